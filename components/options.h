@@ -1,0 +1,104 @@
+/* Every option of a scene, declared once: file key, --set key, default, range, help, and the field that the
+ * program reads. */
+#ifndef L2SR_OPTIONS_H
+#define L2SR_OPTIONS_H
+
+#include "engine/option.h"
+
+/* X(section, type, name, default, low, high, choices, help) */
+#define DATA_OPTIONS(X)                                                                                      \
+  X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test")    \
+  X(data, CHOICE, split, "test", 0, 0, "train|val|test|all",                                                 \
+    "which part: the subfolder of that name (or singlecoil_, multicoil_ and the name), else the folder")     \
+  X(data, CHOICE, source, "auto", 0, 0, "auto|reconstruction_esc|reconstruction_rss|kspace",                 \
+    "dataset the image comes from; auto takes the first that is there")                                      \
+  X(data, U32, size, "128", 32, 512, NULL, "N: images are cropped to NxN pixels, N phase-encode lines")      \
+  X(data, U32, pad, "0", 0, 1024, NULL, "zero-pad each axis to this many pixels before the crop; 0: off")    \
+  X(data, F64, fraction, "1", 0, 1, NULL,                                                                    \
+    "share of the volumes, selected by name with Python's shuffle seeded 0")                                 \
+  X(data, CHOICE, slices, "all", 0, 0, "all|centre", "all slices, or the central half of each volume")       \
+  X(data, U32, volumes, "0", 0, 1000000, NULL, "at most this many volumes after the selection; 0: all")      \
+  X(data, U32, most, "0", 0, 100000000, NULL, "at most this many slices; 0: all")                            \
+  X(data, TEXT, acquisition, "", 0, 0, NULL, "keep only volumes of this acquisition attribute; empty: all")  \
+  X(data, BOOL, patient_split, "false", 0, 0, NULL,                                                          \
+    "split by the patient_id attribute (70/15/15 by its hash) instead of by folder")                         \
+  X(data, CHOICE, range, "volume", 0, 0, "volume|slice|attribute",                                           \
+    "data range L of SSIM and PSNR: largest loaded pixel of the volume, of the slice, or attribute max")     \
+  X(data, BOOL, exclude_constant, "false", 0, 0, NULL, "leave out slices whose pixels are all equal")        \
+  X(data, BOOL, strict, "false", 0, 0, NULL, "stop at the first broken file instead of skipping it")         \
+  X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \
+    "order of the slices; permuted is numpy's permutation of world.seed, repeated")
+#define ACQUISITION_OPTIONS(X)                                                                               \
+  X(acquisition, LIST, acceleration, "4", 0, 0, NULL,                                                        \
+    "final acceleration: N/acceleration lines are acquired in all; evaluate takes a list")                   \
+  X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
+    "base: start from twice the acceleration; long: from eight times; evaluate takes a list")                \
+  X(acquisition, U32, initial_lines, "0", 0, 512, NULL, "lines given at the reset; 0: by the horizon")       \
+  X(acquisition, U32, budget, "0", 0, 512, NULL, "lines acquired after the reset; 0: by the acceleration")
+#define WORLD_OPTIONS(X)                                                                                     \
+  X(world, U32, envs, "256", 1, 65536, NULL, "environments (scans) stepped together")                        \
+  X(world, U32, seed, "42", 0, 4294967295.0, NULL, "seed of all random streams")                             \
+  X(world, CHOICE, observation, "f32", 0, 0, "f32|f16", "storage of the zero-filled magnitude")
+#define SAMPLER_OPTIONS(X)                                                                                   \
+  X(sampler, F64, polynomial_power, "4", 0, 20, NULL,                                                        \
+    "p of variable_density: weight (1 - |k|/kmax)^p")                                                        \
+  X(sampler, F64, gaussian_width, "0.15", 0.001, 10, NULL,                                                   \
+    "deviation of variable_density_gaussian as a share of N")                                                \
+  X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
+    "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")
+#define REWARD_OPTIONS(X)                                                                                    \
+  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|nmse|mse", "similarity S of the reward")   \
+  X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense",                                                    \
+    "sparse: S at the end; dense: gain in S at every step (nmse and mse count negative)")                    \
+  X(reward, F64, scale, "1", 0, 1000000, NULL, "factor of the reward; the published L2SR code uses 100")
+#define EVALUATE_OPTIONS(X)                                                                                  \
+  X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
+  X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
+    "columns of the table, of ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse")                          \
+  X(evaluate, BOOL, curves, "true", 0, 0, NULL, "score after every line, not only at the end")               \
+  X(evaluate, TEXT, output, "", 0, 0, NULL,                                                                  \
+    "folder for slices.csv, curves.csv and results.h5; empty: print only")                                   \
+  X(evaluate, BOOL, images, "false", 0, 0, NULL, "also store masks and images in results.h5")
+#define PHANTOM_OPTIONS(X)                                                                                   \
+  X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
+  X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
+  X(phantom, U32, test, "4", 0, 100000, NULL, "volumes in test")                                             \
+  X(phantom, U32, slices, "8", 1, 1024, NULL, "slices a volume")                                             \
+  X(phantom, U32, coils, "1", 1, 64, NULL, "receive coils; more than one writes multi-coil volumes")         \
+  X(phantom, U32, rows, "256", 32, 1024, NULL, "readout samples of the k-space (oversampled twice)")         \
+  X(phantom, U32, columns, "148", 32, 1024, NULL, "phase-encode lines of the k-space")                       \
+  X(phantom, U32, size, "128", 32, 512, NULL, "side of the stored reconstruction")                           \
+  X(phantom, F64, noise, "0.01", 0, 1, NULL, "noise deviation in k-space as a share of the image's peak")
+
+#define OPTIONS(X)                                                                                           \
+  DATA_OPTIONS(X)                                                                                            \
+  ACQUISITION_OPTIONS(X)                                                                                     \
+  WORLD_OPTIONS(X)                                                                                           \
+  SAMPLER_OPTIONS(X)                                                                                         \
+  REWARD_OPTIONS(X)                                                                                          \
+  EVALUATE_OPTIONS(X)                                                                                        \
+  PHANTOM_OPTIONS(X)
+
+/* The values of a scene: options.data.size, options.world.envs, ... */
+struct options {
+#define X(section, type, name, ...) option_##type name;
+  struct { DATA_OPTIONS(X) } data;
+  struct { ACQUISITION_OPTIONS(X) } acquisition;
+  struct { WORLD_OPTIONS(X) } world;
+  struct { SAMPLER_OPTIONS(X) } sampler;
+  struct { REWARD_OPTIONS(X) } reward;
+  struct { EVALUATE_OPTIONS(X) } evaluate;
+  struct { PHANTOM_OPTIONS(X) } phantom;
+#undef X
+};
+
+extern const struct option_table option_table;
+
+enum data_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_ALL };
+enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
+enum data_slices { SLICES_ALL, SLICES_CENTRE };
+enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
+enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
+enum reward_form { REWARD_SPARSE, REWARD_DENSE };
+
+#endif

@@ -1,0 +1,22 @@
+/* Host memory by lifetime: one arena each for process, scene and call. Nothing is freed alone. */
+#ifndef L2SR_ENGINE_ARENA_H
+#define L2SR_ENGINE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct arena; /* opaque: arena.c */
+
+struct arena *arena_open(void);
+void arena_close(struct arena *arena); /* frees everything made in it; NULL is allowed */
+
+/* Zeroed, aligned to 64 bytes. Ends the program with a message when the host has no memory left. */
+void *arena_new(struct arena *arena, size_t bytes);
+/* The same, but returns NULL: for sizes that come from a file or an option. */
+void *arena_try(struct arena *arena, size_t bytes);
+
+#define ARENA_NEW(arena, type, count) ((type *)arena_new(arena, sizeof(type) * (size_t)(count)))
+
+char *arena_text(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,68 @@
+/* One OpenCL context with one in-order queue.
+ *
+ * A failed enqueue is sticky: the device keeps the first one with its call and place, later enqueues do
+ * nothing, and device_finish hands it over. */
+#ifndef L2SR_ENGINE_DEVICE_H
+#define L2SR_ENGINE_DEVICE_H
+
+#include "engine/error.h"
+
+#include <CL/cl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
+
+struct device_facts {
+  char name[128], vendor[128], version[128], driver[128], platform[128];
+  cl_device_type kind;
+  enum device_maker maker;
+  cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
+  cl_uint units, alignment;        /* compute units; base address alignment in bytes */
+  size_t group;                    /* largest work-group */
+};
+
+struct device {
+  cl_context context;
+  cl_device_id id;
+  cl_command_queue queue;
+  struct device_facts facts;
+  struct error first; /* the first failed enqueue */
+  bool failed;
+  uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
+};
+
+/* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
+ * the list, a kind ("gpu", "cpu", "accelerator"), or a part of its name, vendor or platform. */
+bool device_open(struct device *device, const char *select, struct error *error);
+void device_close(struct device *device);
+
+/* Waits for everything enqueued and hands over a sticky failure. */
+bool device_finish(struct device *device, struct error *error);
+
+/* Makes a buffer; the refusal names what it was for and how much the device has. NULL on failure. */
+cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error);
+void device_release(struct device *device, cl_mem buffer, size_t bytes);
+
+/* Enqueue; `read` waits. Offsets and sizes in bytes. */
+void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from);
+void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);
+void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word);
+void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
+                 size_t bytes);
+
+/* Notes the result of an enqueue; CL() adds its text and place. */
+void device_note(struct device *device, cl_int code, const char *call, const char *file, int line);
+#define CL(device, call)                                                                                     \
+  do {                                                                                                       \
+    if (!(device)->failed) device_note(device, call, #call, __FILE__, __LINE__);                             \
+  } while (0)
+
+const char *device_code_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
+
+/* Calls `see` for every device there is, in the order of the indices. */
+typedef void device_see(size_t index, const struct device_facts *facts, void *context);
+size_t device_list(device_see *see, void *context);
+
+#endif

@@ -1,0 +1,180 @@
+#include "engine/program.h"
+
+#include "engine/arena.h"
+#include "engine/log.h"
+
+#include <errno.h>
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char magic[8] = "l2srcl1";
+
+struct entry_head {
+  char magic[8];
+  uint64_t bytes;
+  uint8_t digest[SHA256_DIGEST_SIZE];
+};
+
+void hash_hex(const void *data, size_t bytes, char hex[65]) {
+  struct sha256_ctx context;
+  uint8_t digest[SHA256_DIGEST_SIZE];
+  sha256_init(&context);
+  sha256_update(&context, bytes, data);
+  sha256_digest(&context, sizeof digest, digest);
+  for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+static bool make_folders(char *path) {
+  for (char *c = path + 1; *c; c++)
+    if (*c == '/') {
+      *c = 0;
+      mkdir(path, 0777);
+      *c = '/';
+    }
+  return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+/* The cache folder, made if need be; NULL where there is none. */
+static char *cache_folder(struct arena *arena) {
+  const char *own = getenv("L2SR_CACHE"), *shared = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  char *path = NULL;
+  if (own && !strcmp(own, "off")) return NULL;
+  if (own && *own)
+    path = arena_text(arena, "%s", own);
+  else if (shared && *shared)
+    path = arena_text(arena, "%s/l2sr", shared);
+  else if (home && *home)
+    path = arena_text(arena, "%s/.cache/l2sr", home);
+  return path && make_folders(path) ? path : NULL;
+}
+
+static char *entry_path(struct arena *arena, const struct device *device, const struct source *prelude,
+                        const struct source *source, const char *options) {
+  const struct device_facts *facts = &device->facts;
+  char hex[65], *folder = cache_folder(arena);
+  if (!folder) return NULL;
+  char *identity = arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", magic, facts->platform,
+                              facts->name, facts->version, facts->driver, options, prelude->text,
+                              source->name, source->text);
+  hash_hex(identity, strlen(identity), hex);
+  return arena_text(arena, "%s/%s.clbin", folder, hex);
+}
+
+static void digest_of(const void *data, size_t bytes, uint8_t digest[SHA256_DIGEST_SIZE]) {
+  struct sha256_ctx context;
+  sha256_init(&context);
+  sha256_update(&context, bytes, data);
+  sha256_digest(&context, SHA256_DIGEST_SIZE, digest);
+}
+
+static unsigned char *read_entry(struct arena *arena, const char *path, size_t *bytes) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
+  struct entry_head head;
+  uint8_t digest[SHA256_DIGEST_SIZE];
+  unsigned char *data = NULL;
+  if (fread(&head, sizeof head, 1, file) == 1 && !memcmp(head.magic, magic, sizeof magic) &&
+      head.bytes < ((uint64_t)1 << 31) && (data = arena_try(arena, head.bytes)) &&
+      fread(data, 1, head.bytes, file) == head.bytes) {
+    digest_of(data, head.bytes, digest);
+    *bytes = head.bytes;
+    if (memcmp(digest, head.digest, sizeof digest)) data = NULL;
+  } else {
+    data = NULL;
+  }
+  fclose(file);
+  if (!data) log_detail("kernel cache entry %s is damaged; building again", path);
+  return data;
+}
+
+static void write_entry(const char *path, const unsigned char *data, size_t bytes) {
+  struct arena *arena = arena_open();
+  char *beside = arena_text(arena, "%s.%ld", path, (long)getpid());
+  struct entry_head head = {.bytes = bytes};
+  memcpy(head.magic, magic, sizeof magic);
+  digest_of(data, bytes, head.digest);
+  FILE *file = fopen(beside, "wb");
+  if (file) {
+    bool good = fwrite(&head, sizeof head, 1, file) == 1 && fwrite(data, 1, bytes, file) == bytes;
+    good = fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
+    good = fclose(file) == 0 && good;
+    if (!good || rename(beside, path)) unlink(beside);
+  }
+  arena_close(arena);
+}
+
+static bool load_entry(cl_program *program, struct device *device, const char *path, const char *options) {
+  struct arena *arena = arena_open();
+  size_t bytes = 0;
+  const unsigned char *data = read_entry(arena, path, &bytes);
+  cl_int code = CL_INVALID_BINARY;
+  *program = NULL;
+  if (data) *program = clCreateProgramWithBinary(device->context, 1, &device->id, &bytes, &data, NULL, &code);
+  if (code == CL_SUCCESS) code = clBuildProgram(*program, 1, &device->id, options, NULL, NULL);
+  if (code != CL_SUCCESS && *program) {
+    clReleaseProgram(*program);
+    *program = NULL;
+  }
+  arena_close(arena);
+  return code == CL_SUCCESS;
+}
+
+static void save_entry(cl_program program, const char *path) {
+  size_t bytes = 0;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes)
+    return;
+  struct arena *arena = arena_open();
+  unsigned char *data = arena_try(arena, bytes);
+  if (data && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, NULL) == CL_SUCCESS)
+    write_entry(path, data, bytes);
+  arena_close(arena);
+}
+
+static bool report_build(cl_program program, struct device *device, const char *name, cl_int code,
+                         struct error *error) {
+  char log[1200];
+  size_t bytes = 0;
+  struct arena *arena = arena_open();
+  clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
+  char *whole = arena_new(arena, bytes + 1);
+  clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL);
+  log_detail("%s", whole);
+  snprintf(log, sizeof log, "%s", whole);
+  arena_close(arena);
+  return fail(error, "kernel file %s does not build on %s: %s (%d)\n%s", name, device->facts.name,
+              device_code_name(code), code, log);
+}
+
+static bool build_source(cl_program *program, struct device *device, const struct source *prelude,
+                         const struct source *source, const char *options, struct error *error) {
+  struct arena *arena = arena_open();
+  const char *parts[] = {arena_text(arena, "#line 1 \"%s\"\n", prelude->name), prelude->text,
+                         arena_text(arena, "\n#line 1 \"%s\"\n", source->name), source->text};
+  cl_int code;
+  *program = clCreateProgramWithSource(device->context, 4, parts, NULL, &code);
+  arena_close(arena);
+  if (code != CL_SUCCESS)
+    return fail(error, "cannot make a program of %s: %s (%d)", source->name, device_code_name(code), code);
+  code = clBuildProgram(*program, 1, &device->id, options, NULL, NULL);
+  if (code == CL_SUCCESS) return true;
+  report_build(*program, device, source->name, code, error);
+  clReleaseProgram(*program);
+  *program = NULL;
+  return false;
+}
+
+bool program_build(cl_program *program, struct device *device, const struct source *prelude,
+                   const struct source *source, const char *options, struct error *error) {
+  struct arena *arena = arena_open();
+  char *path = entry_path(arena, device, prelude, source, options);
+  bool good = path && load_entry(program, device, path, options);
+  if (!good) {
+    good = build_source(program, device, prelude, source, options, error);
+    if (good && path) save_entry(*program, path);
+  }
+  arena_close(arena);
+  return good;
+}

@@ -1,0 +1,23 @@
+/* OpenCL programs: built from source, kept on disk as binaries.
+ *
+ * The cache folder is L2SR_CACHE, else XDG_CACHE_HOME/l2sr, else ~/.cache/l2sr; "off" switches it off. An
+ * entry's name is the SHA-256 of source, options, device and driver, so a changed driver finds none. Entries
+ * are written beside and renamed: concurrent processes see whole files only. A damaged entry is rebuilt. */
+#ifndef L2SR_ENGINE_PROGRAM_H
+#define L2SR_ENGINE_PROGRAM_H
+
+#include "engine/device.h"
+
+struct source {
+  const char *name; /* "mask.cl" */
+  const char *text;
+};
+
+/* Builds prelude + source; the build log is in the error with the file's own line numbers. */
+bool program_build(cl_program *program, struct device *device, const struct source *prelude,
+                   const struct source *source, const char *options, struct error *error);
+
+/* Lower-case hexadecimal SHA-256 of `bytes` bytes. */
+void hash_hex(const void *data, size_t bytes, char hex[65]);
+
+#endif

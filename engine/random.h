@@ -1,0 +1,56 @@
+/* Random numbers.
+ *
+ * Philox 4x32-10 (Salmon et al. 2011), counter-based: a draw is a pure function of (seed, stream, scan,
+ * step), so results depend neither on the number of environments per launch nor on the device. The same
+ * function stands in kernels/common.h.
+ *
+ * MT19937, only where the published protocol names it: the selection of volumes (Python's shuffle) and the
+ * order of slices (numpy's legacy permutation), PROTOCOL 1.2 and 1.3. */
+#ifndef L2SR_ENGINE_RANDOM_H
+#define L2SR_ENGINE_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One stream a purpose; the numbers are part of every result and never change. */
+enum random_stream {
+  STREAM_ORDER = 1,  /* which slice comes when */
+  STREAM_MASK = 2,   /* random masks of the reconstructor's training */
+  STREAM_ACTION = 3, /* lines drawn by samplers and policies */
+  STREAM_START = 4,  /* initial parameters */
+  STREAM_PHANTOM = 5 /* synthetic volumes */
+};
+
+struct philox {
+  uint32_t word[4];
+};
+
+struct philox philox_draw(struct philox counter, uint32_t key0, uint32_t key1);
+/* The four words of (seed, stream, scan, step). */
+struct philox random_words(uint32_t seed, enum random_stream stream, uint32_t scan, uint32_t step);
+
+/* A sequence of draws from one (seed, stream, scan): for host code that needs many. */
+struct random {
+  uint32_t seed, stream, scan, step;
+  struct philox words;
+  unsigned used;
+};
+void random_start(struct random *random, uint32_t seed, enum random_stream stream, uint32_t scan);
+uint32_t random_u32(struct random *random);
+double random_uniform(struct random *random); /* in [0, 1), 32 bits */
+double random_normal(struct random *random);  /* mean 0, deviation 1 (Box-Muller) */
+
+struct mersenne {
+  uint32_t state[624];
+  unsigned used;
+};
+void mersenne_start(struct mersenne *mersenne, uint32_t seed);                 /* init_genrand */
+void mersenne_start_array(struct mersenne *mersenne, const uint32_t *key, size_t count); /* init_by_array */
+uint32_t mersenne_u32(struct mersenne *mersenne);
+
+/* In place; random.seed(seed); random.shuffle(items) of Python 3. */
+void shuffle_python(uint32_t *items, size_t count, uint32_t seed);
+/* numpy.random.RandomState(seed).permutation(count). */
+void permutation_numpy(uint32_t *items, size_t count, uint32_t seed);
+
+#endif

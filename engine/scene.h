@@ -1,0 +1,22 @@
+/* Scene files: YAML read as libyaml events into typed option rows (engine/option.h).
+ *
+ *   extends: other.yaml        applied first, found beside the file
+ *   section:
+ *     key: value               every scalar is text until its row types it
+ *     key: [a, b]              becomes the list a,b
+ *
+ * Refused with file and line: unknown keys, duplicates, anchors, aliases, tags, anything nested deeper. */
+#ifndef L2SR_ENGINE_SCENE_H
+#define L2SR_ENGINE_SCENE_H
+
+#include "engine/option.h"
+
+/* Applies the file over `values`. */
+bool scene_read(const struct option_table *table, void *values, struct arena *arena, const char *path,
+                struct error *error);
+
+/* Applies one "section.key=value". */
+bool scene_assign(const struct option_table *table, void *values, struct arena *arena,
+                  const char *assignment, const char *where, struct error *error);
+
+#endif

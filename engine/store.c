@@ -1,0 +1,545 @@
+#include "engine/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hdf5.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct store {
+  struct arena *arena;
+  hid_t file;
+  const char *path, *beside; /* beside: the new file until it is committed, else NULL */
+  int slot;
+};
+
+/* ---- files being written: an interrupted program removes them ------------------------------------- */
+
+enum { UNFINISHED = 16 };
+static char unfinished[UNFINISHED][4112];
+static volatile sig_atomic_t unfinished_used[UNFINISHED];
+
+static int note_unfinished(const char *path) {
+  for (int i = 0; i < UNFINISHED; i++)
+    if (!unfinished_used[i]) {
+      snprintf(unfinished[i], sizeof unfinished[i], "%s", path);
+      unfinished_used[i] = 1;
+      return i;
+    }
+  return -1;
+}
+
+static void forget_unfinished(int slot) {
+  if (slot >= 0) unfinished_used[slot] = 0;
+}
+
+void store_abandon_all(void) {
+  for (int i = 0; i < UNFINISHED; i++)
+    if (unfinished_used[i]) unlink(unfinished[i]);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------ */
+
+static herr_t first_reason(unsigned n, const H5E_error2_t *entry, void *text) {
+  (void)n;
+  snprintf(text, 256, "%s", entry->desc ? entry->desc : "");
+  return 1;
+}
+
+/* The innermost reason on HDF5's error stack. */
+static const char *hdf5_reason(char text[256]) {
+  snprintf(text, 256, "no reason given");
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_reason, text);
+  return text;
+}
+
+static bool refuse(const struct store *store, const char *doing, const char *name, struct error *error) {
+  char reason[256];
+  return fail(error, "cannot %s %s in %s: %s", doing, name, store->path, hdf5_reason(reason));
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------ */
+
+static bool check_file(const char *path, struct error *error) {
+  struct stat status;
+  if (stat(path, &status)) return fail(error, "cannot open %s: %s", path, strerror(errno));
+  if (!S_ISREG(status.st_mode)) return fail(error, "%s is not a file", path);
+  if (status.st_size == 0) return fail(error, "%s is empty; download or write it again", path);
+  int descriptor = open(path, O_RDONLY);
+  if (descriptor < 0) return fail(error, "cannot open %s: %s", path, strerror(errno));
+  close(descriptor);
+  if (H5Fis_hdf5(path) <= 0)
+    return fail(error, "%s has no HDF5 signature; it is another kind of file or a broken download", path);
+  return true;
+}
+
+static struct store *new_store(const char *path) {
+  struct arena *arena = arena_open();
+  struct store *store = ARENA_NEW(arena, struct store, 1);
+  *store = (struct store){.arena = arena, .file = H5I_INVALID_HID, .slot = -1};
+  store->path = arena_text(arena, "%s", path);
+  return store;
+}
+
+bool store_open(struct store **out, const char *path, struct error *error) {
+  *out = NULL;
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  if (!check_file(path, error)) return false;
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+#if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE < 1)
+  H5Pset_file_locking(access, 0, 1); /* read-only media cannot be locked */
+#endif
+  struct store *store = new_store(path);
+  store->file = H5Fopen(path, H5F_ACC_RDONLY, access);
+  if (store->file < 0) {
+    char reason[256]; /* asked for first: the next call clears HDF5's error stack */
+    fail(error, "cannot read %s: %s; the file may be cut short, fetch it again", path, hdf5_reason(reason));
+    store_close(store);
+    store = NULL;
+  }
+  H5Pclose(access);
+  *out = store;
+  return store;
+}
+
+void store_close(struct store *store) {
+  if (!store) return;
+  if (store->file >= 0) H5Fclose(store->file);
+  if (store->beside) unlink(store->beside);
+  forget_unfinished(store->slot);
+  arena_close(store->arena);
+}
+
+bool store_has(struct store *store, const char *name) {
+  char part[512];
+  for (const char *c = name;; c++) { /* every group on the way must exist */
+    if (*c && *c != '/') continue;
+    size_t length = (size_t)(c - name);
+    if (length >= sizeof part) return false;
+    memcpy(part, name, length);
+    part[length] = 0;
+    if (length && H5Lexists(store->file, part, H5P_DEFAULT) <= 0) return false;
+    if (!*c) return true;
+  }
+}
+
+static hid_t open_dataset(struct store *store, const char *name, struct error *error) {
+  if (!store_has(store, name)) {
+    fail(error, "%s has no dataset %s", store->path, name);
+    return H5I_INVALID_HID;
+  }
+  hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
+  if (dataset < 0) refuse(store, "open", name, error);
+  return dataset;
+}
+
+bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error) {
+  hid_t dataset = open_dataset(store, name, error);
+  if (dataset < 0) return false;
+  hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+  hsize_t size[H5S_MAX_RANK];
+  int rank = H5Sget_simple_extent_dims(space, size, NULL);
+  bool pair = H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2;
+  *shape = (struct store_shape){.rank = rank, .complex = pair};
+  bool good = rank >= 0 && rank <= STORE_RANK;
+  for (int i = 0; good && i < rank; i++) shape->size[i] = (size_t)size[i];
+  if (!good) fail(error, "%s in %s has rank %d; at most %d is understood", name, store->path, rank, STORE_RANK);
+  H5Tclose(type);
+  H5Sclose(space);
+  H5Dclose(dataset);
+  return good;
+}
+
+/* A memory type for complex data whose member names are those of the file (r/i, real/imag, ...). */
+static hid_t complex_type(hid_t dataset) {
+  hid_t type = H5Dget_type(dataset), memory = H5I_INVALID_HID;
+  if (H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2) {
+    char *first = H5Tget_member_name(type, 0), *second = H5Tget_member_name(type, 1);
+    memory = H5Tcreate(H5T_COMPOUND, 2 * sizeof(float));
+    bool swapped = first && first[0] == 'i'; /* imaginary part stored first */
+    H5Tinsert(memory, first, swapped ? sizeof(float) : 0, H5T_NATIVE_FLOAT);
+    H5Tinsert(memory, second, swapped ? 0 : sizeof(float), H5T_NATIVE_FLOAT);
+    H5free_memory(first);
+    H5free_memory(second);
+  }
+  H5Tclose(type);
+  return memory;
+}
+
+static hid_t memory_type(enum store_type type, hid_t dataset) {
+  switch (type) {
+  case STORE_U8: return H5Tcopy(H5T_NATIVE_UINT8);
+  case STORE_U32: return H5Tcopy(H5T_NATIVE_UINT32);
+  case STORE_F32: return H5Tcopy(H5T_NATIVE_FLOAT);
+  case STORE_F64: return H5Tcopy(H5T_NATIVE_DOUBLE);
+  case STORE_C64: break;
+  }
+  return complex_type(dataset);
+}
+
+/* HDF5 does not convert an enumeration (h5py's booleans) to an integer: read it as its own base type. */
+static hid_t readable_type(enum store_type type, hid_t dataset) {
+  hid_t stored = H5Dget_type(dataset), memory;
+  if (type == STORE_U8 && H5Tget_class(stored) == H5T_ENUM && H5Tget_size(stored) == 1) {
+    H5Tclose(stored);
+    return H5Dget_type(dataset);
+  }
+  H5Tclose(stored);
+  memory = memory_type(type, dataset);
+  return memory;
+}
+
+static bool read_dataset(struct store *store, hid_t dataset, const char *name, enum store_type type,
+                         const size_t *start, const size_t *count, void *to, struct error *error) {
+  hid_t space = H5Dget_space(dataset), memory = readable_type(type, dataset);
+  hsize_t from[STORE_RANK], size[STORE_RANK], total = 1;
+  int rank = H5Sget_simple_extent_ndims(space);
+  for (int i = 0; i < rank; i++) {
+    from[i] = start ? start[i] : 0;
+    size[i] = count[i];
+    total *= size[i];
+  }
+  if (rank > 0) H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, size, NULL);
+  hid_t flat = H5Screate_simple(1, &total, NULL);
+  herr_t code = memory < 0 ? -1 : H5Dread(dataset, memory, flat, space, H5P_DEFAULT, to);
+  if (memory < 0)
+    fail(error, "%s in %s is not a compound of two numbers", name, store->path);
+  else if (code < 0)
+    refuse(store, "read", name, error);
+  H5Sclose(flat);
+  if (memory >= 0) H5Tclose(memory);
+  H5Sclose(space);
+  return code >= 0;
+}
+
+bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
+                const size_t *count, void *to, struct error *error) {
+  struct store_shape shape;
+  if (!store_shape(store, name, &shape, error)) return false; /* checks the rank */
+  hid_t dataset = open_dataset(store, name, error);
+  if (dataset < 0) return false;
+  bool good = read_dataset(store, dataset, name, type, start, count, to, error);
+  H5Dclose(dataset);
+  return good;
+}
+
+static size_t type_bytes(enum store_type type) {
+  static const size_t bytes[] = {1, 4, 4, 8, 8};
+  return bytes[type];
+}
+
+bool store_read_all(struct store *store, const char *name, enum store_type type, struct arena *arena,
+                    void **data, size_t *total, struct error *error) {
+  struct store_shape shape;
+  if (!store_shape(store, name, &shape, error)) return false;
+  bool fits = true;
+  *total = 1;
+  for (int i = 0; i < shape.rank; i++) fits = !__builtin_mul_overflow(*total, shape.size[i], total) && fits;
+  fits = fits && *total <= SIZE_MAX / type_bytes(type);
+  *data = fits ? arena_try(arena, *total * type_bytes(type)) : NULL;
+  if (!*data) return fail(error, "%s in %s is too large for this host", name, store->path);
+  if (!*total) return true;
+  return store_read(store, name, type, NULL, shape.size, *data, error);
+}
+
+/* Opens an attribute of the root, or a scalar dataset of that name; *is_attribute says which. */
+static hid_t open_scalar(struct store *store, const char *name, bool *is_attribute) {
+  *is_attribute = H5Aexists(store->file, name) > 0;
+  if (*is_attribute) return H5Aopen(store->file, name, H5P_DEFAULT);
+  return store_has(store, name) ? H5Dopen2(store->file, name, H5P_DEFAULT) : H5I_INVALID_HID;
+}
+
+static void close_scalar(hid_t object, bool is_attribute) {
+  if (is_attribute)
+    H5Aclose(object);
+  else
+    H5Dclose(object);
+}
+
+static bool read_string(hid_t object, bool is_attribute, hid_t type, char *text, size_t size) {
+  hid_t memory = H5Tcopy(type);
+  bool good = false;
+  if (H5Tis_variable_str(type) > 0) {
+    char *pointer = NULL;
+    herr_t code = is_attribute ? H5Aread(object, memory, &pointer)
+                               : H5Dread(object, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, &pointer);
+    good = code >= 0 && pointer;
+    if (good) snprintf(text, size, "%s", pointer);
+    if (pointer) H5free_memory(pointer);
+  } else if (H5Tget_size(type) < (1 << 20)) {
+    struct arena *arena = arena_open();
+    char *fixed = arena_new(arena, H5Tget_size(type) + 1);
+    herr_t code = is_attribute ? H5Aread(object, memory, fixed)
+                               : H5Dread(object, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, fixed);
+    good = code >= 0;
+    if (good) snprintf(text, size, "%s", fixed);
+    arena_close(arena);
+  }
+  H5Tclose(memory);
+  return good;
+}
+
+static bool is_single(hid_t object, bool is_attribute) {
+  hid_t space = is_attribute ? H5Aget_space(object) : H5Dget_space(object);
+  bool single = H5Sget_simple_extent_npoints(space) == 1;
+  H5Sclose(space);
+  return single;
+}
+
+bool store_text(struct store *store, const char *name, char *text, size_t size) {
+  bool is_attribute, good = false;
+  hid_t object = open_scalar(store, name, &is_attribute);
+  if (object < 0) return false;
+  hid_t type = is_attribute ? H5Aget_type(object) : H5Dget_type(object);
+  if (H5Tget_class(type) == H5T_STRING && is_single(object, is_attribute))
+    good = read_string(object, is_attribute, type, text, size);
+  H5Tclose(type);
+  close_scalar(object, is_attribute);
+  return good;
+}
+
+bool store_number(struct store *store, const char *name, double *value) {
+  bool is_attribute;
+  hid_t object = open_scalar(store, name, &is_attribute);
+  if (object < 0) return false;
+  herr_t code = -1;
+  if (is_single(object, is_attribute))
+    code = is_attribute ? H5Aread(object, H5T_NATIVE_DOUBLE, value)
+                        : H5Dread(object, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
+  close_scalar(object, is_attribute);
+  return code >= 0;
+}
+
+static size_t print_chunk(hid_t plist, char *text, size_t size) {
+  hsize_t chunk[H5S_MAX_RANK];
+  int rank = H5Pget_chunk(plist, H5S_MAX_RANK, chunk);
+  size_t used = (size_t)snprintf(text, size, "chunked ");
+  for (int i = 0; i < rank && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? "x" : "", (unsigned long long)chunk[i]);
+  for (int i = 0; i < H5Pget_nfilters(plist) && used < size; i++) {
+    unsigned flags, values[8] = {0};
+    size_t count = 8;
+    char name[32] = "";
+    H5Z_filter_t filter = H5Pget_filter2(plist, (unsigned)i, &flags, &count, values, sizeof name, name, NULL);
+    used += (size_t)snprintf(text + used, size - used, ", %s", name[0] ? name : "filter");
+    if (filter == H5Z_FILTER_DEFLATE && used < size)
+      used += (size_t)snprintf(text + used, size - used, " %u", values[0]);
+  }
+  return used;
+}
+
+void store_layout(struct store *store, const char *name, char *text, size_t size) {
+  struct error ignored;
+  snprintf(text, size, "unreadable");
+  hid_t dataset = open_dataset(store, name, &ignored);
+  if (dataset < 0) return;
+  hid_t plist = H5Dget_create_plist(dataset);
+  if (H5Pget_layout(plist) == H5D_CHUNKED)
+    print_chunk(plist, text, size);
+  else
+    snprintf(text, size, H5Pget_layout(plist) == H5D_COMPACT ? "compact" : "contiguous");
+  H5Pclose(plist);
+  H5Dclose(dataset);
+}
+
+struct listing {
+  store_see *see;
+  void *context;
+};
+
+static herr_t see_object(hid_t root, const char *name, const H5O_info_t *info, void *data) {
+  const struct listing *listing = data;
+  (void)root;
+  if (info->type == H5O_TYPE_DATASET) listing->see(name, listing->context);
+  return 0;
+}
+
+void store_list(struct store *store, store_see *see, void *context) {
+  struct listing listing = {see, context};
+  H5Ovisit(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, see_object, &listing);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------ */
+
+bool store_create(struct store **out, const char *path, struct error *error) {
+  *out = NULL;
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  struct store *store = new_store(path);
+  const char *beside = arena_text(store->arena, "%s.part", path);
+  store->slot = note_unfinished(beside);
+  store->file = H5Fcreate(beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (store->file < 0) {
+    fail(error, "cannot write %s: %s", beside, strerror(errno ? errno : EIO));
+    store_close(store);
+    return false;
+  }
+  store->beside = beside;
+  *out = store;
+  return true;
+}
+
+static hid_t file_type(enum store_type type) {
+  switch (type) {
+  case STORE_U8: return H5Tcopy(H5T_STD_U8LE);
+  case STORE_U32: return H5Tcopy(H5T_STD_U32LE);
+  case STORE_F32: return H5Tcopy(H5T_IEEE_F32LE);
+  case STORE_F64: return H5Tcopy(H5T_IEEE_F64LE);
+  case STORE_C64: break;
+  }
+  hid_t complex = H5Tcreate(H5T_COMPOUND, 8);
+  H5Tinsert(complex, "r", 0, H5T_IEEE_F32LE);
+  H5Tinsert(complex, "i", 4, H5T_IEEE_F32LE);
+  return complex;
+}
+
+static hid_t creation_list(int rank, const hsize_t *size, bool compress) {
+  hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+  if (!compress || rank < 1) return plist;
+  hsize_t chunk[STORE_RANK];
+  for (int i = 0; i < rank; i++) {
+    chunk[i] = i < rank - 2 ? 1 : size[i];
+    if (!chunk[i]) return plist;
+  }
+  H5Pset_chunk(plist, rank, chunk);
+  H5Pset_shuffle(plist);
+  H5Pset_deflate(plist, 4);
+  return plist;
+}
+
+bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
+                 const void *from, bool compress, struct error *error) {
+  hsize_t extent[STORE_RANK];
+  REQUIRE(rank >= 0 && rank <= STORE_RANK, "%s has rank %d", name, rank);
+  for (int i = 0; i < rank; i++) extent[i] = size[i];
+  hid_t space = rank ? H5Screate_simple(rank, extent, NULL) : H5Screate(H5S_SCALAR);
+  hid_t link = H5Pcreate(H5P_LINK_CREATE), plist = creation_list(rank, extent, compress);
+  hid_t stored = file_type(type);
+  H5Pset_create_intermediate_group(link, 1);
+  hid_t dataset = H5Dcreate2(store->file, name, stored, space, link, plist, H5P_DEFAULT);
+  /* the file's little-endian types are this library's memory types on every machine we build for */
+  herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, from);
+  if (code < 0) refuse(store, "write", name, error);
+  if (dataset >= 0) H5Dclose(dataset);
+  H5Tclose(stored);
+  H5Pclose(plist);
+  H5Pclose(link);
+  H5Sclose(space);
+  return code >= 0;
+}
+
+static hid_t text_type(void) {
+  hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  return type;
+}
+
+bool store_write_text(struct store *store, const char *name, const char *text, struct error *error) {
+  hid_t type = text_type(), space = H5Screate(H5S_SCALAR);
+  hid_t dataset = H5Dcreate2(store->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
+  if (code < 0) refuse(store, "write", name, error);
+  if (dataset >= 0) H5Dclose(dataset);
+  H5Sclose(space);
+  H5Tclose(type);
+  return code >= 0;
+}
+
+static bool put_attribute(struct store *store, const char *name, hid_t type, const void *value,
+                          struct error *error) {
+  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t attribute = H5Acreate2(store->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  herr_t code = attribute < 0 ? -1 : H5Awrite(attribute, type, value);
+  if (code < 0) refuse(store, "write attribute", name, error);
+  if (attribute >= 0) H5Aclose(attribute);
+  H5Sclose(space);
+  return code >= 0;
+}
+
+bool store_put_text(struct store *store, const char *name, const char *text, struct error *error) {
+  hid_t type = text_type();
+  bool good = put_attribute(store, name, type, &text, error);
+  H5Tclose(type);
+  return good;
+}
+
+bool store_put_number(struct store *store, const char *name, double value, struct error *error) {
+  return put_attribute(store, name, H5T_NATIVE_DOUBLE, &value, error);
+}
+
+static bool sync_path(const char *path) {
+  int descriptor = open(path, O_RDONLY);
+  if (descriptor < 0) return false;
+  bool good = fsync(descriptor) == 0;
+  close(descriptor);
+  return good;
+}
+
+bool store_commit(struct store *store, struct error *error) {
+  herr_t code = H5Fclose(store->file);
+  store->file = H5I_INVALID_HID;
+  bool good = code >= 0 && sync_path(store->beside) && rename(store->beside, store->path) == 0;
+  if (good)
+    store->beside = NULL;
+  else
+    fail(error, "cannot finish %s: %s", store->path, strerror(errno ? errno : EIO));
+  store_close(store);
+  return good;
+}
+
+/* ---- text files and folders --------------------------------------------------------------------------- */
+
+static void forget_file(const struct text_file *file) {
+  for (int i = 0; i < UNFINISHED; i++)
+    if (unfinished_used[i] && !strcmp(unfinished[i], file->beside)) forget_unfinished(i);
+}
+
+bool file_create(struct text_file *file, const char *path, struct error *error) {
+  snprintf(file->path, sizeof file->path, "%s", path);
+  snprintf(file->beside, sizeof file->beside, "%s.part", file->path);
+  note_unfinished(file->beside);
+  file->file = fopen(file->beside, "wb");
+  if (file->file) return true;
+  fail(error, "cannot write %s: %s", file->beside, strerror(errno));
+  forget_file(file);
+  return false;
+}
+
+void file_abandon(struct text_file *file) {
+  if (file->file) fclose(file->file);
+  file->file = NULL;
+  unlink(file->beside);
+  forget_file(file);
+}
+
+bool file_commit(struct text_file *file, struct error *error) {
+  bool good = !ferror(file->file) && fflush(file->file) == 0 && fsync(fileno(file->file)) == 0;
+  good = fclose(file->file) == 0 && good;
+  file->file = NULL;
+  good = good && rename(file->beside, file->path) == 0;
+  if (!good) {
+    fail(error, "cannot finish %s: %s", file->path, strerror(errno ? errno : EIO));
+    unlink(file->beside);
+  }
+  forget_file(file);
+  return good;
+}
+
+bool folder_make(const char *path, struct error *error) {
+  char part[4096];
+  struct stat status;
+  snprintf(part, sizeof part, "%s", path);
+  for (char *c = part; *c; c++)
+    if (*c == '/' && c > part) {
+      *c = 0;
+      mkdir(part, 0777);
+      *c = '/';
+    }
+  if (mkdir(part, 0777) && errno != EEXIST)
+    return fail(error, "cannot make folder %s: %s", path, strerror(errno));
+  if (stat(part, &status) || !S_ISDIR(status.st_mode))
+    return fail(error, "%s is not a folder; name another place for the output", path);
+  return true;
+}

@@ -1,0 +1,71 @@
+/* HDF5 files. Reading is by hyperslab into the caller's memory; libhdf5 converts byte order and precision.
+ * Writing goes to a file beside, which takes its place only when whole (store_commit: flush, fsync, rename).
+ *
+ * Not for two threads at once: libhdf5 is used by one thread at a time. */
+#ifndef L2SR_ENGINE_STORE_H
+#define L2SR_ENGINE_STORE_H
+
+#include "engine/arena.h"
+#include "engine/error.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum { STORE_RANK = 6 };
+
+enum store_type { STORE_U8, STORE_U32, STORE_F32, STORE_F64, STORE_C64 /* struct of two floats */ };
+
+struct store; /* opaque: store.c */
+
+struct store_shape {
+  int rank;
+  size_t size[STORE_RANK];
+  bool complex; /* a compound of two numbers */
+};
+
+/* Names what is wrong with a file that cannot be opened: missing, no HDF5 signature, cut short. */
+bool store_open(struct store **store, const char *path, struct error *error);
+void store_close(struct store *store); /* NULL allowed; an uncommitted new file is removed */
+
+bool store_has(struct store *store, const char *name);
+bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error);
+/* Reads count[] elements from start[] on; both of the dataset's rank. */
+bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
+                const size_t *count, void *to, struct error *error);
+/* Reads a whole dataset; *total is its number of elements. */
+bool store_read_all(struct store *store, const char *name, enum store_type type, struct arena *arena,
+                    void **data, size_t *total, struct error *error);
+/* Attribute or scalar dataset; false without a message when it is not there or of another kind. */
+bool store_text(struct store *store, const char *name, char *text, size_t size);
+bool store_number(struct store *store, const char *name, double *value);
+/* "contiguous" or "chunked 1x128x128, shuffle, deflate 9". */
+void store_layout(struct store *store, const char *name, char *text, size_t size);
+/* Calls `see` for every dataset below the root, with its path. */
+typedef void store_see(const char *name, void *context);
+void store_list(struct store *store, store_see *see, void *context);
+
+bool store_create(struct store **store, const char *path, struct error *error);
+/* Groups in the name are made. `compress` stores chunks of the last two axes with shuffle and deflate. */
+bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
+                 const void *from, bool compress, struct error *error);
+bool store_write_text(struct store *store, const char *name, const char *text, struct error *error);
+bool store_put_text(struct store *store, const char *attribute, const char *text, struct error *error);
+bool store_put_number(struct store *store, const char *attribute, double value, struct error *error);
+/* Makes the new file take its place. Closes the store whatever the result. */
+bool store_commit(struct store *store, struct error *error);
+
+/* A text file written the same way: to path.part, renamed by file_commit. */
+struct text_file {
+  FILE *file;
+  char path[4096], beside[4112];
+};
+bool file_create(struct text_file *file, const char *path, struct error *error);
+bool file_commit(struct text_file *file, struct error *error);
+void file_abandon(struct text_file *file); /* after file_create; removes what was written */
+
+/* Makes the folder and those above it. */
+bool folder_make(const char *path, struct error *error);
+/* Removes the files that are being written; for an interrupted program. Async-signal-safe. */
+void store_abandon_all(void);
+
+#endif

@@ -1,0 +1,64 @@
+/* What a slice needs once, at load (PROTOCOL 1.2). `first` is the first row of SLICE that is meant. */
+
+#define GROUP 256
+
+/* Mean, sample deviation (divisor n-1), the largest pixel of the clamped un-normalised image, and the unit of
+ * the hybrid data: a power of two near the deviation. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+image_normalise(__global const float *restrict image, __global float *restrict mean,
+                __global float *restrict std, __global float *restrict peak, __global float *restrict unit,
+                uint first, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0) + first, item = (uint)get_local_id(0);
+  if (row >= first + rows) return;
+  __global const float *pixels = image + (size_t)row * PIXELS;
+  float sum = 0.0f, square = 0.0f, top = -INFINITY;
+  for (uint i = item; i < PIXELS; i += GROUP) sum += pixels[i];
+  float average = group_sum(sum, scratch) / (float)PIXELS;
+  for (uint i = item; i < PIXELS; i += GROUP) square += (pixels[i] - average) * (pixels[i] - average);
+  float deviation = sqrt(group_sum(square, scratch) / (float)(PIXELS - 1));
+  for (uint i = item; i < PIXELS; i += GROUP) top = fmax(top, target_pixel(pixels[i], average, deviation));
+  top = group_max(top, scratch);
+  if (item) return;
+  mean[row] = average;
+  std[row] = deviation;
+  peak[row] = top;
+  unit[row] = deviation > 1e-30f ? ldexp(1.0f, ilogb(deviation)) : 1.0f;
+}
+
+/* The image as complex rows, in units, with the centre moved to the start: ready for the transform. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+image_pack(__global const float *restrict image, __global const float *restrict unit,
+           __global float2 *restrict lines, uint first, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  __global const float *pixels = image + (size_t)(row + first) * PIXELS;
+  float scale = 1.0f / unit[row + first];
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP) {
+    uint y = i / WIDTH, x = i % WIDTH;
+    uint place = y * WIDTH + (x + WIDTH - WIDTH / 2u) % WIDTH;
+    lines[(size_t)row * PIXELS + place] = (float2)(pixels[i] * scale, 0.0f);
+  }
+}
+
+/* Transformed rows [row][frequency] into hybrid data [frequency][row]. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+image_unpack(__global const float2 *restrict lines, __global float2 *restrict hybrid, uint first, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP)
+    hybrid[(size_t)(row + first) * PIXELS + i] =
+        lines[(size_t)row * PIXELS + (i % HEIGHT) * WIDTH + i / HEIGHT];
+}
+
+/* The zero-filled reconstruction: the magnitude in units of the image. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+image_zero_filled(__global const uint *restrict slice, __global const real *restrict magnitude,
+                  __global const float *restrict unit, __global float *restrict reconstruction, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  size_t base = (size_t)row * PIXELS;
+  float scale = unit[slice[row]];
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP)
+    reconstruction[base + i] = REAL_LOAD(magnitude, base + i) * scale;
+}

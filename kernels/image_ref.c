@@ -1,0 +1,81 @@
+#include "kernels/kernels.h"
+
+#include "components/components.h"
+
+#include <math.h>
+#include <string.h>
+
+static double target(double value, double mean, double std) {
+  return fmin(fmax((value - mean) / (std + 1e-11), -6), 6) * std + mean;
+}
+
+void image_normalise_reference(const struct host_args *args) {
+  size_t pixels = args->height * args->width, first = args->value[5].u;
+  float *means = args->out[1], *stds = args->out[2], *peaks = args->out[3], *units = args->out[4];
+  for (size_t row = first; row < first + args->rows; row++) {
+    const float *image = (const float *)args->in[0] + row * pixels;
+    double sum = 0, square = 0, peak = -INFINITY;
+    for (size_t i = 0; i < pixels; i++) sum += image[i];
+    double mean = sum / (double)pixels;
+    for (size_t i = 0; i < pixels; i++) square += (image[i] - mean) * (image[i] - mean);
+    double std = sqrt(square / (double)(pixels - 1));
+    for (size_t i = 0; i < pixels; i++) peak = fmax(peak, target(image[i], mean, std));
+    means[row] = (float)mean;
+    stds[row] = (float)std;
+    peaks[row] = (float)peak;
+    units[row] = std > 1e-30 ? (float)exp2(floor(log2(std))) : 1;
+  }
+}
+
+void image_pack_reference(const struct host_args *args) {
+  size_t height = args->height, width = args->width, first = args->value[3].u;
+  const float *image = (const float *)args->in[0] + first * height * width;
+  const float *unit = (const float *)args->in[1] + first;
+  float *lines = args->out[2];
+  for (size_t row = 0; row < args->rows; row++)
+    for (size_t y = 0; y < height; y++)
+      for (size_t x = 0; x < width; x++, image++) {
+        size_t to = (row * height + y) * width + (x + width - width / 2) % width;
+        lines[2 * to] = *image / unit[row];
+        lines[2 * to + 1] = 0;
+      }
+}
+
+void image_unpack_reference(const struct host_args *args) {
+  size_t height = args->height, width = args->width, first = args->value[2].u;
+  const float *lines = args->in[0];
+  float *hybrid = args->out[1];
+  for (size_t row = 0; row < args->rows; row++)
+    for (size_t y = 0; y < height; y++)
+      for (size_t n = 0; n < width; n++)
+        memcpy(hybrid + 2 * (((row + first) * width + n) * height + y),
+               lines + 2 * ((row * height + y) * width + n), 2 * sizeof(float));
+}
+
+void image_zero_filled_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0];
+  const float *magnitude = args->in[1], *unit = args->in[2];
+  float *reconstruction = args->out[3];
+  size_t pixels = args->height * args->width;
+  for (size_t i = 0; i < args->rows * pixels; i++) reconstruction[i] = magnitude[i] * unit[slice[i / pixels]];
+}
+
+/* Images of very different scale and offset, one of them constant; units that are powers of two. */
+void image_prepare(struct host_args *args, struct random *random) {
+  size_t rows = args->table_rows[TABLE_SLICE], pixels = args->height * args->width;
+  if (args->out[4] || args->out[2]) { /* the kernels that take an image */
+    float *image = (float *)args->in[0];
+    for (size_t row = 0; row < rows; row++) {
+      float scale = ldexpf(1, (int)(random_u32(random) % 24) - 16), offset = (float)random_uniform(random);
+      for (size_t i = 0; i < pixels; i++) {
+        float *value = &image[row * pixels + i];
+        *value = row == 1 ? scale : scale * (*value * *value * *value * *value + offset);
+      }
+    }
+  }
+  if (args->out[2] && !args->out[4])
+    for (size_t row = 0; row < rows; row++)
+      ((float *)args->in[1])[row] = ldexpf(1, (int)(random_u32(random) % 24) - 16);
+  for (int place = 2; place <= 5; place++)
+    if (!args->in[place] && !args->out[place]) args->value[place].u = (uint32_t)(rows - args->rows) / 2;
+}

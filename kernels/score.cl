@@ -1,0 +1,172 @@
+/* Similarity of a reconstruction with its slice (PROTOCOL 1.9). The target is the clamped un-normalised image
+ * everywhere. Images are divided by the data range L first, so that C1 and C2 are 0.01^2 and 0.03^2. */
+
+#define GROUP 256
+#define TILE_X 32
+#define TILE_Y 16
+#define RADIUS_MOST 5
+#define HALO_X (TILE_X + 2 * RADIUS_MOST)
+#define HALO_Y (TILE_Y + 2 * RADIUS_MOST)
+#define MOMENTS 5 /* sums of x, y, xx, yy, xy */
+
+/* exp(-d^2 / (2 1.5^2)) / sum, d = 0 to 5 */
+__constant float gaussian[RADIUS_MOST + 1] = {0.266011725f, 0.213005538f, 0.109360690f,
+                                              0.036000772f, 0.007598758f, 0.001028380f};
+
+INLINE float inverse_range(float range) { return range > 0.0f ? 1.0f / range : 1.0f; }
+
+typedef struct {
+  __global const float *reconstruction, *image;
+  float mean, deviation, scale;
+} pair_of_images;
+
+INLINE float window_weight(bool uniform_window, int distance) {
+  return uniform_window ? 1.0f / 7.0f : gaussian[distance < 0 ? -distance : distance];
+}
+
+/* Loads one tile with its halo; outside the image both are zero. */
+INLINE void load_tile(pair_of_images pair, int left, int top, int radius, __local float *a, __local float *b) {
+  int width = TILE_X + 2 * radius, height = TILE_Y + 2 * radius;
+  for (int i = (int)get_local_id(0); i < width * height; i += GROUP) {
+    int x = left - radius + i % width, y = top - radius + i / width;
+    bool inside = x >= 0 && x < WIDTH && y >= 0 && y < HEIGHT;
+    int place = y * WIDTH + x;
+    a[i] = inside ? pair.reconstruction[place] * pair.scale : 0.0f;
+    b[i] = inside ? target_pixel(pair.image[place], pair.mean, pair.deviation) * pair.scale : 0.0f;
+  }
+}
+
+/* Windowed sums along x: sums[moment][y][x]. */
+INLINE void filter_rows(int radius, bool uniform_window, __local const float *a, __local const float *b,
+                        __local float *sums) {
+  int width = TILE_X + 2 * radius, height = TILE_Y + 2 * radius;
+  for (int i = (int)get_local_id(0); i < TILE_X * height; i += GROUP) {
+    int start = i / TILE_X * width + i % TILE_X;
+    float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+    for (int d = 0; d <= 2 * radius; d++) {
+      float w = window_weight(uniform_window, d - radius), x = a[start + d], y = b[start + d];
+      m[0] += w * x;
+      m[1] += w * y;
+      m[2] += w * x * x;
+      m[3] += w * y * y;
+      m[4] += w * x * y;
+    }
+    for (int k = 0; k < MOMENTS; k++) sums[k * TILE_X * HALO_Y + i] = m[k];
+  }
+}
+
+/* The map's value at one pixel of the tile, from the sums along x. `unbiased` is the factor of variances. */
+INLINE float map_value(int x, int y, int radius, bool uniform_window, float unbiased,
+                       __local const float *sums) {
+  const float c1 = 1e-4f, c2 = 9e-4f;
+  float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+  for (int d = 0; d <= 2 * radius; d++) {
+    float w = window_weight(uniform_window, d - radius);
+    for (int k = 0; k < MOMENTS; k++) m[k] += w * sums[k * TILE_X * HALO_Y + (y + d) * TILE_X + x];
+  }
+  float xx = unbiased * (m[2] - m[0] * m[0]), yy = unbiased * (m[3] - m[1] * m[1]);
+  float xy = unbiased * (m[4] - m[0] * m[1]);
+  return (2.0f * m[0] * m[1] + c1) * (2.0f * xy + c2) /
+         ((m[0] * m[0] + m[1] * m[1] + c1) * (xx + yy + c2));
+}
+
+/* Sum of the map over the pixels at least `margin` away from the edge, for one work-item. */
+INLINE float sum_map(pair_of_images pair, int radius, bool uniform_window, float unbiased, int margin,
+                     __local float *a, __local float *b, __local float *sums) {
+  float total = 0.0f;
+  for (int top = 0; top < HEIGHT; top += TILE_Y)
+    for (int left = 0; left < WIDTH; left += TILE_X) {
+      load_tile(pair, left, top, radius, a, b);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      filter_rows(radius, uniform_window, a, b, sums);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (int i = (int)get_local_id(0); i < TILE_X * TILE_Y; i += GROUP) {
+        int x = i % TILE_X, y = i / TILE_X;
+        bool counts = left + x >= margin && left + x < WIDTH - margin && top + y >= margin &&
+                      top + y < HEIGHT - margin;
+        if (counts) total += map_value(x, y, radius, uniform_window, unbiased, sums);
+      }
+    }
+  return total;
+}
+
+INLINE pair_of_images find_pair(uint row, uint at, __global const float *reconstruction,
+                                __global const float *image, __global const float *mean,
+                                __global const float *std, __global const float *data_range) {
+  pair_of_images pair = {reconstruction + (size_t)row * PIXELS, image + (size_t)at * PIXELS, mean[at],
+                         std[at], inverse_range(data_range[at])};
+  return pair;
+}
+
+/* 11x11 Gaussian window, zeros outside, biased variances, mean over all pixels. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+score_ssim(__global const uint *restrict slice, __global const float *restrict reconstruction,
+           __global const float *restrict image, __global const float *restrict mean,
+           __global const float *restrict std, __global const float *restrict data_range,
+           __global float *restrict ssim, uint rows) {
+  __local float a[HALO_X * HALO_Y], b[HALO_X * HALO_Y], sums[MOMENTS * TILE_X * HALO_Y], scratch[GROUP];
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  pair_of_images pair = find_pair(row, slice[row], reconstruction, image, mean, std, data_range);
+  float total = group_sum(sum_map(pair, 5, false, 1.0f, 0, a, b, sums), scratch);
+  if (get_local_id(0) == 0) ssim[row] = total / (float)PIXELS;
+}
+
+/* 7x7 uniform window, whole windows only, sample covariances (factor 49/48): scikit-image's default. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+score_ssim_uniform(__global const uint *restrict slice, __global const float *restrict reconstruction,
+                   __global const float *restrict image, __global const float *restrict mean,
+                   __global const float *restrict std, __global const float *restrict data_range,
+                   __global float *restrict ssim_uniform, uint rows) {
+  __local float a[HALO_X * HALO_Y], b[HALO_X * HALO_Y], sums[MOMENTS * TILE_X * HALO_Y], scratch[GROUP];
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  pair_of_images pair = find_pair(row, slice[row], reconstruction, image, mean, std, data_range);
+  float total = group_sum(sum_map(pair, 3, true, 49.0f / 48.0f, 3, a, b, sums), scratch);
+  if (get_local_id(0) == 0) ssim_uniform[row] = total / (float)((HEIGHT - 6) * (WIDTH - 6));
+}
+
+INLINE float decibel(float mean_square) { return -10.0f * log10(mean_square + 1e-8f); }
+
+/* Peak signal-to-noise ratio with the reconstruction clamped to [0, 10] and as it is, normalised and mean
+ * squared error. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+score_error(__global const uint *restrict slice, __global const float *restrict reconstruction,
+            __global const float *restrict image, __global const float *restrict mean,
+            __global const float *restrict std, __global const float *restrict data_range,
+            __global float *restrict psnr, __global float *restrict psnr_unclamped,
+            __global float *restrict nmse, __global float *restrict mse, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  pair_of_images pair = find_pair(row, slice[row], reconstruction, image, mean, std, data_range);
+  float plain = 0.0f, clamped = 0.0f, power = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP) {
+    float target = target_pixel(pair.image[i], pair.mean, pair.deviation);
+    float gap = (pair.reconstruction[i] - target) * pair.scale;
+    float gap_clamped = (clamp(pair.reconstruction[i], 0.0f, 10.0f) - target) * pair.scale;
+    plain += gap * gap;
+    clamped += gap_clamped * gap_clamped;
+    power += target * pair.scale * target * pair.scale;
+  }
+  plain = group_sum(plain, scratch);
+  clamped = group_sum(clamped, scratch);
+  power = group_sum(power, scratch);
+  if (get_local_id(0)) return;
+  psnr[row] = decibel(clamped / (float)PIXELS);
+  psnr_unclamped[row] = decibel(plain / (float)PIXELS);
+  nmse[row] = power > 0.0f ? plain / power : (plain > 0.0f ? INFINITY : 0.0f);
+  mse[row] = plain / (float)PIXELS / (pair.scale * pair.scale);
+}
+
+/* The reward of a step. `score` is the column of the scene's metric; `sign` is -1 where less is better.
+ * Sparse: the quality at the end. Dense: the gain since the last step. */
+__kernel void score_reward(__global const float *restrict score, __global const uint *restrict done,
+                           __global float *restrict quality, __global float *restrict reward, float sign,
+                           float scale, uint dense, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float now = sign * score[row];
+  reward[row] = scale * (dense ? now - quality[row] : (done[row] ? now : 0.0f));
+  quality[row] = now;
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+"""Writes kernel files as C byte arrays: embed.py OUT.c PRELUDE FILE..."""
+import os
+import sys
+
+out, files = sys.argv[1], sys.argv[2:]
+with open(out, "w") as f:
+    f.write('#include "engine/program.h"\n\n#include <stddef.h>\n\n')
+    for i, path in enumerate(files):
+        data = open(path, "rb").read() + b"\0"
+        f.write("static const char file_%d[] = {" % i)
+        for j, byte in enumerate(data):
+            f.write(("\n  " if j % 20 == 0 else "") + "%d," % (byte if byte < 128 else byte - 256))
+        f.write("\n};\n\n")
+    f.write("extern const struct source kernel_sources[];\nconst struct source kernel_sources[] = {\n")
+    for i, path in enumerate(files):
+        f.write('  {"%s", file_%d},\n' % (os.path.basename(path), i))
+    f.write("  {NULL, NULL},\n};\n")
