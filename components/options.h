@@ -99,6 +99,7 @@ enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
+enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE };
 
 #endif

@@ -71,6 +71,7 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof facts->group, &facts->group, NULL);
   clGetDeviceInfo(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
   facts->alignment = bits / 8;
+  if (!(facts->kind & CL_DEVICE_TYPE_GPU)) return; /* a CPU may be "AuthenticAMD": no fast path of a GPU */
   facts->maker = read_maker(facts->vendor);
   if (facts->maker == MAKER_OTHER && strstr(facts->platform, "NVIDIA")) facts->maker = MAKER_NVIDIA;
 }
@@ -222,7 +223,7 @@ void device_read(struct device *device, cl_mem buffer, size_t offset, size_t byt
 }
 
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word) {
-  size_t size = bytes % 4 || offset % 4 ? 1 : 4; /* a byte pattern for byte columns */
+  size_t odd = bytes | offset, size = odd % 2 ? 1 : odd % 4 ? 2 : 4; /* of the word's low bytes */
   if (bytes)
     CL(device, clEnqueueFillBuffer(device->queue, buffer, &word, size, offset, bytes, 0, NULL, NULL));
 }

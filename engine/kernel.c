@@ -166,6 +166,18 @@ static bool check_signature(const struct kernel_desc *row, cl_kernel kernel, str
   return check_arg(row, kernel, count, &last, error);
 }
 
+/* Compares the built kernel with its row and the device. */
+static bool check_kernel(struct kernels *kernels, const struct kernel_desc *row, cl_kernel kernel,
+                         struct error *error) {
+  size_t group = 0;
+  clGetKernelWorkGroupInfo(kernel, kernels->device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group,
+                           NULL);
+  if (group && group < row->group)
+    return fail(error, "kernel %s needs work-groups of %u, %s allows %zu; use another device", row->name,
+                row->group, kernels->device->facts.name, group);
+  return check_signature(row, kernel, error);
+}
+
 bool kernel_need(struct kernels *kernels, const char *name, struct error *error) {
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row, "there is no kernel row '%s'", name);
@@ -177,13 +189,10 @@ bool kernel_need(struct kernels *kernels, const char *name, struct error *error)
   built->kernel = clCreateKernel(built->program, name, &code);
   if (code != CL_SUCCESS)
     return fail(error, "kernel %s is not in %s: %s (%d)", name, row->file, device_code_name(code), code);
-  size_t group = 0;
-  clGetKernelWorkGroupInfo(built->kernel, kernels->device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group,
-                           NULL);
-  if (group && group < row->group)
-    return fail(error, "kernel %s needs work-groups of %u, %s allows %zu; use another device", name,
-                row->group, kernels->device->facts.name, group);
-  return check_signature(row, built->kernel, error);
+  if (check_kernel(kernels, row, built->kernel, error)) return true;
+  clReleaseKernel(built->kernel); /* or the next call would find it and agree */
+  built->kernel = NULL;
+  return false;
 }
 
 static void check_call(const struct kernel_desc *row, const struct arg *args) {

@@ -92,8 +92,8 @@ static bool set_number(const struct option *row, void *field, const char *text, 
   bool whole = row->type == OPTION_U32;
   const char *kind = whole ? "a whole number" : "a number";
   if (!parse_number(text, &value) || (whole && value != floor(value)))
-    return fail(error, "%s.%s is '%s' at %s; it must be %s from %.10g to %.10g", row->section, row->name, text,
-                where, kind, row->low, row->high);
+    return fail(error, "%s.%s is '%s' at %s; it must be %s from %.10g to %.10g", row->section, row->name,
+                text, where, kind, row->low, row->high);
   if (value < row->low || value > row->high)
     return fail(error, "%s.%s is %s at %s; it must be %.10g to %.10g", row->section, row->name, text, where,
                 row->low, row->high);

@@ -145,7 +145,8 @@ bool store_shape(struct store *store, const char *name, struct store_shape *shap
   *shape = (struct store_shape){.rank = rank, .complex = pair};
   bool good = rank >= 0 && rank <= STORE_RANK;
   for (int i = 0; good && i < rank; i++) shape->size[i] = (size_t)size[i];
-  if (!good) fail(error, "%s in %s has rank %d; at most %d is understood", name, store->path, rank, STORE_RANK);
+  if (!good)
+    fail(error, "%s in %s has rank %d; at most %d is understood", name, store->path, rank, STORE_RANK);
   H5Tclose(type);
   H5Sclose(space);
   H5Dclose(dataset);

@@ -22,13 +22,27 @@ size_t world_column_bytes(const struct world *world, unsigned component) {
   return row_bytes(&world->schema->components[component], world->shape, world->half);
 }
 
+/* Rows of `table` of which every column fits into one allocation. */
+static size_t rows_in_one_buffer(const struct world_setup *setup, const struct device *device,
+                                 uint8_t table) {
+  size_t widest = 1;
+  for (size_t c = 0; c < setup->schema->component_count; c++) {
+    const struct component_desc *component = &setup->schema->components[c];
+    if (!(setup->columns & SET(c)) || component->table != table) continue;
+    size_t bytes = row_bytes(component, setup->shape, setup->half);
+    if (bytes > widest) widest = bytes;
+  }
+  return device->facts.largest / widest;
+}
+
 /* Rows of `table` that fit beside the other tables, at most what one allocation may hold. */
 static size_t rows_that_fit(const struct world_setup *setup, const struct device *device, uint8_t table,
                             size_t others) {
   size_t row = world_row_bytes(setup, setup->columns, table);
   size_t room = device->facts.memory - device->bytes;
   room = room > others ? room - others : 0;
-  return row ? room / row : 0;
+  size_t fit = row ? room / row : 0, most = rows_in_one_buffer(setup, device, table);
+  return fit < most ? fit : most;
 }
 
 static bool check_room(const struct world_setup *setup, const struct device *device, uint8_t grow_table,
@@ -39,13 +53,16 @@ static bool check_room(const struct world_setup *setup, const struct device *dev
     total += bytes;
     if (t != grow_table) others += bytes;
   }
-  if (total <= device->facts.memory - device->bytes) return true;
-  return fail(error,
-              "the scene needs %.1f MiB of device memory for %zu rows of %s, %s has %.1f MiB free; at most %zu "
-              "rows fit",
-              (double)total / 0x1p20, setup->rows[grow_table], setup->schema->table_names[grow_table],
-              device->facts.name, (double)(device->facts.memory - device->bytes) / 0x1p20,
-              rows_that_fit(setup, device, grow_table, others));
+  if (total <= device->facts.memory - device->bytes &&
+      setup->rows[grow_table] <= rows_in_one_buffer(setup, device, grow_table))
+    return true;
+  return fail(
+      error,
+      "the scene needs %.1f MiB of device memory for %zu rows of %s, %s has %.1f MiB free, %.1f MiB in one "
+      "column; at most %zu rows fit",
+      (double)total / 0x1p20, setup->rows[grow_table], setup->schema->table_names[grow_table],
+      device->facts.name, (double)(device->facts.memory - device->bytes) / 0x1p20,
+      (double)device->facts.largest / 0x1p20, rows_that_fit(setup, device, grow_table, others));
 }
 
 bool world_open(struct world *world, struct device *device, struct kernels *kernels,
@@ -127,6 +144,9 @@ void world_read(struct world *world, unsigned component, size_t row, size_t coun
 
 void world_fill(struct world *world, unsigned component, uint32_t word) {
   const struct component_desc *desc = &world->schema->components[component];
+  size_t element = element_bytes(desc->element, world->half);
+  if (element == 1) word = (word & 0xff) * 0x01010101u;
+  if (element == 2) word = (word & 0xffff) * 0x00010001u;
   size_t bytes = check_rows(world, component, 0, world->capacity[desc->table]);
   device_fill(world->device, world->column[component], 0, bytes * world->capacity[desc->table], word);
 }

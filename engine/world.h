@@ -78,6 +78,6 @@ struct arg world_inout(struct world *world, unsigned component); /* REQUIREs bot
 /* Host access between steps; waits. Rows, not bytes. */
 void world_write(struct world *world, unsigned component, size_t row, size_t count, const void *from);
 void world_read(struct world *world, unsigned component, size_t row, size_t count, void *to);
-void world_fill(struct world *world, unsigned component, uint32_t word);
+void world_fill(struct world *world, unsigned component, uint32_t word); /* every element's (low) bits */
 
 #endif

@@ -1,0 +1,62 @@
+#include "systems/acquisition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *ratio, struct error *error) {
+  *ratio = !strcmp(horizon, "base") ? 2 * acceleration : !strcmp(horizon, "long") ? 8 * acceleration : 0;
+  if (*ratio) return true;
+  return fail(error, "acquisition.horizon is '%s'; it must be base or long (or set "
+                     "acquisition.initial_lines and acquisition.budget)",
+              horizon);
+}
+
+bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
+                      const char *horizon, struct error *error) {
+  uint32_t n = options->data.size, given = options->acquisition.initial_lines, ratio;
+  *acquisition = (struct acquisition){.lines = n, .acceleration = acceleration};
+  if (!find_ratio(horizon, acceleration, &ratio, error)) return false;
+  snprintf(acquisition->horizon, sizeof acquisition->horizon, "%s", given ? "custom" : horizon);
+  uint32_t even = n / (2 * ratio) * 2; /* the published masks are even; small N still starts from one line */
+  acquisition->initial_lines = given ? given : even ? even : 1;
+  uint32_t total = n / acceleration, initial = acquisition->initial_lines;
+  acquisition->budget =
+      options->acquisition.budget ? options->acquisition.budget : total > initial ? total - initial : 0;
+  acquisition->initial_start = n / 2 - initial / 2;
+  if (initial > n)
+    return fail(error, "acquisition.initial_lines is %u; there are only %u lines", initial, n);
+  if (!acquisition->budget)
+    return fail(error, "no line is left to acquire: %u initial lines of %u/%u = %u in all; lower "
+                       "acquisition.initial_lines or the acceleration",
+                initial, n, acceleration, total);
+  if (acquisition->budget > n - initial)
+    return fail(error, "acquisition.budget is %u; only %u of %u lines are free after %u initial ones",
+                acquisition->budget, n - initial, n, initial);
+  return true;
+}
+
+static bool read_acceleration(const char *word, uint32_t n, uint32_t *value, struct error *error) {
+  char *end;
+  unsigned long number = strtoul(word, &end, 10);
+  *value = (uint32_t)number;
+  if (*word >= '0' && *word <= '9' && !*end && number >= 1 && number <= n) return true;
+  return fail(error, "acquisition.acceleration is '%s'; it must be a whole number from 1 to %u (data.size)", word, n);
+}
+
+bool acquisition_list(struct acquisition **list, size_t *count, const struct options *options,
+                      struct arena *arena, struct error *error) {
+  const char *accelerations = options->acquisition.acceleration;
+  char word[32], horizon[32];
+  *count = 0;
+  *list = ARENA_NEW(arena, struct acquisition,
+                    option_count(accelerations) * option_count(options->acquisition.horizon));
+  while ((accelerations = option_next(accelerations, word, sizeof word))) {
+    const char *horizons = options->acquisition.horizon;
+    uint32_t acceleration;
+    if (!read_acceleration(word, options->data.size, &acceleration, error)) return false;
+    while ((horizons = option_next(horizons, horizon, sizeof horizon)))
+      if (!acquisition_plan(&(*list)[(*count)++], options, acceleration, horizon, error)) return false;
+  }
+  if (*count) return true;
+  return fail(error, "acquisition.acceleration or acquisition.horizon is an empty list; give at least one each");
+}

@@ -1,0 +1,24 @@
+/* Lines, initial mask and budget of a scan (PROTOCOL 1.1, 1.4). */
+#ifndef L2SR_SYSTEMS_ACQUISITION_H
+#define L2SR_SYSTEMS_ACQUISITION_H
+
+#include "components/options.h"
+
+struct acquisition {
+  uint32_t lines;        /* N */
+  uint32_t acceleration; /* final */
+  char horizon[32];      /* base, long or custom */
+  uint32_t initial_start, initial_lines; /* given at the reset, around the centre */
+  uint32_t budget;       /* T: lines acquired after the reset */
+};
+
+/* Base starts from 2, long from 8 times the acceleration; acquisition.initial_lines and .budget override. The
+ * total is exact: N / acceleration lines. Refuses budgets larger than the free lines. */
+bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
+                      const char *horizon, struct error *error);
+
+/* All pairs of the scene's accelerations and horizons; *count of them in the arena. */
+bool acquisition_list(struct acquisition **list, size_t *count, const struct options *options,
+                      struct arena *arena, struct error *error);
+
+#endif

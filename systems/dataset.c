@@ -1,0 +1,229 @@
+#include "systems/dataset.h"
+
+#include "engine/log.h"
+#include "engine/program.h"
+#include "engine/random.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct names {
+  const char **path;
+  size_t count, capacity;
+};
+
+static bool is_folder(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool ends_in_h5(const char *name) {
+  size_t length = strlen(name);
+  return length > 3 && !strcmp(name + length - 3, ".h5");
+}
+
+static void add_name(struct arena *arena, struct names *names, const char *path) {
+  if (names->count == names->capacity) {
+    size_t capacity = names->capacity ? 2 * names->capacity : 256;
+    const char **grown = ARENA_NEW(arena, const char *, capacity);
+    if (names->count) memcpy(grown, names->path, names->count * sizeof *grown);
+    names->path = grown;
+    names->capacity = capacity;
+  }
+  names->path[names->count++] = path;
+}
+
+static bool list_folder(struct dataset *dataset, struct names *names, const char *path, struct error *error) {
+  DIR *folder = opendir(path);
+  if (!folder) return fail(error, "cannot list %s: %s", path, strerror(errno));
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    const char *full = arena_text(dataset->arena, "%s/%s", path, entry->d_name);
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || is_folder(full)) continue;
+    dataset->entries++;
+    if (ends_in_h5(entry->d_name))
+      add_name(dataset->arena, names, full);
+    else
+      dataset->not_h5++;
+  }
+  closedir(folder);
+  return true;
+}
+
+static const char *const split_names[] = {"train", "val", "test"};
+
+/* Lists root/SPLIT, root/singlecoil_SPLIT and root/multicoil_SPLIT, whichever are there. */
+static bool list_split(struct dataset *dataset, struct names *names, const char *root, unsigned split,
+                       bool *any, struct error *error) {
+  static const char *const prefixes[] = {"", "singlecoil_", "multicoil_"};
+  for (size_t p = 0; p < 3; p++) {
+    const char *path = arena_text(dataset->arena, "%s/%s%s", root, prefixes[p], split_names[split]);
+    if (!is_folder(path)) continue;
+    *any = true;
+    if (!list_folder(dataset, names, path, error)) return false;
+  }
+  return true;
+}
+
+static bool list_names(struct dataset *dataset, struct names *names, const struct options *options,
+                       struct error *error) {
+  const char *root = options->data.path;
+  bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
+  if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
+  if (!is_folder(root) && ends_in_h5(root)) {
+    dataset->entries = 1;
+    add_name(dataset->arena, names, root);
+    return true;
+  }
+  if (!is_folder(root)) return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", root);
+  for (unsigned s = 0; s < 3; s++)
+    if ((all || s == options->data.split) && !list_split(dataset, names, root, s, &any, error)) return false;
+  if (!any && !list_folder(dataset, names, root, error)) return false;
+  if (names->count) return true;
+  return fail(error, "no .h5 file in %s (%zu other files); expected fastMRI-format volumes there or in its "
+                     "subfolder %s",
+              root, dataset->not_h5, all ? "train, val or test" : split_names[options->data.split]);
+}
+
+static int compare_paths(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Python: shuffle of the sorted list seeded 0, the first round(n * fraction) of it, sorted again. */
+static void select_fraction(struct dataset *dataset, struct names *names, double fraction) {
+  qsort(names->path, names->count, sizeof *names->path, compare_paths);
+  if (fraction >= 1) return;
+  uint32_t *place = ARENA_NEW(dataset->arena, uint32_t, names->count);
+  for (size_t i = 0; i < names->count; i++) place[i] = (uint32_t)i;
+  shuffle_python(place, names->count, 0);
+  size_t kept = (size_t)nearbyint((double)names->count * fraction);
+  const char **chosen = ARENA_NEW(dataset->arena, const char *, kept);
+  for (size_t i = 0; i < kept; i++) chosen[i] = names->path[place[i]];
+  dataset->by_fraction = names->count - kept;
+  *names = (struct names){chosen, kept, kept};
+  qsort(names->path, names->count, sizeof *names->path, compare_paths);
+}
+
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static void hash_names(struct dataset *dataset, const struct names *names) {
+  struct arena *arena = arena_open();
+  size_t bytes = 0, used = 0;
+  const char **sorted = ARENA_NEW(arena, const char *, names->count + 1);
+  for (size_t i = 0; i < names->count; i++) {
+    sorted[i] = file_name(names->path[i]);
+    bytes += strlen(sorted[i]) + 1;
+  }
+  qsort(sorted, names->count, sizeof *sorted, compare_paths);
+  char *joined = arena_new(arena, bytes + 1);
+  for (size_t i = 0; i < names->count; i++)
+    used += (size_t)sprintf(joined + used, "%s%s", i ? "\n" : "", sorted[i]);
+  hash_hex(joined, used, dataset->hash);
+  arena_close(arena);
+}
+
+unsigned dataset_patient_split(const char *patient) {
+  char hex[65], start[9];
+  hash_hex(patient, strlen(patient), hex);
+  snprintf(start, sizeof start, "%.8s", hex);
+  unsigned long bucket = strtoul(start, NULL, 16) % 100;
+  return bucket < 70 ? 0 : bucket < 85 ? 1 : 2;
+}
+
+/* Whether the volume passes the filters that need the file open. */
+static bool passes(struct dataset *dataset, const struct volume *volume, const struct options *options) {
+  const char *wanted = options->data.acquisition;
+  if (*wanted && strcmp(wanted, volume->acquisition)) {
+    dataset->by_acquisition++;
+    return false;
+  }
+  if (options->data.patient_split && options->data.split != SPLIT_ALL) {
+    const char *patient = volume->patient[0] ? volume->patient : volume->name;
+    if (dataset_patient_split(patient) != options->data.split) {
+      dataset->by_patient++;
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool skip(struct dataset *dataset, const char *path, bool strict, struct error *error) {
+  if (strict) return fail_in(error, "data.strict");
+  log_warning("skipped: %s", error->text);
+  dataset->skipped[dataset->broken].path = path;
+  dataset->skipped[dataset->broken++].reason = arena_text(dataset->arena, "%s", error->text);
+  return true;
+}
+
+static bool open_volumes(struct dataset *dataset, const struct names *names, const struct options *options,
+                         struct error *error) {
+  dataset->volumes = ARENA_NEW(dataset->arena, struct volume, names->count);
+  dataset->skipped = arena_new(dataset->arena, names->count * sizeof *dataset->skipped);
+  for (size_t i = 0; i < names->count; i++) {
+    struct volume *volume = &dataset->volumes[dataset->volume_count];
+    struct store *store;
+    if (!volume_open(&store, volume, names->path[i], options, error)) {
+      if (!skip(dataset, names->path[i], options->data.strict, error)) return false;
+      continue;
+    }
+    store_close(store);
+    if (!passes(dataset, volume, options)) continue;
+    dataset->volume_count++;
+    dataset->slice_count += volume->slice_count;
+  }
+  if (dataset->slice_count) return true;
+  if (dataset->broken) {
+    struct error last = *error;
+    return fail(error, "no usable slice in %s: %zu of %zu files are broken; the last: %s", options->data.path,
+                dataset->broken, names->count, last.text);
+  }
+  return fail(error, "no usable slice in %s: %zu files, %zu left out by data.fraction, %zu by "
+                     "data.acquisition, %zu by data.patient_split",
+              options->data.path, dataset->entries, dataset->by_fraction, dataset->by_acquisition,
+              dataset->by_patient);
+}
+
+bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
+  struct names names = {0};
+  *dataset = (struct dataset){.arena = arena_open()};
+  if (list_names(dataset, &names, options, error)) {
+    select_fraction(dataset, &names, options->data.fraction);
+    size_t limit = options->data.volumes;
+    if (limit && names.count > limit) {
+      dataset->by_limit = names.count - limit;
+      names.count = limit;
+    }
+    dataset->selected = names.count;
+    hash_names(dataset, &names);
+    if (open_volumes(dataset, &names, options, error)) return true;
+  }
+  dataset_close(dataset);
+  return false;
+}
+
+void dataset_close(struct dataset *dataset) {
+  arena_close(dataset->arena);
+  *dataset = (struct dataset){0};
+}
+
+void dataset_print(const struct dataset *dataset, FILE *file) {
+  fprintf(file, "volumes: %zu of %zu files (%zu slices), selection %.16s\n", dataset->volume_count,
+          dataset->entries, dataset->slice_count, dataset->hash);
+  const struct {
+    size_t count;
+    const char *text;
+  } filters[] = {{dataset->not_h5, "are not .h5"},
+                 {dataset->by_fraction, "left out by data.fraction"},
+                 {dataset->by_limit, "left out by data.volumes"},
+                 {dataset->by_acquisition, "of another acquisition"},
+                 {dataset->by_patient, "of patients of another split"},
+                 {dataset->broken, "broken, skipped"}};
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+    if (filters[i].count) fprintf(file, "  %zu files %s\n", filters[i].count, filters[i].text);
+}

@@ -1,0 +1,29 @@
+/* Which volumes a scene uses (PROTOCOL 1.2, 8.5): listed and selected by name first, opened after. */
+#ifndef L2SR_SYSTEMS_DATASET_H
+#define L2SR_SYSTEMS_DATASET_H
+
+#include "systems/volume.h"
+
+struct dataset {
+  struct arena *arena;
+  struct volume *volumes; /* the usable ones, in order of their paths */
+  size_t volume_count, slice_count;
+  char hash[65]; /* SHA-256 of the selected names, sorted, joined by newlines */
+  /* what each filter removed */
+  size_t entries, not_h5, by_fraction, by_limit, by_patient, by_acquisition, broken;
+  size_t selected; /* names after fraction and limit */
+  struct {
+    const char *path, *reason;
+  } *skipped; /* the broken ones */
+};
+
+/* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */
+bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error);
+void dataset_close(struct dataset *dataset);
+/* One line a filter that removed something, the hash, and the skipped files. */
+void dataset_print(const struct dataset *dataset, FILE *file);
+
+/* 0 train, 1 val, 2 test: 70, 15 and 15 % of the patients by the hash of their id. */
+unsigned dataset_patient_split(const char *patient);
+
+#endif

@@ -1,0 +1,206 @@
+#include "systems/evaluate.h"
+
+#include "engine/log.h"
+#include "systems/systems.h"
+
+#include <math.h>
+#include <string.h>
+
+struct work {
+  struct evaluation *evaluation;
+  struct simulation simulation;
+  const struct options *options;
+  bool images;
+  float *column; /* one column of ROLLOUT */
+  uint32_t *slice, *action;
+  float *pixels; /* one image */
+  struct progress progress;
+  size_t done; /* scans */
+};
+
+static bool check_metrics(const struct options *options, struct error *error) {
+  const char *words = options->evaluate.metrics, *names[METRICS];
+  char word[64];
+  for (size_t m = 0; m < METRICS; m++) names[m] = metric_list[m].name;
+  while ((words = option_next(words, word, sizeof word))) {
+    bool known = false;
+    for (size_t m = 0; m < METRICS; m++) known |= !strcmp(word, names[m]);
+    const char *near = nearest_name(word, names, METRICS);
+    if (!known)
+      return fail(error, "evaluate.metrics has an unknown metric '%s'; %s%s", word,
+                  near ? "did you mean " : "there are ssim, ssim_uniform, psnr, psnr_unclamped, nmse and mse",
+                  near ? near : "");
+  }
+  if (option_count(options->evaluate.metrics)) return true;
+  return fail(error, "evaluate.metrics is an empty list; name at least one metric");
+}
+
+/* One run for every setting and sampler. */
+static bool plan_runs(struct evaluation *evaluation, const struct options *options, struct error *error) {
+  struct acquisition *settings;
+  size_t setting_count, sampler_count = option_count(options->evaluate.samplers);
+  char name[64];
+  if (!check_metrics(options, error) ||
+      !acquisition_list(&settings, &setting_count, options, evaluation->arena, error))
+    return false;
+  if (!sampler_count) return fail(error, "evaluate.samplers is an empty list; name at least one sampler");
+  evaluation->runs = ARENA_NEW(evaluation->arena, struct evaluate_run, setting_count * sampler_count);
+  for (size_t s = 0; s < setting_count; s++) {
+    const char *samplers = options->evaluate.samplers;
+    while ((samplers = option_next(samplers, name, sizeof name))) {
+      struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
+      run->acquisition = settings[s];
+      if (!(run->sampler = sampler_find(name, error))) return false;
+    }
+  }
+  return true;
+}
+
+static uint32_t largest_budget(const struct evaluation *evaluation) {
+  uint32_t most = 0;
+  for (size_t r = 0; r < evaluation->run_count; r++)
+    if (evaluation->runs[r].acquisition.budget > most) most = evaluation->runs[r].acquisition.budget;
+  return most;
+}
+
+static bool open_simulation(struct work *work, struct device *device, const struct evaluate_wish *wish,
+                            struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  struct simulation_plan plan = method_plan(work->options);
+  size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
+  plan.slices = most && most < slices ? most : slices;
+  plan.envs = work->options->world.envs < plan.slices ? work->options->world.envs : plan.slices;
+  plan.rollout_steps = largest_budget(evaluation) + 1;
+  plan.kernel_folder = wish->kernel_folder;
+  if (!simulation_open(&work->simulation, device, work->options, &plan, error)) return false;
+  size_t rows = plan.envs * plan.rollout_steps;
+  work->column = ARENA_NEW(evaluation->arena, float, rows);
+  work->action = ARENA_NEW(evaluation->arena, uint32_t, rows);
+  work->slice = ARENA_NEW(evaluation->arena, uint32_t, plan.envs);
+  work->pixels = ARENA_NEW(evaluation->arena, float, evaluation->size * evaluation->size);
+  return true;
+}
+
+static bool make_room(struct work *work, struct evaluate_run *run, struct error *error) {
+  struct arena *arena = work->evaluation->arena;
+  size_t slices = work->evaluation->slices, n = work->evaluation->size, steps = run->acquisition.budget + 1;
+  bool good = true;
+  for (size_t m = 0; m < METRICS; m++)
+    if ((work->simulation.finish.touched | work->simulation.step.touched) & SET(metric_list[m].rollout))
+      good &= (run->metric[m] = arena_try(arena, slices * steps * sizeof(float))) != NULL;
+  good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
+         (run->mask = arena_try(arena, slices * n)) &&
+         (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
+  if (work->images) good = good && (run->images = arena_try(arena, slices * n * n * sizeof(float)));
+  return good ? true : fail(error, "no host memory for the results of %zu slices; evaluate fewer (data.most)", slices);
+}
+
+/* Puts one column of ROLLOUT, [step][env], into [slice][step]. */
+static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
+  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = run->acquisition.budget + 1;
+  world_read(&work->simulation.world, column, 0, envs * steps, work->column);
+  for (size_t t = 0; t < steps; t++)
+    for (size_t e = 0; e < envs; e++) to[work->slice[e] * steps + t] = work->column[t * envs + e];
+}
+
+static void gather_returns(struct work *work, struct evaluate_run *run) {
+  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = run->acquisition.budget + 1;
+  size_t first = work->evaluation->curves ? 1 : steps - 1; /* without curves only the end has a reward */
+  world_read(&work->simulation.world, ROLLOUT_reward, 0, envs * steps, work->column);
+  for (size_t e = 0; e < envs; e++) {
+    double sum = 0;
+    for (size_t t = first; t < steps; t++) sum += work->column[t * envs + e];
+    run->returns[work->slice[e]] = (float)sum;
+  }
+}
+
+static void gather_scans(struct work *work, struct evaluate_run *run) {
+  struct world *world = &work->simulation.world;
+  size_t envs = world->rows[TABLE_ENV], n = work->evaluation->size, steps = run->acquisition.budget;
+  world_read(world, ROLLOUT_action, 0, envs * (steps + 1), work->action);
+  for (size_t e = 0; e < envs; e++) {
+    size_t slice = work->slice[e];
+    world_read(world, ENV_mask, e, 1, run->mask + slice * n);
+    for (size_t t = 0; t < steps; t++) run->action[slice * steps + t] = work->action[(t + 1) * envs + e];
+    if (work->images) world_read(world, ENV_reconstruction, e, 1, run->images + slice * n * n);
+  }
+}
+
+/* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
+static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
+  struct world *world = &work->simulation.world;
+  size_t slices = work->evaluation->slices, most = world->capacity[TABLE_ENV];
+  double start = clock_seconds();
+  if (!make_room(work, run, error) ||
+      !simulation_set(&work->simulation, &run->acquisition, run->sampler, error))
+    return false;
+  for (size_t first = 0; first < slices; first += most) {
+    size_t envs = slices - first < most ? slices - first : most;
+    simulation_restart(&work->simulation, (uint32_t)first, envs);
+    simulation_episode(&work->simulation);
+    world_read(world, ENV_slice, 0, envs, work->slice);
+    if (!device_finish(world->device, error)) return fail_in(error, "sampler %s", run->sampler->name);
+    for (size_t m = 0; m < METRICS; m++)
+      if (run->metric[m]) gather(work, run, metric_list[m].rollout, run->metric[m]);
+    gather_returns(work, run);
+    gather_scans(work, run);
+    progress_move(&work->progress, work->done += envs);
+  }
+  run->seconds = clock_seconds() - start;
+  return device_finish(world->device, error);
+}
+
+static bool run_all(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  bool good = true;
+  progress_open(&work->progress, "evaluating", "scans", evaluation->slices * evaluation->run_count);
+  for (size_t r = 0; good && r < evaluation->run_count; r++) good = run_one(work, &evaluation->runs[r], error);
+  progress_close(&work->progress);
+  return good;
+}
+
+static bool read_truth(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  size_t pixels = evaluation->size * evaluation->size;
+  if (!work->images) return true;
+  evaluation->truth = arena_try(evaluation->arena, evaluation->slices * pixels * sizeof(float));
+  if (!evaluation->truth) return fail(error, "no host memory for %zu images", evaluation->slices);
+  world_read(&work->simulation.world, SLICE_image, 0, evaluation->slices, evaluation->truth);
+  return device_finish(work->simulation.device, error);
+}
+
+bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
+                   const struct evaluate_wish *wish, struct error *error) {
+  struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
+  *evaluation = (struct evaluation){.arena = arena_open(), .size = options->data.size,
+                                    .curves = options->evaluate.curves};
+  bool good = plan_runs(evaluation, options, error) && dataset_open(&evaluation->dataset, options, error);
+  if (good && open_simulation(&work, device, wish, error)) {
+    good = load_slices(&work.simulation.world, &evaluation->dataset, options, evaluation->arena,
+                       &evaluation->report, error);
+    evaluation->slices = evaluation->report.slices;
+    good = good && run_all(&work, error) && read_truth(&work, error);
+    simulation_close(&work.simulation);
+  } else {
+    good = false;
+  }
+  if (!good) evaluate_close(evaluation);
+  return good;
+}
+
+void evaluate_close(struct evaluation *evaluation) {
+  if (evaluation->dataset.arena) dataset_close(&evaluation->dataset);
+  arena_close(evaluation->arena);
+  *evaluation = (struct evaluation){0};
+}
+
+void evaluate_mean(const struct evaluation *evaluation, const struct evaluate_run *run, size_t metric,
+                   size_t lines, double *mean, double *std) {
+  const float *values = run->metric[metric] + lines;
+  size_t steps = run->acquisition.budget + 1, count = evaluation->slices;
+  double sum = 0, square = 0;
+  for (size_t i = 0; i < count; i++) sum += values[i * steps];
+  *mean = sum / (double)count;
+  for (size_t i = 0; i < count; i++) square += (values[i * steps] - *mean) * (values[i * steps] - *mean);
+  *std = sqrt(square / (double)count);
+}

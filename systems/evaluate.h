@@ -1,0 +1,45 @@
+/* Runs every sampler of a scene over all slices at every setting, and keeps what it measured. */
+#ifndef L2SR_SYSTEMS_EVALUATE_H
+#define L2SR_SYSTEMS_EVALUATE_H
+
+#include "systems/dataset.h"
+#include "systems/load.h"
+#include "systems/simulation.h"
+
+struct evaluate_run {
+  struct acquisition acquisition;
+  const struct sampler *sampler;
+  float *metric[METRICS]; /* [slice][budget + 1]: after 0, 1, ... lines; NULL if not computed */
+  float *returns;         /* [slice]: sum of the rewards */
+  uint8_t *mask;          /* [slice][N]: at the end */
+  uint32_t *action;       /* [slice][budget] */
+  float *images;          /* [slice][N][N] reconstructions at the end, when asked for */
+  double seconds;
+};
+
+struct evaluation {
+  struct arena *arena; /* owns everything below */
+  struct dataset dataset;
+  struct load_report report;
+  size_t size;       /* N */
+  size_t slices;
+  bool curves;       /* false: only the last column of metric holds numbers */
+  float *truth;      /* [slice][N][N], when images are asked for */
+  struct evaluate_run *runs;
+  size_t run_count;
+};
+
+struct evaluate_wish {
+  bool images;
+  const char *kernel_folder; /* --kernels; "" for the embedded ones */
+};
+
+bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
+                   const struct evaluate_wish *wish, struct error *error);
+void evaluate_close(struct evaluation *evaluation);
+
+/* Mean and population deviation over the slices of metric_list[metric] after `lines` lines. */
+void evaluate_mean(const struct evaluation *evaluation, const struct evaluate_run *run, size_t metric,
+                   size_t lines, double *mean, double *std);
+
+#endif

@@ -1,0 +1,223 @@
+#include "systems/load.h"
+
+#include "engine/fft.h"
+#include "engine/log.h"
+#include "systems/coil.h"
+#include "systems/reader.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
+
+component_set load_columns(void) {
+  return SET(SLICE_image) | SET(SLICE_hybrid) | SET(SLICE_unit) | SET(SLICE_mean) | SET(SLICE_std) |
+         SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
+}
+
+struct load {
+  struct world *world;
+  const struct dataset *dataset;
+  const struct options *options;
+  struct arena *arena;
+  struct load_report *report;
+  struct coil_plan coils;
+  float *image, *crop; /* one slice before and after the crop */
+  size_t rows;         /* of SLICE filled so far */
+  size_t volume, volume_start; /* the volume being read and its first row */
+  bool volume_failed;
+};
+
+static bool make_image(struct load *load, const struct volume *volume, const float *data, struct error *error) {
+  const float *image = data;
+  if (volume->from_kspace) {
+    if (!coil_plan_for(&load->coils, load->world->device, load->world->kernels, volume, error) ||
+        !coil_run(&load->coils, data, load->image, error))
+      return false;
+    image = load->image;
+  }
+  volume_crop(image, volume->image_height, volume->image_width, load->options->data.pad,
+              load->options->data.size, load->crop);
+  return true;
+}
+
+/* Drops the rows of a volume that turned out to be broken. */
+static bool drop_volume(struct load *load, const char *reason, struct error *error) {
+  const struct volume *volume = &load->dataset->volumes[load->volume];
+  if (load->options->data.strict) return fail(error, "data.strict: %s: %s", volume->path, reason);
+  log_warning("skipped: %s: %s", volume->path, reason);
+  load->rows = load->volume_start;
+  load->volume_failed = true;
+  load->report->broken_volumes++;
+  return true;
+}
+
+/* Looks at the crop: false when it holds a value that is no finite number. */
+static bool look(const float *crop, size_t count, bool *constant) {
+  bool finite = true, equal = true;
+  for (size_t i = 0; i < count; i++) {
+    finite &= isfinite(crop[i]) != 0;
+    equal &= crop[i] == crop[0];
+  }
+  *constant = equal;
+  return finite;
+}
+
+static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
+  const struct volume *volume = &load->dataset->volumes[slice->volume];
+  size_t pixels = load->world->height * load->world->width;
+  bool constant;
+  if (slice->volume != load->volume || !load->rows) {
+    load->volume = slice->volume;
+    load->volume_start = load->rows;
+    load->volume_failed = false;
+  }
+  if (load->volume_failed) return true;
+  if (!slice->data) return drop_volume(load, slice->reason, error);
+  if (!make_image(load, volume, slice->data, error)) return false;
+  if (!look(load->crop, pixels, &constant))
+    return drop_volume(load, arena_text(load->arena, "slice %zu holds values that are not finite", slice->slice),
+                       error);
+  load->report->constant += constant;
+  if (constant && load->options->data.exclude_constant) {
+    load->report->excluded++;
+    return true;
+  }
+  uint32_t index = (uint32_t)slice->volume;
+  load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
+  world_write(load->world, SLICE_image, load->rows, 1, load->crop);
+  world_write(load->world, SLICE_volume, load->rows++, 1, &index);
+  return true;
+}
+
+static bool read_slices(struct load *load, struct error *error) {
+  struct reader *reader;
+  struct progress progress;
+  size_t seen = 0, most = load->world->capacity[TABLE_SLICE];
+  bool good = true;
+  if (!reader_open(&reader, load->dataset, error)) return false;
+  progress_open(&progress, "loading", "slices", load->dataset->slice_count);
+  load->volume = (size_t)-1;
+  while (good && load->rows < most) {
+    const struct reader_slice *slice = reader_next(reader);
+    if (!slice) break;
+    good = take_slice(load, slice, error);
+    progress_move(&progress, ++seen);
+  }
+  progress_close(&progress);
+  reader_close(reader);
+  return good;
+}
+
+/* Uploads one float per slice. */
+static void write_floats(struct world *world, unsigned component, const double *values, size_t count) {
+  struct arena *arena = arena_open();
+  float *floats = ARENA_NEW(arena, float, count);
+  for (size_t i = 0; i < count; i++) floats[i] = (float)values[i];
+  world_write(world, component, 0, count, floats);
+  arena_close(arena);
+}
+
+static bool set_ranges(struct load *load, struct error *error) {
+  size_t count = load->rows;
+  float *peak = ARENA_NEW(load->arena, float, count);
+  double *range = load->report->data_range;
+  double *by_volume = ARENA_NEW(load->arena, double, load->dataset->volume_count);
+  world_read(load->world, SLICE_peak, 0, count, peak);
+  for (size_t i = 0; i < count; i++) {
+    size_t volume = load->report->names[i].volume;
+    if (peak[i] > by_volume[volume]) by_volume[volume] = peak[i];
+  }
+  for (size_t i = 0; i < count; i++) {
+    const struct volume *volume = &load->dataset->volumes[load->report->names[i].volume];
+    if (load->options->data.range == RANGE_ATTRIBUTE && !volume->has_max)
+      return fail(error, "%s has no attribute max; set data.range to volume or slice", volume->path);
+    range[i] = load->options->data.range == RANGE_ATTRIBUTE ? volume->max
+               : load->options->data.range == RANGE_SLICE   ? peak[i]
+                                                            : by_volume[load->report->names[i].volume];
+  }
+  write_floats(load->world, SLICE_data_range, range, count);
+  return true;
+}
+
+static void set_order(struct load *load) {
+  uint32_t *order = ARENA_NEW(load->arena, uint32_t, load->rows);
+  if (load->options->data.order == ORDER_PERMUTED)
+    permutation_numpy(order, load->rows, load->options->world.seed);
+  else
+    for (size_t i = 0; i < load->rows; i++) order[i] = (uint32_t)i;
+  world_write(load->world, SLICE_order, 0, load->rows, order);
+}
+
+/* Transforms rows [first, first + count), at most CHUNK of them, through the scratch buffer. */
+static void transform_chunk(struct world *world, struct fft *fft, cl_mem lines, size_t first, size_t count) {
+  struct kernels *kernels = world->kernels;
+  struct arg at = arg_u32((uint32_t)first);
+  kernel_run(kernels, "image_normalise", count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_mean]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_std]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_peak]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_unit]), at));
+  kernel_run(kernels, "image_pack", count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
+                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, lines), at));
+  fft_run(fft, FFT_FORWARD, lines);
+  kernel_run(kernels, "image_unpack", count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, lines),
+                  arg_buffer(ARG_INOUT, ELEMENT_C64, world->column[SLICE_hybrid]), at));
+}
+
+bool load_prepare(struct world *world, size_t first, size_t count, struct error *error) {
+  size_t chunk = count < CHUNK ? count : CHUNK, bytes = chunk * world->height * world->width * 8;
+  struct fft fft = {0};
+  cl_mem lines = NULL;
+  bool good = kernel_need(world->kernels, "image_normalise", error) &&
+              kernel_need(world->kernels, "image_pack", error) &&
+              kernel_need(world->kernels, "image_unpack", error) &&
+              fft_open(&fft, world->device, 1, world->width, chunk * world->height, error) &&
+              (lines = device_buffer(world->device, bytes, "the transform of the slices", error));
+  if (good) {
+    device_fill(world->device, lines, 0, bytes, 0);
+    for (size_t done = 0; done < count; done += chunk)
+      transform_chunk(world, &fft, lines, first + done, count - done < chunk ? count - done : chunk);
+    good = device_finish(world->device, error);
+  }
+  fft_close(&fft);
+  device_release(world->device, lines, bytes);
+  return good;
+}
+
+static size_t largest_image(const struct dataset *dataset) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    size_t pixels = dataset->volumes[v].image_height * dataset->volumes[v].image_width;
+    if (pixels > most) most = pixels;
+  }
+  return most;
+}
+
+bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
+                 struct arena *arena, struct load_report *report, struct error *error) {
+  size_t capacity = world->capacity[TABLE_SLICE];
+  struct load load = {.world = world, .dataset = dataset, .options = options, .arena = arena,
+                      .report = report};
+  *report = (struct load_report){.names = ARENA_NEW(arena, struct slice_name, capacity),
+                                 .data_range = ARENA_NEW(arena, double, capacity)};
+  load.image = ARENA_NEW(arena, float, largest_image(dataset));
+  load.crop = ARENA_NEW(arena, float, world->height * world->width);
+  bool good = read_slices(&load, error);
+  coil_close(&load.coils);
+  if (good && !load.rows)
+    good = fail(error, "no usable slice: %zu volumes are broken, %zu slices constant",
+                report->broken_volumes, report->constant);
+  if (!good) return false;
+  world->rows[TABLE_SLICE] = report->slices = load.rows;
+  if (!load_prepare(world, 0, load.rows, error) || !set_ranges(&load, error)) return false;
+  set_order(&load);
+  if (report->constant)
+    log_warning("%zu slices are constant%s", report->constant,
+                report->excluded ? " and left out" : "; data.exclude_constant leaves them out");
+  return device_finish(world->device, error);
+}

@@ -1,0 +1,30 @@
+/* Fills the SLICE table: reads, crops and uploads the images, then computes on the device what every scan
+ * needs of a slice (mean, deviation, peak, data range, hybrid data). */
+#ifndef L2SR_SYSTEMS_LOAD_H
+#define L2SR_SYSTEMS_LOAD_H
+
+#include "components/components.h"
+#include "systems/dataset.h"
+
+/* Columns of SLICE that load fills. */
+component_set load_columns(void);
+
+struct slice_name {
+  size_t volume, slice; /* index into dataset->volumes; slice number in the file */
+};
+
+struct load_report {
+  size_t slices, constant, excluded, broken_volumes;
+  struct slice_name *names; /* by row of SLICE, in the given arena */
+  double *data_range;       /* by row of SLICE */
+};
+
+/* The world must hold load_columns and have room for dataset->slice_count rows; world->rows[TABLE_SLICE]
+ * becomes the number of usable slices. Broken volumes are named, left out and counted (data.strict: refused). */
+bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
+                 struct arena *arena, struct load_report *report, struct error *error);
+
+/* The per-slice part alone, for images already in the column: rows [first, first + count). */
+bool load_prepare(struct world *world, size_t first, size_t count, struct error *error);
+
+#endif

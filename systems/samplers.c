@@ -1,0 +1,222 @@
+#include "systems/samplers.h"
+
+#include "engine/store.h"
+#include "kernels/kernels.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Distance of a line from the centre of k-space, in lines. */
+static double frequency(const struct acquisition *acquisition, size_t line) {
+  return fabs((double)line - acquisition->lines / 2);
+}
+
+static bool is_initial(const struct acquisition *acquisition, size_t line) {
+  return line - acquisition->initial_start < acquisition->initial_lines;
+}
+
+/* Real weights as whole ones: draws are then the same on every device. No line gets none. */
+static void set_weights(const double *weights, size_t count, uint32_t *table) {
+  double most = 0;
+  for (size_t i = 0; i < count; i++) most = fmax(most, weights[i]);
+  for (size_t i = 0; i < count; i++) table[i] = (uint32_t)fmax(1, nearbyint(weights[i] / most * (1 << 20)));
+}
+
+static bool fill_random(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                        struct error *error) {
+  (void)options, (void)error;
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = 1;
+  return true;
+}
+
+/* active-mri's RandomLowBias: exp(-((i - W/2) / (W/10))^2 / 2) + 1 / (2 acceleration). */
+static bool fill_low_bias(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                          struct error *error) {
+  double weights[512], width = acquisition->lines / 10.0;
+  (void)options, (void)error;
+  for (size_t i = 0; i < acquisition->lines; i++) {
+    double d = frequency(acquisition, i) / width;
+    weights[i] = exp(-0.5 * d * d) + 1 / (2.0 * acquisition->acceleration);
+  }
+  set_weights(weights, acquisition->lines, table);
+  return true;
+}
+
+static bool fill_polynomial(const struct options *options, const struct acquisition *acquisition,
+                            uint32_t *table, struct error *error) {
+  double weights[512], most = acquisition->lines / 2.0;
+  (void)error;
+  for (size_t i = 0; i < acquisition->lines; i++)
+    weights[i] = pow(fmax(0, 1 - frequency(acquisition, i) / most), options->sampler.polynomial_power);
+  set_weights(weights, acquisition->lines, table);
+  return true;
+}
+
+static bool fill_gaussian(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                          struct error *error) {
+  double weights[512], width = options->sampler.gaussian_width * acquisition->lines;
+  (void)error;
+  for (size_t i = 0; i < acquisition->lines; i++) {
+    double d = frequency(acquisition, i) / width;
+    weights[i] = exp(-0.5 * d * d);
+  }
+  set_weights(weights, acquisition->lines, table);
+  return true;
+}
+
+/* Rank by distance from the centre, the lower line first: alternates between the sides. */
+static uint32_t central_rank(const struct acquisition *acquisition, size_t line) {
+  uint32_t centre = acquisition->lines / 2;
+  return line < centre ? 2 * (centre - (uint32_t)line) - 1 : 2 * ((uint32_t)line - centre);
+}
+
+static bool fill_lowest(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                        struct error *error) {
+  (void)options, (void)error;
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = central_rank(acquisition, i);
+  return true;
+}
+
+/* Takes `wanted` of the free lines in [low, high) at equal spacing, number floor((j + 1/2) free / wanted). */
+static void take_equispaced(const struct acquisition *acquisition, size_t low, size_t high, size_t wanted,
+                            uint32_t *table) {
+  size_t lines[512], count = 0;
+  for (size_t i = low; i < high; i++)
+    if (!is_initial(acquisition, i)) lines[count++] = i;
+  for (size_t j = 0; j < wanted && j < count; j++) {
+    size_t line = wanted >= count ? lines[j] : lines[(2 * j + 1) * count / (2 * wanted)];
+    table[line] = central_rank(acquisition, line);
+  }
+}
+
+static void clear_ranks(const struct acquisition *acquisition, uint32_t *table) {
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = NO_LINE;
+}
+
+static bool fill_two_sided(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                           struct error *error) {
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  take_equispaced(acquisition, 0, acquisition->lines, acquisition->budget, table);
+  return true;
+}
+
+/* The side after the centre; what does not fit there goes to the other side. */
+static bool fill_one_sided(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                           struct error *error) {
+  size_t centre = acquisition->lines / 2, end = acquisition->initial_start + acquisition->initial_lines;
+  size_t start = end > centre ? end : centre, side = acquisition->lines - start, budget = acquisition->budget;
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  take_equispaced(acquisition, start, acquisition->lines, budget < side ? budget : side, table);
+  if (budget > side) take_equispaced(acquisition, 0, start, budget - side, table);
+  return true;
+}
+
+static bool fill_none(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                      struct error *error) {
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  return true;
+}
+
+/* Reads 0s and 1s, with or without white space between them. */
+static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found, struct error *error) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return fail(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
+  bool good = true;
+  *found = 0;
+  for (int c; good && (c = fgetc(file)) != EOF;) {
+    if (isspace(c) || c == ',') continue;
+    good = c == '0' || c == '1';
+    if (!good)
+      fail(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path, isprint(c) ? c : '?', lines);
+    if (*found < lines) mask[*found] = c == '1';
+    ++*found;
+  }
+  fclose(file);
+  return good;
+}
+
+static bool read_stored_mask(const char *path, uint8_t *mask, size_t lines, size_t *found, struct error *error) {
+  struct store *store;
+  struct arena *arena = arena_open();
+  void *data;
+  bool good = store_open(&store, path, error);
+  if (good) {
+    good = store_read_all(store, "mask", STORE_U8, arena, &data, found, error);
+    for (size_t i = 0; good && i < lines && i < *found; i++) mask[i] = ((const uint8_t *)data)[i] != 0;
+    store_close(store);
+  }
+  arena_close(arena);
+  return good;
+}
+
+static bool check_mask(const uint8_t *mask, const struct acquisition *acquisition, const char *path,
+                       struct error *error) {
+  size_t count = 0, missing = 0;
+  for (size_t i = 0; i < acquisition->lines; i++) {
+    count += mask[i];
+    missing += is_initial(acquisition, i) && !mask[i];
+  }
+  if (count == acquisition->initial_lines + acquisition->budget && !missing) return true;
+  return fail(error, "sampler.mask %s has %zu lines and misses %zu of the %u initial ones; the budget is exactly "
+                     "%u lines with the initial ones; change the mask, acquisition.initial_lines or "
+                     "acquisition.budget",
+              path, count, missing, acquisition->initial_lines,
+              acquisition->initial_lines + acquisition->budget);
+}
+
+static bool fill_fixed(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                       struct error *error) {
+  const char *path = options->sampler.mask;
+  size_t length = strlen(path), found = 0, lines = acquisition->lines;
+  uint8_t mask[512] = {0};
+  if (!length) return fail(error, "sampler fixed_mask needs sampler.mask: a file of %zu values 0 or 1", lines);
+  bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
+  if (!(stored ? read_stored_mask : read_text_mask)(path, mask, lines, &found, error)) return false;
+  if (found != lines)
+    return fail(error, "sampler.mask %s holds %zu values; data.size is %zu", path, found, lines);
+  if (!check_mask(mask, acquisition, path, error)) return false;
+  for (size_t i = 0; i < lines; i++) table[i] = mask[i] ? central_rank(acquisition, i) : NO_LINE;
+  return true;
+}
+
+const struct sampler sampler_list[] = {
+    {"random", "uniform over the free lines", SAMPLER_DRAW, true, fill_random},
+    {"low_bias", "random with a Gaussian preference for low frequencies (active-mri's RandomLowBias)",
+     SAMPLER_DRAW, true, fill_low_bias},
+    {"variable_density", "random with density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, fill_polynomial},
+    {"variable_density_gaussian", "random with a Gaussian density", SAMPLER_DRAW, true, fill_gaussian},
+    {"poisson_disc", "random with a least distance from acquired lines, which shrinks where none is left",
+     SAMPLER_DISC, true, fill_none},
+    {"equispaced_one_sided", "equal spacing over the free lines of one side, low frequencies first",
+     SAMPLER_NEXT, false, fill_one_sided},
+    {"equispaced_two_sided", "equal spacing over the free lines of both sides, low frequencies first",
+     SAMPLER_NEXT, false, fill_two_sided},
+    {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, fill_lowest},
+    {"fixed_mask", "the lines of the file sampler.mask, low frequencies first", SAMPLER_NEXT, false, fill_fixed},
+    {NULL, NULL, SAMPLER_DRAW, false, NULL},
+};
+
+const struct sampler *sampler_find(const char *name, struct error *error) {
+  const char *names[32];
+  size_t count = 0;
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++) {
+    if (!strcmp(sampler->name, name)) return sampler;
+    names[count++] = sampler->name;
+  }
+  const char *near = nearest_name(name, names, count);
+  fail(error, "unknown sampler '%s'; %s%s", name, near ? "did you mean " : "`l2sr describe samplers` lists them",
+       near ? near : "");
+  return NULL;
+}
+
+uint32_t sampler_distance(const struct acquisition *acquisition) {
+  double free_lines = acquisition->lines - acquisition->initial_lines;
+  double distance = floor(0.7476 * free_lines / acquisition->budget);
+  return distance < 1 ? 1 : (uint32_t)distance;
+}

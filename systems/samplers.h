@@ -1,0 +1,33 @@
+/* Heuristic samplers: one row each. A sampler is one of three kernels and a table over the lines (weights or
+ * ranks) that its function fills for an acquisition. */
+#ifndef L2SR_SYSTEMS_SAMPLERS_H
+#define L2SR_SYSTEMS_SAMPLERS_H
+
+#include "engine/arena.h"
+#include "systems/acquisition.h"
+
+enum sampler_kind {
+  SAMPLER_DRAW, /* line_draw by weights */
+  SAMPLER_NEXT, /* line_next by ranks */
+  SAMPLER_DISC  /* line_disc */
+};
+
+struct sampler {
+  const char *name, *doc;
+  enum sampler_kind kind;
+  bool random; /* whether world.seed changes it */
+  /* Fills `table` (N entries): weights of at least 1, or ranks (NO_LINE: never). */
+  bool (*fill)(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+               struct error *error);
+};
+
+extern const struct sampler sampler_list[]; /* ended by a NULL name */
+
+/* Refuses an unknown name with the nearest one. */
+const struct sampler *sampler_find(const char *name, struct error *error);
+
+/* Distance that line_disc starts from: 0.7476 (Renyi's parking constant: how densely one-dimensional darts
+ * pack) of the free lines over the budget. */
+uint32_t sampler_distance(const struct acquisition *acquisition);
+
+#endif

@@ -1,0 +1,246 @@
+#include "systems/simulation.h"
+
+#include "engine/fft.h"
+#include "kernels/kernels.h"
+#include "systems/load.h"
+#include "systems/systems.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- lists of systems --------------------------------------------------------------------------------- */
+
+struct list {
+  struct simulation *simulation;
+  const struct system *row[16];
+  int count;
+  component_set produced; /* by this list: what record may copy */
+};
+
+/* Copies the row into the simulation and gives it the simulation as its context. */
+static struct system *place(struct list *list, const struct system *row) {
+  struct simulation *simulation = list->simulation;
+  struct system *copy = simulation->system;
+  while (copy->name) copy++;
+  REQUIRE(copy < simulation->system + sizeof simulation->system / sizeof *copy - 1, "too many systems");
+  *copy = *row;
+  copy->context = simulation;
+  list->row[list->count++] = copy;
+  list->produced |= row->writes;
+  return copy;
+}
+
+static bool in_list(const char *words, const char *word) {
+  char next[64];
+  while ((words = option_next(words, next, sizeof next)))
+    if (!strcmp(next, word)) return true;
+  return false;
+}
+
+static const char *reward_metric(const struct options *options) {
+  static const char *const names[] = {"ssim", "ssim_uniform", "psnr", "nmse", "mse"};
+  return names[options->reward.metric];
+}
+
+static void place_scores(struct list *list, const struct options *options, const char *metrics) {
+  const char *reward = reward_metric(options);
+  static const struct {
+    const char *metric;
+    const struct system *system;
+  } scores[] = {{"ssim", &system_score_ssim},   {"ssim_uniform", &system_score_ssim_uniform},
+                {"psnr", &system_score_error},  {"psnr_unclamped", &system_score_error},
+                {"nmse", &system_score_error},  {"mse", &system_score_error}};
+  const struct system *last = NULL;
+  place(list, &system_reconstruct);
+  for (size_t i = 0; i < METRICS; i++)
+    if ((in_list(metrics, scores[i].metric) || !strcmp(reward, scores[i].metric)) && scores[i].system != last)
+      place(list, last = scores[i].system);
+  for (size_t i = 0; i < METRICS; i++)
+    if (!strcmp(metric_list[i].name, reward)) place(list, &system_reward)->reads |= SET(metric_list[i].env);
+}
+
+/* record copies only what its own list computes. */
+static void place_record(struct list *list) {
+  component_set produced = list->produced & system_record.reads, kept = 0;
+  for (size_t c = 0; c < component_schema.component_count; c++)
+    for (size_t r = 0; r < component_schema.component_count; r++) {
+      const struct component_desc *from = &component_schema.components[c], *to = &component_schema.components[r];
+      if ((produced & SET(c)) && to->table == TABLE_ROLLOUT && !strcmp(from->name, to->name)) kept |= SET(r);
+    }
+  struct system *record = place(list, &system_record);
+  record->reads = produced;
+  record->writes = kept;
+}
+
+static void place_decide(struct list *list, const struct sampler *sampler) {
+  static const struct system *const by_kind[] = {&system_decide_draw, &system_decide_next, &system_decide_disc};
+  place(list, by_kind[sampler->kind]);
+}
+
+static bool build(struct list *list, struct schedule *schedule, struct error *error) {
+  list->row[list->count] = NULL;
+  return schedule_build(schedule, &component_schema, list->row, error);
+}
+
+static bool build_begin(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+  struct list list = {.simulation = simulation};
+  place(&list, &system_reset);
+  if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
+  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics);
+  if (plan->score_every_step && plan->record) place_record(&list);
+  return build(&list, &simulation->begin, error);
+}
+
+static bool build_step(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+  struct list list = {.simulation = simulation};
+  if (plan->rolling) place(&list, &system_reset);
+  place_decide(&list, simulation->sampler);
+  place(&list, &system_acquire);
+  if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
+  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics);
+  if (plan->record) place_record(&list);
+  return build(&list, &simulation->step, error);
+}
+
+static bool build_finish(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+  struct list list = {.simulation = simulation};
+  if (!plan->score_every_step && plan->metrics) {
+    place(&list, &system_observe);
+    place_scores(&list, simulation->options, plan->metrics);
+    if (plan->record) place_record(&list);
+  }
+  return build(&list, &simulation->finish, error);
+}
+
+static bool build_schedules(struct simulation *simulation, const struct simulation_plan *plan,
+                            struct error *error) {
+  memset(simulation->system, 0, sizeof simulation->system);
+  return build_begin(simulation, plan, error) && build_step(simulation, plan, error) &&
+         build_finish(simulation, plan, error);
+}
+
+bool simulation_describe(struct simulation *simulation, const struct options *options,
+                         const struct simulation_plan *plan, struct error *error) {
+  char first[64];
+  *simulation = (struct simulation){.options = options};
+  if (!option_next(options->evaluate.samplers, first, sizeof first))
+    return fail(error, "evaluate.samplers is an empty list; name at least one sampler");
+  simulation->sampler = sampler_find(first, error);
+  return simulation->sampler && build_schedules(simulation, plan, error);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+static bool prepare(const struct simulation *simulation, struct error *error) {
+  const struct world *world = &simulation->world;
+  bool fast = observe_fft_fits(world->height, world->width);
+  return schedule_prepare(&simulation->begin, simulation->kernels, error) &&
+         schedule_prepare(&simulation->step, simulation->kernels, error) &&
+         schedule_prepare(&simulation->finish, simulation->kernels, error) &&
+         kernel_need(simulation->kernels, fast ? "observe_fft" : "observe_direct", error);
+}
+
+static bool open_tables(struct simulation *simulation, size_t n, struct error *error) {
+  struct device *device = simulation->device;
+  simulation->phase = device_buffer(device, 8 * n, "the phases", error);
+  simulation->choice = simulation->phase ? device_buffer(device, 4 * n, "the sampler's lines", error) : NULL;
+  if (!simulation->choice) return false;
+  float phase[1024];
+  for (size_t k = 0; k < n; k++) {
+    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)n);
+    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)n);
+  }
+  device_write(device, simulation->phase, 0, 8 * n, phase);
+  return true;
+}
+
+static bool open_world(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+  size_t n = simulation->options->data.size;
+  struct world_setup setup = {
+      .schema = &component_schema, .height = n, .width = n, .half = simulation->options->world.observation == OBSERVATION_F16};
+  setup.columns = load_columns() | simulation->begin.touched | simulation->step.touched |
+                  simulation->finish.touched;
+  setup.rows[TABLE_SLICE] = plan->slices;
+  setup.rows[TABLE_ENV] = plan->envs;
+  setup.rows[TABLE_ROLLOUT] = plan->record ? plan->envs * plan->rollout_steps : 0;
+  setup.shape[SHAPE_ONE] = 1;
+  setup.shape[SHAPE_W] = n;
+  setup.shape[SHAPE_HW] = n * n;
+  return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, TABLE_ENV, error);
+}
+
+static bool check_size(const struct options *options, struct error *error) {
+  if (fft_takes(options->data.size)) return true;
+  uint32_t near = options->data.size;
+  while (!fft_takes(near)) near--;
+  return fail(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u", options->data.size,
+              near);
+}
+
+bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
+                     const struct simulation_plan *plan, struct error *error) {
+  size_t n = options->data.size;
+  struct kernel_setup setup = {n, n, options->world.observation == OBSERVATION_F16, plan->kernel_folder};
+  *simulation = (struct simulation){.device = device, .options = options, .sampler = &sampler_list[0]};
+  bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
+              kernels_open(&simulation->kernels, device, &kernel_table, &setup, error) &&
+              open_world(simulation, plan, error) && open_tables(simulation, n, error) &&
+              prepare(simulation, error) && kernel_need(simulation->kernels, "line_next", error) &&
+              kernel_need(simulation->kernels, "line_disc", error);
+  if (!good) simulation_close(simulation);
+  return good;
+}
+
+void simulation_close(struct simulation *simulation) {
+  size_t n = simulation->options->data.size;
+  device_release(simulation->device, simulation->phase, 8 * n);
+  device_release(simulation->device, simulation->choice, 4 * n);
+  world_close(&simulation->world);
+  kernels_close(simulation->kernels);
+  simulation->kernels = NULL;
+  simulation->phase = simulation->choice = NULL;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------ */
+
+/* Exchanges the decide system of the step for the sampler's; all of them touch the same columns. */
+static void exchange_decide(struct simulation *simulation) {
+  static const struct system *const by_kind[] = {&system_decide_draw, &system_decide_next, &system_decide_disc};
+  for (struct system *system = simulation->system; system->name; system++)
+    if (!strncmp(system->name, "decide_", 7)) {
+      *system = *by_kind[simulation->sampler->kind];
+      system->context = simulation;
+    }
+}
+
+bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
+                    const struct sampler *sampler, struct error *error) {
+  uint32_t table[512];
+  if (!sampler->fill(simulation->options, acquisition, table, error))
+    return fail_in(error, "sampler %s", sampler->name);
+  simulation->acquisition = *acquisition;
+  simulation->sampler = sampler;
+  exchange_decide(simulation);
+  device_write(simulation->device, simulation->choice, 0, 4 * (size_t)acquisition->lines, table);
+  return true;
+}
+
+void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {
+  REQUIRE(envs <= simulation->world.capacity[TABLE_ENV], "%zu environments; the world has %zu", envs,
+          simulation->world.capacity[TABLE_ENV]);
+  simulation->first_scan = first_scan;
+  simulation->world.rows[TABLE_ENV] = envs;
+  world_fill(&simulation->world, ENV_scan, NO_LINE);
+  world_fill(&simulation->world, ENV_done, 1);
+}
+
+void simulation_episode(struct simulation *simulation) {
+  size_t envs = simulation->world.rows[TABLE_ENV];
+  simulation->rollout_row = 0; /* row t of an environment is what stands after t lines */
+  schedule_run(&simulation->begin, &simulation->world);
+  for (uint32_t t = 1; t <= simulation->acquisition.budget; t++) {
+    simulation->rollout_row = t * envs;
+    schedule_run(&simulation->step, &simulation->world);
+  }
+  schedule_run(&simulation->finish, &simulation->world);
+}

@@ -1,0 +1,67 @@
+/* A running scene: the world, what its systems need beside columns, and the lists of a method.
+ *
+ *   begin   starts the next scan of every environment whose scan has ended (reset is the one owner of that)
+ *   step    decide, acquire, observe ... for one line
+ *   finish  what happens once, after the last line
+ *
+ * The observation of a scan's last line stays until the next begin: nothing is lost at the end. */
+#ifndef L2SR_SYSTEMS_SIMULATION_H
+#define L2SR_SYSTEMS_SIMULATION_H
+
+#include "components/components.h"
+#include "engine/schedule.h"
+#include "systems/samplers.h"
+
+enum { METRICS = 6 };
+/* ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse */
+struct metric {
+  const char *name;
+  unsigned env, rollout; /* columns */
+  float sign;            /* -1: less is better */
+};
+extern const struct metric metric_list[METRICS];
+
+struct simulation {
+  struct device *device;
+  const struct options *options;
+  struct kernels *kernels;
+  struct world world;
+  struct acquisition acquisition;
+  const struct sampler *sampler;
+  cl_mem phase;  /* exp(2 pi i k / N) */
+  cl_mem choice; /* the sampler's weights or ranks */
+  uint32_t first_scan; /* number of environment 0's first scan */
+  size_t rollout_row;  /* of ROLLOUT that record writes */
+  struct system system[32];
+  struct schedule begin, step, finish;
+};
+
+struct simulation_plan {
+  size_t slices, envs, rollout_steps; /* rows of SLICE, ENV, and of ROLLOUT per environment */
+  bool score_every_step;              /* evaluate: score after every line */
+  const char *metrics;                /* comma list: which are computed */
+  bool observe_every_step;            /* bench and policies: observe after every line */
+  bool record;                        /* keep actions, rewards and metrics in ROLLOUT */
+  bool rolling; /* the step resets finished scans itself: endless stepping */
+  const char *kernel_folder;          /* --kernels */
+};
+
+/* Builds kernels, allocates the world and derives the schedules. */
+bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
+                     const struct simulation_plan *plan, struct error *error);
+void simulation_close(struct simulation *simulation);
+
+/* Sets lines, budget and sampler for the scans that begin next. Not during a scan. */
+bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
+                    const struct sampler *sampler, struct error *error);
+
+/* Starts over: every environment begins scan first_scan + its index at the next begin. */
+void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs);
+/* One scan of every environment: begin, budget steps, finish. Only enqueues. */
+void simulation_episode(struct simulation *simulation);
+
+/* Only the schedules, without a device: for `describe`. They point into the simulation. */
+bool simulation_describe(struct simulation *simulation, const struct options *options,
+                         const struct simulation_plan *plan, struct error *error);
+
+#endif

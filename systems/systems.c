@@ -1,0 +1,24 @@
+#include "systems/systems.h"
+
+#include "systems/load.h"
+
+const struct system *const system_list[] = {
+    &system_reset,      &system_decide_draw,  &system_decide_next,        &system_decide_disc,
+    &system_acquire,    &system_observe,      &system_reconstruct,        &system_score_ssim,
+    &system_score_ssim_uniform, &system_score_error, &system_reward,      &system_record,
+    NULL};
+
+struct simulation_plan method_plan(const struct options *options) {
+  return (struct simulation_plan){.score_every_step = options->evaluate.curves,
+                                  .metrics = options->evaluate.metrics,
+                                  .record = true};
+}
+
+bool method_describe(struct simulation *simulation, const struct options *options, struct error *error) {
+  struct simulation_plan plan = method_plan(options);
+  return simulation_describe(simulation, options, &plan, error);
+}
+
+component_set method_columns(const struct simulation *simulation) {
+  return load_columns() | simulation->begin.touched | simulation->step.touched | simulation->finish.touched;
+}

@@ -1,0 +1,20 @@
+/* Every system, and the lists of each method (DESIGN section 6 and 8). */
+#ifndef L2SR_SYSTEMS_H
+#define L2SR_SYSTEMS_H
+
+#include "systems/simulation.h"
+
+extern const struct system system_reset, system_decide_draw, system_decide_next, system_decide_disc,
+    system_acquire, system_observe, system_reconstruct, system_score_ssim, system_score_ssim_uniform,
+    system_score_error, system_reward, system_record;
+
+extern const struct system *const system_list[]; /* all of them; ended by NULL */
+
+/* The schedules of the scene's method (evaluate with its first sampler), without a device. */
+bool method_describe(struct simulation *simulation, const struct options *options, struct error *error);
+/* How evaluating the scene uses the simulation; slices, envs and rollout_steps are the caller's. */
+struct simulation_plan method_plan(const struct options *options);
+/* Columns that the described simulation allocates. */
+component_set method_columns(const struct simulation *simulation);
+
+#endif

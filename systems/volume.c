@@ -1,0 +1,142 @@
+#include "systems/volume.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool choose_key(struct store *store, struct volume *volume, uint32_t source, struct error *error) {
+  static const char *const keys[] = {"reconstruction_esc", "reconstruction_rss", "kspace"};
+  for (uint32_t k = 0; k < 3; k++)
+    if ((source == SOURCE_AUTO || source == k + 1) && store_has(store, keys[k])) {
+      snprintf(volume->key, sizeof volume->key, "%s", keys[k]);
+      volume->from_kspace = k == 2;
+      break;
+    }
+  if (!volume->key[0])
+    return fail(error, "%s has no dataset %s; its images cannot be found", volume->path,
+                source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace" : keys[source - 1]);
+  if (volume->from_kspace && store_has(store, "mask"))
+    return fail(error, "%s is undersampled (it has a mask and no reconstruction): a test file without target "
+                       "cannot be used",
+                volume->path);
+  return true;
+}
+
+static bool read_shape(struct store *store, struct volume *volume, struct error *error) {
+  struct store_shape shape;
+  if (!store_shape(store, volume->key, &shape, error)) return false;
+  bool coils = volume->from_kspace && shape.rank == 4;
+  if (shape.rank != 3 && !coils)
+    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s", volume->key, volume->path,
+                shape.rank, volume->from_kspace ? " or [slices, coils, height, width]" : "");
+  if (shape.complex != volume->from_kspace)
+    return fail(error, "%s in %s holds %s numbers; it must hold %s ones", volume->key, volume->path,
+                shape.complex ? "complex" : "real", volume->from_kspace ? "complex" : "real");
+  volume->slices = shape.size[0];
+  volume->coils = coils ? shape.size[1] : 1;
+  volume->height = shape.size[shape.rank - 2];
+  volume->width = shape.size[shape.rank - 1];
+  if (volume->slices && volume->coils && volume->height && volume->width) return true;
+  return fail(error, "%s in %s has size zero (%zu slices of %zu x %zu)", volume->key, volume->path,
+              volume->slices, volume->height, volume->width);
+}
+
+/* A whole number of the header's reconSpace, 0 where there is none. */
+static size_t header_size(const char *header, const char *tag) {
+  const char *space = strstr(header, "<reconSpace>");
+  const char *size = space ? strstr(space, "<matrixSize>") : NULL;
+  const char *field = size ? strstr(size, tag) : NULL;
+  long value = field ? strtol(field + strlen(tag), NULL, 10) : 0;
+  return value > 0 ? (size_t)value : 0;
+}
+
+/* Images from k-space are cropped to the header's recon size, or to the smaller side where it says none. */
+static void find_image_size(struct store *store, struct volume *volume) {
+  volume->image_height = volume->height;
+  volume->image_width = volume->width;
+  if (!volume->from_kspace) return;
+  struct arena *arena = arena_open();
+  enum { HEADER = 1 << 20 };
+  char *header = arena_new(arena, HEADER);
+  size_t side = volume->height < volume->width ? volume->height : volume->width, x = 0, y = 0;
+  if (store_text(store, "ismrmrd_header", header, HEADER)) {
+    x = header_size(header, "<x>");
+    y = header_size(header, "<y>");
+  }
+  arena_close(arena);
+  volume->image_height = x && x <= volume->height ? x : side;
+  volume->image_width = y && y <= volume->width ? y : side;
+}
+
+static bool check_size(const struct volume *volume, const struct options *options, struct error *error) {
+  size_t n = options->data.size, pad = options->data.pad;
+  bool small = volume->image_height < n || volume->image_width < n;
+  if (!small || pad >= n) return true;
+  return fail(error, "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu or "
+                     "data.size to at most %zu",
+              volume->path, volume->image_height, volume->image_width, n, n,
+              volume->image_height < volume->image_width ? volume->image_height : volume->image_width);
+}
+
+static void select_slices(struct volume *volume, uint32_t rule) {
+  volume->slice_first = rule == SLICES_CENTRE ? volume->slices / 4 : 0;
+  volume->slice_count =
+      rule == SLICES_CENTRE ? volume->slices * 3 / 4 - volume->slices / 4 : volume->slices;
+}
+
+static bool describe(struct store *store, struct volume *volume, const struct options *options,
+                     struct error *error) {
+  if (!choose_key(store, volume, options->data.source, error) || !read_shape(store, volume, error))
+    return false;
+  find_image_size(store, volume);
+  store_text(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
+  store_text(store, "patient_id", volume->patient, sizeof volume->patient);
+  volume->has_max = store_number(store, "max", &volume->max);
+  select_slices(volume, options->data.slices);
+  return check_size(volume, options, error);
+}
+
+bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
+                 struct error *error) {
+  const char *slash = strrchr(path, '/');
+  *volume = (struct volume){.path = path, .name = slash ? slash + 1 : path};
+  if (!store_open(store, path, error)) return false;
+  if (describe(*store, volume, options, error)) return true;
+  store_close(*store);
+  *store = NULL;
+  return false;
+}
+
+size_t volume_slice_floats(const struct volume *volume) {
+  return volume->coils * volume->height * volume->width * (volume->from_kspace ? 2 : 1);
+}
+
+bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
+                 struct error *error) {
+  size_t start[4] = {slice, 0, 0, 0}, count[4] = {1, volume->height, volume->width, 0};
+  struct store_shape shape;
+  if (!store_shape(store, volume->key, &shape, error)) return false;
+  if (shape.rank == 4) {
+    count[1] = volume->coils;
+    count[2] = volume->height;
+    count[3] = volume->width;
+  }
+  return store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error);
+}
+
+/* Where pixel i of the n central ones lies in an axis of `size`, or -1 in the padding. */
+static long source_place(size_t i, size_t size, size_t pad, size_t n) {
+  long before = size < pad ? (long)((pad - size + 1) / 2) : 0;
+  long padded = size < pad ? (long)pad : (long)size;
+  long place = (long)i + (padded - (long)n) / 2 - before;
+  return place >= 0 && place < (long)size ? place : -1;
+}
+
+void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to) {
+  for (size_t y = 0; y < n; y++) {
+    long from_y = source_place(y, height, pad, n);
+    for (size_t x = 0; x < n; x++) {
+      long from_x = source_place(x, width, pad, n);
+      to[y * n + x] = from_y < 0 || from_x < 0 ? 0 : image[(size_t)from_y * width + (size_t)from_x];
+    }
+  }
+}

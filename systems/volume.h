@@ -1,0 +1,34 @@
+/* One fastMRI-format HDF5 file (PROTOCOL 8): what it holds, and its slices as images or k-space. */
+#ifndef L2SR_SYSTEMS_VOLUME_H
+#define L2SR_SYSTEMS_VOLUME_H
+
+#include "components/options.h"
+#include "engine/store.h"
+
+struct volume {
+  const char *path, *name; /* name: the file's, without folders */
+  char key[32];            /* dataset the images come from; "kspace": by inverse transform */
+  bool from_kspace;
+  size_t slices, coils, height, width; /* of that dataset; coils 1 where there is no coil axis */
+  size_t image_height, image_width;    /* of an image before padding and cropping to N */
+  char acquisition[64], patient[80];   /* empty where the file does not say */
+  bool has_max;
+  double max;                    /* attribute max */
+  size_t slice_first, slice_count; /* by data.slices */
+};
+
+/* Opens the file and reads everything but the samples. Refuses files without a usable dataset (undersampled
+ * test files included), of wrong rank, of no size, or too small for N with padding off. */
+bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
+                 struct error *error);
+
+/* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs. */
+bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
+                 struct error *error);
+size_t volume_slice_floats(const struct volume *volume);
+
+/* Zero-pads each axis to `pad` (where smaller; the extra line goes before) and takes the central n x n with
+ * start floor((size - n) / 2) per axis (PROTOCOL 1.2). */
+void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to);
+
+#endif

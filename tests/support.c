@@ -1,0 +1,130 @@
+#include "tests/support.h"
+
+#include <dirent.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void support_assert_holds(const char *text, const char *part, const char *file, int line) {
+  if (strstr(text, part)) return;
+  print_error("'%s'\nis not in\n'%s'\n", part, text);
+  _fail(file, line);
+}
+
+void support_assert_good(bool good, const char *call, const struct error *error, const char *file, int line) {
+  if (good) return;
+  print_error("%s: %s\n", call, error->text);
+  _fail(file, line);
+}
+
+void support_open_folder(struct folder *folder) {
+  strcpy(folder->path, "/tmp/l2sr-test-XXXXXX");
+  REQUIRE(mkdtemp(folder->path), "no folder %s", folder->path);
+  folder->arena = arena_open();
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+  (void)status, (void)kind, (void)place;
+  return remove(path);
+}
+
+void support_close_folder(struct folder *folder) {
+  nftw(folder->path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  arena_close(folder->arena);
+}
+
+const char *support_path(struct folder *folder, const char *name) {
+  return arena_text(folder->arena, "%s/%s", folder->path, name);
+}
+
+static bool is_entry(const struct dirent *entry) {
+  return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+}
+
+size_t support_count(const char *path) {
+  DIR *stream = opendir(path);
+  size_t count = 0;
+  if (!stream) return 0;
+  for (const struct dirent *entry; (entry = readdir(stream));) count += is_entry(entry);
+  closedir(stream);
+  return count;
+}
+
+const char *support_only_entry(struct folder *folder, const char *path) {
+  assert_int_equal(support_count(path), 1);
+  DIR *stream = opendir(path);
+  const char *found = NULL;
+  for (const struct dirent *entry; (entry = readdir(stream));)
+    if (is_entry(entry)) found = arena_text(folder->arena, "%s/%s", path, entry->d_name);
+  closedir(stream);
+  return found;
+}
+
+void support_write(const char *path, const void *data, size_t bytes) {
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file, "cannot write %s", path);
+  REQUIRE(fwrite(data, 1, bytes, file) == bytes, "cannot write %s", path);
+  REQUIRE(fclose(file) == 0, "cannot write %s", path);
+}
+
+void support_write_text(const char *path, const char *text) {
+  support_write(path, text, strlen(text));
+}
+
+unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes) {
+  FILE *file = fopen(path, "rb");
+  REQUIRE(file, "cannot read %s", path);
+  fseek(file, 0, SEEK_END);
+  *bytes = (size_t)ftell(file);
+  rewind(file);
+  unsigned char *data = arena_new(arena, *bytes + 1);
+  REQUIRE(fread(data, 1, *bytes, file) == *bytes, "cannot read %s", path);
+  fclose(file);
+  return data;
+}
+
+int support_open_device(void **state) {
+  static struct device device;
+  struct error error;
+  setenv("L2SR_CACHE", "off", 1);
+  if (!device_open(&device, "", &error)) {
+    print_error("%s\n", error.text);
+    return 1;
+  }
+  *state = &device;
+  return 0;
+}
+
+int support_close_device(void **state) {
+  device_close(*state);
+  return 0;
+}
+
+static _Noreturn void run_child(void (*call)(void *context), void *context, int errors) {
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  signal(SIGABRT, SIG_DFL);
+  dup2(errors, STDERR_FILENO);
+  call(context);
+  _exit(0);
+}
+
+void support_expect_abort(void (*call)(void *context), void *context, const char *part) {
+  int ends[2], status;
+  char text[4096];
+  size_t used = 0;
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  if (child == 0) run_child(call, context, ends[1]);
+  close(ends[1]);
+  for (ssize_t got; used < sizeof text - 1 && (got = read(ends[0], text + used, sizeof text - 1 - used)) > 0;)
+    used += (size_t)got;
+  text[used] = 0;
+  close(ends[0]);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_holds(text, part);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}

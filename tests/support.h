@@ -1,0 +1,47 @@
+/* Shared by the test programs: refusals, a temporary folder, files, the device, calls that must abort. */
+#ifndef L2SR_TESTS_SUPPORT_H
+#define L2SR_TESTS_SUPPORT_H
+
+#include "engine/arena.h"
+#include "engine/device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Fails the test, showing the text, unless `part` stands in it. */
+#define assert_holds(text, part) support_assert_holds(text, part, __FILE__, __LINE__)
+void support_assert_holds(const char *text, const char *part, const char *file, int line);
+
+/* Fails the test, showing the error, unless the call is true. */
+#define assert_good(call, error) support_assert_good(call, #call, error, __FILE__, __LINE__)
+void support_assert_good(bool good, const char *call, const struct error *error, const char *file, int line);
+
+/* A folder under /tmp that goes with everything in it. */
+struct folder {
+  struct arena *arena;
+  char path[32];
+};
+void support_open_folder(struct folder *folder);
+void support_close_folder(struct folder *folder);
+/* "FOLDER/name"; lives as long as the folder. */
+const char *support_path(struct folder *folder, const char *name);
+size_t support_count(const char *path); /* entries of a folder; 0 where there is none */
+/* The only entry of a folder, "FOLDER/entry". */
+const char *support_only_entry(struct folder *folder, const char *path);
+
+void support_write(const char *path, const void *data, size_t bytes);
+void support_write_text(const char *path, const char *text);
+unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes);
+
+/* Group setup and teardown: one device a program, *state points to it. The kernel cache is off. */
+int support_open_device(void **state);
+int support_close_device(void **state);
+
+/* Runs the call in a child, which must abort with `part` on its stderr. */
+void support_expect_abort(void (*call)(void *context), void *context, const char *part);
+
+#endif

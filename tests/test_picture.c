@@ -1,0 +1,230 @@
+#include "tests/support.h"
+#include "tools/picture.h"
+
+#include <math.h>
+#include <png.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEIGHT = 20, WIDTH = 24 };
+
+static struct folder folder;
+static struct arena *arena;
+
+static int open_folder(void **state) {
+  (void)state;
+  support_open_folder(&folder);
+  arena = arena_open();
+  return 0;
+}
+
+static int close_folder(void **state) {
+  (void)state;
+  arena_close(arena);
+  support_close_folder(&folder);
+  return 0;
+}
+
+struct scene {
+  float truth[HEIGHT * WIDTH], image[HEIGHT * WIDTH];
+  unsigned char mask[WIDTH], initial[WIDTH];
+  struct picture_column column[2];
+  struct picture_sheet sheet;
+};
+
+/* A black truth with a white corner; the first image misses the corner. */
+static void fill_scene(struct scene *scene) {
+  *scene = (struct scene){.mask = {[3] = 1, [12] = 1}, .initial = {[12] = 1}};
+  scene->truth[0] = 2;
+  scene->column[0] = (struct picture_column){"random", scene->image, scene->mask, scene->initial,
+                                             "SSIM 0.8123  PSNR 28.1 dB"};
+  scene->column[1] =
+      (struct picture_column){"a title that is too long for its column", scene->truth, NULL, NULL, NULL};
+  scene->sheet = (struct picture_sheet){"a sheet", scene->truth, HEIGHT, WIDTH, 2, 2, scene->column, 2};
+}
+
+struct decoded {
+  size_t width, height;
+  unsigned char *pixel;
+};
+
+static struct decoded write_and_decode(const struct picture_sheet *sheet, const char *name) {
+  const char *path = support_path(&folder, name);
+  struct error error;
+  assert_good(picture_write(path, sheet, &error), &error);
+  png_image image = {.version = PNG_IMAGE_VERSION};
+  assert_true(png_image_begin_read_from_file(&image, path));
+  image.format = PNG_FORMAT_RGB;
+  struct decoded decoded = {image.width, image.height, arena_new(arena, PNG_IMAGE_SIZE(image))};
+  assert_true(png_image_finish_read(&image, NULL, decoded.pixel, 0, NULL));
+  return decoded;
+}
+
+static void assert_colour(const struct decoded *decoded, size_t x, size_t y, unsigned expected) {
+  const unsigned char *p = decoded->pixel + 3 * (y * decoded->width + x);
+  unsigned found = (unsigned)p[0] << 16 | (unsigned)p[1] << 8 | p[2];
+  if (found != expected) fail_msg("pixel %zu, %zu is %06x, not %06x", x, y, found, expected);
+}
+
+/* The middle of an image pixel, in a panel of the picture. */
+static size_t middle(const struct picture_layout *layout, size_t start, size_t pixel) {
+  return start + layout->scale * pixel + layout->scale / 2;
+}
+
+static void test_size_is_as_laid_out(void **state) {
+  (void)state;
+  struct scene scene;
+  struct picture_layout layout;
+  fill_scene(&scene);
+  picture_layout(&scene.sheet, &layout);
+  struct decoded decoded = write_and_decode(&scene.sheet, "size.png");
+  assert_int_equal(decoded.width, layout.width);
+  assert_int_equal(decoded.height, layout.height);
+  assert_int_equal(layout.scale, 8);
+  assert_int_equal(layout.panel_width, 192);
+  assert_true(layout.left + 2 * layout.step + layout.panel_width < layout.width);
+  scene.sheet.width = 400;
+  picture_layout(&scene.sheet, &layout);
+  assert_int_equal(layout.scale, 1);
+}
+
+static void test_known_pixels(void **state) {
+  (void)state;
+  struct scene scene;
+  struct picture_layout layout;
+  fill_scene(&scene);
+  picture_layout(&scene.sheet, &layout);
+  struct decoded decoded = write_and_decode(&scene.sheet, "pixels.png");
+  size_t first = layout.left + layout.step, second = first + layout.step;
+  assert_colour(&decoded, 0, 0, 0xffffff);
+  assert_colour(&decoded, middle(&layout, layout.left, 0), middle(&layout, layout.image, 0), 0xffffff);
+  assert_colour(&decoded, middle(&layout, layout.left, 2), middle(&layout, layout.image, 2), 0x000000);
+  assert_colour(&decoded, middle(&layout, first, 0), middle(&layout, layout.image, 0), 0x000000);
+  assert_colour(&decoded, middle(&layout, first, 0), middle(&layout, layout.error, 0), 0xfcffa4);
+  assert_colour(&decoded, middle(&layout, first, 5), middle(&layout, layout.error, 5), 0x000004);
+  assert_colour(&decoded, middle(&layout, second, 0), middle(&layout, layout.error, 0), 0x000004);
+  /* the box of the detail, just outside of the region */
+  assert_colour(&decoded, layout.left + layout.scale * layout.detail_left - 1,
+                middle(&layout, layout.image, HEIGHT / 2), 0xffd200);
+}
+
+static void test_mask_lines(void **state) {
+  (void)state;
+  struct scene scene;
+  struct picture_layout layout;
+  fill_scene(&scene);
+  picture_layout(&scene.sheet, &layout);
+  struct decoded decoded = write_and_decode(&scene.sheet, "mask.png");
+  size_t left = layout.left + layout.step, y = layout.mask + layout.mask_height / 2;
+  assert_colour(&decoded, middle(&layout, left, 2), y, 0x000000);
+  assert_colour(&decoded, middle(&layout, left, 3), y, 0xffffff);
+  assert_colour(&decoded, middle(&layout, left, 4), y, 0x000000);
+  assert_colour(&decoded, middle(&layout, left, 12), y, 0xff8c00);
+  assert_colour(&decoded, middle(&layout, left + layout.step, 3), y, 0xffffff); /* no mask: paper */
+  scene.column[0].mask = NULL;
+  picture_layout(&scene.sheet, &layout);
+  assert_int_equal(layout.mask_height, 0);
+  assert_int_equal(layout.mask, layout.caption);
+  write_and_decode(&scene.sheet, "maskless.png");
+}
+
+static void test_detail_is_enlarged(void **state) {
+  (void)state;
+  struct scene scene;
+  struct picture_layout layout;
+  fill_scene(&scene);
+  picture_layout(&scene.sheet, &layout);
+  scene.image[layout.detail_top * WIDTH + layout.detail_left] = 1;
+  struct decoded decoded = write_and_decode(&scene.sheet, "detail.png");
+  size_t left = layout.left + layout.step;
+  assert_colour(&decoded, left, layout.detail, 0x808080);
+  assert_colour(&decoded, left + layout.panel_width / layout.detail_width - 1, layout.detail, 0x808080);
+  assert_colour(&decoded, left + layout.panel_width / layout.detail_width, layout.detail, 0x000000);
+}
+
+static void test_no_number_is_magenta(void **state) {
+  (void)state;
+  struct scene scene;
+  struct picture_layout layout;
+  fill_scene(&scene);
+  picture_layout(&scene.sheet, &layout);
+  scene.image[7] = NAN;
+  scene.image[8] = INFINITY;
+  struct decoded decoded = write_and_decode(&scene.sheet, "nan.png");
+  size_t left = layout.left + layout.step;
+  assert_colour(&decoded, middle(&layout, left, 7), middle(&layout, layout.image, 0), 0xff00ff);
+  assert_colour(&decoded, middle(&layout, left, 7), middle(&layout, layout.error, 0), 0xff00ff);
+  assert_colour(&decoded, middle(&layout, left, 8), middle(&layout, layout.image, 0), 0xffffff);
+}
+
+/* Text stays inside its column: the gap beside it is paper. */
+static void test_long_titles_are_cut(void **state) {
+  (void)state;
+  struct scene scene;
+  struct picture_layout layout;
+  fill_scene(&scene);
+  picture_layout(&scene.sheet, &layout);
+  struct decoded decoded = write_and_decode(&scene.sheet, "titles.png");
+  size_t left = layout.left + 2 * layout.step;
+  for (size_t y = layout.heading; y < layout.image; y++) {
+    assert_colour(&decoded, left - 1, y, 0xffffff);
+    for (size_t x = left + layout.panel_width; x < decoded.width; x++)
+      assert_colour(&decoded, x, y, 0xffffff);
+  }
+}
+
+static void test_same_sheet_gives_the_same_bytes(void **state) {
+  (void)state;
+  struct scene scene;
+  fill_scene(&scene);
+  write_and_decode(&scene.sheet, "a.png");
+  write_and_decode(&scene.sheet, "b.png");
+  size_t a_bytes, b_bytes;
+  unsigned char *a = support_read(arena, support_path(&folder, "a.png"), &a_bytes);
+  unsigned char *b = support_read(arena, support_path(&folder, "b.png"), &b_bytes);
+  assert_int_equal(a_bytes, b_bytes);
+  assert_memory_equal(a, b, a_bytes);
+}
+
+static void test_small_and_constant_images(void **state) {
+  (void)state;
+  const float pixel[1] = {0};
+  struct picture_column column = {"one", pixel, NULL, NULL, NULL};
+  struct picture_sheet sheet = {NULL, pixel, 1, 1, 0, 0, &column, 1}; /* 0 / 0: no number */
+  struct picture_layout layout;
+  picture_layout(&sheet, &layout);
+  struct decoded decoded = write_and_decode(&sheet, "one.png");
+  assert_colour(&decoded, layout.left + layout.step, layout.image, 0xff00ff);
+}
+
+static void test_unwritable_path_leaves_nothing(void **state) {
+  (void)state;
+  struct scene scene;
+  struct error error;
+  fill_scene(&scene);
+  support_write_text(support_path(&folder, "plain"), "a file");
+  assert_false(picture_write(support_path(&folder, "plain/sheet.png"), &scene.sheet, &error));
+  assert_holds(error.text, "plain/sheet.png.part: Not a directory");
+  assert_false(picture_write(support_path(&folder, "missing/sheet.png"), &scene.sheet, &error));
+  assert_holds(error.text, "missing/sheet.png.part: No such file or directory");
+  assert_int_equal(access(support_path(&folder, "missing"), F_OK), -1);
+  assert_good(mkdir(support_path(&folder, "sheet.png"), 0777) == 0, &error);
+  assert_false(picture_write(support_path(&folder, "sheet.png"), &scene.sheet, &error));
+  assert_holds(error.text, "cannot finish");
+  assert_int_equal(access(support_path(&folder, "sheet.png.part"), F_OK), -1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_size_is_as_laid_out),
+      cmocka_unit_test(test_known_pixels),
+      cmocka_unit_test(test_mask_lines),
+      cmocka_unit_test(test_detail_is_enlarged),
+      cmocka_unit_test(test_no_number_is_magenta),
+      cmocka_unit_test(test_long_titles_are_cut),
+      cmocka_unit_test(test_same_sheet_gives_the_same_bytes),
+      cmocka_unit_test(test_small_and_constant_images),
+      cmocka_unit_test(test_unwritable_path_leaves_nothing),
+  };
+  return cmocka_run_group_tests(tests, open_folder, close_folder);
+}

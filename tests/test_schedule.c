@@ -1,0 +1,485 @@
+#include "engine/schedule.h"
+#include "tests/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLICE, ENV, TABLES };
+enum { ONE, W, HW, SHAPES };
+enum { IMAGE, MASK, SCAN, ACTION, MAGNITUDE, REWARD, COLUMNS };
+
+static const struct component_desc columns[COLUMNS] = {
+    [IMAGE] = {"image", SLICE, ELEMENT_F32, HW, KEEP_SCENE, "reference image"},
+    [MASK] = {"mask", ENV, ELEMENT_U8, W, KEEP_SAVED, "acquired lines"},
+    [SCAN] = {"scan", ENV, ELEMENT_U32, ONE, KEEP_SAVED, "number of the scan"},
+    [ACTION] = {"action", ENV, ELEMENT_U32, ONE, KEEP_STEP, "line to acquire"},
+    [MAGNITUDE] = {"magnitude", ENV, ELEMENT_REAL, HW, KEEP_SAVED, "zero-filled image"},
+    [REWARD] = {"reward", ENV, ELEMENT_F32, ONE, KEEP_STEP, "gain of the step"}};
+static const char *const table_names[] = {"SLICE", "ENV"};
+static const char *const shape_names[] = {"1", "W", "HxW"};
+static const struct schema schema = {columns, COLUMNS, table_names, TABLES, shape_names, SHAPES};
+static const component_set all = SET(COLUMNS) - 1;
+
+static const struct source sources[] = {
+    {"common.cl", "#define LINES 5u\n"},
+    {"lines.cl",
+     "__kernel void lines_choose(__global const uint *scan, __global uint *action, uint rows) {\n"
+     "  uint row = (uint)get_global_id(0);\n"
+     "  if (row < rows) action[row] = (scan[row] + 1u) % LINES;\n"
+     "}\n"
+     "__kernel void lines_acquire(__global const uint *action, __global uchar *mask, uint rows) {\n"
+     "  uint row = (uint)get_global_id(0);\n"
+     "  if (row < rows) mask[row * LINES + action[row]] = 1;\n"
+     "}\n"},
+    {NULL, NULL}};
+static const struct kernel_desc rows[] = {
+    {.name = "lines_choose",
+     .file = "lines.cl",
+     .launch = LAUNCH_ITEM,
+     .group = 64,
+     .args = {{ARG_IN, ELEMENT_U32, "scan", ONE, ENV}, {ARG_OUT, ELEMENT_U32, "action", ONE, ENV}}},
+    {.name = "lines_acquire",
+     .file = "lines.cl",
+     .launch = LAUNCH_ITEM,
+     .group = 64,
+     .args = {{ARG_IN, ELEMENT_U32, "action", ONE, ENV}, {ARG_INOUT, ELEMENT_U8, "mask", W, ENV}}},
+    {.name = "lines_wrong",
+     .file = "lines.cl",
+     .launch = LAUNCH_ITEM,
+     .group = 64,
+     .args = {{.kind = ARG_END}}}};
+static const struct kernel_table kernel_table = {rows, 3, sources};
+static const struct kernel_setup kernel_setup = {.height = 3, .width = 5, .folder = ""};
+
+static void choose_run(struct world *world, void *calls) {
+  ++*(int *)calls;
+  kernel_run(world->kernels, "lines_choose", world->rows[ENV],
+             ARGS(world_in(world, SCAN), world_out(world, ACTION)));
+}
+
+static void acquire_run(struct world *world, void *calls) {
+  ++*(int *)calls;
+  kernel_run(world->kernels, "lines_acquire", world->rows[ENV],
+             ARGS(world_in(world, ACTION), world_inout(world, MASK)));
+}
+
+static void nothing_run(struct world *world, void *calls) {
+  (void)world, (void)calls;
+}
+
+static int calls;
+static const struct system choose = {"choose",         "pick a line", SET(SCAN), SET(ACTION),
+                                     {"lines_choose"}, choose_run,    &calls};
+static const struct system acquire = {
+    "acquire", "add the line", SET(ACTION) | SET(MASK), SET(MASK), {"lines_acquire"}, acquire_run, &calls};
+static const struct system observe = {
+    "observe", "make the image", SET(IMAGE) | SET(MASK), SET(MAGNITUDE), {NULL}, nothing_run, NULL};
+static const struct system score = {"score",     "compare", SET(IMAGE) | SET(MAGNITUDE), SET(REWARD), {NULL},
+                                    nothing_run, NULL};
+static const struct system count = {"count", "move the number", SET(SCAN), SET(SCAN),
+                                    {NULL},  nothing_run,       NULL};
+static const struct system *const step[] = {&choose, &acquire, &count, &observe, &score, NULL};
+
+static struct schedule build(const struct system *const list[]) {
+  struct schedule schedule;
+  struct error error;
+  assert_good(schedule_build(&schedule, &schema, list, &error), &error);
+  return schedule;
+}
+
+/* ---- what follows from the declarations
+ * -------------------------------------------------------------------- */
+
+static void waves_follow_from_reads_and_writes(void **state) {
+  static const uint8_t waves[] = {0, 1, 1, 2, 3};
+  struct schedule schedule = build(step);
+  (void)state;
+  assert_int_equal(schedule.count, 5);
+  assert_memory_equal(schedule.wave, waves, sizeof waves);
+}
+
+/* Write after read, write after write, and no link at all. */
+static void waves_keep_writers_behind_readers(void **state) {
+  static const struct system reader = {"reader", "", SET(MASK), SET(REWARD), {NULL}, nothing_run, NULL};
+  static const struct system writer = {"writer", "", SET(IMAGE), SET(MASK), {NULL}, nothing_run, NULL};
+  static const struct system other = {"other", "", SET(IMAGE), SET(MAGNITUDE), {NULL}, nothing_run, NULL};
+  const struct system *const list[] = {&reader, &writer, &writer, &other, NULL};
+  static const uint8_t waves[] = {0, 1, 2, 0};
+  struct schedule schedule = build(list);
+  (void)state;
+  assert_memory_equal(schedule.wave, waves, sizeof waves);
+}
+
+static void carried_columns_are_read_before_written(void **state) {
+  const struct system *const whole[] = {&observe, &score, NULL}, *const none[] = {NULL};
+  struct schedule schedule = build(step);
+  (void)state;
+  assert_int_equal(schedule.carried, SET(SCAN) | SET(MASK));
+  assert_int_equal(schedule.touched, all);
+  schedule = build(whole);
+  assert_int_equal(schedule.carried, SET(MASK)); /* magnitude is made in the step; image is loaded */
+  assert_int_equal(schedule.touched, SET(IMAGE) | SET(MASK) | SET(MAGNITUDE) | SET(REWARD));
+  schedule = build(none);
+  assert_int_equal(schedule.count, 0);
+  assert_int_equal(schedule.carried, 0);
+}
+
+static void impossible_orders_are_refused(void **state) {
+  static const struct system loader = {"loader", "", 0, SET(IMAGE), {NULL}, nothing_run, NULL};
+  const struct system *const early[] = {&acquire, &choose, NULL}, *const loading[] = {&choose, &loader, NULL};
+  struct schedule schedule;
+  struct error error;
+  (void)state;
+  assert_false(schedule_build(&schedule, &schema, early, &error));
+  assert_holds(error.text, "system acquire reads action, which nothing before it in the step has written");
+  assert_false(schedule_build(&schedule, &schema, loading, &error));
+  assert_holds(error.text, "system loader writes image, which is loaded once and never changes in a step");
+}
+
+static void build_too_many(void *context) {
+  const struct system *list[SYSTEMS_MOST + 2] = {NULL};
+  struct schedule schedule;
+  for (int i = 0; i <= SYSTEMS_MOST; i++) list[i] = &observe;
+  schedule_build(&schedule, &schema, list, context);
+}
+
+static void too_many_systems_abort(void **state) {
+  struct error error;
+  (void)state;
+  support_expect_abort(build_too_many, &error, "a step has at most 32 systems");
+}
+
+static void expect_printed(void (*print)(const struct schedule *, FILE *), const char *want) {
+  struct schedule schedule = build(step);
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *file = open_memstream(&text, &bytes);
+  print(&schedule, file);
+  fclose(file);
+  assert_string_equal(text, want);
+  free(text);
+}
+
+static void schedules_are_printed(void **state) {
+  (void)state;
+  expect_printed(schedule_print, "0 choose: pick a line\n"
+                                 "    reads  ENV.scan\n"
+                                 "    writes ENV.action\n"
+                                 "1 acquire: add the line\n"
+                                 "    reads  ENV.mask ENV.action\n"
+                                 "    writes ENV.mask\n"
+                                 "1 count: move the number\n"
+                                 "    reads  ENV.scan\n"
+                                 "    writes ENV.scan\n"
+                                 "2 observe: make the image\n"
+                                 "    reads  SLICE.image ENV.mask\n"
+                                 "    writes ENV.magnitude\n"
+                                 "3 score: compare\n"
+                                 "    reads  SLICE.image ENV.magnitude\n"
+                                 "    writes ENV.reward\n"
+                                 "carried from step to step: ENV.mask ENV.scan\n");
+}
+
+static void schedules_are_drawn(void **state) {
+  (void)state;
+  expect_printed(schedule_print_dot, "digraph step {\n"
+                                     "  rankdir=LR;\n"
+                                     "  node [shape=box];\n"
+                                     "  s0 [label=\"choose\\nwave 0\"];\n"
+                                     "  s1 [label=\"acquire\\nwave 1\"];\n"
+                                     "  s2 [label=\"count\\nwave 1\"];\n"
+                                     "  s3 [label=\"observe\\nwave 2\"];\n"
+                                     "  s4 [label=\"score\\nwave 3\"];\n"
+                                     "  s0 -> s1 [label=\"action\"];\n"
+                                     "  s1 -> s3 [label=\"mask\"];\n"
+                                     "  s3 -> s4 [label=\"magnitude\"];\n"
+                                     "}\n");
+}
+
+/* ---- worlds
+ * -------------------------------------------------------------------------------------------------- */
+
+static const struct world_setup setup = {.schema = &schema,
+                                         .columns = SET(COLUMNS) - 1,
+                                         .rows = {[SLICE] = 4, [ENV] = 7},
+                                         .shape = {1, 5, 15},
+                                         .height = 3,
+                                         .width = 5};
+
+struct scene {
+  struct device *device;
+  struct kernels *kernels;
+  struct world world;
+};
+
+static void open_scene(struct scene *scene, struct device *device, const struct world_setup *own) {
+  struct error error;
+  scene->device = device;
+  assert_good(kernels_open(&scene->kernels, device, &kernel_table, &kernel_setup, &error), &error);
+  assert_good(world_open(&scene->world, device, scene->kernels, own, ENV, &error), &error);
+}
+
+static void close_scene(struct scene *scene) {
+  struct error error;
+  assert_good(device_finish(scene->device, &error), &error);
+  world_close(&scene->world);
+  kernels_close(scene->kernels);
+}
+
+static void worlds_give_back_what_they_take(void **state) {
+  struct device *device = *state;
+  struct scene scene;
+  uint64_t before = device->bytes;
+  size_t slice = 15 * 4, env = 5 + 4 + 4 + 15 * 4 + 4;
+  assert_int_equal(world_row_bytes(&setup, all, SLICE), slice);
+  assert_int_equal(world_row_bytes(&setup, all, ENV), env);
+  assert_int_equal(world_row_bytes(&setup, SET(MASK), ENV), 5);
+  open_scene(&scene, device, &setup);
+  assert_int_equal(device->bytes - before, 4 * slice + 7 * env);
+  assert_int_equal(world_column_bytes(&scene.world, MAGNITUDE), 60);
+  close_scene(&scene);
+  assert_int_equal(device->bytes, before);
+  world_close(&scene.world); /* closing twice is closing once */
+  assert_int_equal(device->bytes, before);
+}
+
+static void half_worlds_take_half(void **state) {
+  struct world_setup half = setup;
+  struct device *device = *state;
+  struct scene scene;
+  uint64_t before = device->bytes;
+  half.half = true;
+  open_scene(&scene, device, &half);
+  assert_int_equal(world_column_bytes(&scene.world, MAGNITUDE), 30);
+  assert_int_equal(world_column_bytes(&scene.world, IMAGE), 60);
+  close_scene(&scene);
+  assert_int_equal(device->bytes, before);
+}
+
+static void columns_start_as_zero_and_are_written_and_read(void **state) {
+  static const uint8_t zero[35], mask[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  uint8_t got[35];
+  struct scene scene;
+  open_scene(&scene, *state, &setup);
+  world_read(&scene.world, MASK, 0, 7, got);
+  assert_memory_equal(got, zero, 35);
+  world_write(&scene.world, MASK, 5, 2, mask);
+  world_read(&scene.world, MASK, 4, 3, got);
+  assert_memory_equal(got, zero, 5);
+  assert_memory_equal(got + 5, mask, 10);
+  world_read(&scene.world, MASK, 7, 0, got); /* no rows at the end */
+  close_scene(&scene);
+}
+
+static void expect_filled(struct device *device, const struct world_setup *own) {
+  uint8_t mask[4 * 5];
+  uint32_t scan[4];
+  uint16_t magnitude[4 * 15];
+  size_t envs = own->rows[ENV];
+  struct scene scene;
+  open_scene(&scene, device, own);
+  world_fill(&scene.world, MASK, 1);
+  world_fill(&scene.world, SCAN, 0x01020304);
+  world_fill(&scene.world, MAGNITUDE, 0x3c00); /* a half of 1 */
+  world_read(&scene.world, MASK, 0, envs, mask);
+  world_read(&scene.world, SCAN, 0, envs, scan);
+  world_read(&scene.world, MAGNITUDE, 0, envs, magnitude);
+  for (size_t i = 0; i < 5 * envs; i++) assert_int_equal(mask[i], 1);
+  for (size_t i = 0; i < envs; i++) assert_int_equal(scan[i], 0x01020304);
+  for (size_t i = 0; i < 15 * envs; i++) assert_int_equal(magnitude[i], 0x3c00);
+  close_scene(&scene);
+}
+
+/* Three and four rows: bytes that are and are not a multiple of a word. */
+static void filling_sets_every_element(void **state) {
+  struct world_setup own = setup;
+  own.half = true;
+  for (size_t envs = 1; envs <= 4; envs++) {
+    own.rows[ENV] = envs;
+    expect_filled(*state, &own);
+  }
+}
+
+static void a_world_too_large_says_how_many_rows_fit(void **state) {
+  struct world_setup large = setup;
+  struct device *device = *state;
+  struct world world;
+  struct error error;
+  char fit[64];
+  uint64_t before = device->bytes;
+  size_t free_bytes = device->facts.memory - device->bytes, row = world_row_bytes(&setup, all, ENV);
+  size_t most = device->facts.largest / 60, rows_fit = (free_bytes - 4 * 60) / row;
+  large.rows[ENV] = (size_t)1 << 40;
+  snprintf(fit, sizeof fit, "at most %zu rows fit", rows_fit < most ? rows_fit : most);
+  assert_false(world_open(&world, device, NULL, &large, ENV, &error));
+  assert_holds(error.text, "the scene needs 80740352.0 MiB of device memory for 1099511627776 rows of ENV");
+  assert_holds(error.text, fit);
+  assert_int_equal(device->bytes, before);
+}
+
+/* The device has the memory, but not in one piece. */
+static void a_column_too_large_says_how_many_rows_fit(void **state) {
+  struct world_setup large = setup;
+  struct device *device = *state;
+  struct world world;
+  struct error error;
+  char fit[64];
+  uint64_t before = device->bytes;
+  if (device->facts.largest + 60 > device->facts.memory - device->bytes) return;
+  large.columns = SET(MAGNITUDE);
+  large.rows[ENV] = device->facts.largest / 60 + 1;
+  snprintf(fit, sizeof fit, "at most %zu rows fit", (size_t)device->facts.largest / 60);
+  assert_false(world_open(&world, device, NULL, &large, ENV, &error));
+  assert_holds(error.text, fit);
+  large.columns = SET(IMAGE);
+  large.rows[SLICE] = device->facts.largest / 60 + 1;
+  large.rows[ENV] = 1;
+  assert_false(world_open(&world, device, NULL, &large, ENV, &error)); /* the table that does not grow */
+  assert_holds(error.text, "no room for column SLICE.image of");
+  assert_int_equal(device->bytes, before);
+}
+
+/* ---- running a step
+ * -------------------------------------------------------------------------------------------- */
+
+static void a_step_runs_and_allocates_nothing(void **state) {
+  static const uint32_t scans[7] = {0, 1, 2, 3, 4, 5, 6};
+  struct device *device = *state;
+  struct schedule schedule = build(step);
+  struct scene scene;
+  struct error error;
+  uint8_t mask[7][5];
+  open_scene(&scene, device, &setup);
+  assert_good(schedule_prepare(&schedule, scene.kernels, &error), &error);
+  world_write(&scene.world, SCAN, 0, 7, scans);
+  uint64_t allocations = device->allocations, bytes = device->bytes, launches = device->launches;
+  calls = 0;
+  schedule_run(&schedule, &scene.world);
+  assert_int_equal(calls, 2);
+  assert_int_equal(device->launches - launches, 2);
+  assert_true(device->allocations == allocations && device->bytes == bytes);
+  assert_null(scene.world.running);
+  world_read(&scene.world, MASK, 0, 7, mask);
+  for (uint32_t i = 0; i < 7; i++)
+    for (uint32_t x = 0; x < 5; x++) assert_int_equal(mask[i][x], x == (scans[i] + 1) % 5);
+  close_scene(&scene);
+}
+
+static void kernels_of_a_step_are_checked_before_it(void **state) {
+  static const struct system wrong = {"wrong", "", SET(MASK), SET(MASK), {"lines_wrong"}, nothing_run, NULL};
+  const struct system *const list[] = {&choose, &wrong, NULL};
+  struct schedule schedule = build(list);
+  struct scene scene;
+  struct error error;
+  open_scene(&scene, *state, &setup);
+  assert_false(schedule_prepare(&schedule, scene.kernels, &error));
+  assert_holds(error.text, "system wrong: kernel lines_wrong is not in lines.cl");
+  close_scene(&scene);
+}
+
+/* ---- the guards: seen before OpenCL is, so that a child of this process may find them
+ * --------------------------- */
+
+struct access {
+  struct world *world;
+  struct arg (*ask)(struct world *world, unsigned component);
+  unsigned component;
+};
+
+static void ask(void *context) {
+  const struct access *access = context;
+  access->ask(access->world, access->component);
+}
+
+static void expect_guard(struct world *world, const struct system *running,
+                         struct arg (*how)(struct world *world, unsigned component), unsigned component,
+                         const char *part) {
+  world->running = running;
+  support_expect_abort(ask, &(struct access){world, how, component}, part);
+  world->running = NULL;
+}
+
+static void undeclared_columns_abort(void **state) {
+  struct world_setup own = setup;
+  struct scene scene;
+  own.columns = all & ~SET(MAGNITUDE);
+  open_scene(&scene, *state, &own);
+  struct world *world = &scene.world;
+  expect_guard(world, NULL, world_in, MASK, "column mask is asked for outside a system");
+  expect_guard(world, &choose, world_in, MASK, "system choose did not declare its use of column ENV.mask");
+  expect_guard(world, &choose, world_in, ACTION,
+               "system choose did not declare its use of column ENV.action");
+  expect_guard(world, &choose, world_out, SCAN, "system choose did not declare its use of column ENV.scan");
+  expect_guard(world, &choose, world_inout, ACTION, "did not declare its use of column ENV.action");
+  expect_guard(world, &choose, world_inout, SCAN, "did not declare its use of column ENV.scan");
+  expect_guard(world, &observe, world_out, MAGNITUDE, "column magnitude is not allocated in this world");
+  world->running = &acquire;
+  struct arg mask = world_inout(world, MASK), action = world_in(world, ACTION);
+  assert_true(mask.kind == ARG_INOUT && mask.element == ELEMENT_U8 && mask.as.m == world->column[MASK]);
+  assert_string_equal(mask.name, "mask");
+  assert_true(action.kind == ARG_IN && world_out(world, MASK).kind == ARG_OUT);
+  world->running = NULL;
+  close_scene(&scene);
+}
+
+static void exchange_columns(void *context) {
+  struct world *world = context;
+  static const struct system both = {
+      "both", "", SET(SCAN) | SET(ACTION), SET(SCAN) | SET(ACTION), {NULL}, nothing_run, NULL};
+  world->running = &both;
+  kernel_run(world->kernels, "lines_choose", 1, ARGS(world_in(world, ACTION), world_out(world, SCAN)));
+}
+
+static void exchanged_columns_abort(void **state) {
+  struct scene scene;
+  struct error error;
+  open_scene(&scene, *state, &setup);
+  assert_good(kernel_need(scene.kernels, "lines_choose", &error), &error);
+  support_expect_abort(exchange_columns, &scene.world,
+                       "lines_choose argument 0 is scan, the column given is action");
+  close_scene(&scene);
+}
+
+static void read_beyond(void *context) {
+  uint8_t mask[5];
+  world_read(context, MASK, 7, 1, mask);
+}
+
+static void write_unallocated(void *context) {
+  uint32_t word = 0;
+  world_write(context, ACTION, 0, 1, &word);
+}
+
+static void rows_beyond_the_table_abort(void **state) {
+  struct world_setup own = setup;
+  struct scene scene;
+  own.columns = SET(MASK);
+  open_scene(&scene, *state, &own);
+  support_expect_abort(read_beyond, &scene.world, "rows 7 to 8 of mask; it has 7");
+  support_expect_abort(write_unallocated, &scene.world, "column action is not allocated in this world");
+  close_scene(&scene);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(waves_follow_from_reads_and_writes),
+      cmocka_unit_test(waves_keep_writers_behind_readers),
+      cmocka_unit_test(carried_columns_are_read_before_written),
+      cmocka_unit_test(impossible_orders_are_refused),
+      cmocka_unit_test(too_many_systems_abort),
+      cmocka_unit_test(schedules_are_printed),
+      cmocka_unit_test(schedules_are_drawn),
+      cmocka_unit_test(worlds_give_back_what_they_take),
+      cmocka_unit_test(half_worlds_take_half),
+      cmocka_unit_test(columns_start_as_zero_and_are_written_and_read),
+      cmocka_unit_test(filling_sets_every_element),
+      cmocka_unit_test(a_world_too_large_says_how_many_rows_fit),
+      cmocka_unit_test(a_column_too_large_says_how_many_rows_fit),
+      cmocka_unit_test(a_step_runs_and_allocates_nothing),
+      cmocka_unit_test(kernels_of_a_step_are_checked_before_it),
+      cmocka_unit_test(undeclared_columns_abort),
+      cmocka_unit_test(exchanged_columns_abort),
+      cmocka_unit_test(rows_beyond_the_table_abort),
+  };
+  return cmocka_run_group_tests(tests, support_open_device, support_close_device);
+}

@@ -1,0 +1,772 @@
+#include "engine/store.h"
+#include "tests/support.h"
+
+#include <hdf5.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct folder folder;
+static struct arena *arena;
+
+static int open_folder(void **state) {
+  (void)state;
+  support_open_folder(&folder);
+  arena = arena_open();
+  return 0;
+}
+
+static int close_folder(void **state) {
+  (void)state;
+  arena_close(arena);
+  support_close_folder(&folder);
+  return 0;
+}
+
+static const char *path_of(const char *name) {
+  return support_path(&folder, name);
+}
+
+static bool exists(const char *name) {
+  return access(path_of(name), F_OK) == 0;
+}
+
+static struct store *create(const char *name) {
+  struct store *store;
+  struct error error;
+  assert_good(store_create(&store, path_of(name), &error), &error);
+  return store;
+}
+
+static struct store *open_store(const char *name) {
+  struct store *store;
+  struct error error;
+  assert_good(store_open(&store, path_of(name), &error), &error);
+  return store;
+}
+
+static void commit(struct store *store) {
+  struct error error;
+  assert_good(store_commit(store, &error), &error);
+}
+
+static void write_all(struct store *store, const char *name, enum store_type type, int rank,
+                      const size_t *size, const void *from, bool compress) {
+  struct error error;
+  assert_good(store_write(store, name, type, rank, size, from, compress, &error), &error);
+}
+
+static void expect_data(struct store *store, const char *name, enum store_type type, const void *want,
+                        size_t bytes) {
+  struct error error;
+  void *data;
+  size_t total;
+  assert_good(store_read_all(store, name, type, arena, &data, &total, &error), &error);
+  assert_memory_equal(data, want, bytes);
+}
+
+static void expect_open_refusal(const char *path, const char *part) {
+  struct store *store;
+  struct error error;
+  assert_false(store_open(&store, path, &error));
+  assert_null(store);
+  assert_holds(error.text, part);
+  assert_holds(error.text, path);
+}
+
+/* ---- what this program writes ----------------------------------------------------------------------------
+ */
+
+static const uint8_t bytes_in[] = {0, 1, 255, 7, 8, 9};
+static const uint32_t words_in[] = {0, 1, UINT32_MAX, 7, 8, 9};
+static const float floats_in[] = {0, -1.5f, 1e-38f, 3e38f, 8, 9};
+static const double doubles_in[] = {0, -1.5, 1e-300, 3e300, 0.1, 9};
+static const float complex_in[] = {1, 2, -3, 4, 5, -6, 7, 8, 9, 10, 11, 12};
+
+static void write_types(struct store *store, bool compress) {
+  static const size_t size[] = {2, 3};
+  write_all(store, "u8", STORE_U8, 2, size, bytes_in, compress);
+  write_all(store, "u32", STORE_U32, 2, size, words_in, compress);
+  write_all(store, "group/f32", STORE_F32, 2, size, floats_in, compress);
+  write_all(store, "group/deeper/f64", STORE_F64, 2, size, doubles_in, compress);
+  write_all(store, "c64", STORE_C64, 2, size, complex_in, compress);
+}
+
+static void expect_types(struct store *store) {
+  expect_data(store, "u8", STORE_U8, bytes_in, sizeof bytes_in);
+  expect_data(store, "u32", STORE_U32, words_in, sizeof words_in);
+  expect_data(store, "group/f32", STORE_F32, floats_in, sizeof floats_in);
+  expect_data(store, "/group/deeper/f64", STORE_F64, doubles_in, sizeof doubles_in);
+  expect_data(store, "c64", STORE_C64, complex_in, sizeof complex_in);
+}
+
+static void all_types_come_back(void **state) {
+  (void)state;
+  for (int compress = 0; compress < 2; compress++) {
+    struct store *store = create("a.h5");
+    write_types(store, compress);
+    commit(store);
+    store = open_store("a.h5");
+    expect_types(store);
+    store_close(store);
+  }
+}
+
+static void shapes_are_told(void **state) {
+  struct store_shape shape;
+  struct error error;
+  struct store *store = create("a.h5");
+  (void)state;
+  write_types(store, false);
+  write_all(store, "scalar", STORE_F32, 0, NULL, floats_in + 1, true);
+  write_all(store, "six", STORE_U8, 6, (size_t[]){1, 1, 2, 1, 3, 1}, bytes_in, true);
+  write_all(store, "none", STORE_F32, 2, (size_t[]){0, 3}, floats_in, true);
+  commit(store);
+  store = open_store("a.h5");
+  assert_good(store_shape(store, "c64", &shape, &error), &error);
+  assert_true(shape.complex && shape.rank == 2 && shape.size[0] == 2 && shape.size[1] == 3);
+  assert_good(store_shape(store, "six", &shape, &error), &error);
+  assert_true(!shape.complex && shape.rank == 6 && shape.size[2] == 2 && shape.size[4] == 3);
+  assert_good(store_shape(store, "scalar", &shape, &error), &error);
+  assert_int_equal(shape.rank, 0);
+  expect_data(store, "scalar", STORE_F32, floats_in + 1, sizeof(float));
+  assert_good(store_shape(store, "none", &shape, &error), &error);
+  assert_int_equal(shape.size[0], 0);
+  expect_data(store, "none", STORE_F32, "", 0);
+  assert_false(store_shape(store, "absent", &shape, &error));
+  assert_holds(error.text, "a.h5 has no dataset absent");
+  store_close(store);
+}
+
+static void hyperslabs_are_read(void **state) {
+  uint32_t cube[4][5][6], part[2][3];
+  struct error error;
+  struct store *store = create("a.h5");
+  (void)state;
+  for (uint32_t i = 0; i < 120; i++) (&cube[0][0][0])[i] = i;
+  write_all(store, "cube", STORE_U32, 3, (size_t[]){4, 5, 6}, cube, true);
+  commit(store);
+  store = open_store("a.h5");
+  assert_good(store_read(store, "cube", STORE_U32, (size_t[]){2, 1, 3}, (size_t[]){1, 2, 3}, part, &error),
+              &error);
+  for (int y = 0; y < 2; y++)
+    for (int x = 0; x < 3; x++) assert_int_equal(part[y][x], cube[2][1 + y][3 + x]);
+  assert_false(store_read(store, "cube", STORE_U32, (size_t[]){3, 4, 4}, (size_t[]){1, 1, 3}, part, &error));
+  assert_holds(error.text, "cannot read cube in");
+  store_close(store);
+}
+
+static void numbers_are_converted(void **state) {
+  static const double want[] = {0, 1, 255, 7, 8, 9};
+  static const float narrow[] = {0, -1.5f, 0, 0, 0.1f, 9};
+  float got[6];
+  struct error error;
+  struct store *store = create("a.h5");
+  (void)state;
+  write_types(store, false);
+  commit(store);
+  store = open_store("a.h5");
+  expect_data(store, "u8", STORE_F64, want, sizeof want);
+  assert_good(store_read(store, "group/deeper/f64", STORE_F32, NULL, (size_t[]){2, 3}, got, &error), &error);
+  assert_true(got[1] == narrow[1] && got[2] == 0 && got[4] == narrow[4] && got[5] == 9);
+  store_close(store);
+}
+
+static void names_are_looked_up_group_by_group(void **state) {
+  struct store *store = create("a.h5");
+  (void)state;
+  write_types(store, false);
+  assert_true(store_has(store, "group/f32"));
+  assert_true(store_has(store, "/group/f32"));
+  assert_true(store_has(store, "group"));
+  assert_false(store_has(store, "group/none"));
+  assert_false(store_has(store, "none/f32"));
+  assert_false(store_has(store, "u8/f32")); /* a dataset is no group */
+  store_close(store);
+}
+
+static void see_name(const char *name, void *context) {
+  char *names = context;
+  strcat(strcat(names, name), " ");
+}
+
+static void datasets_are_listed(void **state) {
+  char names[256] = "";
+  struct store *store = create("a.h5");
+  (void)state;
+  write_types(store, false);
+  store_list(store, see_name, names);
+  assert_holds(names, "u8 ");
+  assert_holds(names, "group/deeper/f64 ");
+  assert_null(strstr(names, ". "));
+  assert_null(strstr(names, "group "));
+  store_close(store);
+}
+
+static void attributes_and_texts_come_back(void **state) {
+  char text[64] = "untouched";
+  double value = 5;
+  struct error error;
+  struct store *store = create("a.h5");
+  (void)state;
+  assert_good(store_put_text(store, "acquisition", "CORPD_FBK", &error), &error);
+  assert_good(store_put_text(store, "empty", "", &error), &error);
+  assert_good(store_put_number(store, "max", 4.776e-4, &error), &error);
+  assert_good(store_write_text(store, "ismrmrd_header", "<?xml größe?>", &error), &error);
+  assert_false(store_put_number(store, "max", 1, &error));
+  assert_holds(error.text, "cannot write attribute max in");
+  commit(store);
+  store = open_store("a.h5");
+  assert_false(store_text(store, "absent", text, sizeof text));
+  assert_false(store_text(store, "max", text, sizeof text));
+  assert_string_equal(text, "untouched");
+  assert_true(store_text(store, "acquisition", text, sizeof text));
+  assert_string_equal(text, "CORPD_FBK");
+  assert_true(store_text(store, "acquisition", text, 4));
+  assert_string_equal(text, "COR");
+  assert_true(store_text(store, "empty", text, sizeof text));
+  assert_string_equal(text, "");
+  assert_true(store_text(store, "ismrmrd_header", text, sizeof text));
+  assert_string_equal(text, "<?xml größe?>");
+  assert_true(store_number(store, "max", &value));
+  assert_true(value == 4.776e-4);
+  assert_false(store_number(store, "acquisition", &value));
+  assert_false(store_number(store, "absent", &value));
+  assert_true(value == 4.776e-4);
+  store_close(store);
+}
+
+static void layouts_are_told(void **state) {
+  char text[128];
+  struct store *store = create("a.h5");
+  (void)state;
+  write_all(store, "plain", STORE_U8, 1, (size_t[]){6}, bytes_in, false);
+  write_all(store, "packed", STORE_U8, 3, (size_t[]){1, 2, 3}, bytes_in, true);
+  store_layout(store, "plain", text, sizeof text);
+  assert_string_equal(text, "contiguous");
+  store_layout(store, "packed", text, sizeof text);
+  assert_string_equal(text, "chunked 1x2x3, shuffle, deflate 4");
+  store_layout(store, "packed", text, 12);
+  assert_string_equal(text, "chunked 1x2");
+  store_layout(store, "absent", text, sizeof text);
+  assert_string_equal(text, "unreadable");
+  store_close(store);
+}
+
+static void a_name_is_written_once(void **state) {
+  struct error error;
+  struct store *store = create("a.h5");
+  (void)state;
+  write_all(store, "x", STORE_U8, 1, (size_t[]){6}, bytes_in, false);
+  assert_false(store_write(store, "x", STORE_U8, 1, (size_t[]){6}, bytes_in, false, &error));
+  assert_holds(error.text, "cannot write x in");
+  assert_false(store_write(store, "x/y", STORE_U8, 1, (size_t[]){6}, bytes_in, false, &error));
+  assert_false(store_write_text(store, "x", "text", &error));
+  assert_holds(error.text, "cannot write x in");
+  store_close(store);
+}
+
+/* ---- what others write: made with the HDF5 library itself
+ * --------------------------------------------------- */
+
+static hid_t start_foreign(const char *name, H5F_libver_t low, hsize_t user_block) {
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+  H5Pset_libver_bounds(access, low, H5F_LIBVER_LATEST);
+  if (user_block) H5Pset_userblock(creation, user_block);
+  hid_t file = H5Fcreate(path_of(name), H5F_ACC_TRUNC, creation, access);
+  H5Pclose(creation);
+  H5Pclose(access);
+  assert_true(file >= 0);
+  return file;
+}
+
+static void put_dataset(hid_t file, const char *name, hid_t stored, hid_t memory, hsize_t count,
+                        const void *from) {
+  hid_t space = H5Screate_simple(1, &count, NULL);
+  hid_t dataset = H5Dcreate2(file, name, stored, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(dataset >= 0);
+  assert_true(H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, from) >= 0);
+  H5Dclose(dataset);
+  H5Sclose(space);
+}
+
+static hid_t pair_type(const char *first, const char *second, hid_t member) {
+  hid_t type = H5Tcreate(H5T_COMPOUND, 2 * H5Tget_size(member));
+  H5Tinsert(type, first, 0, member);
+  H5Tinsert(type, second, H5Tget_size(member), member);
+  return type;
+}
+
+static void put_pairs(hid_t file, const char *name, const char *first, const char *second, hid_t member,
+                      hid_t native, const void *from) {
+  hid_t stored = pair_type(first, second, member), memory = pair_type(first, second, native);
+  put_dataset(file, name, stored, memory, 2, from);
+  H5Tclose(memory);
+  H5Tclose(stored);
+}
+
+static void complex_numbers_of_all_kinds_are_read(void **state) {
+  static const float pairs[] = {1, 2, 3, 4}, swapped[] = {2, 1, 4, 3};
+  static const double wide[] = {1, 2, 3, 4};
+  struct store_shape shape;
+  struct error error;
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0);
+  put_pairs(file, "h5py", "r", "i", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, pairs);
+  put_pairs(file, "named", "real", "imag", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, pairs);
+  put_pairs(file, "swapped", "i", "r", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, swapped);
+  put_pairs(file, "named_swapped", "imag", "real", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, swapped);
+  put_pairs(file, "double", "r", "i", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, wide);
+  put_pairs(file, "big", "real", "imag", H5T_IEEE_F64BE, H5T_NATIVE_DOUBLE, wide);
+  H5Fclose(file);
+  static const char *const names[] = {"h5py", "named", "swapped", "named_swapped", "double", "big"};
+  struct store *store = open_store("a.h5");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    expect_data(store, names[i], STORE_C64, pairs, sizeof pairs);
+    assert_good(store_shape(store, names[i], &shape, &error), &error);
+    assert_true(shape.complex);
+  }
+  store_close(store);
+}
+
+static void expect_read_refusal(struct store *store, const char *name, enum store_type type,
+                                const char *part) {
+  struct error error;
+  void *data;
+  size_t total;
+  assert_false(store_read_all(store, name, type, arena, &data, &total, &error));
+  assert_holds(error.text, part);
+  assert_holds(error.text, name);
+  assert_holds(error.text, "a.h5");
+}
+
+static hid_t triple_type(void) {
+  hid_t type = H5Tcreate(H5T_COMPOUND, 12);
+  H5Tinsert(type, "r", 0, H5T_NATIVE_FLOAT);
+  H5Tinsert(type, "i", 4, H5T_NATIVE_FLOAT);
+  H5Tinsert(type, "w", 8, H5T_NATIVE_FLOAT);
+  return type;
+}
+
+static void data_of_another_kind_are_refused(void **state) {
+  static const float numbers[6] = {1, 2, 3, 4, 5, 6};
+  struct store_shape shape;
+  struct error error;
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0), triple = triple_type(),
+        word = H5Tcopy(H5T_C_S1);
+  H5Tset_size(word, 4);
+  put_dataset(file, "triple", triple, triple, 2, numbers);
+  put_dataset(file, "plain", H5T_NATIVE_FLOAT, H5T_NATIVE_FLOAT, 6, numbers);
+  put_dataset(file, "words", word, word, 2, "abcdefg");
+  put_pairs(file, "pairs_of_words", "r", "i", word, word, "abcdefghijklmno");
+  put_pairs(file, "pairs", "r", "i", H5T_NATIVE_FLOAT, H5T_NATIVE_FLOAT, numbers);
+  H5Gclose(H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Lcreate_soft("/nowhere", file, "dangling", H5P_DEFAULT, H5P_DEFAULT);
+  H5Tclose(word);
+  H5Tclose(triple);
+  H5Fclose(file);
+  struct store *store = open_store("a.h5");
+  expect_read_refusal(store, "triple", STORE_C64, "is not a compound of two numbers");
+  expect_read_refusal(store, "plain", STORE_C64, "is not a compound of two numbers");
+  expect_read_refusal(store, "pairs_of_words", STORE_C64, "cannot read");
+  expect_read_refusal(store, "pairs", STORE_F32, "cannot read");
+  expect_read_refusal(store, "words", STORE_F32, "cannot read");
+  expect_read_refusal(store, "absent", STORE_F32, "has no dataset");
+  expect_read_refusal(store, "group", STORE_F32, "cannot open");
+  expect_read_refusal(store, "dangling", STORE_F32, "cannot open");
+  assert_good(store_shape(store, "triple", &shape, &error), &error);
+  assert_false(shape.complex);
+  store_close(store);
+}
+
+static void odd_ranks_and_sizes_are_refused(void **state) {
+  hsize_t seven[] = {1, 1, 1, 1, 1, 1, 1}, huge[] = {(hsize_t)1 << 31, (hsize_t)1 << 30}, chunk[] = {16, 16};
+  struct error error;
+  uint8_t byte;
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_LATEST, 0), list = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t deep = H5Screate_simple(7, seven, NULL), wide = H5Screate_simple(2, huge, NULL),
+        null = H5Screate(H5S_NULL);
+  H5Pset_chunk(list, 2, chunk);
+  H5Dclose(H5Dcreate2(file, "seven", H5T_NATIVE_UINT8, deep, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Dclose(H5Dcreate2(file, "huge", H5T_NATIVE_DOUBLE, wide, H5P_DEFAULT, list, H5P_DEFAULT));
+  H5Dclose(H5Dcreate2(file, "null", H5T_NATIVE_UINT8, null, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(null);
+  H5Sclose(wide);
+  H5Sclose(deep);
+  H5Pclose(list);
+  H5Fclose(file);
+  struct store *store = open_store("a.h5");
+  expect_read_refusal(store, "seven", STORE_U8, "has rank 7; at most 6 is understood");
+  assert_false(store_read(store, "seven", STORE_U8, NULL, (size_t[]){1, 1, 1, 1, 1, 1, 1}, &byte, &error));
+  assert_holds(error.text, "has rank 7; at most 6 is understood");
+  expect_read_refusal(store, "huge", STORE_F64, "is too large for this host");
+  expect_read_refusal(store, "null", STORE_U8, "cannot read");
+  store_close(store);
+}
+
+static hid_t truth_type(void) {
+  int8_t no = 0, yes = 1;
+  hid_t type = H5Tenum_create(H5T_STD_I8LE);
+  H5Tenum_insert(type, "FALSE", &no);
+  H5Tenum_insert(type, "TRUE", &yes);
+  return type;
+}
+
+static void masks_of_all_kinds_are_read(void **state) {
+  static const uint8_t mask[] = {1, 0, 0, 1};
+  static const float floats[] = {1, 0, 0, 1};
+  static const int64_t wholes[] = {1, 0, 0, 1};
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0), truth = truth_type();
+  put_dataset(file, "bool", truth, truth, 4, mask);
+  put_dataset(file, "u8", H5T_STD_U8LE, H5T_NATIVE_UINT8, 4, mask);
+  put_dataset(file, "f32", H5T_IEEE_F32BE, H5T_NATIVE_FLOAT, 4, floats);
+  put_dataset(file, "i64", H5T_STD_I64BE, H5T_NATIVE_INT64, 4, wholes);
+  H5Tclose(truth);
+  H5Fclose(file);
+  struct store *store = open_store("a.h5");
+  expect_data(store, "bool", STORE_U8, mask, sizeof mask);
+  expect_data(store, "u8", STORE_U8, mask, sizeof mask);
+  expect_data(store, "f32", STORE_U8, mask, sizeof mask);
+  expect_data(store, "i64", STORE_U8, mask, sizeof mask);
+  expect_data(store, "f32", STORE_F32, floats, sizeof floats);
+  store_close(store);
+}
+
+static void put_string(hid_t file, const char *name, size_t size, bool attribute, const void *from) {
+  hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+  H5Tset_size(type, size);
+  if (size != H5T_VARIABLE) H5Tset_strpad(type, H5T_STR_NULLPAD);
+  hid_t object = attribute ? H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT)
+                           : H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(object >= 0);
+  if (attribute)
+    H5Awrite(object, type, from), H5Aclose(object);
+  else
+    H5Dwrite(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, from), H5Dclose(object);
+  H5Sclose(space);
+  H5Tclose(type);
+}
+
+static void strings_of_all_kinds_are_read(void **state) {
+  const char *header = "<header/>";
+  char text[64];
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0);
+  put_string(file, "variable", H5T_VARIABLE, false, &header);
+  put_string(file, "fixed", 9, false, header); /* no room for a NUL */
+  put_string(file, "variable_attribute", H5T_VARIABLE, true, &header);
+  put_string(file, "fixed_attribute", 9, true, header);
+  put_dataset(file, "two", H5T_NATIVE_DOUBLE, H5T_NATIVE_DOUBLE, 2, doubles_in);
+  put_dataset(file, "one", H5T_IEEE_F32BE, H5T_NATIVE_DOUBLE, 1, doubles_in + 1);
+  H5Fclose(file);
+  static const char *const names[] = {"variable", "fixed", "variable_attribute", "fixed_attribute"};
+  struct store *store = open_store("a.h5");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    assert_true(store_text(store, names[i], text, sizeof text));
+    assert_string_equal(text, header);
+  }
+  double value = 0;
+  assert_false(store_text(store, "two", text, sizeof text));
+  assert_false(store_number(store, "two", &value));
+  assert_true(store_number(store, "one", &value));
+  assert_true(value == -1.5);
+  store_close(store);
+}
+
+/* Byte 8 is the version of the superblock; a user block lies before it. */
+static void expect_superblock(const char *name, size_t start, bool oldest) {
+  size_t bytes;
+  const unsigned char *data = support_read(arena, path_of(name), &bytes);
+  assert_memory_equal(data + start, "\x89HDF\r\n\x1a\n", 8);
+  assert_true(oldest ? data[start + 8] == 0 : data[start + 8] >= 2);
+}
+
+static void formats_of_all_ages_are_read(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    hid_t file = start_foreign("a.h5", i ? H5F_LIBVER_LATEST : H5F_LIBVER_EARLIEST, i == 2 ? 1024 : 0);
+    put_dataset(file, "x", H5T_IEEE_F32BE, H5T_NATIVE_FLOAT, 6, floats_in);
+    H5Fclose(file);
+    expect_superblock("a.h5", i == 2 ? 1024 : 0, i == 0);
+    struct store *store = open_store("a.h5");
+    expect_data(store, "x", STORE_F32, floats_in, sizeof floats_in);
+    store_close(store);
+  }
+}
+
+static void a_filled_user_block_is_passed_over(void **state) {
+  size_t bytes;
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 512);
+  put_dataset(file, "x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 6, floats_in);
+  H5Fclose(file);
+  unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  memset(data, 'u', 512);
+  support_write(path_of("a.h5"), data, bytes);
+  struct store *store = open_store("a.h5");
+  expect_data(store, "x", STORE_F32, floats_in, sizeof floats_in);
+  store_close(store);
+}
+
+static void a_compact_dataset_says_so(void **state) {
+  hsize_t count = 6;
+  char text[64];
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0), list = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t space = H5Screate_simple(1, &count, NULL);
+  H5Pset_layout(list, H5D_COMPACT);
+  H5Dclose(H5Dcreate2(file, "x", H5T_NATIVE_UINT8, space, H5P_DEFAULT, list, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Pclose(list);
+  H5Fclose(file);
+  struct store *store = open_store("a.h5");
+  store_layout(store, "x", text, sizeof text);
+  assert_string_equal(text, "compact");
+  store_close(store);
+}
+
+/* ---- files that are not what they should be
+ * ------------------------------------------------------------------ */
+
+static void wrong_files_are_named(void **state) {
+  (void)state;
+  expect_open_refusal(path_of("none.h5"), "No such file or directory");
+  support_write_text(path_of("empty.h5"), "");
+  expect_open_refusal(path_of("empty.h5"), "is empty; download or write it again");
+  support_write_text(path_of("text.h5"), "<html>404</html>\n");
+  expect_open_refusal(path_of("text.h5"), "has no HDF5 signature");
+  expect_open_refusal(folder.path, "is not a file");
+  support_write(path_of("signature.h5"), "\x89HDF\r\n\x1a\n", 8);
+  expect_open_refusal(path_of("signature.h5"), "cannot read");
+}
+
+static void write_large(const char *name) {
+  static float image[64 * 64];
+  struct error error;
+  struct store *store = create(name);
+  for (int i = 0; i < 64 * 64; i++) image[i] = (float)i;
+  write_all(store, "image", STORE_F32, 2, (size_t[]){64, 64}, image, true);
+  assert_good(store_write_text(store, "header", "<xml/>", &error), &error);
+  commit(store);
+}
+
+static void cut_files_are_refused(void **state) {
+  struct store *store;
+  struct error error;
+  size_t bytes;
+  (void)state;
+  write_large("a.h5");
+  const unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  for (size_t part = 1; part < 20; part++) {
+    support_write(path_of("cut.h5"), data, bytes * part / 20);
+    assert_false(store_open(&store, path_of("cut.h5"), &error));
+    assert_holds(error.text, "the file may be cut short, fetch it again");
+    assert_null(strstr(error.text, "no reason given"));
+  }
+  support_write(path_of("cut.h5"), data, bytes - 1);
+  expect_open_refusal(path_of("cut.h5"), "the file may be cut short");
+}
+
+static size_t chunk_place(const char *name) {
+  haddr_t place;
+  hsize_t size;
+  hid_t file = H5Fopen(path_of(name), H5F_ACC_RDONLY, H5P_DEFAULT),
+        data = H5Dopen2(file, "image", H5P_DEFAULT);
+  assert_true(H5Dget_chunk_info_by_coord(data, (hsize_t[]){0, 0}, NULL, &place, &size) >= 0);
+  H5Dclose(data);
+  H5Fclose(file);
+  return (size_t)place;
+}
+
+/* Only the data are damaged: libhdf5 itself reads beyond its buffers on damaged metadata. */
+static void damaged_chunks_are_refused(void **state) {
+  size_t bytes;
+  (void)state;
+  write_large("a.h5");
+  unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  memset(data + chunk_place("a.h5"), 0xff, 32);
+  support_write(path_of("a.h5"), data, bytes);
+  struct store *store = open_store("a.h5");
+  expect_read_refusal(store, "image", STORE_F32, "cannot read");
+  store_close(store);
+}
+
+/* ---- whole files or none
+ * ------------------------------------------------------------------------------------- */
+
+static void an_uncommitted_file_leaves_nothing(void **state) {
+  struct store *store = create("a.h5");
+  (void)state;
+  write_types(store, false);
+  assert_false(exists("a.h5"));
+  assert_true(exists("a.h5.part"));
+  store_close(store);
+  assert_int_equal(support_count(folder.path), 0);
+  store_close(NULL);
+}
+
+static void a_commit_replaces_the_old_file(void **state) {
+  (void)state;
+  write_large("a.h5");
+  struct store *store = create("a.h5");
+  write_types(store, false);
+  struct store *old = open_store("a.h5"); /* a reader of the old file goes on reading it */
+  commit(store);
+  assert_true(store_has(old, "image"));
+  store_close(old);
+  store = open_store("a.h5");
+  expect_types(store);
+  assert_false(store_has(store, "image"));
+  store_close(store);
+  assert_int_equal(support_count(folder.path), 1);
+}
+
+static void an_abandoned_file_is_removed(void **state) {
+  struct text_file text;
+  struct error error;
+  struct store *one = create("a.h5"), *two = create("b.h5");
+  (void)state;
+  assert_good(file_create(&text, path_of("c.csv"), &error), &error);
+  store_abandon_all();
+  assert_int_equal(support_count(folder.path), 0);
+  store_close(one);
+  store_close(two);
+  file_abandon(&text);
+  write_large("kept.h5");
+  store_abandon_all(); /* a finished file is no longer to be removed */
+  assert_true(exists("kept.h5"));
+}
+
+static void places_that_cannot_be_written_are_refused(void **state) {
+  struct store *store;
+  struct error error;
+  (void)state;
+  assert_false(store_create(&store, "/nonexistent/x.h5", &error));
+  assert_null(store);
+  assert_holds(error.text, "cannot write /nonexistent/x.h5.part: No such file or directory");
+  assert_int_equal(mkdir(path_of("folder"), 0777), 0);
+  store = create("folder");
+  write_types(store, false);
+  assert_false(store_commit(store, &error));
+  assert_holds(error.text, "cannot finish");
+  assert_holds(error.text, "Is a directory");
+  assert_int_equal(support_count(folder.path), 1);
+}
+
+static void refused_places_hold_no_slot(void **state) {
+  struct store *store;
+  struct text_file text;
+  struct error error;
+  (void)state;
+  for (int i = 0; i < 40; i++) {
+    assert_false(store_create(&store, "/nonexistent/x.h5", &error));
+    assert_false(file_create(&text, "/nonexistent/x.csv", &error));
+  }
+  store = create("a.h5");
+  store_abandon_all(); /* finds it only if there was a slot left to note it */
+  assert_false(exists("a.h5.part"));
+  store_close(store);
+}
+
+/* ---- text files and folders
+ * ------------------------------------------------------------------------------------ */
+
+static void text_files_are_whole_or_none(void **state) {
+  struct text_file text;
+  struct error error;
+  size_t bytes;
+  (void)state;
+  assert_good(file_create(&text, path_of("a.csv"), &error), &error);
+  fputs("slice,ssim\n", text.file);
+  assert_false(exists("a.csv"));
+  assert_good(file_commit(&text, &error), &error);
+  assert_string_equal(support_read(arena, path_of("a.csv"), &bytes), "slice,ssim\n");
+  assert_good(file_create(&text, path_of("a.csv"), &error), &error);
+  fputs("half", text.file);
+  file_abandon(&text);
+  assert_string_equal(support_read(arena, path_of("a.csv"), &bytes), "slice,ssim\n");
+  assert_int_equal(support_count(folder.path), 1);
+}
+
+static void text_files_are_refused_with_the_reason(void **state) {
+  struct text_file text;
+  struct error error;
+  (void)state;
+  assert_false(file_create(&text, "/nonexistent/x.csv", &error));
+  assert_holds(error.text, "cannot write /nonexistent/x.csv.part: No such file or directory");
+  assert_int_equal(mkdir(path_of("folder"), 0777), 0);
+  assert_good(file_create(&text, path_of("folder"), &error), &error);
+  assert_false(file_commit(&text, &error));
+  assert_holds(error.text, "cannot finish");
+  assert_int_equal(support_count(folder.path), 1);
+}
+
+static void a_full_disk_is_reported(void **state) {
+  struct text_file text;
+  struct error error;
+  (void)state;
+  assert_int_equal(symlink("/dev/full", path_of("a.csv.part")), 0);
+  assert_good(file_create(&text, path_of("a.csv"), &error), &error);
+  fputs("lost", text.file);
+  assert_false(file_commit(&text, &error));
+  assert_holds(error.text, "No space left on device");
+  assert_int_equal(support_count(folder.path), 0);
+}
+
+static void folders_are_made(void **state) {
+  struct error error;
+  (void)state;
+  assert_good(folder_make(path_of("a/b/c"), &error), &error);
+  assert_good(folder_make(path_of("a/b/c"), &error), &error);
+  assert_good(folder_make(path_of("a/d/"), &error), &error);
+  assert_true(exists("a/b/c") && exists("a/d"));
+  support_write_text(path_of("file"), "x");
+  assert_false(folder_make(path_of("file"), &error));
+  assert_holds(error.text, "file is not a folder; name another place for the output");
+  assert_false(folder_make(path_of("file/below"), &error));
+  assert_holds(error.text, "cannot make folder");
+  assert_holds(error.text, "Not a directory");
+  assert_false(folder_make("", &error));
+  assert_holds(error.text, "cannot make folder");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
+
+int main(void) {
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  const struct CMUnitTest tests[] = {
+      TEST(all_types_come_back),
+      TEST(shapes_are_told),
+      TEST(hyperslabs_are_read),
+      TEST(numbers_are_converted),
+      TEST(names_are_looked_up_group_by_group),
+      TEST(datasets_are_listed),
+      TEST(attributes_and_texts_come_back),
+      TEST(layouts_are_told),
+      TEST(a_name_is_written_once),
+      TEST(complex_numbers_of_all_kinds_are_read),
+      TEST(data_of_another_kind_are_refused),
+      TEST(odd_ranks_and_sizes_are_refused),
+      TEST(masks_of_all_kinds_are_read),
+      TEST(strings_of_all_kinds_are_read),
+      TEST(formats_of_all_ages_are_read),
+      TEST(a_filled_user_block_is_passed_over),
+      TEST(a_compact_dataset_says_so),
+      TEST(wrong_files_are_named),
+      TEST(cut_files_are_refused),
+      TEST(damaged_chunks_are_refused),
+      TEST(an_uncommitted_file_leaves_nothing),
+      TEST(a_commit_replaces_the_old_file),
+      TEST(an_abandoned_file_is_removed),
+      TEST(places_that_cannot_be_written_are_refused),
+      TEST(refused_places_hold_no_slot),
+      TEST(text_files_are_whole_or_none),
+      TEST(text_files_are_refused_with_the_reason),
+      TEST(a_full_disk_is_reported),
+      TEST(folders_are_made),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
+#include "engine/fft.h"
+#include "engine/log.h"
+#include "engine/store.h"
+#include "systems/evaluate.h"
+#include "tools/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_shown(const struct options *options, size_t metric) {
+  const char *words = options->evaluate.metrics;
+  char word[64];
+  while ((words = option_next(words, word, sizeof word)))
+    if (!strcmp(word, metric_list[metric].name)) return true;
+  return false;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------ */
+
+static void print_setting(const struct evaluation *evaluation, const struct options *options,
+                          const struct acquisition *setting) {
+  printf("\nx%u %s: %u initial + %u acquired of %u lines, %zu slices\n", setting->acceleration,
+         setting->horizon, setting->initial_lines, setting->budget, setting->lines, evaluation->slices);
+  printf("  %-26s", "sampler");
+  for (size_t m = 0; m < METRICS; m++)
+    if (is_shown(options, m)) printf(" %19s", metric_list[m].name);
+  printf(" %10s\n", "scans/s");
+}
+
+static void print_run(const struct evaluation *evaluation, const struct options *options,
+                      const struct evaluate_run *run) {
+  printf("  %-26s", run->sampler->name);
+  for (size_t m = 0; m < METRICS; m++) {
+    double mean, std;
+    if (!is_shown(options, m)) continue;
+    evaluate_mean(evaluation, run, m, run->acquisition.budget, &mean, &std);
+    printf(strstr(metric_list[m].name, "psnr") ? " %9.3f +- %6.3f" : " %9.5g +- %6.4f", mean, std);
+  }
+  printf(" %10.1f\n", (double)evaluation->slices / run->seconds);
+}
+
+static void print_table(const struct evaluation *evaluation, const struct options *options) {
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    if (r == 0 || memcmp(&run->acquisition, &run[-1].acquisition, sizeof run->acquisition))
+      print_setting(evaluation, options, &run->acquisition);
+    print_run(evaluation, options, run);
+  }
+  printf("\nmean +- population standard deviation over slices; data range by %s; zero-filled reconstruction\n",
+         options->data.range == RANGE_VOLUME  ? "volume"
+         : options->data.range == RANGE_SLICE ? "slice"
+                                              : "attribute max");
+}
+
+/* ---- JSON lines ------------------------------------------------------------------------------------------ */
+
+static void print_json_metric(const struct evaluation *evaluation, const struct evaluate_run *run, size_t metric) {
+  double mean, std;
+  evaluate_mean(evaluation, run, metric, run->acquisition.budget, &mean, &std);
+  printf("\"%s\":{\"mean\":", metric_list[metric].name);
+  json_number(stdout, mean);
+  printf(",\"std\":");
+  json_number(stdout, std);
+  if (evaluation->curves) printf(",\"curve\":[");
+  for (size_t t = 0; evaluation->curves && t <= run->acquisition.budget; t++) {
+    evaluate_mean(evaluation, run, metric, t, &mean, &std);
+    if (t) putchar(',');
+    json_number(stdout, mean);
+  }
+  printf(evaluation->curves ? "]}" : "}");
+}
+
+static void print_json(const struct evaluation *evaluation, const struct device *device) {
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    const char *separator = "";
+    printf("{\"sampler\":\"%s\",\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
+           "\"lines\":%u,\"slices\":%zu,\"selection\":\"%s\",\"device\":",
+           run->sampler->name, run->acquisition.acceleration, run->acquisition.horizon,
+           run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines, evaluation->slices,
+           evaluation->dataset.hash);
+    json_text(stdout, device->facts.name);
+    printf(",\"version\":\"" L2SR_VERSION "\",\"seconds\":%.6g,\"metrics\":{", run->seconds);
+    for (size_t m = 0; m < METRICS; m++)
+      if (run->metric[m]) {
+        printf("%s", separator);
+        print_json_metric(evaluation, run, m);
+        separator = ",";
+      }
+    printf("}}\n");
+  }
+}
+
+/* ---- CSV -------------------------------------------------------------------------------------------------- */
+
+static void write_metric_names(FILE *file, const struct evaluation *evaluation, const char *suffix) {
+  for (size_t m = 0; m < METRICS; m++)
+    if (evaluation->runs[0].metric[m]) fprintf(file, ",%s%s", metric_list[m].name, suffix);
+}
+
+static void write_slices(FILE *file, const struct evaluation *evaluation) {
+  fprintf(file, "acceleration,horizon,sampler,volume,slice,data_range,lines");
+  write_metric_names(file, evaluation, "");
+  fprintf(file, ",return\n");
+  for (size_t r = 0; r < evaluation->run_count; r++)
+    for (size_t i = 0; i < evaluation->slices; i++) {
+      const struct evaluate_run *run = &evaluation->runs[r];
+      const struct slice_name *name = &evaluation->report.names[i];
+      size_t steps = run->acquisition.budget + 1;
+      fprintf(file, "%u,%s,%s,%s,%zu,%.9g,%u", run->acquisition.acceleration, run->acquisition.horizon,
+              run->sampler->name, evaluation->dataset.volumes[name->volume].name, name->slice,
+              evaluation->report.data_range[i], run->acquisition.initial_lines + run->acquisition.budget);
+      for (size_t m = 0; m < METRICS; m++)
+        if (run->metric[m]) fprintf(file, ",%.9g", run->metric[m][i * steps + steps - 1]);
+      fprintf(file, ",%.9g\n", run->returns[i]);
+    }
+}
+
+static void write_curves(FILE *file, const struct evaluation *evaluation) {
+  fprintf(file, "acceleration,horizon,sampler,lines");
+  write_metric_names(file, evaluation, "_mean");
+  write_metric_names(file, evaluation, "_std");
+  fputc('\n', file);
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    for (size_t t = evaluation->curves ? 0 : run->acquisition.budget; t <= run->acquisition.budget; t++) {
+      double mean[METRICS], std[METRICS];
+      fprintf(file, "%u,%s,%s,%zu", run->acquisition.acceleration, run->acquisition.horizon, run->sampler->name,
+              run->acquisition.initial_lines + t);
+      for (size_t m = 0; m < METRICS; m++)
+        if (run->metric[m]) {
+          evaluate_mean(evaluation, run, m, t, &mean[m], &std[m]);
+          fprintf(file, ",%.9g", mean[m]);
+        }
+      for (size_t m = 0; m < METRICS; m++)
+        if (run->metric[m]) fprintf(file, ",%.9g", std[m]);
+      fputc('\n', file);
+    }
+  }
+}
+
+static bool write_csv(const char *folder, const char *name, const struct evaluation *evaluation,
+                      void (*write)(FILE *, const struct evaluation *), struct error *error) {
+  struct text_file file;
+  struct arena *arena = arena_open();
+  bool good = file_create(&file, arena_text(arena, "%s/%s", folder, name), error);
+  arena_close(arena);
+  if (!good) return false;
+  write(file.file, evaluation);
+  return file_commit(&file, error);
+}
+
+/* ---- HDF5 ------------------------------------------------------------------------------------------------- */
+
+static bool store_run(struct store *store, const struct evaluation *evaluation, const struct evaluate_run *run,
+                      struct error *error) {
+  struct arena *arena = arena_open();
+  const struct acquisition *setting = &run->acquisition;
+  const char *group = arena_text(arena, "x%u_%s/%s", setting->acceleration, setting->horizon, run->sampler->name);
+  size_t slices = evaluation->slices, n = evaluation->size, steps = setting->budget;
+  size_t curve[] = {slices, steps + 1}, mask[] = {slices, n}, action[] = {slices, steps}, image[] = {slices, n, n};
+  bool good = store_write(store, arena_text(arena, "%s/mask", group), STORE_U8, 2, mask, run->mask, true, error) &&
+              store_write(store, arena_text(arena, "%s/action", group), STORE_U32, 2, action, run->action, true,
+                          error) &&
+              store_write(store, arena_text(arena, "%s/return", group), STORE_F32, 1, curve, run->returns, false,
+                          error);
+  for (size_t m = 0; good && m < METRICS; m++)
+    if (run->metric[m])
+      good = store_write(store, arena_text(arena, "%s/%s", group, metric_list[m].name), STORE_F32, 2, curve,
+                         run->metric[m], true, error);
+  if (good && run->images)
+    good = store_write(store, arena_text(arena, "%s/reconstruction", group), STORE_F32, 3, image, run->images,
+                       true, error);
+  arena_close(arena);
+  return good;
+}
+
+static bool store_slices(struct store *store, const struct evaluation *evaluation, struct error *error) {
+  struct arena *arena = arena_open();
+  size_t count = evaluation->slices, shape[] = {count, evaluation->size, evaluation->size}, used = 0, bytes = 1;
+  uint32_t *volume = ARENA_NEW(arena, uint32_t, count), *slice = ARENA_NEW(arena, uint32_t, count);
+  for (size_t v = 0; v < evaluation->dataset.volume_count; v++)
+    bytes += strlen(evaluation->dataset.volumes[v].name) + 1;
+  char *names = arena_new(arena, bytes);
+  for (size_t v = 0; v < evaluation->dataset.volume_count; v++)
+    used += (size_t)sprintf(names + used, "%s%s", v ? "\n" : "", evaluation->dataset.volumes[v].name);
+  for (size_t i = 0; i < count; i++) {
+    volume[i] = (uint32_t)evaluation->report.names[i].volume;
+    slice[i] = (uint32_t)evaluation->report.names[i].slice;
+  }
+  bool good = store_write(store, "slice/volume", STORE_U32, 1, shape, volume, false, error) &&
+              store_write(store, "slice/number", STORE_U32, 1, shape, slice, false, error) &&
+              store_write(store, "slice/data_range", STORE_F64, 1, shape, evaluation->report.data_range, false,
+                          error) &&
+              store_write_text(store, "volume_names", names, error) &&
+              (!evaluation->truth ||
+               store_write(store, "slice/image", STORE_F32, 3, shape, evaluation->truth, true, error));
+  arena_close(arena);
+  return good;
+}
+
+static bool store_facts(struct store *store, const struct call *call, const struct evaluation *evaluation,
+                        const struct device *device, struct error *error) {
+  char *scene = NULL;
+  size_t size = 0;
+  FILE *memory = open_memstream(&scene, &size);
+  if (!memory) return fail(error, "no host memory for the scene's text");
+  option_print(&option_table, &call->options, false, memory);
+  fclose(memory);
+  bool good = store_put_text(store, "version", L2SR_VERSION, error) &&
+              store_put_text(store, "device", device->facts.name, error) &&
+              store_put_text(store, "driver", device->facts.driver, error) &&
+              store_put_text(store, "selection", evaluation->dataset.hash, error) &&
+              store_put_text(store, "scene", scene, error);
+  free(scene);
+  return good;
+}
+
+static bool write_results(const struct call *call, const struct evaluation *evaluation,
+                          const struct device *device, struct error *error) {
+  const char *folder = call->options.evaluate.output;
+  struct store *store;
+  if (!store_create(&store, arena_text(call->arena, "%s/results.h5", folder), error)) return false;
+  bool good = store_facts(store, call, evaluation, device, error) && store_slices(store, evaluation, error);
+  for (size_t r = 0; good && r < evaluation->run_count; r++)
+    good = store_run(store, evaluation, &evaluation->runs[r], error);
+  if (!good) {
+    store_close(store);
+    return false;
+  }
+  return store_commit(store, error) &&
+         write_csv(folder, "slices.csv", evaluation, write_slices, error) &&
+         write_csv(folder, "curves.csv", evaluation, write_curves, error);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------ */
+
+static bool report(const struct call *call, const struct evaluation *evaluation, const struct device *device,
+                   struct error *error) {
+  const char *folder = call->options.evaluate.output;
+  if (*folder && !write_results(call, evaluation, device, error)) return false;
+  if (call_flag(call, "json")) {
+    print_json(evaluation, device);
+    return true;
+  }
+  dataset_print(&evaluation->dataset, stdout);
+  print_table(evaluation, &call->options);
+  if (*folder) printf("written: %s/results.h5, slices.csv, curves.csv\n", folder);
+  return true;
+}
+
+static bool run(struct call *call, struct error *error) {
+  struct device device;
+  struct evaluation evaluation;
+  const char *kernels = call_flag(call, "kernels"), *folder = call->options.evaluate.output;
+  struct evaluate_wish wish = {call->options.evaluate.images, kernels};
+  if (*folder && !folder_make(folder, error)) return false;
+  if (!call_device(call, &device, error)) return false;
+  bool good = fft_library_open(error);
+  if (good) {
+    good = evaluate_open(&evaluation, &device, &call->options, &wish, error);
+    if (good) {
+      good = report(call, &evaluation, &device, error);
+      evaluate_close(&evaluation);
+    }
+    fft_library_close();
+  }
+  device_close(&device);
+  return good;
+}
+
+static const struct flag flags[] = {
+    {"data", "DIR", "data.path", NULL},
+    {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"output", "DIR", "evaluate.output", NULL},
+    {"json", NULL, NULL, "prints one JSON object a sampler and setting instead of the table"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_evaluate = {
+    .name = "evaluate",
+    .operands = "SCENE",
+    .doc = "runs samplers over a data set and prints SSIM, PSNR and NMSE",
+    .more = "Every sampler of evaluate.samplers scans every slice once at every pair of\n"
+            "acquisition.acceleration and acquisition.horizon.",
+    .takes_scene = true,
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,302 @@
+/* Finds the subcommand, reads flags and operands into struct call, runs it, prints what went wrong and picks
+ * the exit status: 0 good, 1 failed or differs, 2 wrong usage (which includes a scene that is refused). */
+#include "engine/log.h"
+#include "engine/scene.h"
+#include "engine/store.h"
+#include "tools/command.h"
+#include "tools/help.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STATUS_GOOD = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+enum { NAMES_MOST = 128 };
+
+/* ---- what commands ask of a call ---------------------------------------------------------------------- */
+
+const char *call_flag(const struct call *call, const char *name) {
+  for (int i = call->given_count - 1; i >= 0; i--)
+    if (!strcmp(call->given[i].flag->name, name)) return call->given[i].value;
+  return NULL;
+}
+
+bool call_refuse(const struct call *call, struct error *error, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vsnprintf(error->text, sizeof error->text, format, list);
+  va_end(list);
+  *call->misused = true;
+  return false;
+}
+
+bool call_number(const struct call *call, const char *name, uint32_t low, uint32_t high, uint32_t *value,
+                 struct error *error) {
+  const char *text = call_flag(call, name);
+  if (!text) return true;
+  size_t digits = strspn(text, "0123456789");
+  unsigned long long number = digits && !text[digits] && digits < 16 ? strtoull(text, NULL, 10) : UINT64_MAX;
+  if (number < low || number > high)
+    return call_refuse(call, error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low,
+                       high);
+  *value = (uint32_t)number;
+  return true;
+}
+
+bool call_device(const struct call *call, struct device *device, struct error *error) {
+  const char *select = call_flag(call, "device");
+  if (!device_open(device, select ? select : "", error)) return false;
+  log_info("device %s, %s", device->facts.name, device->facts.platform);
+  return true;
+}
+
+/* ---- scene and options -------------------------------------------------------------------------------- */
+
+static bool is_file(const char *path) {
+  struct stat status;
+  return !stat(path, &status) && !S_ISDIR(status.st_mode);
+}
+
+/* The scene file that a name means, or NULL. */
+static const char *find_scene(struct arena *arena, const char *name) {
+  const char *candidates[] = {name, arena_text(arena, "%s.yaml", name),
+                              arena_text(arena, "%s/%s", L2SR_SCENES, name),
+                              arena_text(arena, "%s/%s.yaml", L2SR_SCENES, name)};
+  size_t count = strchr(name, '/') ? 1 : sizeof candidates / sizeof *candidates;
+  for (size_t i = 0; i < count; i++)
+    if (is_file(candidates[i])) return candidates[i];
+  return NULL;
+}
+
+static bool read_scene(struct call *call, const char *name, struct error *error) {
+  call->scene = find_scene(call->arena, name);
+  if (call->scene) return scene_read(&option_table, &call->options, call->arena, call->scene, error);
+  if (strchr(name, '/')) return fail(error, "there is no scene file %s; check the path", name);
+  return fail(error,
+              "there is no scene %s: neither %s nor %s.yaml is here or in %s; write the path of a file", name,
+              name, name, L2SR_SCENES);
+}
+
+static bool apply_flags(struct call *call, struct error *error) {
+  for (int i = 0; i < call->given_count; i++) {
+    const struct flag *flag = call->given[i].flag;
+    const char *where = arena_text(call->arena, "--%s", flag->name);
+    if (flag->key && !option_set(&option_table, &call->options, call->arena, flag->key, call->given[i].value,
+                                 where, error))
+      return false;
+  }
+  for (int i = 0; i < call->given_count; i++)
+    if (!strcmp(call->given[i].flag->name, "set") &&
+        !scene_assign(&option_table, &call->options, call->arena, call->given[i].value, "--set", error))
+      return false;
+  return true;
+}
+
+bool call_scene(struct call *call, const char *path, struct error *error) {
+  call->scene = NULL;
+  option_defaults(&option_table, &call->options, call->arena);
+  if ((!path || read_scene(call, path, error)) && apply_flags(call, error)) return true;
+  *call->misused = true;
+  return false;
+}
+
+/* ---- the command line --------------------------------------------------------------------------------- */
+
+static const struct flag *find_flag(const struct command *command, const char *name, size_t length) {
+  const struct flag *lists[] = {command->flags, common_flags};
+  for (size_t i = 0; i < 2; i++)
+    for (const struct flag *flag = lists[i]; flag && flag->name; flag++)
+      if (strlen(flag->name) == length && !memcmp(flag->name, name, length)) return flag;
+  return NULL;
+}
+
+static bool refuse_flag(const struct call *call, const char *word, struct error *error) {
+  const char *names[NAMES_MOST], *name = word + strspn(word, "-");
+  const struct flag *lists[] = {call->command->flags, common_flags};
+  size_t count = 0;
+  for (size_t i = 0; i < 2; i++)
+    for (const struct flag *flag = lists[i]; flag && flag->name && count < NAMES_MOST; flag++)
+      names[count++] = flag->name;
+  const char *bare = arena_text(call->arena, "%.*s", (int)strcspn(name, "="), name);
+  const char *near = nearest_name(bare, names, count);
+  if (near)
+    return call_refuse(call, error, "unknown flag %s of l2sr %s; did you mean --%s?", word,
+                       call->command->name, near);
+  return call_refuse(call, error, "unknown flag %s of l2sr %s; `l2sr %s --help` lists its flags", word,
+                     call->command->name, call->command->name);
+}
+
+/* Takes the flag at argv[*place], and its value, which may be the next word. */
+static bool take_flag(struct call *call, char **argv, int *place, struct error *error) {
+  const char *word = argv[*place], *equals = strchr(word, '='), *value = "";
+  size_t length = equals ? (size_t)(equals - word) : strlen(word);
+  const struct flag *flag = word[1] == '-' ? find_flag(call->command, word + 2, length - 2) : NULL;
+  if (!flag) return refuse_flag(call, word, error);
+  if (!flag->value && equals)
+    return call_refuse(call, error, "--%s is a switch and takes no value; write --%s alone", flag->name,
+                       flag->name);
+  if (flag->value) {
+    value = equals ? equals + 1 : argv[*place + 1];
+    if (!value || (!equals && !strncmp(value, "--", 2)))
+      return call_refuse(call, error, "--%s has no value; write --%s %s", flag->name, flag->name,
+                         flag->value);
+    if (!equals) ++*place;
+  }
+  if (call->given_count == GIVEN_MOST)
+    return call_refuse(call, error, "more than %d flags; put the options into a scene file", GIVEN_MOST);
+  call->given[call->given_count].flag = flag;
+  call->given[call->given_count++].value = value;
+  return true;
+}
+
+static bool take_words(struct call *call, char **argv, struct error *error) {
+  bool flags = true;
+  for (int i = 2; argv[i]; i++) {
+    const char *word = argv[i];
+    if (flags && !strcmp(word, "--")) {
+      flags = false;
+    } else if (flags && word[0] == '-' && word[1]) {
+      if (!take_flag(call, argv, &i, error)) return false;
+    } else if (call->operand_count == OPERANDS_MOST) {
+      return call_refuse(call, error, "more than %d operands; name a folder instead", OPERANDS_MOST);
+    } else {
+      call->operand[call->operand_count++] = word;
+    }
+  }
+  return true;
+}
+
+/* Moves the scene out of the operands; NULL when the command takes none. */
+static const char *take_scene(struct call *call) {
+  if (!call->command->takes_scene) return NULL;
+  const char *scene = call->operand[0];
+  call->operand_count--;
+  memmove(call->operand, call->operand + 1, sizeof call->operand[0] * (size_t)call->operand_count);
+  return scene;
+}
+
+static bool check_operands(const struct call *call, struct error *error) {
+  const struct command *command = call->command;
+  int scene = command->takes_scene ? 1 : 0;
+  const char *usage = command->operands ? command->operands : "";
+  if (call->operand_count < command->operands_least + scene)
+    return call_refuse(call, error, "an operand is missing; write l2sr %s %s", command->name, usage);
+  if (call->operand_count > command->operands_most + scene)
+    return call_refuse(call, error, "one operand too many: %s; write l2sr %s%s%s",
+                       call->operand[command->operands_most + scene], command->name, *usage ? " " : "",
+                       usage);
+  return true;
+}
+
+static void set_log(const struct call *call) {
+  if (call_flag(call, "quiet")) log_level(LOG_QUIET);
+  if (call_flag(call, "verbose")) log_level(LOG_DETAIL);
+}
+
+static bool run_call(struct call *call, char **argv, struct error *error) {
+  if (!take_words(call, argv, error)) return false;
+  if (call_flag(call, "help")) {
+    help_command(call->command, stdout);
+    return true;
+  }
+  set_log(call);
+  if (!check_operands(call, error) || !call_scene(call, take_scene(call), error)) return false;
+  return call->command->run(call, error);
+}
+
+/* ---- the process -------------------------------------------------------------------------------------- */
+
+static int report(const char *text, int status) {
+  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* over an unfinished progress line */
+  fprintf(stderr, "l2sr: %s\n", text);
+  return status;
+}
+
+static int run_command(const struct command *command, char **argv) {
+  struct error error = {""};
+  bool misused = false;
+  struct call call = {.command = command, .arena = arena_open(), .misused = &misused};
+  int status = run_call(&call, argv, &error) ? call.status
+                                             : report(error.text, misused ? STATUS_USAGE : STATUS_FAILED);
+  arena_close(call.arena);
+  return status;
+}
+
+static int refuse_command(const char *word) {
+  const char *names[NAMES_MOST];
+  size_t count = 0;
+  struct error error;
+  if (word[0] == '-') {
+    names[count++] = "--help";
+    names[count++] = "--version";
+  }
+  for (; word[0] != '-' && command_list[count] && count < NAMES_MOST; count++)
+    names[count] = command_list[count]->name;
+  const char *near = nearest_name(word, names, count);
+  if (word[0] == '-' && near)
+    fail(&error, "unknown flag %s; did you mean %s?", word, near);
+  else if (word[0] == '-')
+    fail(&error, "unknown flag %s before the command; the command comes first: l2sr COMMAND %s", word, word);
+  else if (near)
+    fail(&error, "unknown command %s; did you mean %s?", word, near);
+  else
+    fail(&error, "unknown command %s; `l2sr --help` lists the commands", word);
+  return report(error.text, STATUS_USAGE);
+}
+
+static int run_program(int argc, char **argv) {
+  if (argc < 2) {
+    help_program(stderr);
+    return STATUS_USAGE;
+  }
+  if (!strcmp(argv[1], "--help")) {
+    help_program(stdout);
+    return STATUS_GOOD;
+  }
+  if (!strcmp(argv[1], "--version")) {
+    printf("l2sr %s\n", L2SR_VERSION);
+    return STATUS_GOOD;
+  }
+  for (size_t i = 0; command_list[i]; i++)
+    if (!strcmp(command_list[i]->name, argv[1])) return run_command(command_list[i], argv);
+  return refuse_command(argv[1]);
+}
+
+/* A closed standard descriptor would be given to the next file that is opened, which printf would then write
+ * into. Opened the wrong way round, its use fails as it should. */
+static void hold_standard_files(void) {
+  for (int i = 0; i <= STDERR_FILENO; i++)
+    if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i ? O_RDONLY : O_WRONLY) != i) _exit(STATUS_FAILED);
+}
+
+static void interrupted(int signal) {
+  static const char text[] = "l2sr: interrupted; unfinished files are removed\n";
+  store_abandon_all();
+  if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(128 + signal);
+  _exit(128 + signal);
+}
+
+static void catch_signals(void) {
+  struct sigaction stop = {.sa_handler = interrupted}, ignore = {.sa_handler = SIG_IGN};
+  sigaction(SIGINT, &stop, NULL);
+  sigaction(SIGTERM, &stop, NULL);
+  sigaction(SIGPIPE, &ignore, NULL); /* a reader that is gone is reported like a full disk */
+}
+
+static int finish_output(int status) {
+  struct error error;
+  errno = 0;
+  if (!fflush(stdout) && !ferror(stdout)) return status;
+  fail(&error, "cannot write the results: %s", strerror(errno ? errno : EIO));
+  return report(error.text, status ? status : STATUS_FAILED);
+}
+
+int main(int argc, char **argv) {
+  hold_standard_files();
+  catch_signals();
+  return finish_output(run_program(argc, argv));
+}
