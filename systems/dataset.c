@@ -178,6 +178,10 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     dataset->slice_count += volume->slice_count;
   }
   if (dataset->slice_count) return true;
+  if (dataset->volume_count)
+    return fail(error, "no usable slice in %s: data.slices takes the central half of a volume, and %zu volumes "
+                       "have one slice each",
+                options->data.path, dataset->volume_count);
   if (dataset->broken) {
     struct error last = *error;
     return fail(error, "no usable slice in %s: %zu of %zu files are broken; the last: %s", options->data.path,

@@ -6,7 +6,10 @@
   X(describe)                                                                                                \
   X(phantom)                                                                                                 \
   X(evaluate)                                                                                                \
-  X(compare)
+  X(render)                                                                                                  \
+  X(bench)                                                                                                   \
+  X(compare)                                                                                                 \
+  X(verify)
 
 #define X(name) extern const struct command command_##name;
 COMMANDS(X)

@@ -1,0 +1,252 @@
+/* Throughput of the engine's hot loops, after a check of what they compute. */
+#include "components/components.h"
+#include "engine/fft.h"
+#include "engine/half.h"
+#include "engine/log.h"
+#include "engine/random.h"
+#include "systems/load.h"
+#include "systems/simulation.h"
+#include "tools/command.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPEATS = 7 };
+
+struct bench_step {
+  struct simulation simulation;
+  struct acquisition acquisition;
+  size_t envs, slices, n;
+  bool half;
+  double seconds[REPEATS]; /* of one step */
+  double copy_bandwidth;   /* bytes/s, read and written counted */
+};
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(const double *values, size_t count) {
+  double sorted[REPEATS];
+  memcpy(sorted, values, count * sizeof *values);
+  qsort(sorted, count, sizeof *sorted, compare_doubles);
+  return sorted[count / 2];
+}
+
+/* Copies between two buffers as large as the device comfortably has. */
+static bool measure_copy(struct bench_step *bench, struct device *device, struct error *error) {
+  size_t bytes = (size_t)1 << 30, room = (device->facts.memory - device->bytes) / 4;
+  double seconds[REPEATS];
+  while (bytes > room || bytes > device->facts.largest / 2) bytes /= 2;
+  cl_mem from = device_buffer(device, bytes, "the copy test", error);
+  cl_mem to = from ? device_buffer(device, bytes, "the copy test", error) : NULL;
+  bool good = to != NULL;
+  if (good) device_fill(device, from, 0, bytes, 1);
+  for (size_t r = 0; good && r < REPEATS; r++) {
+    device_copy(device, from, 0, to, 0, bytes); /* the first of each pair warms up */
+    good = device_finish(device, error);
+    double start = clock_seconds();
+    device_copy(device, from, 0, to, 0, bytes);
+    good = good && device_finish(device, error);
+    seconds[r] = clock_seconds() - start;
+  }
+  if (good) bench->copy_bandwidth = 2 * (double)bytes / median(seconds, REPEATS);
+  device_release(device, from, bytes);
+  device_release(device, to, bytes);
+  return good;
+}
+
+/* Smooth random images: their content decides nothing but the check. */
+static void make_images(struct bench_step *bench, float *image, size_t slice, uint32_t seed) {
+  struct random random;
+  random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
+  double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random), n = (double)bench->n;
+  for (size_t i = 0; i < bench->n * bench->n; i++) {
+    double x = (double)(i % bench->n) / n, y = (double)(i / bench->n) / n;
+    image[i] = (float)(0.5 + 0.4 * sin(6.28 * fx * x) * cos(6.28 * fy * y) + 0.1 * random_uniform(&random));
+  }
+}
+
+static bool fill_slices(struct bench_step *bench, uint32_t seed, struct error *error) {
+  struct world *world = &bench->simulation.world;
+  struct arena *arena = arena_open();
+  float *image = ARENA_NEW(arena, float, bench->n * bench->n);
+  uint32_t *order = ARENA_NEW(arena, uint32_t, bench->slices);
+  for (size_t s = 0; s < bench->slices; s++) {
+    make_images(bench, image, s, seed);
+    world_write(world, SLICE_image, s, 1, image);
+    order[s] = (uint32_t)s;
+  }
+  world_write(world, SLICE_order, 0, bench->slices, order);
+  arena_close(arena);
+  return load_prepare(world, 0, bench->slices, error);
+}
+
+/* The zero-filled magnitude at one pixel of an environment, from the image, in double. */
+static double exact_pixel(const float *image, const uint8_t *mask, size_t n, size_t y, size_t x) {
+  double re = 0, im = 0, half = (double)(n / 2), size = (double)n;
+  for (size_t c = 0; c < n; c++) {
+    double sum_re = 0, sum_im = 0;
+    if (!mask[c]) continue;
+    for (size_t k = 0; k < n; k++) {
+      double turn = -2 * M_PI * ((double)c - half) * ((double)k - half) / size;
+      sum_re += image[y * n + k] * cos(turn);
+      sum_im += image[y * n + k] * sin(turn);
+    }
+    double turn = 2 * M_PI * ((double)c - half) * ((double)x - half) / size;
+    re += sum_re * cos(turn) - sum_im * sin(turn);
+    im += sum_re * sin(turn) + sum_im * cos(turn);
+  }
+  return sqrt(re * re + im * im) / size;
+}
+
+struct sample {
+  float *image;
+  uint8_t *mask;
+  void *magnitude;
+};
+
+static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env, struct error *error) {
+  struct world *world = &bench->simulation.world;
+  size_t n = bench->n, lines = 0;
+  uint32_t slice, step;
+  float unit;
+  world_read(world, ENV_slice, env, 1, &slice);
+  world_read(world, ENV_step, env, 1, &step);
+  world_read(world, ENV_mask, env, 1, sample->mask);
+  world_read(world, ENV_magnitude, env, 1, sample->magnitude);
+  world_read(world, SLICE_image, slice, 1, sample->image);
+  world_read(world, SLICE_unit, slice, 1, &unit);
+  if (!device_finish(world->device, error)) return false;
+  for (size_t c = 0; c < n; c++) lines += sample->mask[c];
+  if (lines != bench->acquisition.initial_lines + step)
+    return fail(error, "environment %zu has %zu lines after %u steps; expected %u", env, lines, step,
+                bench->acquisition.initial_lines + step);
+  for (size_t i = 0; i < 32; i++) {
+    size_t at = i * 2654435761u % (n * n);
+    double found = bench->half ? half_to_float(((const uint16_t *)sample->magnitude)[at])
+                               : ((const float *)sample->magnitude)[at];
+    double expected = exact_pixel(sample->image, sample->mask, n, at / n, at % n);
+    if (fabs(found * unit - expected) > (bench->half ? 2e-3 : 1e-5))
+      return fail(error, "environment %zu, pixel %zu is %g; expected %g", env, at, found * unit, expected);
+  }
+  return true;
+}
+
+static bool check_result(struct bench_step *bench, struct error *error) {
+  struct arena *arena = arena_open();
+  struct sample sample = {ARENA_NEW(arena, float, bench->n * bench->n), arena_new(arena, bench->n),
+                          arena_new(arena, bench->n * bench->n * sizeof(float))};
+  bool good = check_env(bench, &sample, 0, error) && check_env(bench, &sample, bench->envs / 2, error) &&
+              check_env(bench, &sample, bench->envs - 1, error);
+  arena_close(arena);
+  return good;
+}
+
+/* One repeat is a whole scan of every environment, resets included. */
+static bool time_steps(struct bench_step *bench, struct error *error) {
+  struct simulation *simulation = &bench->simulation;
+  uint32_t budget = bench->acquisition.budget;
+  uint64_t allocations = simulation->device->allocations;
+  simulation_restart(simulation, 0, bench->envs);
+  for (int r = -1; r < REPEATS; r++) { /* the first is the warm-up */
+    double start = clock_seconds();
+    for (uint32_t t = 0; t < budget; t++) schedule_run(&simulation->step, &simulation->world);
+    if (!device_finish(simulation->device, error)) return false;
+    if (r >= 0) bench->seconds[r] = (clock_seconds() - start) / budget;
+    if (r < 0 && !check_result(bench, error)) return false;
+  }
+  REQUIRE(simulation->device->allocations == allocations, "a step allocates");
+  return true;
+}
+
+/* Bytes that one step of one environment must move: the acquired lines' hybrid data and the observation. */
+static double needed_bytes(const struct bench_step *bench) {
+  double lines = bench->acquisition.initial_lines + (bench->acquisition.budget + 1) / 2.0;
+  return lines * (double)bench->n * 8 + (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
+}
+
+static void print_step(const struct bench_step *bench, const struct device *device, bool json) {
+  double seconds = median(bench->seconds, REPEATS), rate = (double)bench->envs / seconds;
+  double bytes = needed_bytes(bench), bandwidth = bytes * rate;
+  if (json) {
+    printf("{\"bench\":\"step\",\"device\":");
+    json_text(stdout, device->facts.name);
+    printf(",\"size\":%zu,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
+           "\"steps_per_second\":%.6g,\"milliseconds\":%.6g,\"bytes_per_step\":%.6g,\"bytes_per_second\":%.6g,"
+           "\"copy_bytes_per_second\":%.6g,\"share\":%.4g}\n",
+           bench->n, bench->envs, bench->slices, bench->half ? "f16" : "f32", bench->acquisition.initial_lines,
+           bench->acquisition.budget, rate, 1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth,
+           bandwidth / bench->copy_bandwidth);
+    return;
+  }
+  printf("step: %zu environments of %zux%zu over %zu slices, %s observations, %u + %u lines, on %s\n",
+         bench->envs, bench->n, bench->n, bench->slices, bench->half ? "f16" : "f32",
+         bench->acquisition.initial_lines, bench->acquisition.budget, device->facts.name);
+  printf("  %.4g environment-steps/s (%.4g ms a step of all, median of %d scans)\n", rate, 1e3 * seconds, REPEATS);
+  printf("  %.4g kB needed a step, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)\n", bytes / 1e3,
+         bandwidth / 1e9, bench->copy_bandwidth / 1e9, 100 * bandwidth / bench->copy_bandwidth);
+}
+
+static bool run_step(struct call *call, struct device *device, struct error *error) {
+  struct options *options = &call->options;
+  struct bench_step bench = {.n = options->data.size, .half = options->world.observation == OBSERVATION_F16};
+  struct acquisition *settings;
+  size_t count;
+  uint32_t slices = 1024;
+  if (!call_number(call, "slices", 1, 1000000, &slices, error) ||
+      !acquisition_list(&settings, &count, options, call->arena, error))
+    return false;
+  bench.acquisition = settings[0];
+  bench.envs = options->world.envs;
+  bench.slices = slices;
+  struct simulation_plan plan = {.slices = bench.slices, .envs = bench.envs, .observe_every_step = true,
+                                 .rolling = true, .kernel_folder = call_flag(call, "kernels")};
+  if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
+  bool good = fill_slices(&bench, options->world.seed, error) &&
+              simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
+              time_steps(&bench, error) && measure_copy(&bench, device, error);
+  if (good) print_step(&bench, device, call_flag(call, "json"));
+  simulation_close(&bench.simulation);
+  return good;
+}
+
+static bool run(struct call *call, struct error *error) {
+  struct device device;
+  if (strcmp(call->operand[0], "step"))
+    return call_refuse(call, error, "no bench '%s'; there is: step", call->operand[0]);
+  if (!call_device(call, &device, error)) return false;
+  bool good = fft_library_open(error);
+  if (good) {
+    good = run_step(call, &device, error);
+    fft_library_close();
+  }
+  device_close(&device);
+  return good;
+}
+
+static const struct flag flags[] = {
+    {"size", "N", "data.size", "image side and number of lines"},
+    {"envs", "N", "world.envs", NULL},
+    {"observation", "f32|f16", "world.observation", NULL},
+    {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
+    {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
+    {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
+    {"json", NULL, NULL, "prints one JSON object"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_bench = {
+    .name = "bench",
+    .operands = "step",
+    .doc = "measures environment-steps per second",
+    .more = "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
+            "scans. The masks and some pixels are checked before the clock starts.",
+    .words = "step",
+    .operands_least = 1,
+    .operands_most = 1,
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,154 @@
+/* Contact sheets: truth, reconstruction, error map and mask of every sampler, one picture a slice and setting. */
+#include "engine/fft.h"
+#include "engine/log.h"
+#include "engine/store.h"
+#include "systems/evaluate.h"
+#include "tools/command.h"
+#include "tools/picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLICES_MOST = 256 };
+
+struct wanted {
+  uint32_t row[SLICES_MOST];
+  size_t count;
+};
+
+static bool read_wanted(const struct call *call, struct wanted *wanted, struct error *error) {
+  const char *list = call_flag(call, "slices");
+  char word[32];
+  if (!list) list = "0,1,2,3";
+  while ((list = option_next(list, word, sizeof word))) {
+    char *end;
+    unsigned long row = strtoul(word, &end, 10);
+    if (*end || *word < '0' || *word > '9' || row > 10000000)
+      return call_refuse(call, error, "--slices has '%s'; it must be rows of the data set, as 0,5,12", word);
+    if (wanted->count == SLICES_MOST)
+      return call_refuse(call, error, "--slices names more than %d slices", SLICES_MOST);
+    wanted->row[wanted->count++] = (uint32_t)row;
+  }
+  return wanted->count ? true : call_refuse(call, error, "--slices is empty; name at least one row");
+}
+
+static int compare_floats(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+/* Grey value 1: what 99.8 % of the pixels stay below, so that a few bright ones do not darken the rest. */
+static float white_of(const float *truth, size_t pixels) {
+  struct arena *arena = arena_open();
+  float *sorted = ARENA_NEW(arena, float, pixels);
+  memcpy(sorted, truth, pixels * sizeof *sorted);
+  qsort(sorted, pixels, sizeof *sorted, compare_floats);
+  float white = sorted[pixels - 1 - pixels / 500];
+  arena_close(arena);
+  return white > 0 ? white : 1;
+}
+
+static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
+                        const unsigned char *initial, struct picture_column *column, struct arena *arena) {
+  size_t n = evaluation->size, steps = run->acquisition.budget + 1, last = slice * steps + steps - 1;
+  column->title = run->sampler->name;
+  column->image = run->images + slice * n * n;
+  column->mask = run->mask + slice * n;
+  column->initial = initial;
+  column->caption = arena_text(arena, "SSIM %.4f  PSNR %.2f dB", run->metric[0][last], run->metric[2][last]);
+}
+
+static bool draw(const struct evaluation *evaluation, const struct evaluate_run *runs, size_t count, size_t slice,
+                 const char *folder, struct error *error) {
+  struct arena *arena = arena_open();
+  const struct acquisition *setting = &runs->acquisition;
+  const struct slice_name *name = &evaluation->report.names[slice];
+  const char *volume = evaluation->dataset.volumes[name->volume].name;
+  size_t n = evaluation->size;
+  unsigned char *initial = arena_new(arena, n);
+  struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
+  memset(initial + setting->initial_start, 1, setting->initial_lines);
+  for (size_t c = 0; c < count; c++) fill_column(evaluation, &runs[c], slice, initial, &columns[c], arena);
+  struct picture_sheet sheet = {
+      .title = arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u lines", volume, name->slice,
+                          setting->acceleration, setting->horizon, setting->initial_lines, setting->budget,
+                          setting->lines),
+      .truth = evaluation->truth + slice * n * n, .height = n, .width = n, .columns = columns,
+      .column_count = count};
+  sheet.white = white_of(sheet.truth, n * n);
+  sheet.error_white = 0.25f * sheet.white;
+  const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
+                                setting->horizon, (int)(strlen(volume) - 3), volume, name->slice);
+  bool good = picture_write(path, &sheet, error);
+  if (good) printf("%s\n", path);
+  arena_close(arena);
+  return good;
+}
+
+/* All samplers of one setting stand in one picture. */
+static bool draw_all(const struct evaluation *evaluation, const struct wanted *wanted, const char *folder,
+                     struct error *error) {
+  for (size_t w = 0; w < wanted->count; w++)
+    if (wanted->row[w] >= evaluation->slices)
+      return fail(error, "--slices names row %u; the data set has rows 0 to %zu", wanted->row[w],
+                  evaluation->slices - 1);
+  for (size_t first = 0, end; first < evaluation->run_count; first = end) {
+    const struct evaluate_run *runs = &evaluation->runs[first];
+    for (end = first; end < evaluation->run_count &&
+                      !memcmp(&evaluation->runs[end].acquisition, &runs->acquisition, sizeof runs->acquisition);)
+      end++;
+    for (size_t w = 0; w < wanted->count; w++)
+      if (!draw(evaluation, runs, end - first, wanted->row[w], folder, error)) return false;
+  }
+  return true;
+}
+
+/* Only what the pictures show is computed: slices up to the last one wanted, scored at the end. */
+static void narrow(struct options *options, const struct wanted *wanted) {
+  uint32_t most = 0;
+  for (size_t w = 0; w < wanted->count; w++)
+    if (wanted->row[w] + 1 > most) most = wanted->row[w] + 1;
+  options->data.most = most;
+  options->evaluate.curves = false;
+  options->evaluate.metrics = "ssim,psnr";
+}
+
+static bool run(struct call *call, struct error *error) {
+  struct device device;
+  struct evaluation evaluation;
+  struct wanted wanted = {0};
+  struct evaluate_wish wish = {true, call_flag(call, "kernels")};
+  const char *folder = *call->options.evaluate.output ? call->options.evaluate.output : "pictures";
+  if (!read_wanted(call, &wanted, error) || !folder_make(folder, error)) return false;
+  narrow(&call->options, &wanted);
+  if (!call_device(call, &device, error)) return false;
+  bool good = fft_library_open(error);
+  if (good) {
+    good = evaluate_open(&evaluation, &device, &call->options, &wish, error);
+    if (good) {
+      good = draw_all(&evaluation, &wanted, folder, error);
+      evaluate_close(&evaluation);
+    }
+    fft_library_close();
+  }
+  device_close(&device);
+  return good;
+}
+
+static const struct flag flags[] = {
+    {"data", "DIR", "data.path", NULL},
+    {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"output", "DIR", "evaluate.output", "folder for the pictures (pictures)"},
+    {"slices", "I,J,...", NULL, "rows of the data set to draw (0,1,2,3)"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_render = {
+    .name = "render",
+    .operands = "SCENE",
+    .doc = "draws contact sheets: truth, reconstructions, error maps and masks",
+    .more = "One PNG for every slice and setting, one column for every sampler; their paths are printed.",
+    .takes_scene = true,
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,64 @@
+/* Trust in a device and its driver: stored results and every kernel's reference, worst error by quantity. */
+#include "engine/fft.h"
+#include "engine/log.h"
+#include "systems/verify.h"
+#include "tools/command.h"
+
+struct tally {
+  bool json;
+  int passed, failed;
+};
+
+static void see(const char *source, const char *quantity, double worst, double bound, void *context) {
+  struct tally *tally = context;
+  bool good = worst <= bound;
+  *(good ? &tally->passed : &tally->failed) += 1;
+  if (tally->json) {
+    printf("{\"source\":\"%s\",\"quantity\":\"%s\",\"worst\":", source, quantity);
+    json_number(stdout, worst);
+    printf(",\"bound\":%.3g,\"good\":%s}\n", bound, good ? "true" : "false");
+  } else {
+    printf("%s  %-22s %-24s worst %.2e  bound %.0e\n", good ? "good" : "BAD ", source, quantity, worst, bound);
+  }
+}
+
+static bool verify_all(const struct call *call, const struct verify *verify, struct error *error) {
+  if (!call->operand_count) return verify_golden(verify, error) && verify_kernels(verify, error);
+  for (int i = 0; i < call->operand_count; i++)
+    if (!verify_file(verify, call->operand[i], error)) return false;
+  return true;
+}
+
+static bool run(struct call *call, struct error *error) {
+  struct device device;
+  struct tally tally = {.json = call_flag(call, "json")};
+  if (!call_device(call, &device, error)) return false;
+  struct verify verify = {&device, call_flag(call, "kernels"), see, &tally};
+  bool good = fft_library_open(error);
+  if (good) {
+    good = verify_all(call, &verify, error);
+    fft_library_close();
+  }
+  if (good && !tally.json)
+    printf("%s: %d quantities within their bounds, %d not\n", device.facts.name, tally.passed, tally.failed);
+  call->status = tally.failed ? 1 : 0;
+  device_close(&device);
+  return good;
+}
+
+static const struct flag flags[] = {
+    {"json", NULL, NULL, "prints one JSON object a quantity"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_verify = {
+    .name = "verify",
+    .operands = "[FILE...]",
+    .doc = "checks the device against reference vectors and every kernel against its reference",
+    .more = "FILE holds acquisition or metric vectors (HDF5). With no file: the built-in golden numbers and\n"
+            "every kernel against its scalar reference. Errors are relative to the largest value. The exit\n"
+            "status is 1 when a bound is broken.",
+    .operands_most = OPERANDS_MOST,
+    .flags = flags,
+    .run = run,
+};
