@@ -1,7 +1,9 @@
 #include "engine/fft.h"
 
 #include <clFFT.h>
+#include <fcntl.h>
 #include <math.h>
+#include <unistd.h>
 
 bool fft_takes(size_t length) {
   static const size_t primes[] = {2, 3, 5, 7, 11, 13};
@@ -22,6 +24,17 @@ void fft_library_close(void) {
   clfftTeardown();
 }
 
+/* clFFT copies its compiler's remarks to stderr on the first build: they say nothing to a user. */
+static clfftStatus bake_quietly(struct fft *fft) {
+  int null = open("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup(STDERR_FILENO);
+  if (null >= 0 && kept >= 0) dup2(null, STDERR_FILENO);
+  clfftStatus status = clfftBakePlan(fft->plan, 1, &fft->device->queue, NULL, NULL);
+  if (null >= 0 && kept >= 0) dup2(kept, STDERR_FILENO);
+  if (null >= 0) close(null);
+  if (kept >= 0) close(kept);
+  return status;
+}
+
 static clfftStatus make_plan(struct fft *fft, size_t height, size_t width, size_t batch) {
   size_t lengths[2] = {width, height};
   float scale = (float)(1 / sqrt((double)(height * width)));
@@ -36,7 +49,7 @@ static clfftStatus make_plan(struct fft *fft, size_t height, size_t width, size_
       (status = clfftSetPlanScale(fft->plan, CLFFT_FORWARD, scale)) ||
       (status = clfftSetPlanScale(fft->plan, CLFFT_BACKWARD, scale)))
     return status;
-  return clfftBakePlan(fft->plan, 1, &fft->device->queue, NULL, NULL);
+  return bake_quietly(fft);
 }
 
 bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,

@@ -1,6 +1,5 @@
 #include "engine/program.h"
 
-#include "engine/arena.h"
 #include "engine/log.h"
 
 #include <errno.h>
@@ -37,25 +36,19 @@ static bool make_folders(char *path) {
   return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-/* The cache folder, made if need be; NULL where there is none. */
-static char *cache_folder(struct arena *arena) {
+char *program_cache(struct arena *arena) {
   const char *own = getenv("L2SR_CACHE"), *shared = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  char *path = NULL;
   if (own && !strcmp(own, "off")) return NULL;
-  if (own && *own)
-    path = arena_text(arena, "%s", own);
-  else if (shared && *shared)
-    path = arena_text(arena, "%s/l2sr", shared);
-  else if (home && *home)
-    path = arena_text(arena, "%s/.cache/l2sr", home);
-  return path && make_folders(path) ? path : NULL;
+  if (own && *own) return arena_text(arena, "%s", own);
+  if (shared && *shared) return arena_text(arena, "%s/l2sr", shared);
+  return home && *home ? arena_text(arena, "%s/.cache/l2sr", home) : NULL;
 }
 
 static char *entry_path(struct arena *arena, const struct device *device, const struct source *prelude,
                         const struct source *source, const char *options) {
   const struct device_facts *facts = &device->facts;
-  char hex[65], *folder = cache_folder(arena);
-  if (!folder) return NULL;
+  char hex[65], *folder = program_cache(arena);
+  if (!folder || !make_folders(folder)) return NULL;
   char *identity = arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", magic, facts->platform,
                               facts->name, facts->version, facts->driver, options, prelude->text,
                               source->name, source->text);

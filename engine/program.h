@@ -6,6 +6,7 @@
 #ifndef L2SR_ENGINE_PROGRAM_H
 #define L2SR_ENGINE_PROGRAM_H
 
+#include "engine/arena.h"
 #include "engine/device.h"
 
 struct source {
@@ -16,6 +17,9 @@ struct source {
 /* Builds prelude + source; the build log is in the error with the file's own line numbers. */
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error);
+
+/* The cache folder as the environment names it, made or not; NULL where the cache is off. */
+char *program_cache(struct arena *arena);
 
 /* Lower-case hexadecimal SHA-256 of `bytes` bytes. */
 void hash_hex(const void *data, size_t bytes, char hex[65]);

@@ -98,9 +98,10 @@ static bool read_extends(struct walk *walk, struct error *error) {
   char name[TEXT];
   if (!copy_scalar(walk, name, sizeof name, error)) return false;
   const char *slash = strrchr(walk->path, '/');
-  const char *path = name[0] == '/' || !slash ? arena_text(walk->arena, "%s", name)
-                                              : arena_text(walk->arena, "%.*s/%s",
-                                                           (int)(slash - walk->path), walk->path, name);
+  const char *end = strlen(name) > 5 && !strcmp(name + strlen(name) - 5, ".yaml") ? "" : ".yaml";
+  const char *path = name[0] == '/' || !slash ? arena_text(walk->arena, "%s%s", name, end)
+                                              : arena_text(walk->arena, "%.*s/%s%s",
+                                                           (int)(slash - walk->path), walk->path, name, end);
   return read_file(walk, path, error) ? true : fail_in(error, "%s:%zu extends", walk->path, line_of(walk));
 }
 

@@ -1,6 +1,6 @@
 /* Scene files: YAML read as libyaml events into typed option rows (engine/option.h).
  *
- *   extends: other.yaml        applied first, found beside the file
+ *   extends: other.yaml        applied first, found beside the file; .yaml may be left out
  *   section:
  *     key: value               every scalar is text until its row types it
  *     key: [a, b]              becomes the list a,b

@@ -357,9 +357,10 @@ static herr_t see_object(hid_t root, const char *name, const H5O_info_t *info, v
   return 0;
 }
 
-void store_list(struct store *store, store_see *see, void *context) {
+bool store_list(struct store *store, store_see *see, void *context, struct error *error) {
   struct listing listing = {see, context};
-  H5Ovisit(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, see_object, &listing);
+  if (H5Ovisit(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, see_object, &listing) >= 0) return true;
+  return refuse(store, "list", "the datasets", error);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------ */

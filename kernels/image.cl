@@ -12,11 +12,19 @@ image_normalise(__global const float *restrict image, __global float *restrict m
   uint row = (uint)get_group_id(0) + first, item = (uint)get_local_id(0);
   if (row >= first + rows) return;
   __global const float *pixels = image + (size_t)row * PIXELS;
-  float sum = 0.0f, square = 0.0f, top = -INFINITY;
-  for (uint i = item; i < PIXELS; i += GROUP) sum += pixels[i];
+  float sum = 0.0f, square = 0.0f, top = -INFINITY, low = INFINITY;
+  for (uint i = item; i < PIXELS; i += GROUP) {
+    sum += pixels[i];
+    top = fmax(top, pixels[i]);
+    low = fmin(low, pixels[i]);
+  }
+  top = group_max(top, scratch);
+  low = -group_max(-low, scratch);
   float average = group_sum(sum, scratch) / (float)PIXELS;
+  if (top == low) average = low; /* a constant image has no deviation, not one of rounding */
   for (uint i = item; i < PIXELS; i += GROUP) square += (pixels[i] - average) * (pixels[i] - average);
   float deviation = sqrt(group_sum(square, scratch) / (float)(PIXELS - 1));
+  top = -INFINITY;
   for (uint i = item; i < PIXELS; i += GROUP) top = fmax(top, target_pixel(pixels[i], average, deviation));
   top = group_max(top, scratch);
   if (item) return;

@@ -25,6 +25,7 @@ struct load {
   float *image, *crop; /* one slice before and after the crop */
   size_t rows;         /* of SLICE filled so far */
   size_t volume, volume_start; /* the volume being read and its first row */
+  size_t constant_before, excluded_before; /* the report's counts at its start */
   bool volume_failed;
 };
 
@@ -47,6 +48,8 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   if (load->options->data.strict) return fail(error, "data.strict: %s: %s", volume->path, reason);
   log_warning("skipped: %s: %s", volume->path, reason);
   load->rows = load->volume_start;
+  load->report->constant = load->constant_before;
+  load->report->excluded = load->excluded_before;
   load->volume_failed = true;
   load->report->broken_volumes++;
   return true;
@@ -67,9 +70,11 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   const struct volume *volume = &load->dataset->volumes[slice->volume];
   size_t pixels = load->world->height * load->world->width;
   bool constant;
-  if (slice->volume != load->volume || !load->rows) {
+  if (slice->volume != load->volume) {
     load->volume = slice->volume;
     load->volume_start = load->rows;
+    load->constant_before = load->report->constant;
+    load->excluded_before = load->report->excluded;
     load->volume_failed = false;
   }
   if (load->volume_failed) return true;

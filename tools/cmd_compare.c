@@ -278,8 +278,7 @@ static bool report_missing(struct report *report, struct store *store, const cha
 
 static bool compare_stores(struct report *report, struct pair *pair, struct error *error) {
   struct name_list a = {.arena = report->call->arena}, b = a;
-  store_list(pair->a, add_name, &a);
-  store_list(pair->b, add_name, &b);
+  if (!store_list(pair->a, add_name, &a, error) || !store_list(pair->b, add_name, &b, error)) return false;
   for (size_t i = 0; i < a.count; i++)
     if (!(store_has(pair->b, a.names[i]) ? compare_dataset(report, pair, a.names[i], error)
                                          : report_missing(report, pair->a, a.names[i], "only in A", error)))

@@ -227,18 +227,26 @@ static bool print_flags(struct call *call, struct error *error) {
 
 /* ---- a scene ------------------------------------------------------------------------------------------ */
 
+static void print_list(const char *name, const char *when, const struct schedule *schedule) {
+  printf("%s (%s)\n", name, schedule->count ? when : "nothing");
+  if (schedule->count) schedule_print(schedule, stdout);
+}
+
 static bool print_schedule(struct call *call, struct error *error) {
   struct simulation simulation;
   if (!call_scene(call, call->operand[1], error)) return false;
   if (!method_describe(&simulation, &call->options, error)) return false;
   const struct schedule *step = &simulation.step;
-  if (call_flag(call, "dot"))
+  if (call_flag(call, "dot")) {
     schedule_print_dot(step, stdout);
-  else if (!wants_json(call))
-    schedule_print(step, stdout);
-  else
+  } else if (wants_json(call)) {
     for (int i = 0; i < step->count; i++)
       print_system_json(call, step->system[i], arena_text(call->arena, "%d", step->wave[i]));
+  } else {
+    print_list("begin", "once, before the first line", &simulation.begin);
+    print_list("step", "for every line", step);
+    print_list("finish", "once, after the last line", &simulation.finish);
+  }
   return true;
 }
 

@@ -1,5 +1,6 @@
 /* What is here: OpenCL devices, library versions, the kernel cache. */
 #include "engine/log.h"
+#include "engine/program.h"
 #include "tools/command.h"
 
 #include <clFFT.h>
@@ -85,24 +86,15 @@ static void print_libraries(const struct view *view, struct arena *arena) {
   print_library(view, "libpng", png_get_libpng_ver(NULL));
 }
 
-/* The same places in the same order as engine/program.h says. */
-static const char *cache_text(struct arena *arena) {
-  const char *own = getenv("L2SR_CACHE"), *shared = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (own && *own) return own;
-  if (shared && *shared) return arena_text(arena, "%s/l2sr", shared);
-  return home && *home ? arena_text(arena, "%s/.cache/l2sr", home) : "off";
-}
-
 static void print_cache(const struct view *view, struct arena *arena) {
-  const char *folder = cache_text(arena);
-  bool off = !strcmp(folder, "off");
+  const char *folder = program_cache(arena);
   if (view->json) {
     printf("{\"type\":\"cache\",\"folder\":");
-    json_text(stdout, off ? "" : folder);
-    printf(",\"on\":%s}\n", off ? "false" : "true");
+    json_text(stdout, folder ? folder : "");
+    printf(",\"on\":%s}\n", folder ? "true" : "false");
   } else {
     printf("\nkernel cache: %s\n  L2SR_CACHE names another folder; L2SR_CACHE=off switches the cache off\n",
-           folder);
+           folder ? folder : "off");
   }
 }
 

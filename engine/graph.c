@@ -1,0 +1,191 @@
+#include "engine/graph.h"
+
+#include <string.h>
+
+const struct op_desc *const op_table[] = {&op_conv, &op_norm,      &op_relu,   &op_softplus, &op_sigmoid,
+                                          &op_pool, &op_up_sample, &op_concat, &op_linear,   NULL};
+
+bool graph_open(struct graph **graph) {
+  struct arena *arena = arena_open();
+  *graph = ARENA_NEW(arena, struct graph, 1);
+  (*graph)->arena = arena;
+  return true;
+}
+
+bool graph_good(const struct graph *graph, struct error *error) {
+  if (!graph->failed) return true;
+  *error = graph->first;
+  return false;
+}
+
+const char *graph_name(struct graph *graph, const char *format, ...) {
+  char text[256];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  return arena_text(graph->arena, "%s", text);
+}
+
+struct node *graph_node(struct graph *graph, tensor x) {
+  REQUIRE(x.node < graph->nodes, "node %u of %d", x.node, graph->nodes);
+  return &graph->node[x.node];
+}
+
+struct arg graph_arg(enum arg_kind kind, cl_mem buffer) {
+  return arg_buffer(kind, ELEMENT_F32, buffer);
+}
+
+size_t graph_elements(const struct graph *graph, tensor x) {
+  const struct tensor_shape *shape = &graph->node[x.node].shape;
+  return (size_t)shape->channels * (size_t)shape->height * (size_t)shape->width;
+}
+
+size_t graph_parameter_count(const struct graph *graph) {
+  size_t count = 0;
+  for (int i = 0; i < graph->parameters; i++) count += graph->parameter[i].count;
+  return count;
+}
+
+const struct parameter *graph_find(const struct graph *graph, const char *name) {
+  for (int i = 0; i < graph->parameters; i++)
+    if (!strcmp(graph->parameter[i].name, name)) return &graph->parameter[i];
+  return NULL;
+}
+
+/* ---- appending ------------------------------------------------------------------------------------------ */
+
+int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size) {
+  const size_t unit = GRAPH_ALIGNMENT / sizeof(float);
+  REQUIRE(graph->parameters < PARAMETERS_MOST, "more than %d parameters", PARAMETERS_MOST);
+  REQUIRE(!graph_find(graph, name), "parameter %s is there twice", name);
+  struct parameter *parameter = &graph->parameter[graph->parameters];
+  *parameter = (struct parameter){
+      .name = graph_name(graph, "%s", name), .rank = rank, .count = 1, .fan_in = fan_in, .offset = graph->elements};
+  for (int i = 0; i < rank; i++) parameter->count *= parameter->size[i] = size[i];
+  graph->elements += (parameter->count + unit - 1) / unit * unit;
+  return graph->parameters++;
+}
+
+static tensor refuse(struct graph *graph) {
+  graph->failed = true;
+  return (tensor){0};
+}
+
+/* Appends the node and lets its row find the shape; on refusal nothing stays. */
+static tensor append(struct graph *graph, const struct node *wanted) {
+  if (graph->failed) return (tensor){0};
+  if (graph->nodes == NODES_MOST) {
+    fail(&graph->first, "the network has more than %d nodes", NODES_MOST);
+    return refuse(graph);
+  }
+  tensor out = {(uint16_t)graph->nodes};
+  for (int i = 0; i < wanted->inputs; i++)
+    REQUIRE(wanted->input[i].node < graph->nodes, "input %u of node %d", wanted->input[i].node, graph->nodes);
+  graph->node[graph->nodes++] = *wanted;
+  if (!wanted->op || wanted->op->shape(graph, out, &graph->first)) return out;
+  fail_in(&graph->first, "%s '%s' on '%s'", wanted->op->name, wanted->name,
+          graph->node[wanted->input[0].node].name);
+  graph->nodes--;
+  return refuse(graph);
+}
+
+static tensor append_op(struct graph *graph, const struct op_desc *op, tensor x, const char *name) {
+  const char *own = name ? name : graph_name(graph, "%s.%d", op->name, graph->nodes);
+  struct node node = {.op = op, .name = own, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  return append(graph, &node);
+}
+
+tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width) {
+  struct node node = {.name = name, .shape = {channels, height, width}, .weight = -1, .bias = -1};
+  if (!graph->failed && (channels < 1 || height < 1 || width < 1)) {
+    fail(&graph->first, "input '%s' is %dx%dx%d; channels, height and width must be at least 1", name, channels,
+         height, width);
+    return refuse(graph);
+  }
+  return append(graph, &node);
+}
+
+tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
+  struct node node = {.op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.shape.channels = channels;
+  node.size = size;
+  return append(graph, &node);
+}
+
+tensor linear(struct graph *graph, tensor x, const char *name, int outputs) {
+  struct node node = {.op = &op_linear, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.shape.channels = outputs;
+  return append(graph, &node);
+}
+
+tensor leaky_relu(struct graph *graph, tensor x, float slope) {
+  struct node node = {.op = &op_relu, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = slope};
+  node.name = graph_name(graph, "%s.%d", slope > 0 ? "leaky_relu" : "relu", graph->nodes);
+  return append(graph, &node);
+}
+
+tensor relu(struct graph *graph, tensor x) {
+  return leaky_relu(graph, x, 0);
+}
+
+tensor instance_norm(struct graph *graph, tensor x) {
+  return append_op(graph, &op_norm, x, NULL);
+}
+
+tensor softplus(struct graph *graph, tensor x) {
+  return append_op(graph, &op_softplus, x, NULL);
+}
+
+tensor sigmoid(struct graph *graph, tensor x) {
+  return append_op(graph, &op_sigmoid, x, NULL);
+}
+
+tensor max_pool(struct graph *graph, tensor x) {
+  return append_op(graph, &op_pool, x, NULL);
+}
+
+tensor up_sample(struct graph *graph, tensor x) {
+  return append_op(graph, &op_up_sample, x, NULL);
+}
+
+tensor concat(struct graph *graph, tensor a, tensor b) {
+  struct node node = {.op = &op_concat, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "%s.%d", op_concat.name, graph->nodes);
+  return append(graph, &node);
+}
+
+/* ---- running -------------------------------------------------------------------------------------------- */
+
+void graph_set_images(struct graph *graph, size_t images) {
+  REQUIRE(images && images <= graph->batch, "%zu images; the plan has room for %zu", images, graph->batch);
+  graph->images = images;
+}
+
+void graph_forward(struct graph *graph) {
+  REQUIRE(graph->device, "the graph was not planned");
+  for (int i = 0; i < graph->nodes; i++)
+    if (graph->node[i].op) graph->node[i].op->forward(graph, (tensor){(uint16_t)i});
+}
+
+void graph_backward(struct graph *graph) {
+  REQUIRE(graph->train, "the graph was planned for inference");
+  for (int i = graph->nodes - 1; i >= 0; i--) {
+    const struct node *node = &graph->node[i];
+    if (node->op && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
+  }
+}
+
+void graph_zero_gradients(struct graph *graph) {
+  device_fill(graph->device, graph->gradients, 0, sizeof(float) * graph->elements, 0);
+}
+
+cl_mem graph_value(const struct graph *graph, tensor x) {
+  REQUIRE(x.node < graph->nodes && graph->node[x.node].value, "node %u has no value", x.node);
+  return graph->node[x.node].value;
+}
+
+cl_mem graph_gradient(const struct graph *graph, tensor x) {
+  REQUIRE(x.node < graph->nodes && graph->node[x.node].gradient, "node %u has no gradient", x.node);
+  return graph->node[x.node].gradient;
+}

@@ -1,0 +1,176 @@
+/* Networks as static graphs.
+ *
+ * An architecture is a C function that appends nodes, one operation each, in the order of the forward pass;
+ * backward is the same list walked in reverse. A refused shape is sticky: the first text is kept, what is
+ * appended later does nothing, and graph_good or graph_plan hands it over.
+ *
+ * The plan puts all parameters in one flat buffer (gradients and an optimiser's moments share its layout) and
+ * places activations and their gradients by lifetime in one arena of sub-buffers. Values are [image][channel]
+ * [height][width] in float. */
+#ifndef L2SR_ENGINE_GRAPH_H
+#define L2SR_ENGINE_GRAPH_H
+
+#include "engine/kernel.h"
+
+enum { NODE_INPUTS = 3, NODES_MOST = 512, PARAMETERS_MOST = 512, SLOTS_MOST = 4 * NODES_MOST, OP_KERNELS = 6 };
+/* Parameters and slots start on multiples of this many bytes: sub-buffers are legal there on every device. */
+enum { GRAPH_ALIGNMENT = 512 };
+
+typedef struct {
+  uint16_t node;
+} tensor; /* an index: survives copying and saving */
+
+struct tensor_shape {
+  int channels, height, width; /* of one image */
+};
+
+/* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers) or 0. */
+enum parameter_start { START_FAN_IN, START_ZERO };
+
+struct parameter {
+  const char *name; /* dotted, as in the public implementations */
+  int rank;
+  size_t size[4];
+  size_t count, fan_in;
+  enum parameter_start start;
+  size_t offset; /* elements from the start of the flat buffers */
+  cl_mem value, gradient;
+};
+
+struct op_desc;
+
+struct node {
+  const struct op_desc *op; /* NULL for an input of the graph */
+  const char *name;
+  tensor input[NODE_INPUTS];
+  int inputs;
+  struct tensor_shape shape;
+  int weight, bias; /* places in the graph's parameters; -1: none */
+  int size;         /* of a convolution */
+  float slope;      /* of a leaky ReLU */
+  /* From the plan: */
+  bool needs_gradient;
+  bool adds[NODE_INPUTS];  /* another consumer has written that input's gradient before: add to it */
+  bool bias_cancels;       /* an instance norm follows: the bias changes nothing, its gradient is exactly 0 */
+  cl_mem value, gradient;  /* [image][channel][height][width] */
+  cl_mem kept, scratch;    /* what forward leaves for backward; what backward works in */
+};
+
+/* A piece of the arena: in use from moment `first` to `last`. Forward of node i is moment i; its backward is
+ * moment 2 * nodes - 1 - i. */
+struct slot {
+  cl_mem *place;
+  const char *what;
+  uint16_t node;
+  int first, last;
+  size_t bytes, offset;
+};
+
+struct graph {
+  struct arena *arena;
+  struct node node[NODES_MOST];
+  int nodes;
+  struct parameter parameter[PARAMETERS_MOST];
+  int parameters;
+  size_t elements; /* of the flat parameter buffers, gaps included */
+  struct error first;
+  bool failed;
+  /* From the plan: */
+  struct device *device;
+  struct kernels *kernels;
+  const struct graph *shared; /* whose parameter buffers these are; NULL: its own */
+  size_t batch, images;       /* room for; in use */
+  bool train, input_gradient;
+  cl_mem values, gradients; /* the flat buffers */
+  struct slot slot[SLOTS_MOST];
+  int slots;
+  size_t arena_bytes, block_bytes; /* of all slots; of one buffer of the arena */
+  cl_mem block[64];
+  int blocks;
+};
+
+/* ---- one row an operation ------------------------------------------------------------------------------- */
+
+struct op_desc {
+  const char *name;
+  bool (*shape)(struct graph *graph, tensor out, struct error *error); /* from the inputs' shapes */
+  void (*forward)(struct graph *graph, tensor out);                    /* enqueues */
+  void (*backward)(struct graph *graph, tensor out); /* enqueues; adds into the parameters' gradients */
+  double (*flops)(const struct graph *graph, tensor out);              /* of one image, forward; NULL: few */
+  size_t (*kept)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
+  size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
+  bool keeps_input, keeps_output; /* values that backward reads */
+  const char *kernels[OP_KERNELS];
+};
+
+extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample, op_concat,
+    op_linear;
+extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
+
+/* ---- building ------------------------------------------------------------------------------------------- */
+
+bool graph_open(struct graph **graph);
+void graph_close(struct graph *graph); /* NULL allowed */
+bool graph_good(const struct graph *graph, struct error *error); /* hands over the first refusal */
+const char *graph_name(struct graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width);
+/* Parameters NAME.weight and NAME.bias. Padding keeps the size: zeros outside, stride 1. size: 1 or 3. */
+tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size);
+tensor instance_norm(struct graph *graph, tensor x); /* no affine, eps 1e-5, biased variance */
+tensor relu(struct graph *graph, tensor x);
+tensor leaky_relu(struct graph *graph, tensor x, float slope);
+tensor softplus(struct graph *graph, tensor x);
+tensor sigmoid(struct graph *graph, tensor x);
+tensor max_pool(struct graph *graph, tensor x);  /* 2x2; an odd last line or column is left out */
+tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel centres */
+tensor concat(struct graph *graph, tensor a, tensor b);
+/* Flattens [channels][height][width]; parameters NAME.weight and NAME.bias. */
+tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
+
+/* For the rows: one more parameter of the node; its place. */
+int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
+
+size_t graph_elements(const struct graph *graph, tensor x); /* of one image */
+size_t graph_parameter_count(const struct graph *graph);    /* gaps left out */
+const struct parameter *graph_find(const struct graph *graph, const char *name); /* NULL: no such parameter */
+
+/* ---- the plan ------------------------------------------------------------------------------------------- */
+
+struct graph_setup {
+  struct device *device;
+  struct kernels *kernels;
+  size_t batch;
+  bool train;                  /* keep what backward needs */
+  bool input_gradient;         /* also the gradients of the graph's inputs */
+  const struct graph *parameters; /* use this planned graph's parameters; NULL: make own */
+};
+
+/* Places and allocates everything and builds the kernels. What does not fit is refused with the number of
+ * images that would. */
+bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct error *error);
+/* The placing alone, without a device: bytes of the arena. Fills graph->slot. */
+size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_gradient);
+/* The largest batch of which arena and parameters take at most `bytes`; 0: not one image. */
+size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient);
+void graph_print(const struct graph *graph, FILE *file); /* node, shape, parameters, bytes, flops; totals */
+
+/* Parameters that start as their rows say, from STREAM_START; parameter i draws from scan i. */
+void graph_start(struct graph *graph, uint32_t seed);
+
+/* ---- running: all enqueue ------------------------------------------------------------------------------- */
+
+void graph_set_images(struct graph *graph, size_t images); /* of the batch, in use from now on */
+void graph_forward(struct graph *graph);
+/* From the gradient of `out`, which the caller has written, back to the parameters, whose gradients are added
+ * to: micro-batches accumulate. */
+void graph_backward(struct graph *graph);
+void graph_zero_gradients(struct graph *graph);
+cl_mem graph_value(const struct graph *graph, tensor x);
+cl_mem graph_gradient(const struct graph *graph, tensor x);
+
+/* For the rows. */
+struct node *graph_node(struct graph *graph, tensor x);
+struct arg graph_arg(enum arg_kind kind, cl_mem buffer); /* F32 */
+
+#endif

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Every kernel file is clean OpenCL C 1.2 by itself, in every storage and size that it tells apart.
+set -u
+source=$1 failed=0
+command -v clang >/dev/null || { echo "FAILED: clang is not installed; tools/check installs it"; exit 1; }
+for file in "$source"/kernels/*.cl; do
+  for defines in "" "-DREAL_HALF -DHEIGHT=40 -DWIDTH=32" "-DHEIGHT=33 -DWIDTH=45" "-DHEIGHT=64 -DWIDTH=64" "-DHEIGHT=256 -DWIDTH=256"; do
+    # shellcheck disable=SC2086
+    clang -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra -Werror \
+      -Wno-unused-function -Wno-unknown-pragmas $defines -include "$source/kernels/common.h" "$file" || failed=1
+  done
+done
+exit $failed

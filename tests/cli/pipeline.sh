@@ -1,0 +1,70 @@
+#!/bin/sh
+# The tool against itself: pipelines that end in `l2sr compare`. pipeline.sh L2SR SOURCE
+set -u
+l2sr=$1 source=$2 failed=0
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+export L2SR_CACHE="$temp/cache"
+run() { # run NAME COMMAND...
+  name=$1
+  shift
+  "$@" >"$temp/out" 2>"$temp/err" && return 0
+  echo "FAILED: $name: $*"
+  cat "$temp/out" "$temp/err"
+  failed=1
+  return 1
+}
+differs() { # differs NAME A B
+  "$l2sr" compare "$2" "$3" >"$temp/out" 2>&1
+  [ $? = 1 ] || { echo "FAILED: $1: compare does not tell $2 from $3"; failed=1; }
+}
+scene="$temp/scene.yaml"
+cat >"$scene" <<'Y'
+data: {size: 32}
+acquisition: {acceleration: [4], horizon: [base, long]}
+evaluate: {samplers: [random, low_bias, poisson_disc, lowest_index], metrics: [ssim, ssim_uniform, psnr, nmse], images: true}
+Y
+small="--train 1 --val 1 --test 2 --slices 3 --size 32 --rows 64 --columns 38"
+run "phantom" "$l2sr" phantom "$temp/data" $small
+run "phantom again" "$l2sr" phantom "$temp/again" $small
+for file in "$temp"/data/test/*.h5; do
+  run "phantoms repeat" "$l2sr" compare "$file" "$temp/again/test/$(basename "$file")"
+done
+evaluate() { # evaluate OUTPUT ARGS...
+  out=$1
+  shift
+  run "evaluate $*" "$l2sr" evaluate "$scene" --data "$temp/data" --output "$temp/$out" "$@"
+}
+evaluate one
+evaluate two
+run "the same run gives the same bytes" "$l2sr" compare "$temp/one/results.h5" "$temp/two/results.h5"
+run "and the same tables" "$l2sr" compare "$temp/one/slices.csv" "$temp/two/slices.csv"
+evaluate few --set world.envs=2
+run "the number of environments changes nothing" "$l2sr" compare "$temp/one/results.h5" "$temp/few/results.h5"
+evaluate ends --set evaluate.curves=false
+run "scoring only at the end gives the same ends" "$l2sr" compare "$temp/one/slices.csv" "$temp/ends/slices.csv"
+evaluate half --set world.observation=f16
+run "f16 observations are close" "$l2sr" compare --tolerance 0.02 "$temp/one/slices.csv" "$temp/half/slices.csv"
+evaluate seed --set world.seed=7
+differs "another seed" "$temp/one/slices.csv" "$temp/seed/slices.csv"
+evaluate folder --kernels "$source/kernels"
+run "kernels from a folder" "$l2sr" compare "$temp/one/results.h5" "$temp/folder/results.h5"
+# images from k-space equal the stored reconstruction they were made from
+evaluate kspace --set data.source=kspace
+run "k-space gives the stored images" "$l2sr" compare --tolerance 1e-3 "$temp/one/slices.csv" "$temp/kspace/slices.csv"
+# a fixed mask that is a result's mask gives that result
+awk -F, 'NR > 1 && $1 == 4' "$temp/one/slices.csv" >/dev/null
+printf '00000000000011111111000000000000\n' >"$temp/mask.txt"
+run "a fixed mask" "$l2sr" evaluate "$scene" --data "$temp/data" --samplers fixed_mask,lowest_index \
+  --set sampler.mask="$temp/mask.txt" --set acquisition.horizon=base --json
+[ "$(grep -c '"sampler"' "$temp/out")" = 2 ] || { echo "FAILED: fixed mask gives no two rows"; failed=1; }
+[ "$(sed 's/.*"ssim":{"mean":\([0-9.]*\).*/\1/' "$temp/out" | sort -u | wc -l)" = 1 ] ||
+  { echo "FAILED: the central mask from a file differs from lowest_index"; failed=1; }
+run "render" "$l2sr" render "$scene" --data "$temp/data" --slices 0 --output "$temp/pictures"
+[ "$(ls "$temp"/pictures/*.png | wc -l)" = 2 ] || { echo "FAILED: render wrote no two pictures"; failed=1; }
+run "bench" "$l2sr" bench step --size 32 --envs 20 --slices 4 --json
+grep -q '"steps_per_second":[0-9]' "$temp/out" || { echo "FAILED: bench gives no rate"; failed=1; }
+run "verify stored vectors" "$l2sr" verify "$source"/tests/data/acquisition_45.h5 "$source"/tests/data/metrics_50.h5
+run "inspect" "$l2sr" inspect "$temp/data"
+[ -z "$(find "$temp" -name '*.part')" ] || { echo "FAILED: half-written files are left"; failed=1; }
+exit $failed
