@@ -4,6 +4,7 @@
 #define COMMANDS(X)                                                                                          \
   X(info)                                                                                                    \
   X(describe)                                                                                                \
+  X(inspect)                                                                                                 \
   X(phantom)                                                                                                 \
   X(evaluate)                                                                                                \
   X(render)                                                                                                  \

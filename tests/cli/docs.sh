@@ -23,7 +23,7 @@ for what in components kernels systems samplers options commands; do
   [ "$("$l2sr" describe $what | wc -l)" -gt 3 ] || { echo "FAILED: describe $what is empty"; failed=1; }
 done
 # what README tells people to type exists
-for word in $(sed -n 's/^ *\(build\/\)\{0,1\}l2sr \([a-z]*\).*/\2/p' "$source/README.md" | sort -u); do
+for word in $(sed -n "s/^build\/l2sr \\([a-z]*\\).*/\\1/p" "$source/README.md" | sort -u); do
   "$l2sr" "$word" --help >/dev/null || { echo "FAILED: README names l2sr $word"; failed=1; }
 done
 exit $failed

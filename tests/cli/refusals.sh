@@ -1,0 +1,394 @@
+#!/bin/sh
+# Everything that is refused: exit status, one line that names the thing, and nothing half-written left.
+# usage: refusals.sh PATH_OF_L2SR
+set -u
+
+[ $# -eq 1 ] || { echo "usage: refusals.sh PATH_OF_L2SR" >&2; exit 2; }
+case $1 in
+/*) l2sr=$1 ;;
+*) l2sr=$PWD/$1 ;;
+esac
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$dir" || exit 1
+export L2SR_CACHE=off
+failed=0
+tried=0
+
+complain() {
+  failed=$((failed + 1))
+  echo "FAILED: $1" >&2
+  sed 's/^/  out: /' out | head -n 20 >&2
+  sed 's/^/  err: /' err | head -n 20 >&2
+}
+
+# no_part WHAT: no unfinished file is left anywhere
+no_part() {
+  tried=$((tried + 1))
+  [ -z "$(find . -name '*.part' -type f)" ] || complain "$1: left $(find . -name '*.part' -type f)"
+}
+
+# good ARGUMENTS...: l2sr succeeds
+good() {
+  what="l2sr $*"
+  tried=$((tried + 1))
+  "$l2sr" "$@" >out 2>err
+  got=$?
+  [ "$got" -eq 0 ] || complain "$what: exit status $got, expected 0"
+}
+
+# refuse STATUS TEXT ARGUMENTS...: l2sr ends with the status and one line that holds the text; what else is on
+# stderr are warnings (those of the driver's compiler too), the name of the device and the progress
+refuse() {
+  want=$1
+  text=$2
+  shift 2
+  what="l2sr $*"
+  tried=$((tried + 1))
+  "$l2sr" "$@" >out 2>err
+  got=$?
+  others=$(grep -cv -e '^l2sr: ' -e '^warning: ' -e '^device ' -e '^loading ' -e '^evaluating ' \
+    -e '^[0-9]* warnings* generated' err)
+  if [ "$got" -ne "$want" ]; then
+    complain "$what: exit status $got, expected $want"
+  elif [ "$(grep -c '^l2sr: ' err)" -ne 1 ] || [ "$others" -ne 0 ]; then
+    complain "$what: not one line 'l2sr: ...'"
+  elif ! grep '^l2sr: ' err | grep -qF -e "$text"; then
+    complain "$what: the line does not hold '$text'"
+  fi
+  no_part "$what"
+}
+
+# says FILE TEXT: the last run wrote TEXT to out or err
+says() {
+  tried=$((tried + 1))
+  grep -qF -e "$2" "$1" || complain "$what: '$2' is not in $1"
+}
+
+# ---- good files to start from --------------------------------------------------------------------------
+
+good phantom data --train 1 --val 0 --test 2 --slices 3 --size 40 --rows 80 --columns 44
+volume=data/test/file1000003.h5
+cat >scene.yaml <<END
+data: {path: data, size: 40}
+world: {envs: 4}
+evaluate: {samplers: [random], metrics: [nmse], curves: false}
+END
+good evaluate scene --output results
+no_part 'a good run'
+for file in results.h5 slices.csv curves.csv; do
+  tried=$((tried + 1))
+  [ -s "results/$file" ] || complain "a good run: no $file"
+done
+good inspect data
+good inspect $volume
+
+# ---- folders and files that cannot be used -------------------------------------------------------------
+
+# refuse_data TEXT PATH: as a data set and for inspect
+refuse_data() {
+  refuse 1 "$1" evaluate scene --data "$2" --output refused
+  refuse 1 "$1" inspect "$2"
+}
+
+mkdir empty other
+echo text >other/README
+refuse 1 'nowhere is not a folder' evaluate scene --data nowhere
+refuse 1 'nowhere: No such file' inspect nowhere
+refuse 1 'data.path is empty' evaluate scene --data ''
+refuse_data 'no .h5 file in empty (0 other files)' empty
+refuse_data 'no .h5 file in other (1 other files)' other
+refuse 1 'README is not a folder' evaluate scene --data other/README
+refuse 1 'README has no HDF5 signature' inspect other/README
+
+# broken NAME: a folder NAME with the file NAME/a.h5, which the caller then spoils
+broken() {
+  mkdir -p "$1"
+  cp $volume "$1/a.h5"
+}
+
+# refuse_file NAME TEXT: alone by its path, alone in its folder, and skipped beside a good one
+refuse_file() {
+  refuse 1 "$2" inspect "$1/a.h5"
+  refuse_data "$2" "$1"
+  says err "$1/a.h5"
+  cp $volume "$1/b.h5"
+  good evaluate scene --data "$1"
+  says err "warning: skipped: "
+  says err "$2"
+  says out '1 files broken, skipped'
+  good inspect "$1"
+  says out "$2"
+  refuse 1 'data.strict: ' evaluate scene --data "$1" --set data.strict=true
+}
+
+mkdir text
+echo '<html>403 Forbidden</html>' >text/a.h5
+refuse_file text 'a.h5 has no HDF5 signature'
+mkdir zero
+: >zero/a.h5
+refuse_file zero 'a.h5 is empty'
+broken short
+dd if=$volume of=short/a.h5 bs=1000 count=4 2>/dev/null
+refuse_file short 'the file may be cut short'
+
+# A data set's extent in the file: version 1, rank 3, flags, five zeros, then the sizes as 64-bit numbers.
+# place FILE SIZE SIZE SIZE: where it starts; the sizes as two hexadecimal digits
+place() {
+  sizes=$(printf '\\x%s\\x00{7}\\x%s\\x00{7}\\x%s\\x00{7}' "$2" "$3" "$4")
+  LC_ALL=C grep -obUaP "\\x01\\x03[\\x00\\x01]\\x00{5}$sizes" "$1" | head -n 1 | cut -d: -f1
+}
+
+# patch FILE PLACE OCTAL: overwrites a byte
+patch() {
+  # shellcheck disable=SC2059 # the octal escape is the format
+  printf "\\$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+at=$(place $volume 03 28 28)
+tried=$((tried + 1))
+if [ -n "$at" ]; then
+  broken rank
+  patch rank/a.h5 $((at + 1)) 002
+  refuse_file rank 'reconstruction_esc in rank/a.h5 has rank 2; it must be [slices, height, width]'
+  broken nothing
+  patch nothing/a.h5 $((at + 8)) 000
+  refuse_file nothing 'reconstruction_esc in nothing/a.h5 has size zero'
+else
+  complain 'the extent of reconstruction_esc is not found in a phantom: rank and size zero are not tested'
+fi
+
+# rename FILE OLD NEW: a data set gets another name of the same length and place in the order
+rename() {
+  LC_ALL=C sed "s/$2/$3/g" "$1" >renamed && mv renamed "$1"
+}
+
+broken unnamed
+rename unnamed/a.h5 reconstruction_esc reconstruction_xyz
+rename unnamed/a.h5 kspace kspaze
+refuse_file unnamed 'has no dataset reconstruction_esc, reconstruction_rss or kspace'
+broken mask # what was the reconstruction becomes a mask: a test file without target
+rename mask/a.h5 'reconstruction_esc' 'mask\x00struction_esc'
+refuse_file mask 'a.h5 is undersampled (it has a mask and no reconstruction)'
+refuse 1 'has no dataset reconstruction_rss' evaluate scene --set data.source=reconstruction_rss
+refuse 1 'no usable slice' evaluate scene --set data.acquisition=AXT2
+says err 'by data.acquisition'
+refuse 1 'left out by data.fraction' evaluate scene --set data.fraction=0.1
+
+# a value that is not finite: seen when the slices are read. 0x7fc00000 in the middle of slice 1
+broken nan
+offset=$(wc -c <nan/a.h5)
+what='the pixels of reconstruction_esc'
+tried=$((tried + 1))
+"$l2sr" inspect nan/a.h5 >out 2>err
+if grep -q 'reconstruction_esc .* contiguous' out; then
+  offset=$((offset / 4 * 4))
+  # the reconstruction is written last: 3 x 40 x 40 floats before the end hold its middle
+  middle=$((offset - 2 * 4 * 40 * 40))
+  i=0
+  while [ $i -lt 40 ]; do
+    patch nan/a.h5 $((middle + 4 * i)) 000
+    patch nan/a.h5 $((middle + 4 * i + 1)) 000
+    patch nan/a.h5 $((middle + 4 * i + 2)) 300
+    patch nan/a.h5 $((middle + 4 * i + 3)) 177
+    i=$((i + 1))
+  done
+  refuse 1 'no usable slice: 1 volumes are broken' evaluate scene --data nan
+  says err 'holds values that are not finite'
+  good inspect nan/a.h5
+  says out 'slices not finite'
+else
+  complain 'the layout of reconstruction_esc is not contiguous: values that are not finite are not tested'
+fi
+
+# ---- sizes ---------------------------------------------------------------------------------------------
+
+refuse 1 'smaller than data.size 64; set data.pad to at least 64 or data.size to at most 40' \
+  evaluate scene --set data.size=64
+good inspect data --size 64
+says out '2 volumes are smaller than data.size 64'
+good inspect $volume --size 64
+says out 'crop to data.size    not possible: smaller than 64; set data.pad to at least 64'
+good evaluate scene --set data.size=64 --set data.pad=64
+refuse 1 'data.size is 34; it must be a product of 2, 3, 5, 7, 11 and 13, as 33' \
+  evaluate scene --set data.size=34
+refuse 1 'acquisition.budget is 39; only 36 of 40 lines are free after 4 initial ones' \
+  evaluate scene --set acquisition.budget=39
+refuse 1 'acquisition.initial_lines is 41; there are only 40 lines' \
+  evaluate scene --set acquisition.initial_lines=41
+refuse 1 'no line is left to acquire' evaluate scene --set acquisition.initial_lines=10
+refuse 1 "acquisition.acceleration is '0'; it must be a whole number from 1 to 40" \
+  evaluate scene --set acquisition.acceleration=0
+refuse 1 'is an empty list' evaluate scene --set acquisition.acceleration=
+refuse 1 'is an empty list' evaluate scene --set acquisition.horizon=
+
+# ---- names that are not known --------------------------------------------------------------------------
+
+refuse 1 "unknown sampler 'randm'; did you mean random" evaluate scene --samplers randm
+refuse 1 "unknown sampler 'xyzzyxyzzy'; \`l2sr describe samplers\` lists them" \
+  evaluate scene --samplers random,xyzzyxyzzy
+refuse 1 'evaluate.samplers is an empty list' evaluate scene --samplers ''
+refuse 1 "unknown metric 'sim'; did you mean ssim" evaluate scene --set evaluate.metrics=sim
+refuse 1 'evaluate.metrics is an empty list' evaluate scene --set evaluate.metrics=
+refuse 1 "acquisition.horizon is 'lang'; it must be base or long" \
+  evaluate scene --set acquisition.horizon=lang
+refuse 1 "no OpenCL device matches 'abacus'; there are: 0: " evaluate scene --device abacus
+refuse 1 "no OpenCL device matches '99'" evaluate scene --device 99
+refuse 1 'nowhere' evaluate scene --kernels nowhere
+
+# ---- scenes and options --------------------------------------------------------------------------------
+
+# refuse_scene TEXT: a scene of the lines on stdin
+refuse_scene() {
+  cat >bad.yaml
+  refuse 2 "$1" evaluate bad
+}
+
+printf 'data:\n  sise: 40\n' | refuse_scene 'unknown key data.sise at bad.yaml:2; did you mean data.size?'
+printf 'data:\n  size: 40\n  size: 64\n' | refuse_scene 'data.size stands twice in bad.yaml, the second time at line 3'
+printf 'data: &all\n  size: 40\n' | refuse_scene 'bad.yaml:1'
+printf 'data:\n  path: &here data\n' | refuse_scene 'bad.yaml:2'
+printf 'world:\n  envs: 65537\n' | refuse_scene 'world.envs is 65537 at bad.yaml:2; it must be 1 to 65536'
+printf 'world:\n  envs: many\n' | refuse_scene 'world.envs'
+printf 'data:\n  split: tset\n' | refuse_scene 'it must be one of train|val|test|all'
+printf 'data: {size: 40\n' | refuse_scene 'bad.yaml:'
+printf 'extends: nowhere.yaml\n' | refuse_scene 'nowhere.yaml'
+refuse 2 'unknown key data.sise at --set; did you mean data.size?' evaluate scene --set data.sise=40
+refuse 2 'data.size is 31 at --set; it must be 32 to 512' evaluate scene --set data.size=31
+refuse 2 'data.size is 31 at --size; it must be 32 to 512' inspect data --size 31
+refuse 2 "data.split is 'tset' at --split" inspect data --split tset
+refuse 2 'unknown flag --jsn of l2sr inspect; did you mean --json?' inspect data --jsn
+refuse 2 'an operand is missing; write l2sr inspect PATH' inspect
+refuse 2 'there is no scene nowhere' evaluate nowhere
+
+# ---- masks ---------------------------------------------------------------------------------------------
+
+# mask FILE VALUE...: 0s and 1s
+refuse_mask() {
+  refuse 1 "$1" evaluate scene --samplers fixed_mask --set sampler.mask="$2"
+  says err 'sampler fixed_mask: '
+}
+
+ten='0000000000000001111111111000000000000000' # the four initial lines are the middle ones
+echo $ten >mask.txt
+good evaluate scene --samplers fixed_mask --set sampler.mask=mask.txt
+refuse_mask 'needs sampler.mask: a file of 40 values 0 or 1' ''
+refuse_mask 'cannot open sampler.mask nowhere.txt' nowhere.txt
+echo ${ten}0 >long.txt
+refuse_mask 'long.txt holds 41 values; data.size is 40' long.txt
+echo $ten | sed 's/^0/1/' >eleven.txt
+refuse_mask 'eleven.txt has 11 lines' eleven.txt
+says err 'exactly 10 lines'
+echo 1111111111000000000000000000000000000000 >aside.txt
+refuse_mask 'misses 4 of the 4 initial ones' aside.txt
+echo $ten | sed 's/^0/2/' >two.txt
+refuse_mask "two.txt holds '2'" two.txt
+refuse_mask 'has no dataset mask' $volume
+
+# ---- device memory -------------------------------------------------------------------------------------
+
+refuse 1 'rows fit' bench step --envs 65536 --size 512 --slices 1
+says err 'MiB'
+good info --json
+memory=$(sed -n 's/.*"taken":true.*"memory":\([0-9]*\).*/\1/p' out)
+tried=$((tried + 1))
+if [ -n "$memory" ]; then
+  # a slice and its environment take 5 MiB at 512 x 512: more slices than the device holds. Environments
+  # beyond the slices are not made, so the files must be that many; they are small and padded.
+  slices=$((memory / 4194304 + 1))
+  good phantom many --train 0 --val 0 --test $((slices / 1024 + 1)) --slices 1024 --size 32 --rows 32 \
+    --columns 32
+  refuse 1 'rows fit' evaluate scene --data many --set world.envs=65536 --set data.size=512 \
+    --set data.pad=512
+  says err 'MiB'
+  tried=$((tried + 1))
+  grep -q 'at most [1-9][0-9]* rows fit' err || complain "$what: it does not say how many fit"
+  rm -r many
+else
+  complain 'l2sr info --json names no memory: too little device memory is not tested'
+fi
+
+# ---- output that cannot be written ---------------------------------------------------------------------
+
+echo kept >file
+refuse 1 'file is not a folder' evaluate scene --output file
+refuse 1 'cannot make folder file/below' evaluate scene --output file/below
+refuse 1 'file' phantom file --train 1
+tried=$((tried + 1))
+[ "$(cat file)" = kept ] || complain 'a file in place of the output folder was changed'
+mkdir -p taken/results.h5 halfway/slices.csv
+refuse 1 'cannot finish taken/results.h5' evaluate scene --output taken
+refuse 1 'cannot finish halfway/slices.csv' evaluate scene --output halfway
+good compare halfway/results.h5 halfway/results.h5
+if [ -d /proc/self ]; then refuse 1 'cannot make folder /proc/here' evaluate scene --output /proc/here; fi
+if [ -e /dev/full ]; then
+  for command in "evaluate scene" "inspect data" "inspect $volume --json"; do
+    what="l2sr $command to a full disk"
+    tried=$((tried + 1))
+    : >out
+    # shellcheck disable=SC2086 # the words are arguments
+    "$l2sr" $command >/dev/full 2>err
+    got=$?
+    [ $got -eq 1 ] || complain "$what: exit status $got, expected 1"
+    says err 'l2sr: cannot write the results'
+  done
+fi
+
+# ---- interrupted ---------------------------------------------------------------------------------------
+
+# interrupt SIGNAL PATTERN ARGUMENTS...: sends the signal when a file of the pattern is there
+interrupt() {
+  signal=$1
+  pattern=$2
+  shift 2
+  what="l2sr $* interrupted by $signal at $pattern"
+  tried=$((tried + 1))
+  "$l2sr" "$@" >out 2>err &
+  child=$!
+  # shellcheck disable=SC2086 # the pattern is for the shell
+  until ls $pattern >/dev/null 2>&1; do
+    kill -0 $child 2>/dev/null || break
+  done
+  kill -s "$signal" $child 2>/dev/null
+  wait $child
+  got=$?
+  no_part "$what"
+}
+
+# ended STATUS...: how the interrupted run may have ended
+ended() {
+  tried=$((tried + 1))
+  case " $* " in
+  *" $got "*) ;;
+  *) complain "$what: exit status $got, expected $*" ;;
+  esac
+}
+
+for at in 'cut/train' 'cut/train/*2.h5' 'cut/train/*9.h5.part'; do
+  interrupt INT "$at" phantom cut --train 100000 --slices 8 --size 64 --rows 128 --columns 74
+  ended 130
+  says err 'l2sr: interrupted'
+  for file in cut/train/*.h5; do [ ! -e "$file" ] || good inspect "$file"; done
+  rm -r cut
+done
+interrupt TERM 'cut/train/*2.h5' phantom cut --train 100000 --size 64 --rows 128 --columns 74
+ended 143
+rm -r cut
+
+good phantom large --train 0 --val 0 --test 1 --slices 1024 --size 40 --rows 40 --columns 40
+for at in cut cut/results.h5.part cut/results.h5; do
+  interrupt INT "$at" evaluate scene --data large --samplers random,low_bias,lowest_index --output cut \
+    --set evaluate.images=true --set world.envs=256
+  ended 130 0 # 0: it had ended before the signal came
+  if [ $got -eq 130 ]; then says err 'l2sr: interrupted'; fi
+  if [ "$at" = cut ]; then ended 130; fi
+  if [ -e cut/results.h5 ]; then good compare cut/results.h5 cut/results.h5; fi
+  for file in cut/slices.csv cut/curves.csv; do
+    if [ -e $file ]; then good compare $file $file; fi
+  done
+  rm -r cut
+done
+
+echo "$tried checks, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,538 @@
+#include "engine/log.h"
+#include "engine/scene.h"
+#include "systems/dataset.h"
+#include "tests/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct folder folder;
+static struct arena *arena;
+static struct options options;
+
+static int open_folder(void **state) {
+  (void)state;
+  log_level(LOG_QUIET);
+  support_open_folder(&folder);
+  arena = arena_open();
+  option_defaults(&option_table, &options, arena);
+  options.data.size = 8;
+  options.data.path = folder.path;
+  return 0;
+}
+
+static int close_folder(void **state) {
+  (void)state;
+  arena_close(arena);
+  support_close_folder(&folder);
+  return 0;
+}
+
+static void set(const char *assignment) {
+  struct error error;
+  assert_good(scene_assign(&option_table, &options, arena, assignment, "test", &error), &error);
+}
+
+/* ---- made-up volumes --------------------------------------------------------------------------------------
+ */
+
+struct made {
+  const char *key; /* NULL: reconstruction_esc */
+  enum store_type type;
+  int rank;
+  size_t size[4];
+  const char *acquisition, *patient, *header;
+  bool mask;
+};
+
+/* A good volume of `slices` images of 8 x 8. */
+static struct made slices(size_t count) {
+  return (struct made){.type = STORE_F32, .rank = 3, .size = {count, 8, 8}};
+}
+
+static void make(const char *name, struct made made) {
+  struct store *store;
+  struct error error;
+  size_t count = 1, width = 16;
+  for (int i = 0; i < made.rank; i++) count *= made.size[i];
+  void *zeros = arena_new(arena, count * 8 + 1);
+  const char *path = support_path(&folder, name);
+  const char *parent = arena_text(arena, "%.*s", (int)(strrchr(path, '/') - path), path);
+  assert_good(folder_make(parent, &error), &error);
+  assert_good(store_create(&store, path, &error), &error);
+  assert_good(store_write(store, made.key ? made.key : "reconstruction_esc", made.type, made.rank, made.size,
+                          zeros, false, &error),
+              &error);
+  if (made.mask)
+    assert_good(store_write(store, "mask", STORE_U8, 1, &width, "0123456789abcdef", false, &error), &error);
+  if (made.header) assert_good(store_write_text(store, "ismrmrd_header", made.header, &error), &error);
+  if (made.acquisition) assert_good(store_put_text(store, "acquisition", made.acquisition, &error), &error);
+  if (made.patient) assert_good(store_put_text(store, "patient_id", made.patient, &error), &error);
+  assert_good(store_commit(store, &error), &error);
+}
+
+/* Opens the data set; it closes with the next one. The names of its volumes, joined by spaces. */
+static const char *volumes_of(struct dataset *dataset) {
+  struct error error;
+  const char *text = "";
+  assert_good(dataset_open(dataset, &options, &error), &error);
+  for (size_t v = 0; v < dataset->volume_count; v++)
+    text = arena_text(arena, "%s%s%s", text, v ? " " : "", dataset->volumes[v].name);
+  return text;
+}
+
+static void expect_volumes(const char *names) {
+  struct dataset dataset;
+  assert_string_equal(volumes_of(&dataset), names);
+  dataset_close(&dataset);
+}
+
+static void expect_refusal(const char *part) {
+  struct dataset dataset;
+  struct error error;
+  if (dataset_open(&dataset, &options, &error)) fail_msg("accepted; expected '%s'", part);
+  assert_holds(error.text, part);
+}
+
+/* ---- selection by name ------------------------------------------------------------------------------------
+ */
+
+static void make_named(size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const char *name = i < 15 ? arena_text(arena, "file%zu.h5", 1000001 + 3 * i)
+                              : arena_text(arena, "file_brain_AXT2_%zu_%zu.h5", 185 + i, i - 15);
+    make(name, slices(1));
+  }
+}
+
+/* From Python 3: r = random.Random(0); r.shuffle(names); sorted(names[:round(23 * 0.5)]). */
+static void the_selection_is_pythons_shuffle(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make_named(23);
+  set("data.fraction=0.5");
+  assert_string_equal(
+      volumes_of(&dataset),
+      "file1000001.h5 file1000007.h5 file1000010.h5 file1000013.h5 file1000019.h5 file1000031.h5 "
+      "file1000034.h5 file1000043.h5 file_brain_AXT2_203_3.h5 file_brain_AXT2_204_4.h5 "
+      "file_brain_AXT2_205_5.h5 file_brain_AXT2_206_6.h5");
+  assert_string_equal(dataset.hash, "3086666adf9188c9d4769157c55ca4eeece750be4c1f7b79a884d00926fdf056");
+  assert_int_equal(dataset.entries, 23);
+  assert_int_equal(dataset.by_fraction, 11);
+  assert_int_equal(dataset.selected, 12);
+  dataset_close(&dataset);
+  set("data.fraction=0.3");
+  expect_volumes("file1000001.h5 file1000019.h5 file1000031.h5 file1000034.h5 file1000043.h5 "
+                 "file_brain_AXT2_205_5.h5 file_brain_AXT2_206_6.h5");
+}
+
+static void halves_are_rounded_to_even(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make_named(21);
+  set("data.fraction=0.5"); /* 10.5: 10; the 11.5 of the test above: 12 */
+  volumes_of(&dataset);
+  assert_int_equal(dataset.volume_count, 10);
+  assert_string_equal(dataset.hash, "04a5317ca5cc003377a19e5ec9916cc9bc8764628a42124e756f24c39b78c1cc");
+  dataset_close(&dataset);
+}
+
+static void a_fraction_may_leave_nothing(void **state) {
+  (void)state;
+  make_named(5);
+  set("data.fraction=0.1"); /* 0.5: 0 */
+  expect_refusal("no usable slice");
+  expect_refusal("5 left out by data.fraction");
+}
+
+static void the_hash_is_of_the_sorted_names(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make_named(23);
+  volumes_of(&dataset);
+  assert_string_equal(dataset.hash, "d6bafe98645849cf62898a7ecec179146aaca88dc23f82e628b427dce0e75b76");
+  dataset_close(&dataset);
+}
+
+/* Neither the folder nor what is in the files, broken ones included, changes the selection. */
+static void the_hash_is_of_names_only(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make_named(22);
+  support_write_text(support_path(&folder, "file_brain_AXT2_207_7.h5"), "not a volume\n");
+  volumes_of(&dataset);
+  assert_int_equal(dataset.broken, 1);
+  assert_string_equal(dataset.hash, "d6bafe98645849cf62898a7ecec179146aaca88dc23f82e628b427dce0e75b76");
+  dataset_close(&dataset);
+}
+
+static void the_limit_takes_the_first(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make_named(6);
+  set("data.volumes=2");
+  assert_string_equal(volumes_of(&dataset), "file1000001.h5 file1000004.h5");
+  assert_int_equal(dataset.by_limit, 4);
+  dataset_close(&dataset);
+}
+
+static void only_h5_files_are_taken(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make("b.h5", slices(1));
+  make("a.h5", slices(2));
+  support_write_text(support_path(&folder, "README.md"), "volumes\n");
+  support_write_text(support_path(&folder, ".DS_Store"), "x");
+  support_write_text(support_path(&folder, ".h5"), "x"); /* an ending without a name */
+  make("c.h5.part", slices(1));
+  assert_int_equal(mkdir(support_path(&folder, "folder.h5"), 0777), 0);
+  assert_string_equal(volumes_of(&dataset), "a.h5 b.h5");
+  assert_int_equal(dataset.entries, 6);
+  assert_int_equal(dataset.not_h5, 4);
+  assert_int_equal(dataset.slice_count, 3);
+  dataset_close(&dataset);
+}
+
+/* ---- splits -----------------------------------------------------------------------------------------------
+ */
+
+static void splits_are_folders_of_three_names(void **state) {
+  (void)state;
+  make("train/a.h5", slices(1));
+  make("singlecoil_train/b.h5", slices(1));
+  make("multicoil_val/c.h5", slices(1));
+  make("flat.h5", slices(1)); /* beside the splits: not taken */
+  set("data.split=train");
+  expect_volumes("b.h5 a.h5"); /* in order of their paths */
+  set("data.split=val");
+  expect_volumes("c.h5");
+  set("data.split=all");
+  expect_volumes("c.h5 b.h5 a.h5");
+  set("data.split=test"); /* no such folder: the folder itself */
+  expect_volumes("flat.h5");
+}
+
+static void a_flat_folder_is_every_split(void **state) {
+  static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test",
+                                       "data.split=all"};
+  (void)state;
+  make("a.h5", slices(1));
+  make("b.h5", slices(1));
+  for (size_t i = 0; i < 4; i++) {
+    set(splits[i]);
+    expect_volumes("a.h5 b.h5");
+  }
+}
+
+static void a_file_is_a_data_set(void **state) {
+  (void)state;
+  make("a.h5", slices(1));
+  make("b.h5", slices(1));
+  options.data.path = support_path(&folder, "b.h5");
+  expect_volumes("b.h5");
+}
+
+/* Two files each of twelve patients over the three folders; where the hash puts them comes from Python. */
+static void make_patients(void) {
+  static const char *const names[] = {"alice",  "bob",  "carol",  "dave",  "erin",  "peggy",
+                                      "rupert", "bert", "olivia", "wendy", "fritz", "trudy"};
+  static const char *const splits[] = {"train", "val", "test"};
+  for (size_t i = 0; i < 24; i++) {
+    struct made made = slices(1);
+    made.patient = names[i / 2];
+    make(arena_text(arena, "%s/%s%zu.h5", splits[i % 3], names[i / 2], i % 2), made);
+  }
+}
+
+static void patients_stay_together(void **state) {
+  static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test"};
+  size_t total = 0;
+  (void)state;
+  make_patients();
+  set("data.patient_split=true");
+  for (unsigned s = 0; s < 3; s++) {
+    struct dataset dataset;
+    set(splits[s]);
+    volumes_of(&dataset);
+    for (size_t v = 0; v < dataset.volume_count; v++)
+      assert_int_equal(dataset_patient_split(dataset.volumes[v].patient), s);
+    assert_int_equal(dataset.volume_count % 2, 0); /* disjoint by patient: both files or none */
+    assert_int_equal(dataset.volume_count + dataset.by_patient, 24);
+    total += dataset.volume_count;
+    dataset_close(&dataset);
+  }
+  assert_int_equal(total, 24);
+}
+
+static void patients_are_placed_by_their_hash(void **state) {
+  (void)state;
+  make_patients();
+  set("data.patient_split=true");
+  set("data.split=test");
+  expect_volumes("bert0.h5 peggy1.h5 bert1.h5 rupert0.h5 peggy0.h5 rupert1.h5");
+  set("data.split=val");
+  expect_volumes("fritz0.h5 olivia1.h5 fritz1.h5 wendy0.h5 olivia0.h5 wendy1.h5");
+  set("data.split=all");
+  struct dataset dataset;
+  volumes_of(&dataset);
+  assert_int_equal(dataset.volume_count, 24);
+  dataset_close(&dataset);
+}
+
+static void a_file_without_patient_goes_by_its_name(void **state) {
+  static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test"};
+  (void)state;
+  make("file1000001.h5", slices(1));
+  set("data.patient_split=true");
+  set(splits[dataset_patient_split("file1000001.h5")]);
+  expect_volumes("file1000001.h5");
+  set(splits[(dataset_patient_split("file1000001.h5") + 1) % 3]);
+  expect_refusal("1 by data.patient_split");
+}
+
+static void shares_of_the_patient_split(void **state) {
+  size_t count[3] = {0};
+  (void)state;
+  for (size_t i = 0; i < 10000; i++) count[dataset_patient_split(arena_text(arena, "patient %zu", i))]++;
+  assert_in_range(count[0], 6800, 7200);
+  assert_in_range(count[1], 1350, 1650);
+  assert_in_range(count[2], 1350, 1650);
+}
+
+static void only_the_acquisition_is_kept(void **state) {
+  struct dataset dataset;
+  struct made plain = slices(1), fat = slices(1);
+  (void)state;
+  plain.acquisition = "CORPD_FBK";
+  fat.acquisition = "CORPDFS_FBK";
+  make("a.h5", plain);
+  make("b.h5", fat);
+  make("c.h5", slices(1));
+  set("data.acquisition=CORPD_FBK");
+  assert_string_equal(volumes_of(&dataset), "a.h5");
+  assert_int_equal(dataset.by_acquisition, 2);
+  dataset_close(&dataset);
+  set("data.acquisition=AXT2");
+  expect_refusal("no usable slice");
+  expect_refusal("3 by data.acquisition");
+}
+
+/* ---- slices and sizes -------------------------------------------------------------------------------------
+ */
+
+static void the_centre_is_the_middle_half(void **state) {
+  static const size_t cases[][3] = {/* slices: first, count */ {2, 0, 1},
+                                    {3, 0, 2},
+                                    {4, 1, 2},
+                                    {5, 1, 2},
+                                    {7, 1, 4},
+                                    {30, 7, 15},
+                                    {33, 8, 16},
+                                    {35, 8, 18}};
+  (void)state;
+  set("data.slices=centre");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct dataset dataset;
+    make("a.h5", slices(cases[i][0]));
+    volumes_of(&dataset);
+    assert_int_equal(dataset.volumes[0].slice_first, cases[i][1]);
+    assert_int_equal(dataset.volumes[0].slice_count, cases[i][2]);
+    assert_int_equal(dataset.slice_count, cases[i][2]);
+    dataset_close(&dataset);
+  }
+}
+
+static void one_slice_has_no_central_half(void **state) {
+  (void)state;
+  make("a.h5", slices(1));
+  set("data.slices=centre");
+  expect_refusal("no usable slice");
+  expect_refusal("data.slices");
+}
+
+static void reconstructions_come_before_kspace(void **state) {
+  struct dataset dataset;
+  struct made kspace = {.key = "kspace", .type = STORE_C64, .rank = 4, .size = {3, 2, 20, 10}};
+  (void)state;
+  kspace.header =
+      "<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>20</x><y>10</y></matrixSize></encodedSpace>"
+      "<reconSpace><matrixSize><x>10</x><y>9</y></matrixSize></reconSpace></encoding></ismrmrdHeader>";
+  make("a.h5", kspace);
+  kspace.header = NULL;
+  make("b.h5", kspace);
+  make("c.h5", (struct made){.key = "reconstruction_rss", .type = STORE_F32, .rank = 3, .size = {3, 8, 12}});
+  volumes_of(&dataset);
+  const struct volume *v = dataset.volumes;
+  assert_string_equal(v[0].key, "kspace");
+  assert_true(v[0].from_kspace && v[0].coils == 2 && v[0].height == 20 && v[0].width == 10);
+  assert_true(v[0].image_height == 10 && v[0].image_width == 9);  /* the header's recon size */
+  assert_true(v[1].image_height == 10 && v[1].image_width == 10); /* the smaller side */
+  assert_string_equal(v[2].key, "reconstruction_rss");
+  assert_true(!v[2].from_kspace && v[2].image_height == 8 && v[2].image_width == 12);
+  dataset_close(&dataset);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------
+ */
+
+static void folders_without_volumes_are_refused(void **state) {
+  (void)state;
+  options.data.path = "";
+  expect_refusal("data.path is empty");
+  options.data.path = support_path(&folder, "nowhere");
+  expect_refusal("nowhere is not a folder; data.path must name a folder of .h5 volumes");
+  options.data.path = support_path(&folder, "nowhere.h5");
+  expect_refusal("nowhere.h5: No such file or directory");
+  options.data.path = folder.path;
+  expect_refusal("no .h5 file in /tmp/l2sr-test-");
+  support_write_text(support_path(&folder, "readme.txt"), "x");
+  expect_refusal("(1 other files)");
+  expect_refusal("subfolder test");
+  options.data.path = support_path(&folder, "readme.txt");
+  expect_refusal("readme.txt is not a folder");
+}
+
+static void make_truncated(const char *name) {
+  size_t bytes;
+  make(name, slices(3));
+  const char *path = support_path(&folder, name);
+  support_read(arena, path, &bytes);
+  assert_int_equal(truncate(path, (off_t)bytes / 2), 0);
+}
+
+/* The file alone is refused; beside a good one it is skipped, named and counted; data.strict refuses. */
+static void expect_broken(const char *name, const char *part) {
+  struct dataset dataset;
+  expect_refusal("1 of 1 files are broken");
+  expect_refusal(part);
+  make("zz.h5", slices(1));
+  assert_string_equal(volumes_of(&dataset), "zz.h5");
+  assert_int_equal(dataset.broken, 1);
+  assert_string_equal(dataset.skipped[0].path, support_path(&folder, name));
+  assert_holds(dataset.skipped[0].reason, part);
+  dataset_close(&dataset);
+  set("data.strict=true");
+  expect_refusal("data.strict: ");
+  expect_refusal(part);
+  set("data.strict=false");
+  unlink(support_path(&folder, "zz.h5"));
+  unlink(support_path(&folder, name));
+}
+
+static void expect_broken_volume(struct made made, const char *part) {
+  make("a.h5", made);
+  expect_broken("a.h5", part);
+}
+
+static void files_that_are_no_hdf5_are_broken(void **state) {
+  (void)state;
+  support_write_text(support_path(&folder, "a.h5"), "<html>403 Forbidden</html>\n");
+  expect_broken("a.h5", "a.h5 has no HDF5 signature");
+  support_write_text(support_path(&folder, "a.h5"), "");
+  expect_broken("a.h5", "a.h5 is empty");
+  make_truncated("a.h5");
+  expect_broken("a.h5", "the file may be cut short");
+}
+
+static void volumes_of_another_shape_are_broken(void **state) {
+  (void)state;
+  expect_broken_volume((struct made){.type = STORE_F32, .rank = 2, .size = {8, 8}},
+                       "has rank 2; it must be [slices, height, width]");
+  expect_broken_volume((struct made){.type = STORE_F32, .rank = 4, .size = {1, 1, 8, 8}}, "has rank 4");
+  expect_broken_volume((struct made){.key = "kspace", .type = STORE_C64, .rank = 2, .size = {8, 8}},
+                       "or [slices, coils, height, width]");
+  expect_broken_volume(slices(0), "has size zero (0 slices of 8 x 8)");
+  expect_broken_volume((struct made){.key = "kspace", .type = STORE_C64, .rank = 4, .size = {2, 0, 8, 8}},
+                       "has size zero");
+}
+
+static void volumes_of_another_type_are_broken(void **state) {
+  (void)state;
+  expect_broken_volume((struct made){.key = "kspace", .type = STORE_F32, .rank = 3, .size = {1, 8, 8}},
+                       "kspace in");
+  expect_broken_volume((struct made){.key = "kspace", .type = STORE_F32, .rank = 3, .size = {1, 8, 8}},
+                       "holds real numbers; it must hold complex ones");
+  expect_broken_volume((struct made){.type = STORE_C64, .rank = 3, .size = {1, 8, 8}},
+                       "holds complex numbers; it must hold real ones");
+}
+
+static void files_without_target_are_broken(void **state) {
+  (void)state;
+  expect_broken_volume(
+      (struct made){.key = "kspace", .type = STORE_C64, .rank = 3, .size = {1, 16, 16}, .mask = true},
+      "is undersampled (it has a mask and no reconstruction)");
+  expect_broken_volume((struct made){.key = "other", .type = STORE_F32, .rank = 3, .size = {1, 8, 8}},
+                       "has no dataset reconstruction_esc, reconstruction_rss or kspace");
+  set("data.source=reconstruction_rss");
+  make("a.h5", slices(1));
+  expect_refusal("has no dataset reconstruction_rss");
+}
+
+static void small_images_need_padding(void **state) {
+  (void)state;
+  make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 20, 7}});
+  expect_refusal(
+      "has images of 20 x 7, smaller than data.size 8; set data.pad to at least 8 or data.size to at "
+      "most 7");
+  options.data.pad = 7;
+  expect_refusal("smaller than data.size 8");
+  options.data.pad = 8;
+  expect_volumes("a.h5");
+}
+
+static void what_was_left_out_is_printed(void **state) {
+  struct dataset dataset;
+  char *text;
+  size_t bytes;
+  (void)state;
+  make_named(6);
+  support_write_text(support_path(&folder, "x.txt"), "x");
+  support_write_text(support_path(&folder, "file1000001.h5"), "x");
+  set("data.volumes=3");
+  volumes_of(&dataset);
+  FILE *file = open_memstream(&text, &bytes);
+  dataset_print(&dataset, file);
+  fclose(file);
+  assert_holds(text, "volumes: 2 of 7 files (2 slices), selection ");
+  assert_holds(text, arena_text(arena, "%.16s", dataset.hash));
+  assert_holds(text, "1 files are not .h5");
+  assert_holds(text, "3 files left out by data.volumes");
+  assert_holds(text, "1 files broken, skipped");
+  free(text);
+  dataset_close(&dataset);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(the_selection_is_pythons_shuffle),
+      TEST(halves_are_rounded_to_even),
+      TEST(a_fraction_may_leave_nothing),
+      TEST(the_hash_is_of_the_sorted_names),
+      TEST(the_hash_is_of_names_only),
+      TEST(the_limit_takes_the_first),
+      TEST(only_h5_files_are_taken),
+      TEST(splits_are_folders_of_three_names),
+      TEST(a_flat_folder_is_every_split),
+      TEST(a_file_is_a_data_set),
+      TEST(patients_stay_together),
+      TEST(patients_are_placed_by_their_hash),
+      TEST(a_file_without_patient_goes_by_its_name),
+      TEST(shares_of_the_patient_split),
+      TEST(only_the_acquisition_is_kept),
+      TEST(the_centre_is_the_middle_half),
+      TEST(one_slice_has_no_central_half),
+      TEST(reconstructions_come_before_kspace),
+      TEST(folders_without_volumes_are_refused),
+      TEST(files_that_are_no_hdf5_are_broken),
+      TEST(volumes_of_another_shape_are_broken),
+      TEST(volumes_of_another_type_are_broken),
+      TEST(files_without_target_are_broken),
+      TEST(small_images_need_padding),
+      TEST(what_was_left_out_is_printed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
