@@ -76,6 +76,7 @@ char *arena_text(struct arena *arena, const char *format, ...) {
   va_list list, again;
   va_start(list, format);
   va_copy(again, list);
+  if (!format) format = ""; /* gcc's sanitizer build wants it said */
   int length = vsnprintf(NULL, 0, format, list);
   char *text = arena_new(arena, (size_t)length + 1);
   vsnprintf(text, (size_t)length + 1, format, again);

@@ -9,9 +9,10 @@
 #define HALO_Y (TILE_Y + 2 * RADIUS_MOST)
 #define MOMENTS 5 /* sums of x, y, xx, yy, xy */
 
-/* exp(-d^2 / (2 1.5^2)) / sum, d = 0 to 5 */
-__constant float gaussian[RADIUS_MOST + 1] = {0.266011725f, 0.213005538f, 0.109360690f,
-                                              0.036000772f, 0.007598758f, 0.001028380f};
+/* exp(-d^2 / (2 1.5^2)) / sum, d = -5 to 5 */
+__constant float gaussian[2 * RADIUS_MOST + 1] = {0.001028380f, 0.007598758f, 0.036000772f, 0.109360690f,
+                                                  0.213005538f, 0.266011725f, 0.213005538f, 0.109360690f,
+                                                  0.036000772f, 0.007598758f, 0.001028380f};
 
 INLINE float inverse_range(float range) { return range > 0.0f ? 1.0f / range : 1.0f; }
 
@@ -20,9 +21,8 @@ typedef struct {
   float mean, deviation, scale;
 } pair_of_images;
 
-INLINE float window_weight(bool uniform_window, int distance) {
-  return uniform_window ? 1.0f / 7.0f : gaussian[distance < 0 ? -distance : distance];
-}
+/* Of the window's place d, 0 to its width. */
+INLINE float window_weight(bool uniform_window, int d) { return uniform_window ? 1.0f / 7.0f : gaussian[d]; }
 
 /* Loads one tile with its halo; outside the image both are zero. */
 INLINE void load_tile(pair_of_images pair, int left, int top, int radius, __local float *a, __local float *b) {
@@ -44,7 +44,7 @@ INLINE void filter_rows(int radius, bool uniform_window, __local const float *a,
     int start = i / TILE_X * width + i % TILE_X;
     float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
     for (int d = 0; d <= 2 * radius; d++) {
-      float w = window_weight(uniform_window, d - radius), x = a[start + d], y = b[start + d];
+      float w = window_weight(uniform_window, d), x = a[start + d], y = b[start + d];
       m[0] += w * x;
       m[1] += w * y;
       m[2] += w * x * x;
@@ -61,7 +61,7 @@ INLINE float map_value(int x, int y, int radius, bool uniform_window, float unbi
   const float c1 = 1e-4f, c2 = 9e-4f;
   float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
   for (int d = 0; d <= 2 * radius; d++) {
-    float w = window_weight(uniform_window, d - radius);
+    float w = window_weight(uniform_window, d);
     for (int k = 0; k < MOMENTS; k++) m[k] += w * sums[k * TILE_X * HALO_Y + (y + d) * TILE_X + x];
   }
   float xx = unbiased * (m[2] - m[0] * m[0]), yy = unbiased * (m[3] - m[1] * m[1]);
