@@ -9,10 +9,14 @@ static const struct component_desc components[] = {
 #undef X
 };
 
-static const char *const table_names[] = {"SLICE", "ENV", "ROLLOUT"};
+static const char *const table_names[] = {"SLICE", "ENV", "ROLLOUT", "EPOCH"};
 static const char *const shape_names[] = {"1", "W", "HxW"};
 _Static_assert(sizeof table_names / sizeof *table_names == TABLE_COUNT, "a name for every table");
 _Static_assert(sizeof shape_names / sizeof *shape_names == SHAPE_COUNT, "a name for every shape");
 
+static const char *const table_advice[] = {"set data.most or data.volumes", "lower world.envs",
+                                           "lower world.envs", "set data.most or data.volumes"};
+_Static_assert(sizeof table_advice / sizeof *table_advice == TABLE_COUNT, "advice for every table");
+
 const struct schema component_schema = {components, COMPONENT_COUNT, table_names, TABLE_COUNT,
-                                        shape_names, SHAPE_COUNT};
+                                        shape_names, SHAPE_COUNT, table_advice};

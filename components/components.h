@@ -5,7 +5,7 @@
 
 #include "engine/world.h"
 
-enum table { TABLE_SLICE, TABLE_ENV, TABLE_ROLLOUT, TABLE_COUNT };
+enum table { TABLE_SLICE, TABLE_ENV, TABLE_ROLLOUT, TABLE_EPOCH, TABLE_COUNT };
 
 /* Elements a row: the scene gives H and W; */
 enum shape { SHAPE_ONE, SHAPE_W, SHAPE_HW, SHAPE_COUNT };
@@ -53,7 +53,9 @@ enum shape { SHAPE_ONE, SHAPE_W, SHAPE_HW, SHAPE_COUNT };
   X(ROLLOUT, psnr,             F32,  ONE, STEP,  "psnr after this many lines")                               \
   X(ROLLOUT, psnr_unclamped,   F32,  ONE, STEP,  "psnr_unclamped after this many lines")                     \
   X(ROLLOUT, nmse,             F32,  ONE, STEP,  "nmse after this many lines")                               \
-  X(ROLLOUT, mse,              F32,  ONE, STEP,  "mse after this many lines")
+  X(ROLLOUT, mse,              F32,  ONE, STEP,  "mse after this many lines")                                \
+  X(EPOCH,   slice,            U32,  ONE, SCENE, "row of SLICE that this sample of the running epoch is of") \
+  X(EPOCH,   mask,             U8,   W,   SCENE, "lines that this sample of the running epoch is observed by")
 
 enum component {
 #define X(table, name, ...) table##_##name,

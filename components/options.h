@@ -46,8 +46,15 @@
     "deviation of variable_density_gaussian as a share of N")                                                \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
     "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")
+#define NETWORK_OPTIONS(X)                                                                                   \
+  X(network, U32, channels, "16", 1, 1024, NULL, "channels of the U-Net after its first block")              \
+  X(network, U32, pools, "4", 1, 6, NULL, "poolings of the U-Net; each doubles the channels")                \
+  X(network, CHOICE, precision, "f32", 0, 0, "f32|mixed|half",                                               \
+    "f32: reference; mixed: half operands; half: half storage too (where matrix instructions exist)")        \
+  X(network, U32, batch, "256", 1, 65536, NULL, "images a pass through the network at most")
 #define REWARD_OPTIONS(X)                                                                                    \
-  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|nmse|mse", "similarity S of the reward")   \
+  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse",                  \
+    "similarity S of the reward")                                                                            \
   X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense",                                                    \
     "sparse: S at the end; dense: gain in S at every step (nmse and mse count negative)")                    \
   X(reward, F64, scale, "1", 0, 1000000, NULL, "factor of the reward; the published L2SR code uses 100")
@@ -58,7 +65,33 @@
   X(evaluate, BOOL, curves, "true", 0, 0, NULL, "score after every line, not only at the end")               \
   X(evaluate, TEXT, output, "", 0, 0, NULL,                                                                  \
     "folder for slices.csv, curves.csv and results.h5; empty: print only")                                   \
-  X(evaluate, BOOL, images, "false", 0, 0, NULL, "also store masks and images in results.h5")
+  X(evaluate, BOOL, images, "false", 0, 0, NULL, "also store masks and images in results.h5")                \
+  X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
+    "checkpoint of the network that reconstructs; empty: the zero-filled image itself")
+#define TRAIN_OPTIONS(X)                                                                                     \
+  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor", "what is trained")                        \
+  X(train, TEXT, output, "", 0, 0, NULL, "folder for last.h5, best.h5, log.h5 and log.jsonl")                \
+  X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
+  X(train, U32, batch, "16", 1, 65536, NULL, "slices an update")                                             \
+  X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse",                                                        \
+    "ssim: minus the SSIM of the un-normalised image; l1, mse: of the normalised image")                     \
+  X(train, CHOICE, optimiser, "adam", 0, 0, "adam|rmsprop|rmsprop_tf|sgd",                                   \
+    "PyTorch's forms, or TensorFlow's of RMSprop")                                                           \
+  X(train, F64, rate, "0.001", 0, 1000000000, NULL, "learning rate of the first epoch")                      \
+  X(train, CHOICE, schedule, "step", 0, 0, "step|milestones", "when the rate is multiplied by rate_factor")  \
+  X(train, F64, rate_factor, "0.1", 0, 1, NULL, "factor of the rate at every step or milestone")             \
+  X(train, U32, rate_every, "40", 1, 1000000, NULL, "epochs between the steps of schedule step")             \
+  X(train, LIST, milestones, "", 0, 0, NULL, "epochs, from 0, of schedule milestones")                       \
+  X(train, F64, clip, "0", 0, 1000000, NULL, "largest norm of the whole gradient; 0: no limit")              \
+  X(train, F64, weight_decay, "0", 0, 1, NULL, "share of a weight that is added to its gradient")            \
+  X(train, CHOICE, masks, "bernoulli", 0, 0, "bernoulli|exact",                                              \
+    "bernoulli: each line beside the initial ones by chance, N/acceleration expected; exact: by sampler")    \
+  X(train, TEXT, sampler, "random", 0, 0, NULL, "sampler of exact masks")                                    \
+  X(train, LIST, accelerations, "4", 0, 0, NULL, "mixture: the acceleration of each pair, drawn evenly")     \
+  X(train, LIST, initial_accelerations, "8", 0, 0, NULL, "the same pairs: N over this is the initial lines") \
+  X(train, U32, early_stopping, "0", 0, 1000000, NULL,                                                       \
+    "stop after this many epochs without a better validation loss; 0: never")                                \
+  X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two looks at the loss, each a log line")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -75,8 +108,10 @@
   ACQUISITION_OPTIONS(X)                                                                                     \
   WORLD_OPTIONS(X)                                                                                           \
   SAMPLER_OPTIONS(X)                                                                                         \
+  NETWORK_OPTIONS(X)                                                                                         \
   REWARD_OPTIONS(X)                                                                                          \
   EVALUATE_OPTIONS(X)                                                                                        \
+  TRAIN_OPTIONS(X)                                                                                           \
   PHANTOM_OPTIONS(X)
 
 /* The values of a scene: options.data.size, options.world.envs, ... */
@@ -86,8 +121,10 @@ struct options {
   struct { ACQUISITION_OPTIONS(X) } acquisition;
   struct { WORLD_OPTIONS(X) } world;
   struct { SAMPLER_OPTIONS(X) } sampler;
+  struct { NETWORK_OPTIONS(X) } network;
   struct { REWARD_OPTIONS(X) } reward;
   struct { EVALUATE_OPTIONS(X) } evaluate;
+  struct { TRAIN_OPTIONS(X) } train;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
 };
@@ -101,5 +138,7 @@ enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE };
+enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
+enum train_masks { MASKS_BERNOULLI, MASKS_EXACT };
 
 #endif

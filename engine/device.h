@@ -14,6 +14,8 @@
 
 enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
 
+struct profile;
+
 struct device_facts {
   char name[128], vendor[128], version[128], driver[128], platform[128];
   cl_device_type kind;
@@ -31,6 +33,8 @@ struct device {
   struct error first; /* the first failed enqueue */
   bool failed;
   uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
+  struct profile *profile; /* engine/profile.h; NULL: launches are not timed */
+  const char *label;       /* what the launches belong to; for the profile */
 };
 
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in

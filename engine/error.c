@@ -10,21 +10,33 @@ bool fail(struct error *error, const char *format, ...) {
   va_start(list, format);
   vsnprintf(error->text, sizeof error->text, format, list);
   va_end(list);
+  error->usage = false;
+  return false;
+}
+
+bool fail_usage(struct error *error, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vsnprintf(error->text, sizeof error->text, format, list);
+  va_end(list);
+  error->usage = true;
   return false;
 }
 
 bool fail_in(struct error *error, const char *format, ...) {
-  struct error before = *error;
+  static const char cut[] = "...: ";
+  char context[sizeof error->text];
   va_list list;
   va_start(list, format);
-  int used = vsnprintf(error->text, sizeof error->text, format, list);
+  vsnprintf(context, sizeof context, format, list);
   va_end(list);
-  size_t start = used < 0 ? 0 : (size_t)used, room = sizeof error->text;
-  if (start + 2 >= room) return false;
-  memcpy(error->text + start, ": ", 2);
-  size_t length = strnlen(before.text, room - start - 3);
-  memcpy(error->text + start + 2, before.text, length);
-  error->text[start + 2 + length] = 0;
+  size_t used = strlen(context), length = strlen(error->text), room = sizeof error->text - 1 - length;
+  const char *join = used + 2 <= room ? ": " : cut;
+  if (room < sizeof cut) return false;
+  if (used + strlen(join) > room) used = room - strlen(join);
+  memmove(error->text + used + strlen(join), error->text, length + 1);
+  memcpy(error->text, context, used);
+  memcpy(error->text + used, join, strlen(join));
   return false;
 }
 

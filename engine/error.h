@@ -10,12 +10,16 @@
 
 struct error {
   char text[1536];
+  bool usage; /* what the user wrote is wrong, not what the program found */
 };
 
 /* Writes the text and returns false, so that a refusal reads `return fail(error, "...")`. */
 bool fail(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for unknown words and values that cannot go together: the exit status is 2. */
+bool fail_usage(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts context in front of the text that is already there ("context: text") and returns false. */
+/* Puts context in front of the text that is already there ("context: text") and returns false. Context that
+ * does not fit is cut, never the text. */
 bool fail_in(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 _Noreturn void require_failed(const char *condition, const char *file, int line, const char *format, ...)

@@ -53,15 +53,18 @@ const struct parameter *graph_find(const struct graph *graph, const char *name) 
   return NULL;
 }
 
-/* ---- appending ------------------------------------------------------------------------------------------ */
+/* ---- appending ----------------------------------------------------------------------------------------- */
 
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size) {
   const size_t unit = GRAPH_ALIGNMENT / sizeof(float);
   REQUIRE(graph->parameters < PARAMETERS_MOST, "more than %d parameters", PARAMETERS_MOST);
   REQUIRE(!graph_find(graph, name), "parameter %s is there twice", name);
   struct parameter *parameter = &graph->parameter[graph->parameters];
-  *parameter = (struct parameter){
-      .name = graph_name(graph, "%s", name), .rank = rank, .count = 1, .fan_in = fan_in, .offset = graph->elements};
+  *parameter = (struct parameter){.name = graph_name(graph, "%s", name),
+                                  .rank = rank,
+                                  .count = 1,
+                                  .fan_in = fan_in,
+                                  .offset = graph->elements};
   for (int i = 0; i < rank; i++) parameter->count *= parameter->size[i] = size[i];
   graph->elements += (parameter->count + unit - 1) / unit * unit;
   return graph->parameters++;
@@ -99,8 +102,8 @@ static tensor append_op(struct graph *graph, const struct op_desc *op, tensor x,
 tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width) {
   struct node node = {.name = name, .shape = {channels, height, width}, .weight = -1, .bias = -1};
   if (!graph->failed && (channels < 1 || height < 1 || width < 1)) {
-    fail(&graph->first, "input '%s' is %dx%dx%d; channels, height and width must be at least 1", name, channels,
-         height, width);
+    fail(&graph->first, "input '%s' is %dx%dx%d; channels, height and width must be at least 1", name,
+         channels, height, width);
     return refuse(graph);
   }
   return append(graph, &node);
@@ -155,7 +158,7 @@ tensor concat(struct graph *graph, tensor a, tensor b) {
   return append(graph, &node);
 }
 
-/* ---- running -------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 void graph_set_images(struct graph *graph, size_t images) {
   REQUIRE(images && images <= graph->batch, "%zu images; the plan has room for %zu", images, graph->batch);

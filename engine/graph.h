@@ -12,7 +12,13 @@
 
 #include "engine/kernel.h"
 
-enum { NODE_INPUTS = 3, NODES_MOST = 512, PARAMETERS_MOST = 512, SLOTS_MOST = 4 * NODES_MOST, OP_KERNELS = 6 };
+enum {
+  NODE_INPUTS = 3,
+  NODES_MOST = 512,
+  PARAMETERS_MOST = 512,
+  SLOTS_MOST = 4 * NODES_MOST,
+  OP_KERNELS = 6
+};
 /* Parameters and slots start on multiples of this many bytes: sub-buffers are legal there on every device. */
 enum { GRAPH_ALIGNMENT = 512 };
 
@@ -50,10 +56,10 @@ struct node {
   float slope;      /* of a leaky ReLU */
   /* From the plan: */
   bool needs_gradient;
-  bool adds[NODE_INPUTS];  /* another consumer has written that input's gradient before: add to it */
-  bool bias_cancels;       /* an instance norm follows: the bias changes nothing, its gradient is exactly 0 */
-  cl_mem value, gradient;  /* [image][channel][height][width] */
-  cl_mem kept, scratch;    /* what forward leaves for backward; what backward works in */
+  bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
+  bool bias_cancels;      /* an instance norm follows: the bias changes nothing, its gradient is exactly 0 */
+  cl_mem value, gradient; /* [image][channel][height][width] */
+  cl_mem kept, scratch;   /* what forward leaves for backward; what backward works in */
 };
 
 /* A piece of the arena: in use from moment `first` to `last`. Forward of node i is moment i; its backward is
@@ -89,28 +95,28 @@ struct graph {
   int blocks;
 };
 
-/* ---- one row an operation ------------------------------------------------------------------------------- */
+/* ---- one row an operation ------------------------------------------------------------------------------ */
 
 struct op_desc {
   const char *name;
   bool (*shape)(struct graph *graph, tensor out, struct error *error); /* from the inputs' shapes */
   void (*forward)(struct graph *graph, tensor out);                    /* enqueues */
-  void (*backward)(struct graph *graph, tensor out); /* enqueues; adds into the parameters' gradients */
-  double (*flops)(const struct graph *graph, tensor out);              /* of one image, forward; NULL: few */
+  void (*backward)(struct graph *graph, tensor out);      /* enqueues; adds into the parameters' gradients */
+  double (*flops)(const struct graph *graph, tensor out); /* of one image, forward; NULL: few */
   size_t (*kept)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
   size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
-  bool keeps_input, keeps_output; /* values that backward reads */
+  bool keeps_input, keeps_output;                                          /* values that backward reads */
   const char *kernels[OP_KERNELS];
 };
 
-extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample, op_concat,
-    op_linear;
+extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
+    op_concat, op_linear;
 extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
-/* ---- building ------------------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------------------ */
 
 bool graph_open(struct graph **graph);
-void graph_close(struct graph *graph); /* NULL allowed */
+void graph_close(struct graph *graph);                           /* NULL allowed */
 bool graph_good(const struct graph *graph, struct error *error); /* hands over the first refusal */
 const char *graph_name(struct graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -131,18 +137,18 @@ tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
 /* For the rows: one more parameter of the node; its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
 
-size_t graph_elements(const struct graph *graph, tensor x); /* of one image */
-size_t graph_parameter_count(const struct graph *graph);    /* gaps left out */
+size_t graph_elements(const struct graph *graph, tensor x);                      /* of one image */
+size_t graph_parameter_count(const struct graph *graph);                         /* gaps left out */
 const struct parameter *graph_find(const struct graph *graph, const char *name); /* NULL: no such parameter */
 
-/* ---- the plan ------------------------------------------------------------------------------------------- */
+/* ---- the plan ------------------------------------------------------------------------------------------ */
 
 struct graph_setup {
   struct device *device;
   struct kernels *kernels;
   size_t batch;
-  bool train;                  /* keep what backward needs */
-  bool input_gradient;         /* also the gradients of the graph's inputs */
+  bool train;                     /* keep what backward needs */
+  bool input_gradient;            /* also the gradients of the graph's inputs */
   const struct graph *parameters; /* use this planned graph's parameters; NULL: make own */
 };
 
@@ -158,7 +164,7 @@ void graph_print(const struct graph *graph, FILE *file); /* node, shape, paramet
 /* Parameters that start as their rows say, from STREAM_START; parameter i draws from scan i. */
 void graph_start(struct graph *graph, uint32_t seed);
 
-/* ---- running: all enqueue ------------------------------------------------------------------------------- */
+/* ---- running: all enqueue ------------------------------------------------------------------------------ */
 
 void graph_set_images(struct graph *graph, size_t images); /* of the batch, in use from now on */
 void graph_forward(struct graph *graph);

@@ -1,5 +1,7 @@
 #include "engine/kernel.h"
 
+#include "engine/profile.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -25,13 +27,16 @@ size_t element_bytes(enum element element, bool half) {
   case ELEMENT_REAL: return half ? 2 : 4;
   case ELEMENT_U32:
   case ELEMENT_F32: return 4;
-  case ELEMENT_C64: break;
+  case ELEMENT_U128:
+  case ELEMENT_F128: return 16;
+  case ELEMENT_C64:
+  case ELEMENT_I64: break;
   }
   return 8;
 }
 
 const char *element_name(enum element element) {
-  static const char *const names[] = {"u8", "u32", "f16", "f32", "c64", "real"};
+  static const char *const names[] = {"u8", "u32", "f16", "f32", "c64", "real", "i64", "u128", "f128"};
   return names[element];
 }
 
@@ -64,7 +69,7 @@ bool kernels_open(struct kernels **out, struct device *device, const struct kern
   kernels->built = ARENA_NEW(arena, struct built, table->count);
   kernels->folder = arena_text(arena, "%s", setup->folder ? setup->folder : "");
   kernels->options =
-      arena_text(arena, "-cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable -DHEIGHT=%zu -DWIDTH=%zu%s%s",
+      arena_text(arena, "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable -DHEIGHT=%zu -DWIDTH=%zu%s%s",
                  setup->height, setup->width, setup->half ? " -DREAL_HALF" : "", makers[device->facts.maker]);
   *out = kernels;
   return true;
@@ -122,8 +127,10 @@ static bool build_file(struct kernels *kernels, size_t row, struct error *error)
 }
 
 static bool type_agrees(const struct arg_desc *arg, const char *type) {
-  static const char *const pointers[] = {"uchar*", "uint*", "half*", "float*", "float2*", "real*"};
-  static const char *const values[] = {"uchar", "uint", "half", "float", "float2", "real"};
+  static const char *const pointers[] = {"uchar*", "uint*", "half*", "float*", "float2*",
+                                         "real*",  "long*", "uint4*", "float4*"};
+  static const char *const values[] = {"uchar", "uint", "half", "float", "float2",
+                                       "real",  "long", "uint4", "float4"};
   if (!strcmp(type, (arg->kind == ARG_VALUE ? values : pointers)[arg->element])) return true;
   if (arg->element == ELEMENT_REAL) return !strcmp(type, "float*") || !strcmp(type, "half*");
   return arg->element == ELEMENT_U8 && !strcmp(type, "unsigned char*");
@@ -208,12 +215,8 @@ static void check_call(const struct kernel_desc *row, const struct arg *args) {
   REQUIRE(i == count_args(row), "%s takes %u arguments, %u were given", row->name, count_args(row), i);
 }
 
-void kernel_run(struct kernels *kernels, const char *name, size_t rows, const struct arg *args) {
-  struct device *device = kernels->device;
-  const struct kernel_desc *row = kernel_row(kernels->table, name);
-  REQUIRE(row, "there is no kernel row '%s'", name);
-  cl_kernel kernel = kernels->built[row - kernels->table->rows].kernel;
-  REQUIRE(kernel, "kernel %s was not built before the launch; name it in its system's kernels", name);
+static void launch(struct device *device, const struct kernel_desc *row, cl_kernel kernel, size_t local,
+                   size_t rows, const struct arg *args) {
   check_call(row, args);
   if (!rows) return;
   cl_uint i = 0, count = (cl_uint)rows;
@@ -224,9 +227,54 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
       CL(device, clSetKernelArg(kernel, i, sizeof(cl_mem), &args[i].as.m));
   }
   CL(device, clSetKernelArg(kernel, i, sizeof count, &count));
-  size_t local = row->group;
   size_t groups = row->launch == LAUNCH_GROUP ? rows : (rows + local - 1) / local;
   size_t global = groups * local;
-  CL(device, clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL));
+  cl_event event = NULL;
+  CL(device, clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, &local, 0, NULL,
+                                    device->profile ? &event : NULL));
+  if (event) profile_note(device->profile, row->name, device->label, event);
   device->launches++;
+}
+
+void kernel_run(struct kernels *kernels, const char *name, size_t rows, const struct arg *args) {
+  const struct kernel_desc *row = kernel_row(kernels->table, name);
+  REQUIRE(row, "there is no kernel row '%s'", name);
+  cl_kernel kernel = kernels->built[row - kernels->table->rows].kernel;
+  REQUIRE(kernel, "kernel %s was not built before the launch; name it in its system's kernels", name);
+  launch(kernels->device, row, kernel, row->group, rows, args);
+}
+
+/* ---- kernels specialised by layer --------------------------------------------------------------------- */
+
+bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
+                         const char *macros, size_t group, struct error *error) {
+  const struct kernel_desc *row = kernel_row(kernels->table, name);
+  REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
+  struct arena *arena = arena_open();
+  const char *options = arena_text(arena, "%s %s", kernels->options, macros);
+  struct source prelude, source;
+  cl_int code = CL_SUCCESS;
+  *variant = (struct kernel_variant){.row = row, .group = group};
+  bool good = find_source(kernels, kernels->table->sources[0].name, &prelude, error) &&
+              find_source(kernels, row->file, &source, error) &&
+              program_build(&variant->program, kernels->device, &prelude, &source, options, error);
+  arena_close(arena);
+  if (good) variant->kernel = clCreateKernel(variant->program, name, &code);
+  if (code != CL_SUCCESS)
+    good = fail(error, "kernel %s is not in %s: %s (%d)", name, row->file, device_code_name(code), code);
+  if (good && check_signature(row, variant->kernel, error)) return true;
+  kernel_variant_close(variant);
+  return false;
+}
+
+void kernel_variant_close(struct kernel_variant *variant) {
+  if (variant->kernel) clReleaseKernel(variant->kernel);
+  if (variant->program) clReleaseProgram(variant->program);
+  *variant = (struct kernel_variant){0};
+}
+
+void kernel_variant_run(struct kernels *kernels, const struct kernel_variant *variant, size_t rows,
+                        const struct arg *args) {
+  REQUIRE(variant->kernel, "a kernel variant was not opened before the launch");
+  launch(kernels->device, variant->row, variant->kernel, variant->group, rows, args);
 }

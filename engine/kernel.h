@@ -15,8 +15,11 @@ enum element {
   ELEMENT_U32,
   ELEMENT_F16, /* half, computed on as float */
   ELEMENT_F32,
-  ELEMENT_C64, /* float2: real, imaginary */
-  ELEMENT_REAL /* F32 or F16 as the scene says; `real` in a kernel */
+  ELEMENT_C64,  /* float2: real, imaginary */
+  ELEMENT_REAL, /* F32 or F16 as the scene says; `real` in a kernel */
+  ELEMENT_I64,  /* long */
+  ELEMENT_U128, /* uint4 */
+  ELEMENT_F128  /* float4 */
 };
 size_t element_bytes(enum element element, bool half);
 const char *element_name(enum element element);
@@ -56,7 +59,9 @@ enum { ARGS_MOST = 16 };
 struct kernel_desc {
   const char *name, *file, *doc;
   enum launch launch;
-  unsigned group; /* work-items a group */
+  /* Work-items a group. 0: a variant, specialised by macros for every layer of a network; it has no reference
+   * of its own, it is checked through the network against the portable kernels and the reference vectors. */
+  unsigned group;
   struct arg_desc args[ARGS_MOST];
   void (*reference)(const struct host_args *); /* scalar C, in double; NAME_ref.c */
   /* For the tests: makes random arguments meaningful (indices in range, ...); NULL if they are. */
@@ -87,6 +92,17 @@ void kernels_close(struct kernels *kernels);
 bool kernel_need(struct kernels *kernels, const char *name, struct error *error);
 const struct kernel_desc *kernel_row(const struct kernel_table *table, const char *name);
 
+/* A kernel whose row is a variant's, built with further macros or compiler options. */
+struct kernel_variant {
+  const struct kernel_desc *row;
+  cl_kernel kernel;
+  cl_program program;
+  size_t group; /* work-items a group */
+};
+bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
+                         const char *macros, size_t group, struct error *error);
+void kernel_variant_close(struct kernel_variant *variant); /* one that was never opened is allowed */
+
 struct arg {
   enum arg_kind kind;
   enum element element;
@@ -106,5 +122,7 @@ struct arg arg_buffer(enum arg_kind kind, enum element element, cl_mem buffer);
 /* Enqueues the kernel over `rows` rows; never waits, never allocates. REQUIREs that it was needed before
  * and that the arguments are those of its row. */
 void kernel_run(struct kernels *kernels, const char *name, size_t rows, const struct arg *args);
+void kernel_variant_run(struct kernels *kernels, const struct kernel_variant *variant, size_t rows,
+                        const struct arg *args);
 
 #endif

@@ -36,6 +36,10 @@ double clock_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+const char *plural(size_t count) {
+  return count == 1 ? "" : "s";
+}
+
 void progress_open(struct progress *progress, const char *what, const char *unit, size_t total) {
   double now = clock_seconds();
   *progress = (struct progress){what, unit, total, 0, now, now};

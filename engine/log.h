@@ -26,6 +26,8 @@ void progress_close(struct progress *progress);
 
 double clock_seconds(void); /* monotonic */
 
+const char *plural(size_t count); /* "s", or "" for one */
+
 /* Writes text as a JSON string, quotes included. */
 void json_text(FILE *file, const char *text);
 /* Writes a number that JSON can hold: null for infinities and not-a-number. */

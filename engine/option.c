@@ -25,6 +25,15 @@ size_t option_count(const char *list) {
   return count;
 }
 
+bool option_repeated(const char *list, char *word, size_t size) {
+  char other[128];
+  REQUIRE(size <= sizeof other, "words of %zu bytes; at most %zu are compared", size, sizeof other);
+  while ((list = option_next(list, word, size)))
+    for (const char *rest = list; (rest = option_next(rest, other, size));)
+      if (!strcmp(word, other)) return true;
+  return false;
+}
+
 static size_t edit_distance(const char *a, const char *b) {
   enum { LONGEST = 64 };
   size_t m = strlen(a), n = strlen(b), row[LONGEST + 1];

@@ -4,8 +4,7 @@
  * step), so results depend neither on the number of environments per launch nor on the device. The same
  * function stands in kernels/common.h.
  *
- * MT19937, only where the published protocol names it: the selection of volumes (Python's shuffle) and the
- * order of slices (numpy's legacy permutation), PROTOCOL 1.2 and 1.3. */
+ * MT19937, only where published results depend on it: Python's shuffle and numpy's legacy permutation. */
 #ifndef L2SR_ENGINE_RANDOM_H
 #define L2SR_ENGINE_RANDOM_H
 
@@ -14,11 +13,11 @@
 
 /* One stream a purpose; the numbers are part of every result and never change. */
 enum random_stream {
-  STREAM_ORDER = 1,  /* which slice comes when */
-  STREAM_MASK = 2,   /* random masks of the reconstructor's training */
-  STREAM_ACTION = 3, /* lines drawn by samplers and policies */
+  STREAM_ORDER = 1,  /* shuffles */
+  STREAM_MASK = 2,   /* random patterns of training data */
+  STREAM_ACTION = 3, /* choices that are acted on */
   STREAM_START = 4,  /* initial parameters */
-  STREAM_PHANTOM = 5 /* synthetic volumes */
+  STREAM_PHANTOM = 5 /* synthetic data */
 };
 
 struct philox {

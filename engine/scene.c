@@ -2,22 +2,25 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <yaml.h>
 
 enum { DEPTH = 8, KEY = 128, TEXT = 4096 };
 
 struct walk {
+  const struct walk *outer; /* whose file extends this one; NULL: none */
   const struct option_table *table;
   void *values;
   struct arena *arena;
-  const char *path;
+  const char *path, *folder;
+  struct stat status; /* of the file: tells that it is being read already */
   int depth;
   bool *seen; /* by row: this file has set it */
   yaml_parser_t parser;
   yaml_event_t event;
 };
 
-static bool read_file(struct walk *outer, const char *path, struct error *error);
+static bool read_file(const struct walk *outer, const char *path, struct error *error);
 
 static size_t line_of(const struct walk *walk) {
   return walk->event.start_mark.line + 1;
@@ -94,15 +97,25 @@ static bool read_section(struct walk *walk, const char *section, struct error *e
   }
 }
 
-static bool read_extends(struct walk *walk, struct error *error) {
-  char name[TEXT];
-  if (!copy_scalar(walk, name, sizeof name, error)) return false;
+/* The file of that name beside the one being read, else in the folder where it is there. */
+static const char *find_extended(const struct walk *walk, const char *name) {
+  struct stat status;
   const char *slash = strrchr(walk->path, '/');
   const char *end = strlen(name) > 5 && !strcmp(name + strlen(name) - 5, ".yaml") ? "" : ".yaml";
   const char *path = name[0] == '/' || !slash ? arena_text(walk->arena, "%s%s", name, end)
                                               : arena_text(walk->arena, "%.*s/%s%s",
                                                            (int)(slash - walk->path), walk->path, name, end);
-  return read_file(walk, path, error) ? true : fail_in(error, "%s:%zu extends", walk->path, line_of(walk));
+  if (!walk->folder || strchr(name, '/') || !stat(path, &status)) return path;
+  const char *other = arena_text(walk->arena, "%s/%s%s", walk->folder, name, end);
+  return stat(other, &status) ? path : other;
+}
+
+static bool read_extends(struct walk *walk, struct error *error) {
+  char name[TEXT];
+  if (!copy_scalar(walk, name, sizeof name, error)) return false;
+  return read_file(walk, find_extended(walk, name), error)
+             ? true
+             : fail_in(error, "%s:%zu extends", walk->path, line_of(walk));
 }
 
 static bool read_root(struct walk *walk, struct error *error) {
@@ -152,29 +165,41 @@ static bool read_document(struct walk *walk, struct error *error) {
   }
 }
 
-static bool read_file(struct walk *outer, const char *path, struct error *error) {
-  if (outer->depth >= DEPTH)
-    return fail(error, "scenes extend each other more than %d deep at %s; is there a circle?", DEPTH, path);
+static bool check_depth(const struct walk *walk, struct error *error) {
+  for (const struct walk *outer = walk->outer; outer; outer = outer->outer)
+    if (outer->path && outer->status.st_dev == walk->status.st_dev &&
+        outer->status.st_ino == walk->status.st_ino)
+      return fail(error, "scene %s extends itself; break the circle", walk->path);
+  if (walk->depth <= DEPTH) return true;
+  return fail(error, "scenes extend each other more than %d deep at %s; join some of them", DEPTH,
+              walk->path);
+}
+
+static bool parse_file(struct walk *walk, FILE *file, struct error *error) {
+  if (!yaml_parser_initialize(&walk->parser))
+    return fail(error, "cannot start the YAML parser for %s", walk->path);
+  yaml_parser_set_input_file(&walk->parser, file);
+  bool good = read_document(walk, error);
+  yaml_event_delete(&walk->event);
+  yaml_parser_delete(&walk->parser);
+  return good;
+}
+
+static bool read_file(const struct walk *outer, const char *path, struct error *error) {
   FILE *file = fopen(path, "rb");
   if (!file) return fail(error, "cannot open scene %s: %s", path, strerror(errno));
-  struct walk walk = {.table = outer->table, .values = outer->values, .arena = outer->arena, .path = path,
-                      .depth = outer->depth + 1, .seen = ARENA_NEW(outer->arena, bool, outer->table->count)};
-  bool good = yaml_parser_initialize(&walk.parser);
-  if (!good) {
-    fclose(file);
-    return fail(error, "cannot start the YAML parser for %s", path);
-  }
-  yaml_parser_set_input_file(&walk.parser, file);
-  good = read_document(&walk, error);
-  yaml_event_delete(&walk.event);
-  yaml_parser_delete(&walk.parser);
+  struct walk walk = {.outer = outer, .table = outer->table, .values = outer->values, .arena = outer->arena,
+                      .path = path, .folder = outer->folder, .depth = outer->depth + 1,
+                      .seen = ARENA_NEW(outer->arena, bool, outer->table->count)};
+  bool good =
+      !fstat(fileno(file), &walk.status) && check_depth(&walk, error) && parse_file(&walk, file, error);
   fclose(file);
   return good;
 }
 
 bool scene_read(const struct option_table *table, void *values, struct arena *arena, const char *path,
-                struct error *error) {
-  struct walk outer = {.table = table, .values = values, .arena = arena};
+                const char *folder, struct error *error) {
+  struct walk outer = {.table = table, .values = values, .arena = arena, .folder = folder};
   return read_file(&outer, path, error);
 }
 

@@ -1,6 +1,6 @@
 /* Scene files: YAML read as libyaml events into typed option rows (engine/option.h).
  *
- *   extends: other.yaml        applied first, found beside the file; .yaml may be left out
+ *   extends: other.yaml        applied first, found beside the file or in `folder`; .yaml may be left out
  *   section:
  *     key: value               every scalar is text until its row types it
  *     key: [a, b]              becomes the list a,b
@@ -11,9 +11,9 @@
 
 #include "engine/option.h"
 
-/* Applies the file over `values`. */
+/* Applies the file over `values`. `folder` holds scenes that any file may extend by name; NULL: none. */
 bool scene_read(const struct option_table *table, void *values, struct arena *arena, const char *path,
-                struct error *error);
+                const char *folder, struct error *error);
 
 /* Applies one "section.key=value". */
 bool scene_assign(const struct option_table *table, void *values, struct arena *arena,

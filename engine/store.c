@@ -13,12 +13,14 @@ struct store {
   hid_t file;
   const char *path, *beside; /* beside: the new file until it is committed, else NULL */
   int slot;
+  hid_t dataset; /* read last: it stays open with its chunks, for slices are read one after the other */
+  char dataset_name[128];
 };
 
 /* ---- files being written: an interrupted program removes them ------------------------------------- */
 
-enum { UNFINISHED = 16 };
-static char unfinished[UNFINISHED][4112];
+enum { UNFINISHED = 16, BESIDE = 4128 };
+static char unfinished[UNFINISHED][BESIDE];
 static volatile sig_atomic_t unfinished_used[UNFINISHED];
 
 static int note_unfinished(const char *path) {
@@ -40,23 +42,51 @@ void store_abandon_all(void) {
     if (unfinished_used[i]) unlink(unfinished[i]);
 }
 
+/* Before the first call of HDF5: at exit it would trip over a file that a full disk left half closed. */
+static void start_hdf5(void) {
+  H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+/* Where a new file is written: no other process's, so that it may be removed. */
+static void name_beside(char *beside, size_t size, const char *path) {
+  snprintf(beside, size, "%s.%ld.part", path, (long)getpid());
+}
+
 /* ---- errors ------------------------------------------------------------------------------------------ */
 
+enum { REASON = 256 };
+
+/* HDF5's reasons may go over several lines; in those that tell of a file the system's own words are what
+ * counts: "file write failed: time = ...\n, ... error message = 'No space left on device', ...". */
 static herr_t first_reason(unsigned n, const H5E_error2_t *entry, void *text) {
+  static const char label[] = "error message = '";
+  const char *reason = entry->desc ? entry->desc : "", *message = strstr(reason, label);
   (void)n;
-  snprintf(text, 256, "%s", entry->desc ? entry->desc : "");
+  if (message) {
+    message += sizeof label - 1;
+    snprintf(text, REASON / 2, "%.*s: %.*s", (int)strcspn(reason, ":"), reason, (int)strcspn(message, "'"),
+             message);
+  } else {
+    snprintf(text, REASON / 2, "%.*s", (int)strcspn(reason, "\n"), reason);
+  }
   return 1;
 }
 
-/* The innermost reason on HDF5's error stack. */
-static const char *hdf5_reason(char text[256]) {
-  snprintf(text, 256, "no reason given");
+/* The innermost reason on HDF5's error stack, of one line, and what may help ("?"). */
+static const char *hdf5_reason(char text[REASON]) {
+  snprintf(text, REASON, "no reason given");
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_reason, text);
+  size_t used = strlen(text);
+  if (strstr(text, "version number"))
+    snprintf(text + used, REASON - used,
+             "; written by a newer HDF5 than this one (%d.%d.%d)? h5repack may help", H5_VERS_MAJOR,
+             H5_VERS_MINOR, H5_VERS_RELEASE);
   return text;
 }
 
 static bool refuse(const struct store *store, const char *doing, const char *name, struct error *error) {
-  char reason[256];
+  char reason[REASON];
   return fail(error, "cannot %s %s in %s: %s", doing, name, store->path, hdf5_reason(reason));
 }
 
@@ -75,17 +105,24 @@ static bool check_file(const char *path, struct error *error) {
   return true;
 }
 
+static bool refuse_file(const char *path, struct error *error) {
+  char reason[REASON];
+  bool newer = strchr(hdf5_reason(reason), '?');
+  return fail(error, "cannot read %s: %s%s", path, reason,
+              newer ? "" : "; the file may be cut short, fetch it again");
+}
+
 static struct store *new_store(const char *path) {
   struct arena *arena = arena_open();
   struct store *store = ARENA_NEW(arena, struct store, 1);
-  *store = (struct store){.arena = arena, .file = H5I_INVALID_HID, .slot = -1};
+  *store = (struct store){.arena = arena, .file = H5I_INVALID_HID, .dataset = H5I_INVALID_HID, .slot = -1};
   store->path = arena_text(arena, "%s", path);
   return store;
 }
 
 bool store_open(struct store **out, const char *path, struct error *error) {
   *out = NULL;
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  start_hdf5();
   if (!check_file(path, error)) return false;
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
 #if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE < 1)
@@ -94,8 +131,7 @@ bool store_open(struct store **out, const char *path, struct error *error) {
   struct store *store = new_store(path);
   store->file = H5Fopen(path, H5F_ACC_RDONLY, access);
   if (store->file < 0) {
-    char reason[256]; /* asked for first: the next call clears HDF5's error stack */
-    fail(error, "cannot read %s: %s; the file may be cut short, fetch it again", path, hdf5_reason(reason));
+    refuse_file(path, error); /* first: the next call clears HDF5's error stack */
     store_close(store);
     store = NULL;
   }
@@ -104,8 +140,14 @@ bool store_open(struct store **out, const char *path, struct error *error) {
   return store;
 }
 
+static void forget_dataset(struct store *store) {
+  if (store->dataset >= 0) H5Dclose(store->dataset);
+  store->dataset = H5I_INVALID_HID;
+}
+
 void store_close(struct store *store) {
   if (!store) return;
+  forget_dataset(store);
   if (store->file >= 0) H5Fclose(store->file);
   if (store->beside) unlink(store->beside);
   forget_unfinished(store->slot);
@@ -124,6 +166,8 @@ bool store_has(struct store *store, const char *name) {
     if (!*c) return true;
   }
 }
+
+enum { CACHE_MOST = 1 << 30 }; /* bytes of chunks that are kept decompressed */
 
 static hid_t open_dataset(struct store *store, const char *name, struct error *error) {
   if (!store_has(store, name)) {
@@ -215,15 +259,49 @@ static bool read_dataset(struct store *store, hid_t dataset, const char *name, e
   return code >= 0;
 }
 
+/* Bytes of the chunks that one entry of the first axis lies in, where they hold other entries too; else 0. */
+static size_t shared_chunks(hid_t dataset, size_t *chunks) {
+  hsize_t size[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
+  hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset), plist = H5Dget_create_plist(dataset);
+  int rank = H5Pget_layout(plist) == H5D_CHUNKED ? H5Pget_chunk(plist, H5S_MAX_RANK, chunk) : 0;
+  double bytes = (double)H5Tget_size(type);
+  H5Sget_simple_extent_dims(space, size, NULL);
+  *chunks = 1;
+  for (int i = 0; i < rank; i++) {
+    size_t across = i ? (size_t)((size[i] + chunk[i] - 1) / chunk[i]) : 1;
+    *chunks *= across;
+    bytes *= (double)chunk[i] * (double)across;
+  }
+  H5Pclose(plist);
+  H5Tclose(type);
+  H5Sclose(space);
+  return rank > 0 && chunk[0] > 1 && bytes <= CACHE_MOST ? (size_t)bytes : 0;
+}
+
+/* Opens the dataset with room for such chunks: else HDF5 decompresses them once an entry. */
+static bool keep_dataset(struct store *store, const char *name, struct error *error) {
+  if (store->dataset >= 0 && !strcmp(store->dataset_name, name)) return true;
+  forget_dataset(store);
+  store->dataset = open_dataset(store, name, error);
+  if (store->dataset < 0) return false;
+  size_t chunks, bytes = shared_chunks(store->dataset, &chunks);
+  if (bytes) {
+    hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    H5Pset_chunk_cache(access, 16 * chunks + 1, bytes, H5D_CHUNK_CACHE_W0_DEFAULT);
+    forget_dataset(store);
+    store->dataset = H5Dopen2(store->file, name, access);
+    H5Pclose(access);
+  }
+  snprintf(store->dataset_name, sizeof store->dataset_name, "%s", name);
+  return store->dataset >= 0 ? true : refuse(store, "open", name, error);
+}
+
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error) {
   struct store_shape shape;
-  if (!store_shape(store, name, &shape, error)) return false; /* checks the rank */
-  hid_t dataset = open_dataset(store, name, error);
-  if (dataset < 0) return false;
-  bool good = read_dataset(store, dataset, name, type, start, count, to, error);
-  H5Dclose(dataset);
-  return good;
+  return store_shape(store, name, &shape, error) && /* checks the rank */
+         keep_dataset(store, name, error) &&
+         read_dataset(store, store->dataset, name, type, start, count, to, error);
 }
 
 static size_t type_bytes(enum store_type type) {
@@ -367,17 +445,20 @@ bool store_list(struct store *store, store_see *see, void *context, struct error
 
 bool store_create(struct store **out, const char *path, struct error *error) {
   *out = NULL;
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  start_hdf5();
   struct store *store = new_store(path);
-  const char *beside = arena_text(store->arena, "%s.part", path);
+  size_t size = strlen(path) + 32;
+  char *beside = arena_new(store->arena, size);
+  name_beside(beside, size, path);
+  store->beside = beside; /* a full disk refuses the file and yet leaves it */
   store->slot = note_unfinished(beside);
+  errno = 0;
   store->file = H5Fcreate(beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   if (store->file < 0) {
-    fail(error, "cannot write %s: %s", beside, strerror(errno ? errno : EIO));
+    fail(error, "cannot write %s: %s", path, strerror(errno ? errno : EIO));
     store_close(store);
     return false;
   }
-  store->beside = beside;
   *out = store;
   return true;
 }
@@ -500,11 +581,11 @@ static void forget_file(const struct text_file *file) {
 
 bool file_create(struct text_file *file, const char *path, struct error *error) {
   snprintf(file->path, sizeof file->path, "%s", path);
-  snprintf(file->beside, sizeof file->beside, "%s.part", file->path);
+  name_beside(file->beside, sizeof file->beside, file->path);
   note_unfinished(file->beside);
   file->file = fopen(file->beside, "wb");
   if (file->file) return true;
-  fail(error, "cannot write %s: %s", file->beside, strerror(errno));
+  fail(error, "cannot write %s: %s", file->path, strerror(errno));
   forget_file(file);
   return false;
 }

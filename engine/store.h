@@ -29,7 +29,8 @@ void store_close(struct store *store); /* NULL allowed; an uncommitted new file 
 
 bool store_has(struct store *store, const char *name);
 bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error);
-/* Reads count[] elements from start[] on; both of the dataset's rank. */
+/* Reads count[] elements from start[] on; both of the dataset's rank. Chunks over several entries of the
+ * first axis are decompressed once, not once an entry, where those of one entry take at most 1 GiB. */
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error);
 /* Reads a whole dataset; *total is its number of elements. */
@@ -54,10 +55,10 @@ bool store_put_number(struct store *store, const char *attribute, double value, 
 /* Makes the new file take its place. Closes the store whatever the result. */
 bool store_commit(struct store *store, struct error *error);
 
-/* A text file written the same way: to path.part, renamed by file_commit. */
+/* A text file written the same way: to path.PID.part, renamed by file_commit. */
 struct text_file {
   FILE *file;
-  char path[4096], beside[4112];
+  char path[4096], beside[4128];
 };
 bool file_create(struct text_file *file, const char *path, struct error *error);
 bool file_commit(struct text_file *file, struct error *error);

@@ -45,13 +45,19 @@ static size_t rows_that_fit(const struct world_setup *setup, const struct device
   return fit < most ? fit : most;
 }
 
+static const char *advice(const struct schema *schema, uint8_t table) {
+  return schema->table_advice ? schema->table_advice[table] : "ask for fewer rows";
+}
+
 static bool check_room(const struct world_setup *setup, const struct device *device, uint8_t grow_table,
                        struct error *error) {
-  size_t total = 0, others = 0;
+  size_t total = 0, others = 0, most_bytes = 0;
+  uint8_t largest = grow_table;
   for (uint8_t t = 0; t < setup->schema->table_count; t++) {
     size_t bytes = world_row_bytes(setup, setup->columns, t) * setup->rows[t];
     total += bytes;
     if (t != grow_table) others += bytes;
+    if (bytes > most_bytes) most_bytes = bytes, largest = t;
   }
   if (total <= device->facts.memory - device->bytes &&
       setup->rows[grow_table] <= rows_in_one_buffer(setup, device, grow_table))
@@ -61,17 +67,19 @@ static bool check_room(const struct world_setup *setup, const struct device *dev
     if (t != grow_table && setup->rows[t] > most)
       return fail(error,
                   "%zu rows of %s do not fit into one allocation of %.1f MiB a column on %s; at most %zu "
-                  "rows fit",
+                  "rows fit; %s",
                   setup->rows[t], setup->schema->table_names[t], (double)device->facts.largest / 0x1p20,
-                  device->facts.name, most);
+                  device->facts.name, most, advice(setup->schema, t));
   }
+  size_t fit = rows_that_fit(setup, device, grow_table, others);
   return fail(
       error,
       "the scene needs %.1f MiB of device memory for %zu rows of %s, %s has %.1f MiB free, %.1f MiB in one "
-      "column; at most %zu rows fit",
+      "column; at most %zu rows fit; %s",
       (double)total / 0x1p20, setup->rows[grow_table], setup->schema->table_names[grow_table],
       device->facts.name, (double)(device->facts.memory - device->bytes) / 0x1p20,
-      (double)device->facts.largest / 0x1p20, rows_that_fit(setup, device, grow_table, others));
+      (double)device->facts.largest / 0x1p20, fit,
+      advice(setup->schema, fit ? grow_table : largest));
 }
 
 bool world_open(struct world *world, struct device *device, struct kernels *kernels,

@@ -31,6 +31,7 @@ struct schema {
   size_t table_count;
   const char *const *shape_names; /* "one", "W", "HW" ... */
   size_t shape_count;
+  const char *const *table_advice; /* what makes a table smaller, for refusals; NULL: nobody knows */
 };
 
 typedef uint64_t component_set;

@@ -19,6 +19,7 @@ typedef float real;
 #endif
 
 /* Random streams of engine/random.h. */
+#define STREAM_MASK 2u
 #define STREAM_ACTION 3u
 
 /* Philox 4x32-10: the words of (seed, stream, scan, step); the same function as in engine/random.c. */
@@ -91,3 +92,98 @@ INLINE moments group_moments(moments mine, __local moments *scratch) {
 INLINE float target_pixel(float pixel, float mean, float deviation) {
   return clamp((pixel - mean) / (deviation + 1e-11f), -6.0f, 6.0f) * deviation + mean;
 }
+
+#ifdef L2SR_NVIDIA
+/* ---- NVIDIA's instructions: pairs of halves in a word, matrix products, shuffles -------------------------- */
+
+#define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
+
+INLINE uint pack(float even, float odd) {
+  uint word;
+  __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(odd), "f"(even));
+  return word;
+}
+
+INLINE float even_of(uint word) {
+  float value;
+  __asm__("{.reg .f16 l,h;\n mov.b32 {l,h}, %1;\n cvt.f32.f16 %0, l;}" : "=f"(value) : "r"(word));
+  return value;
+}
+
+INLINE float odd_of(uint word) {
+  float value;
+  __asm__("{.reg .f16 l,h;\n mov.b32 {l,h}, %1;\n cvt.f32.f16 %0, h;}" : "=f"(value) : "r"(word));
+  return value;
+}
+
+INLINE uint fma_relu_pair(uint a, uint b, uint c) {
+  uint word;
+  __asm__("fma.rn.relu.f16x2 %0, %1, %2, %3;" : "=r"(word) : "r"(a), "r"(b), "r"(c));
+  return word;
+}
+
+INLINE uint fma_pair(uint a, uint b, uint c) {
+  uint word;
+  __asm__("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(word) : "r"(a), "r"(b), "r"(c));
+  return word;
+}
+
+INLINE uint mul_pair(uint a, uint b) {
+  uint word;
+  __asm__("mul.rn.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
+  return word;
+}
+
+INLINE float shuffle(float value, int lane_mask) {
+  float other;
+  __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(other) : "f"(value), "r"(lane_mask));
+  return other;
+}
+
+#define MULTIPLY(d, a0, a1, a2, a3, b0, b1)                                                                  \
+  __asm__("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "            \
+      "{%0,%1,%2,%3};"                                                                                       \
+      : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])                                               \
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
+
+/* C += A B with A of 16x8 and B of 8x8 in TF32 (the low 13 bits of a float are not looked at). */
+#define MULTIPLY_TF32(d, a0, a1, a2, a3, b0, b1)                                                             \
+  __asm__("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "       \
+          "{%0,%1,%2,%3};"                                                                                   \
+          : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])                                           \
+          : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
+
+/* ---- instance norms whose sums travel as 64-bit integers in units of 2^-20 (kernels/block.cl) -------------- */
+
+#define SUM_UNIT 1048576.0f
+#define EPSILON 1e-5f
+
+INLINE void add_sum(__global long *sums, uint place, float value) {
+  long whole = convert_long_rte(value * SUM_UNIT);
+  __asm__ volatile("red.global.add.u64 [%0], %1;" ::"l"(sums + place), "l"(whole) : "memory");
+}
+
+/* Scale and shift of a channel from its sums over `pixels` pixels. */
+INLINE float2 norm_of(__global const long *sums, float pixels) {
+  float unit = 1.0f / (SUM_UNIT * pixels), mean = (float)sums[0] * unit;
+  float variance = fmax((float)sums[1] * unit - mean * mean, 0.0f), scale = 1.0f / sqrt(variance + EPSILON);
+  return (float2)(scale, -mean * scale);
+}
+
+INLINE float norm_relu(float value, float2 norm) { return fmax(fma(value, norm.x, norm.y), 0.0f); }
+
+/* For backward: scale, shift, mean of the gradient before the norm and of its product with the normalised value.
+ * `back` holds the two sums over the map. */
+INLINE float4 back_norm_of(__global const long *sums, __global const long *back, float pixels) {
+  float2 norm = norm_of(sums, pixels);
+  float unit = 1.0f / (SUM_UNIT * pixels);
+  return (float4)(norm.x, norm.y, (float)back[0] * unit, (float)back[1] * unit);
+}
+
+/* Through ReLU and instance norm: the gradient of a raw output from that of its activation. */
+INLINE float back_norm(float gradient, float raw, float4 norm) {
+  float normal = fma(raw, norm.x, norm.y), passed = normal > 0.0f ? gradient : 0.0f;
+  return norm.x * (passed - norm.z - normal * norm.w);
+}
+#endif

@@ -1,5 +1,5 @@
-/* Convolutions of 3x3 and 1x1 with zeros outside, stride 1. Values are [image][channel][height][width], weights
- * [output][input][3][3] or [output][input].
+/* Convolutions of 3x3 and 1x1 with zeros outside, stride 1. Values are [image][channel][height][width],
+ * weights [output][input][3][3] or [output][input].
  *
  * A work-item computes a tile of OUTPUTS channels, LINES lines and a strip of STRIP pixels in registers; of a
  * line it needs the strip itself and the strips one pixel to either side. Every sum runs in a fixed order. */
@@ -54,8 +54,8 @@ INLINE tile find_tile(uint row, uint outputs, uint height, uint width) {
   return at;
 }
 
-/* How weights lie: those of output o and input i start at o * output + i * input; backward takes the taps from
- * the last to the first. */
+/* How weights lie: those of output o and input i start at o * output + i * input; backward takes the taps
+ * from the last to the first. */
 typedef struct {
   uint output, input;
   bool reversed;
@@ -134,9 +134,10 @@ __kernel void conv_forward(__global const float *restrict input, __global const 
 
 /* The gradient of the input: the same convolution with the weights of the other direction. `inputs` and
  * `outputs` are those of the forward pass; a row is a tile of the input. */
-__kernel void conv_backward(__global const float *restrict output_gradient, __global const float *restrict weight,
-                            __global float *restrict input_gradient, uint inputs, uint outputs, uint height,
-                            uint width, uint size, uint add, uint rows) {
+__kernel void conv_backward(__global const float *restrict output_gradient,
+                            __global const float *restrict weight, __global float *restrict input_gradient,
+                            uint inputs, uint outputs, uint height, uint width, uint size, uint add,
+                            uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   tile at = find_tile(row, inputs, height, width);
@@ -152,7 +153,8 @@ __kernel void conv_backward(__global const float *restrict output_gradient, __gl
 #pragma unroll
     for (uint l = 0u; l < LINES; l++) {
       if (at.output + o >= inputs || at.y + l >= height) continue;
-      __global float *line = input_gradient + ((at.image * inputs + at.output + o) * height + at.y + l) * width;
+      __global float *line =
+          input_gradient + ((at.image * inputs + at.output + o) * height + at.y + l) * width;
       if (add) sum[o][l] += load_strip(line, at.x, width);
       store_strip(line, at.x, width, sum[o][l]);
     }
@@ -166,40 +168,43 @@ INLINE float strip_sum(float8 v) {
 
 #define PAIR 2 /* output channels of a work-item in conv_weight */
 
-/* Adds one line: of the input's lines y-1, y, y+1 (3x3) or y (1x1) times the output gradient's line y. */
+/* Adds one line of the input times the output gradient's: lines y-1, y, y+1 of the input (3x3) or y (1x1)
+ * meet line y of the gradient, which is what is shifted: input pixel p + dx - 1 meets p, so p meets p + 1 -
+ * dx. */
 INLINE void add_line(__global const float *plane, __global const float *const *slope, uint y, uint height,
                      uint width, bool wide, float8 sum[PAIR][9]) {
   for (uint x = 0u; x < width; x += STRIP) {
-    float8 gradient[PAIR];
+    float8 window[PAIR][3];
 #pragma unroll
-    for (int o = 0; o < PAIR; o++) gradient[o] = load_strip(slope[o] + y * width, x, width);
+    for (int o = 0; o < PAIR; o++) load_window(slope[o] + y * width, x, width, window[o]);
     if (!wide) {
       float8 pixels = load_strip(plane + y * width, x, width);
 #pragma unroll
-      for (int o = 0; o < PAIR; o++) sum[o][0] = fma(gradient[o], pixels, sum[o][0]);
+      for (int o = 0; o < PAIR; o++) sum[o][0] = fma(window[o][1], pixels, sum[o][0]);
       continue;
     }
 #pragma unroll
     for (int dy = 0; dy < 3; dy++) {
       uint line = y + (uint)dy - 1u; /* wraps above the image */
       if (line >= height) continue;
-      float8 window[3];
-      load_window(plane + line * width, x, width, window);
+      float8 pixels = load_strip(plane + line * width, x, width);
 #pragma unroll
       for (int o = 0; o < PAIR; o++)
 #pragma unroll
         for (int dx = 0; dx < 3; dx++)
-          sum[o][3 * dy + dx] = fma(gradient[o], window[dx], sum[o][3 * dy + dx]);
+          sum[o][3 * dy + dx] = fma(window[o][2 - dx], pixels, sum[o][3 * dy + dx]);
     }
   }
 }
 
-/* Partial sums of the weights' gradients. The lines of all images, in order, are cut into `parts` pieces: piece
- * p holds the lines from p * lines / parts to (p + 1) * lines / parts. A row is one input channel and PAIR
- * output channels of a piece: input channels fastest, then pairs, pieces. partial: [piece][output][input][taps]. */
-__kernel void conv_weight(__global const float *restrict input, __global const float *restrict output_gradient,
-                          __global float *restrict partial, uint inputs, uint outputs, uint height, uint width,
-                          uint size, uint lines, uint parts, uint rows) {
+/* Partial sums of the weights' gradients. The lines of all images, in order, are cut into `parts` pieces:
+ * piece p holds the lines from p * lines / parts to (p + 1) * lines / parts. A row is one input channel and
+ * PAIR output channels of a piece: input channels fastest, then pairs, pieces. partial:
+ * [piece][output][input][taps]. */
+__kernel void conv_weight(__global const float *restrict input,
+                          __global const float *restrict output_gradient, __global float *restrict partial,
+                          uint inputs, uint outputs, uint height, uint width, uint size, uint lines,
+                          uint parts, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint pairs = (outputs + PAIR - 1u) / PAIR, taps = size * size;

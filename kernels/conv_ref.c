@@ -19,8 +19,8 @@ static size_t tiled_images(const struct sizes *s, size_t channels, size_t rows) 
   return rows / (ceiling(channels, 4) * ceiling(s->height, 2) * ceiling(s->width, 8));
 }
 
-static double forward_at(const float *input, const float *weight, const struct sizes *s, size_t output, long y,
-                         long x) {
+static double forward_at(const float *input, const float *weight, const struct sizes *s, size_t output,
+                         long y, long x) {
   long reach = (long)s->size / 2;
   double sum = 0;
   for (size_t i = 0; i < s->inputs; i++)
@@ -32,7 +32,8 @@ static double forward_at(const float *input, const float *weight, const struct s
 }
 
 void conv_forward_reference(const struct host_args *args) {
-  struct sizes s = {0, args->value[4].u, args->value[5].u, args->value[6].u, args->value[7].u, args->value[8].u};
+  struct sizes s = {
+      0, args->value[4].u, args->value[5].u, args->value[6].u, args->value[7].u, args->value[8].u};
   const float *input = args->in[0], *weight = args->in[1], *bias = args->in[2];
   float *output = args->out[3];
   size_t plane = s.height * s.width;
@@ -45,8 +46,8 @@ void conv_forward_reference(const struct host_args *args) {
                                          (long)(p % s.width)));
 }
 
-static double backward_at(const float *gradient, const float *weight, const struct sizes *s, size_t input, long y,
-                          long x) {
+static double backward_at(const float *gradient, const float *weight, const struct sizes *s, size_t input,
+                          long y, long x) {
   long reach = (long)s->size / 2;
   double sum = 0;
   for (size_t o = 0; o < s->outputs; o++)
@@ -58,7 +59,8 @@ static double backward_at(const float *gradient, const float *weight, const stru
 }
 
 void conv_backward_reference(const struct host_args *args) {
-  struct sizes s = {0, args->value[3].u, args->value[4].u, args->value[5].u, args->value[6].u, args->value[7].u};
+  struct sizes s = {
+      0, args->value[3].u, args->value[4].u, args->value[5].u, args->value[6].u, args->value[7].u};
   const float *gradient = args->in[0], *weight = args->in[1];
   float *to = args->out[2];
   size_t plane = s.height * s.width;
@@ -90,7 +92,8 @@ static double weight_at(const struct host_args *args, const struct sizes *s, siz
 }
 
 void conv_weight_reference(const struct host_args *args) {
-  struct sizes s = {0, args->value[3].u, args->value[4].u, args->value[5].u, args->value[6].u, args->value[7].u};
+  struct sizes s = {
+      0, args->value[3].u, args->value[4].u, args->value[5].u, args->value[6].u, args->value[7].u};
   size_t lines = args->value[8].u, parts = args->value[9].u, taps = s.size * s.size;
   float *partial = args->out[2];
   for (size_t p = 0; p < parts; p++)

@@ -60,6 +60,42 @@ void image_zero_filled_reference(const struct host_args *args) {
   for (size_t i = 0; i < args->rows * pixels; i++) reconstruction[i] = magnitude[i] * unit[slice[i / pixels]];
 }
 
+void image_standardise_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0];
+  const float *magnitude = args->in[1], *mean = args->in[2], *std = args->in[3], *unit = args->in[4];
+  float *input = args->out[5];
+  size_t pixels = args->height * args->width, first = args->value[6].u;
+  for (size_t row = 0; row < args->rows; row++)
+    for (size_t i = 0; i < pixels; i++) {
+      double scale = unit[slice[first + row]], value = magnitude[(first + row) * pixels + i] * scale;
+      double normalised = (value - mean[first + row] * scale) / (std[first + row] * scale + 1e-11);
+      input[row * pixels + i] = (float)fmin(fmax(normalised, -6), 6);
+    }
+}
+
+void image_restore_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0];
+  const float *output = args->in[1], *mean = args->in[2], *std = args->in[3];
+  float *reconstruction = args->out[4];
+  size_t pixels = args->height * args->width, first = args->value[5].u;
+  for (size_t row = 0; row < args->rows; row++)
+    for (size_t i = 0; i < pixels; i++)
+      reconstruction[(first + row) * pixels + i] =
+          (float)((double)output[row * pixels + i] * std[slice[first + row]] + mean[slice[first + row]]);
+}
+
+/* Slices in range, deviations from none at all to enough, and units so small that the epsilon counts. */
+void image_network_prepare(struct host_args *args, struct random *random) {
+  uint32_t *slice = (uint32_t *)args->in[0], slices = (uint32_t)args->table_rows[TABLE_SLICE];
+  float *std = (float *)args->in[3];
+  bool standardise = !args->out[4];
+  for (size_t row = 0; row < args->rows + 3; row++) slice[row] = random_u32(random) % slices;
+  for (size_t row = 0; row < slices; row++) std[row] = row % 5 == 1 ? 0 : std[row] + 0.05f;
+  for (size_t row = 0; standardise && row < slices; row++)
+    ((float *)args->in[4])[row] = ldexpf(1, -(int)(random_u32(random) % 40));
+  args->value[standardise ? 6 : 5].u = random_u32(random) % 4;
+}
+
 /* Images of very different scale and offset, one of them constant; units that are powers of two. */
 void image_prepare(struct host_args *args, struct random *random) {
   size_t rows = args->table_rows[TABLE_SLICE], pixels = args->height * args->width;

@@ -26,3 +26,39 @@ __kernel void mask_acquire(__global const uint *restrict action, __global uchar 
   step[row] = taken;
   done[row] = taken >= budget;
 }
+
+/* Which of the pairs (acceleration, initial acceleration) the scan with this number takes. */
+INLINE uint pair_of(uint seed, uint number, uint pairs) {
+  return mul_hi(random_words(seed, STREAM_MASK, number, 0u).x, pairs);
+}
+
+/* A sample of an epoch with a mask of PROTOCOL 1.10: the initial lines, and every other by chance, which is in
+ * units of 2^-31. */
+__kernel void mask_chance(__global const uint *restrict order, __global const uint *restrict initial,
+                          __global const uint *restrict chance, __global uint *restrict slice,
+                          __global uchar *restrict mask, uint first, uint slices, uint pairs, uint seed,
+                          uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint number = first + row, pair = pair_of(seed, number, pairs);
+  uint lines = initial[pair], limit = chance[pair], start = (WIDTH - lines + 1u) / 2u;
+  slice[row] = order[number % slices];
+  for (uint line = 0u; line < WIDTH; line += 4u) {
+    uint4 words = random_words(seed, STREAM_MASK, number, 1u + line / 4u);
+    uint word[4] = {words.x, words.y, words.z, words.w};
+    for (uint i = 0u; i < min(4u, WIDTH - line); i++)
+      mask[(size_t)row * WIDTH + line + i] = line + i - start < lines || word[i] / 2u < limit;
+  }
+}
+
+/* Keeps the masks of those scans that take this pair, in their rows of the epoch. */
+__kernel void mask_keep(__global const uint *restrict scan, __global const uint *restrict slice,
+                        __global const uchar *restrict mask, __global uint *restrict kept_slice,
+                        __global uchar *restrict kept_mask, uint first, uint pair, uint pairs, uint seed,
+                        uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows || pair_of(seed, scan[row], pairs) != pair) return;
+  kept_slice[first + row] = slice[row];
+  for (uint line = 0u; line < WIDTH; line++)
+    kept_mask[(size_t)(first + row) * WIDTH + line] = mask[(size_t)row * WIDTH + line];
+}

@@ -6,9 +6,9 @@
 static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *ratio, struct error *error) {
   *ratio = !strcmp(horizon, "base") ? 2 * acceleration : !strcmp(horizon, "long") ? 8 * acceleration : 0;
   if (*ratio) return true;
-  return fail(error, "acquisition.horizon is '%s'; it must be base or long (or set "
-                     "acquisition.initial_lines and acquisition.budget)",
-              horizon);
+  return fail_usage(error, "acquisition.horizon is '%s'; it must be base or long (or set "
+                           "acquisition.initial_lines and acquisition.budget)",
+                    horizon);
 }
 
 bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
@@ -24,14 +24,14 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
       options->acquisition.budget ? options->acquisition.budget : total > initial ? total - initial : 0;
   acquisition->initial_start = n / 2 - initial / 2;
   if (initial > n)
-    return fail(error, "acquisition.initial_lines is %u; there are only %u lines", initial, n);
+    return fail_usage(error, "acquisition.initial_lines is %u; there are only %u lines", initial, n);
   if (!acquisition->budget)
-    return fail(error, "no line is left to acquire: %u initial lines of %u/%u = %u in all; lower "
-                       "acquisition.initial_lines or the acceleration",
-                initial, n, acceleration, total);
+    return fail_usage(error, "no line is left to acquire: %u initial lines of %u/%u = %u in all; lower "
+                             "acquisition.initial_lines or the acceleration",
+                      initial, n, acceleration, total);
   if (acquisition->budget > n - initial)
-    return fail(error, "acquisition.budget is %u; only %u of %u lines are free after %u initial ones",
-                acquisition->budget, n - initial, n, initial);
+    return fail_usage(error, "acquisition.budget is %u; only %u of %u lines are free after %u initial ones",
+                      acquisition->budget, n - initial, n, initial);
   return true;
 }
 
@@ -40,13 +40,29 @@ static bool read_acceleration(const char *word, uint32_t n, uint32_t *value, str
   unsigned long number = strtoul(word, &end, 10);
   *value = (uint32_t)number;
   if (*word >= '0' && *word <= '9' && !*end && number >= 1 && number <= n) return true;
-  return fail(error, "acquisition.acceleration is '%s'; it must be a whole number from 1 to %u (data.size)", word, n);
+  return fail_usage(
+      error, "acquisition.acceleration is '%s'; it must be a whole number from 1 to %u (data.size)", word, n);
+}
+
+/* Adds a setting; the horizons collapse into one where the initial lines are given. */
+static bool add_setting(struct acquisition *list, size_t *count, const struct acquisition *setting,
+                        bool first, struct error *error) {
+  if (!first && !strcmp(setting->horizon, "custom")) return true;
+  for (size_t i = 0; i < *count; i++)
+    if (!memcmp(&list[i], setting, sizeof *setting))
+      return fail_usage(error,
+                        "x%u %s stands twice in acquisition.acceleration and acquisition.horizon; name each "
+                        "acceleration and horizon once",
+                        setting->acceleration, setting->horizon);
+  list[(*count)++] = *setting;
+  return true;
 }
 
 bool acquisition_list(struct acquisition **list, size_t *count, const struct options *options,
                       struct arena *arena, struct error *error) {
   const char *accelerations = options->acquisition.acceleration;
   char word[32], horizon[32];
+  struct acquisition setting;
   *count = 0;
   *list = ARENA_NEW(arena, struct acquisition,
                     option_count(accelerations) * option_count(options->acquisition.horizon));
@@ -54,9 +70,12 @@ bool acquisition_list(struct acquisition **list, size_t *count, const struct opt
     const char *horizons = options->acquisition.horizon;
     uint32_t acceleration;
     if (!read_acceleration(word, options->data.size, &acceleration, error)) return false;
-    while ((horizons = option_next(horizons, horizon, sizeof horizon)))
-      if (!acquisition_plan(&(*list)[(*count)++], options, acceleration, horizon, error)) return false;
+    for (bool first = true; (horizons = option_next(horizons, horizon, sizeof horizon)); first = false)
+      if (!acquisition_plan(&setting, options, acceleration, horizon, error) ||
+          !add_setting(*list, count, &setting, first, error))
+        return false;
   }
   if (*count) return true;
-  return fail(error, "acquisition.acceleration or acquisition.horizon is an empty list; give at least one each");
+  return fail_usage(
+      error, "acquisition.acceleration or acquisition.horizon is an empty list; give at least one each");
 }

@@ -17,7 +17,8 @@ struct acquisition {
 bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
                       const char *horizon, struct error *error);
 
-/* All pairs of the scene's accelerations and horizons; *count of them in the arena. */
+/* All pairs of the scene's accelerations and horizons; *count of them in the arena. With given initial lines
+ * the horizons are one, custom. Refuses a pair that stands twice. */
 bool acquisition_list(struct acquisition **list, size_t *count, const struct options *options,
                       struct arena *arena, struct error *error);
 

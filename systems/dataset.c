@@ -83,9 +83,11 @@ static bool list_names(struct dataset *dataset, struct names *names, const struc
     if ((all || s == options->data.split) && !list_split(dataset, names, root, s, &any, error)) return false;
   if (!any && !list_folder(dataset, names, root, error)) return false;
   if (names->count) return true;
-  return fail(error, "no .h5 file in %s (%zu other files); expected fastMRI-format volumes there or in its "
-                     "subfolder %s",
-              root, dataset->not_h5, all ? "train, val or test" : split_names[options->data.split]);
+  return fail(error,
+              "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
+              "subfolder %s",
+              root, dataset->not_h5, plural(dataset->not_h5),
+              all ? "train, val or test" : split_names[options->data.split]);
 }
 
 static int compare_paths(const void *a, const void *b) {
@@ -179,18 +181,19 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
   }
   if (dataset->slice_count) return true;
   if (dataset->volume_count)
-    return fail(error, "no usable slice in %s: data.slices takes the central half of a volume, and %zu volumes "
-                       "have one slice each",
-                options->data.path, dataset->volume_count);
+    return fail(error,
+                "no usable slice in %s: data.slices takes the central half of a volume, and %zu volume%s "
+                "one slice each; set data.slices to all",
+                options->data.path, dataset->volume_count, dataset->volume_count == 1 ? " has" : "s have");
   if (dataset->broken) {
     struct error last = *error;
-    return fail(error, "no usable slice in %s: %zu of %zu files are broken; the last: %s", options->data.path,
-                dataset->broken, names->count, last.text);
+    return fail(error, "no usable slice in %s: %zu of %zu file%s broken; the last: %s", options->data.path,
+                dataset->broken, names->count, plural(names->count), last.text);
   }
-  return fail(error, "no usable slice in %s: %zu files, %zu left out by data.fraction, %zu by "
-                     "data.acquisition, %zu by data.patient_split",
-              options->data.path, dataset->entries, dataset->by_fraction, dataset->by_acquisition,
-              dataset->by_patient);
+  return fail(error, "no usable slice in %s: %zu file%s, %zu left out by data.fraction, %zu by "
+                     "data.acquisition, %zu by data.patient_split; loosen what leaves them out",
+              options->data.path, dataset->entries, plural(dataset->entries), dataset->by_fraction,
+              dataset->by_acquisition, dataset->by_patient);
 }
 
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
@@ -217,17 +220,19 @@ void dataset_close(struct dataset *dataset) {
 }
 
 void dataset_print(const struct dataset *dataset, FILE *file) {
-  fprintf(file, "volumes: %zu of %zu files (%zu slices), selection %.16s\n", dataset->volume_count,
-          dataset->entries, dataset->slice_count, dataset->hash);
+  fprintf(file, "volumes: %zu of %zu file%s (%zu slice%s), selection %.16s\n", dataset->volume_count,
+          dataset->entries, plural(dataset->entries), dataset->slice_count, plural(dataset->slice_count),
+          dataset->hash);
   const struct {
     size_t count;
     const char *text;
-  } filters[] = {{dataset->not_h5, "are not .h5"},
+  } filters[] = {{dataset->not_h5, "not .h5"},
                  {dataset->by_fraction, "left out by data.fraction"},
                  {dataset->by_limit, "left out by data.volumes"},
                  {dataset->by_acquisition, "of another acquisition"},
                  {dataset->by_patient, "of patients of another split"},
                  {dataset->broken, "broken, skipped"}};
   for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
-    if (filters[i].count) fprintf(file, "  %zu files %s\n", filters[i].count, filters[i].text);
+    if (filters[i].count)
+      fprintf(file, "  %zu file%s %s\n", filters[i].count, plural(filters[i].count), filters[i].text);
 }

@@ -48,3 +48,7 @@ const struct system system_decide_disc = {.name = "decide_disc",
                                           .writes = CHOSEN,
                                           .kernels = {"line_disc"},
                                           .run = run_disc};
+
+const struct system *const decide_by_kind[] = {[SAMPLER_DRAW] = &system_decide_draw,
+                                               [SAMPLER_NEXT] = &system_decide_next,
+                                               [SAMPLER_DISC] = &system_decide_disc};

@@ -1,6 +1,7 @@
 #include "systems/evaluate.h"
 
 #include "engine/log.h"
+#include "systems/reconstructor.h"
 #include "systems/systems.h"
 
 #include <math.h>
@@ -9,6 +10,7 @@
 struct work {
   struct evaluation *evaluation;
   struct simulation simulation;
+  struct reconstructor reconstructor; /* open where evaluate.reconstructor names one */
   const struct options *options;
   bool images;
   float *column; /* one column of ROLLOUT */
@@ -18,6 +20,18 @@ struct work {
   size_t done; /* scans */
 };
 
+static bool refuse_metric(const char *word, const char *const names[METRICS], struct error *error) {
+  const char *near = nearest_name(word, names, METRICS);
+  if (near)
+    return fail_usage(error, "evaluate.metrics has an unknown metric '%s'; did you mean %s?", word, near);
+  fail_usage(error, "evaluate.metrics has an unknown metric '%s'; there are", word);
+  for (size_t m = 0; m < METRICS; m++) {
+    size_t used = strlen(error->text);
+    snprintf(error->text + used, sizeof error->text - used, "%s %s", m ? "," : "", names[m]);
+  }
+  return false;
+}
+
 static bool check_metrics(const struct options *options, struct error *error) {
   const char *words = options->evaluate.metrics, *names[METRICS];
   char word[64];
@@ -25,32 +39,38 @@ static bool check_metrics(const struct options *options, struct error *error) {
   while ((words = option_next(words, word, sizeof word))) {
     bool known = false;
     for (size_t m = 0; m < METRICS; m++) known |= !strcmp(word, names[m]);
-    const char *near = nearest_name(word, names, METRICS);
-    if (!known)
-      return fail(error, "evaluate.metrics has an unknown metric '%s'; %s%s", word,
-                  near ? "did you mean " : "there are ssim, ssim_uniform, psnr, psnr_unclamped, nmse and mse",
-                  near ? near : "");
+    if (!known) return refuse_metric(word, names, error);
   }
   if (option_count(options->evaluate.metrics)) return true;
-  return fail(error, "evaluate.metrics is an empty list; name at least one metric");
+  return fail_usage(error, "evaluate.metrics is an empty list; name at least one metric");
+}
+
+static bool check_samplers(const struct options *options, struct error *error) {
+  char word[64];
+  if (option_repeated(options->evaluate.samplers, word, sizeof word))
+    return fail_usage(error, "evaluate.samplers names %s twice; name each sampler once", word);
+  if (option_count(options->evaluate.samplers)) return true;
+  return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
 }
 
 /* One run for every setting and sampler. */
 static bool plan_runs(struct evaluation *evaluation, const struct options *options, struct error *error) {
   struct acquisition *settings;
   size_t setting_count, sampler_count = option_count(options->evaluate.samplers);
+  uint32_t table[512];
   char name[64];
-  if (!check_metrics(options, error) ||
+  if (!check_metrics(options, error) || !check_samplers(options, error) ||
       !acquisition_list(&settings, &setting_count, options, evaluation->arena, error))
     return false;
-  if (!sampler_count) return fail(error, "evaluate.samplers is an empty list; name at least one sampler");
   evaluation->runs = ARENA_NEW(evaluation->arena, struct evaluate_run, setting_count * sampler_count);
   for (size_t s = 0; s < setting_count; s++) {
     const char *samplers = options->evaluate.samplers;
     while ((samplers = option_next(samplers, name, sizeof name))) {
       struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
       run->acquisition = settings[s];
-      if (!(run->sampler = sampler_find(name, error))) return false;
+      if (!(run->sampler = sampler_find(name, error)) ||
+          !sampler_fill(run->sampler, options, &run->acquisition, table, error)) /* before any work */
+        return false;
     }
   }
   return true;
@@ -169,6 +189,39 @@ static bool read_truth(struct work *work, struct error *error) {
   return device_finish(work->simulation.device, error);
 }
 
+/* The network of evaluate.reconstructor, where there is one. */
+static bool open_network(struct work *work, struct error *error) {
+  struct simulation *simulation = &work->simulation;
+  const struct options *options = work->options;
+  const char *path = options->evaluate.reconstructor;
+  struct evaluation *evaluation = work->evaluation;
+  size_t envs = simulation->world.capacity[TABLE_ENV];
+  struct reconstructor_setup setup = {.device = simulation->device, .kernels = simulation->kernels,
+                                      .size = evaluation->size,
+                                      .precision = (enum block_precision)options->network.precision,
+                                      .batch = options->network.batch < envs ? options->network.batch : envs};
+  evaluation->reconstructor = "zero-filled reconstruction";
+  if (!*path) return true;
+  if (!reconstructor_load(&work->reconstructor, path, &setup, error))
+    return fail_in(error, "evaluate.reconstructor");
+  simulation->reconstructor = &work->reconstructor;
+  evaluation->reconstructor =
+      arena_text(evaluation->arena, "reconstruction by %s (U-Net, %u channels, %u pools)", path,
+                 work->reconstructor.setup.channels, work->reconstructor.setup.pools);
+  return true;
+}
+
+static bool run_opened(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  bool good = open_network(work, error) &&
+              load_slices(&work->simulation.world, &evaluation->dataset, work->options, evaluation->arena,
+                          &evaluation->report, error);
+  evaluation->slices = evaluation->report.slices;
+  good = good && run_all(work, error) && read_truth(work, error);
+  reconstructor_close(&work->reconstructor);
+  return good;
+}
+
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_wish *wish, struct error *error) {
   struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
@@ -176,10 +229,7 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
                                     .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) && dataset_open(&evaluation->dataset, options, error);
   if (good && open_simulation(&work, device, wish, error)) {
-    good = load_slices(&work.simulation.world, &evaluation->dataset, options, evaluation->arena,
-                       &evaluation->report, error);
-    evaluation->slices = evaluation->report.slices;
-    good = good && run_all(&work, error) && read_truth(&work, error);
+    good = run_opened(&work, error);
     simulation_close(&work.simulation);
   } else {
     good = false;

@@ -25,6 +25,7 @@ struct evaluation {
   size_t slices;
   bool curves;       /* false: only the last column of metric holds numbers */
   float *truth;      /* [slice][N][N], when images are asked for */
+  const char *reconstructor; /* what made the images, in words */
   struct evaluate_run *runs;
   size_t run_count;
 };

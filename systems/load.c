@@ -55,17 +55,6 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   return true;
 }
 
-/* Looks at the crop: false when it holds a value that is no finite number. */
-static bool look(const float *crop, size_t count, bool *constant) {
-  bool finite = true, equal = true;
-  for (size_t i = 0; i < count; i++) {
-    finite &= isfinite(crop[i]) != 0;
-    equal &= crop[i] == crop[0];
-  }
-  *constant = equal;
-  return finite;
-}
-
 static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
   const struct volume *volume = &load->dataset->volumes[slice->volume];
   size_t pixels = load->world->height * load->world->width;
@@ -80,9 +69,9 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   if (load->volume_failed) return true;
   if (!slice->data) return drop_volume(load, slice->reason, error);
   if (!make_image(load, volume, slice->data, error)) return false;
-  if (!look(load->crop, pixels, &constant))
-    return drop_volume(load, arena_text(load->arena, "slice %zu holds values that are not finite", slice->slice),
-                       error);
+  const char *fault = volume_fault(load->crop, pixels, &constant);
+  if (fault)
+    return drop_volume(load, arena_text(load->arena, "slice %zu holds %s", slice->slice, fault), error);
   load->report->constant += constant;
   if (constant && load->options->data.exclude_constant) {
     load->report->excluded++;
@@ -123,6 +112,31 @@ static void write_floats(struct world *world, unsigned component, const double *
   arena_close(arena);
 }
 
+/* psnr takes the reconstruction in [0, 10] (PROTOCOL 1.9): larger images are said once, not once a volume. */
+static void warn_of_peaks(const struct load *load, const double *by_volume) {
+  const struct volume *volumes = load->dataset->volumes;
+  size_t count = 0, largest = 0;
+  for (size_t v = 0; v < load->dataset->volume_count; v++) {
+    count += by_volume[v] > 10;
+    if (by_volume[v] > by_volume[largest]) largest = v;
+  }
+  if (count)
+    log_warning(
+        "%zu volume%s with pixels above 10, up to %.4g in %s; psnr takes reconstructions in [0, 10]: use "
+        "psnr_unclamped or rescale the files",
+        count, plural(count), by_volume[largest], volumes[largest].path);
+}
+
+static bool check_max(const struct volume *volume, struct error *error) {
+  if (!volume->has_max)
+    return fail(error, "%s has no attribute max; set data.range to volume or slice", volume->path);
+  if (isfinite(volume->max) && volume->max > 0) return true;
+  return fail(
+      error,
+      "%s has attribute max %g; it must be above 0; set data.range to volume or slice, or mend the file",
+      volume->path, volume->max);
+}
+
 static bool set_ranges(struct load *load, struct error *error) {
   size_t count = load->rows;
   float *peak = ARENA_NEW(load->arena, float, count);
@@ -135,13 +149,13 @@ static bool set_ranges(struct load *load, struct error *error) {
   }
   for (size_t i = 0; i < count; i++) {
     const struct volume *volume = &load->dataset->volumes[load->report->names[i].volume];
-    if (load->options->data.range == RANGE_ATTRIBUTE && !volume->has_max)
-      return fail(error, "%s has no attribute max; set data.range to volume or slice", volume->path);
+    if (load->options->data.range == RANGE_ATTRIBUTE && !check_max(volume, error)) return false;
     range[i] = load->options->data.range == RANGE_ATTRIBUTE ? volume->max
                : load->options->data.range == RANGE_SLICE   ? peak[i]
                                                             : by_volume[load->report->names[i].volume];
   }
   write_floats(load->world, SLICE_data_range, range, count);
+  warn_of_peaks(load, by_volume);
   return true;
 }
 
@@ -215,14 +229,26 @@ bool load_slices(struct world *world, const struct dataset *dataset, const struc
   bool good = read_slices(&load, error);
   coil_close(&load.coils);
   if (good && !load.rows)
-    good = fail(error, "no usable slice: %zu volumes are broken, %zu slices constant",
-                report->broken_volumes, report->constant);
+    good = fail(
+        error,
+        "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s; `l2sr inspect %s` tells more",
+        options->data.path, report->broken_volumes, plural(report->broken_volumes), report->constant,
+        plural(report->constant), report->excluded ? " (data.exclude_constant)" : "", options->data.path);
   if (!good) return false;
   world->rows[TABLE_SLICE] = report->slices = load.rows;
   if (!load_prepare(world, 0, load.rows, error) || !set_ranges(&load, error)) return false;
   set_order(&load);
   if (report->constant)
-    log_warning("%zu slices are constant%s", report->constant,
-                report->excluded ? " and left out" : "; data.exclude_constant leaves them out");
+    log_warning("%zu constant slice%s%s", report->constant, plural(report->constant),
+                report->excluded ? ", left out" : "; data.exclude_constant leaves them out");
   return device_finish(world->device, error);
+}
+
+void load_print(const struct load_report *report, FILE *file) {
+  if (report->broken_volumes)
+    fprintf(file, "  %zu volume%s broken, skipped while loading\n", report->broken_volumes,
+            plural(report->broken_volumes));
+  if (report->constant)
+    fprintf(file, "  %zu constant slice%s%s\n", report->constant, plural(report->constant),
+            report->excluded ? ", left out" : "");
 }

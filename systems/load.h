@@ -24,6 +24,9 @@ struct load_report {
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
                  struct arena *arena, struct load_report *report, struct error *error);
 
+/* One line for what was left out while loading, below dataset_print's. */
+void load_print(const struct load_report *report, FILE *file);
+
 /* The per-slice part alone, for images already in the column: rows [first, first + count). */
 bool load_prepare(struct world *world, size_t first, size_t count, struct error *error);
 

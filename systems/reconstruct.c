@@ -1,7 +1,8 @@
 /* Reconstructors write ENV.reconstruction in units of the image; scoring does not know which one did. */
+#include "systems/reconstructor.h"
 #include "systems/systems.h"
 
-static void run(struct world *world, void *context) {
+static void run_zero_filled(struct world *world, void *context) {
   (void)context;
   kernel_run(world->kernels, "image_zero_filled", world->rows[TABLE_ENV],
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude), world_in(world, SLICE_unit),
@@ -13,4 +14,51 @@ const struct system system_reconstruct = {.name = "reconstruct",
                                           .reads = SET(ENV_slice) | SET(ENV_magnitude) | SET(SLICE_unit),
                                           .writes = SET(ENV_reconstruction),
                                           .kernels = {"image_zero_filled"},
-                                          .run = run};
+                                          .run = run_zero_filled};
+
+/* Scans [first, first + images) into the network's input. */
+static void standardise(struct world *world, const struct reconstructor *reconstructor, size_t first,
+                        size_t images) {
+  kernel_run(world->kernels, "image_standardise", images,
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude), world_in(world, ENV_magnitude_mean),
+                  world_in(world, ENV_magnitude_std), world_in(world, SLICE_unit),
+                  arg_buffer(ARG_OUT, ELEMENT_F32, reconstructor->input), arg_u32((uint32_t)first)));
+}
+
+static void run_standardise(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  standardise(world, simulation->reconstructor, 0, world->rows[TABLE_ENV]);
+}
+
+#define NETWORK_READS                                                                                        \
+  (SET(ENV_slice) | SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit))
+
+const struct system system_standardise = {.name = "standardise",
+                                          .doc = "the network's input, standardised and clamped",
+                                          .reads = NETWORK_READS,
+                                          .kernels = {"image_standardise"},
+                                          .run = run_standardise};
+
+/* As many scans at a time as the network takes. */
+static void run_network(struct world *world, void *context) {
+  struct reconstructor *reconstructor = ((const struct simulation *)context)->reconstructor;
+  struct arg to = world_out(world, ENV_reconstruction);
+  size_t rows = world->rows[TABLE_ENV], most = reconstructor->batch;
+  to.kind = ARG_INOUT; /* each pass writes its own rows */
+  for (size_t first = 0; first < rows; first += most) {
+    size_t images = rows - first < most ? rows - first : most;
+    standardise(world, reconstructor, first, images);
+    reconstructor_forward(reconstructor, images);
+    kernel_run(world->kernels, "image_restore", images,
+               ARGS(world_in(world, ENV_slice), arg_buffer(ARG_IN, ELEMENT_F32, reconstructor->output),
+                    world_in(world, SLICE_mean), world_in(world, SLICE_std), to, arg_u32((uint32_t)first)));
+  }
+}
+
+const struct system system_reconstruct_network = {
+    .name = "reconstruct_network",
+    .doc = "the network's image, by the slice's mean and deviation",
+    .reads = NETWORK_READS | SET(SLICE_mean) | SET(SLICE_std),
+    .writes = SET(ENV_reconstruction),
+    .kernels = {"image_standardise", "image_restore"},
+    .run = run_network};

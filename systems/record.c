@@ -3,10 +3,9 @@
 
 static const struct {
   unsigned env, rollout;
-} pairs[] = {{ENV_action, ROLLOUT_action}, {ENV_reward, ROLLOUT_reward},
-             {ENV_ssim, ROLLOUT_ssim},     {ENV_ssim_uniform, ROLLOUT_ssim_uniform},
-             {ENV_psnr, ROLLOUT_psnr},     {ENV_psnr_unclamped, ROLLOUT_psnr_unclamped},
-             {ENV_nmse, ROLLOUT_nmse},     {ENV_mse, ROLLOUT_mse}};
+#define X(name, ...) {ENV_##name, ROLLOUT_##name},
+} pairs[] = {X(action, 0) X(reward, 0) METRIC_ROWS(X)};
+#undef X
 
 /* Copies every pair that this list of systems computes: simulation_open narrows reads and writes to those. */
 static void run(struct world *world, void *context) {
@@ -23,8 +22,10 @@ static void run(struct world *world, void *context) {
 const struct system system_record = {
     .name = "record",
     .doc = "keep the step's action, reward and metrics in ROLLOUT",
-    .reads = SET(ENV_action) | SET(ENV_reward) | SET(ENV_ssim) | SET(ENV_ssim_uniform) | SET(ENV_psnr) |
-             SET(ENV_psnr_unclamped) | SET(ENV_nmse) | SET(ENV_mse),
-    .writes = SET(ROLLOUT_action) | SET(ROLLOUT_reward) | SET(ROLLOUT_ssim) | SET(ROLLOUT_ssim_uniform) |
-              SET(ROLLOUT_psnr) | SET(ROLLOUT_psnr_unclamped) | SET(ROLLOUT_nmse) | SET(ROLLOUT_mse),
+#define X(name, ...) | SET(ENV_##name)
+    .reads = 0 X(action, 0) X(reward, 0) METRIC_ROWS(X),
+#undef X
+#define X(name, ...) | SET(ROLLOUT_##name)
+    .writes = 0 X(action, 0) X(reward, 0) METRIC_ROWS(X),
+#undef X
     .run = run};

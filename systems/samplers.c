@@ -137,6 +137,7 @@ static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t
     if (*found < lines) mask[*found] = c == '1';
     ++*found;
   }
+  if (good && ferror(file)) good = fail(error, "cannot read sampler.mask %s: %s", path, strerror(errno));
   fclose(file);
   return good;
 }
@@ -175,7 +176,7 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
   const char *path = options->sampler.mask;
   size_t length = strlen(path), found = 0, lines = acquisition->lines;
   uint8_t mask[512] = {0};
-  if (!length) return fail(error, "sampler fixed_mask needs sampler.mask: a file of %zu values 0 or 1", lines);
+  if (!length) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
   bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
   if (!(stored ? read_stored_mask : read_text_mask)(path, mask, lines, &found, error)) return false;
   if (found != lines)
@@ -210,9 +211,17 @@ const struct sampler *sampler_find(const char *name, struct error *error) {
     names[count++] = sampler->name;
   }
   const char *near = nearest_name(name, names, count);
-  fail(error, "unknown sampler '%s'; %s%s", name, near ? "did you mean " : "`l2sr describe samplers` lists them",
-       near ? near : "");
+  if (near)
+    fail_usage(error, "unknown sampler '%s'; did you mean %s?", name, near);
+  else
+    fail_usage(error, "unknown sampler '%s'; `l2sr describe samplers` lists them", name);
   return NULL;
+}
+
+bool sampler_fill(const struct sampler *sampler, const struct options *options,
+                  const struct acquisition *acquisition, uint32_t *table, struct error *error) {
+  return sampler->fill(options, acquisition, table, error) ? true
+                                                           : fail_in(error, "sampler %s", sampler->name);
 }
 
 uint32_t sampler_distance(const struct acquisition *acquisition) {

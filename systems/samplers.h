@@ -26,6 +26,10 @@ extern const struct sampler sampler_list[]; /* ended by a NULL name */
 /* Refuses an unknown name with the nearest one. */
 const struct sampler *sampler_find(const char *name, struct error *error);
 
+/* Calls the row's fill; a refusal (of sampler.mask) names the sampler. */
+bool sampler_fill(const struct sampler *sampler, const struct options *options,
+                  const struct acquisition *acquisition, uint32_t *table, struct error *error);
+
 /* Distance that line_disc starts from: 0.7476 (Renyi's parking constant: how densely one-dimensional darts
  * pack) of the free lines over the budget. */
 uint32_t sampler_distance(const struct acquisition *acquisition);

@@ -1,12 +1,9 @@
 #include "systems/systems.h"
 
 const struct metric metric_list[METRICS] = {
-    {"ssim", ENV_ssim, ROLLOUT_ssim, 1},
-    {"ssim_uniform", ENV_ssim_uniform, ROLLOUT_ssim_uniform, 1},
-    {"psnr", ENV_psnr, ROLLOUT_psnr, 1},
-    {"psnr_unclamped", ENV_psnr_unclamped, ROLLOUT_psnr_unclamped, 1},
-    {"nmse", ENV_nmse, ROLLOUT_nmse, -1},
-    {"mse", ENV_mse, ROLLOUT_mse, -1},
+#define X(name, sign, system) {#name, ENV_##name, ROLLOUT_##name, sign, &system_##system},
+    METRIC_ROWS(X)
+#undef X
 };
 
 #define PAIR                                                                                                 \
@@ -38,8 +35,7 @@ static void run_error(struct world *world, void *context) {
 /* The column of the scene's metric is added to the reads by simulation_open; the kernel calls it score. */
 static void run_reward(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  static const unsigned by_option[] = {0, 1, 2, 4, 5}; /* places of reward.metric's choices in metric_list */
-  const struct metric *metric = &metric_list[by_option[simulation->options->reward.metric]];
+  const struct metric *metric = &metric_list[simulation->options->reward.metric];
   struct arg score = world_in(world, metric->env);
   score.name = NULL;
   kernel_run(world->kernels, "score_reward", world->rows[TABLE_ENV],

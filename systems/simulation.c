@@ -37,26 +37,14 @@ static bool in_list(const char *words, const char *word) {
   return false;
 }
 
-static const char *reward_metric(const struct options *options) {
-  static const char *const names[] = {"ssim", "ssim_uniform", "psnr", "nmse", "mse"};
-  return names[options->reward.metric];
-}
-
-static void place_scores(struct list *list, const struct options *options, const char *metrics) {
-  const char *reward = reward_metric(options);
-  static const struct {
-    const char *metric;
-    const struct system *system;
-  } scores[] = {{"ssim", &system_score_ssim},   {"ssim_uniform", &system_score_ssim_uniform},
-                {"psnr", &system_score_error},  {"psnr_unclamped", &system_score_error},
-                {"nmse", &system_score_error},  {"mse", &system_score_error}};
+static void place_scores(struct list *list, const struct options *options, const char *metrics, bool network) {
+  const struct metric *reward = &metric_list[options->reward.metric];
   const struct system *last = NULL;
-  place(list, &system_reconstruct);
-  for (size_t i = 0; i < METRICS; i++)
-    if ((in_list(metrics, scores[i].metric) || !strcmp(reward, scores[i].metric)) && scores[i].system != last)
-      place(list, last = scores[i].system);
-  for (size_t i = 0; i < METRICS; i++)
-    if (!strcmp(metric_list[i].name, reward)) place(list, &system_reward)->reads |= SET(metric_list[i].env);
+  place(list, network ? &system_reconstruct_network : &system_reconstruct);
+  for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
+    if ((in_list(metrics, metric->name) || metric == reward) && metric->system != last)
+      place(list, last = metric->system);
+  place(list, &system_reward)->reads |= SET(reward->env);
 }
 
 /* record copies only what its own list computes. */
@@ -73,8 +61,7 @@ static void place_record(struct list *list) {
 }
 
 static void place_decide(struct list *list, const struct sampler *sampler) {
-  static const struct system *const by_kind[] = {&system_decide_draw, &system_decide_next, &system_decide_disc};
-  place(list, by_kind[sampler->kind]);
+  place(list, decide_by_kind[sampler->kind]);
 }
 
 static bool build(struct list *list, struct schedule *schedule, struct error *error) {
@@ -86,7 +73,7 @@ static bool build_begin(struct simulation *simulation, const struct simulation_p
   struct list list = {.simulation = simulation};
   place(&list, &system_reset);
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
-  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics);
+  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics, plan->network);
   if (plan->score_every_step && plan->record) place_record(&list);
   return build(&list, &simulation->begin, error);
 }
@@ -97,7 +84,7 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
   place_decide(&list, simulation->sampler);
   place(&list, &system_acquire);
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
-  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics);
+  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics, plan->network);
   if (plan->record) place_record(&list);
   return build(&list, &simulation->step, error);
 }
@@ -106,17 +93,32 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
   struct list list = {.simulation = simulation};
   if (!plan->score_every_step && plan->metrics) {
     place(&list, &system_observe);
-    place_scores(&list, simulation->options, plan->metrics);
+    place_scores(&list, simulation->options, plan->metrics, plan->network);
     if (plan->record) place_record(&list);
   }
   return build(&list, &simulation->finish, error);
+}
+
+static bool build_batch(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+  struct list list = {.simulation = simulation};
+  if (plan->epoch_rows) {
+    place(&list, &system_deal);
+    place(&list, &system_observe);
+  }
+  if (plan->epoch_rows && !plan->score_batches) place(&list, &system_standardise);
+  if (plan->score_batches) {
+    place(&list, &system_reconstruct_network);
+    place(&list, &system_score_ssim);
+    place(&list, &system_score_error);
+  }
+  return build(&list, &simulation->batch, error);
 }
 
 static bool build_schedules(struct simulation *simulation, const struct simulation_plan *plan,
                             struct error *error) {
   memset(simulation->system, 0, sizeof simulation->system);
   return build_begin(simulation, plan, error) && build_step(simulation, plan, error) &&
-         build_finish(simulation, plan, error);
+         build_finish(simulation, plan, error) && build_batch(simulation, plan, error);
 }
 
 bool simulation_describe(struct simulation *simulation, const struct options *options,
@@ -124,7 +126,7 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
   char first[64];
   *simulation = (struct simulation){.options = options};
   if (!option_next(options->evaluate.samplers, first, sizeof first))
-    return fail(error, "evaluate.samplers is an empty list; name at least one sampler");
+    return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
   simulation->sampler = sampler_find(first, error);
   return simulation->sampler && build_schedules(simulation, plan, error);
 }
@@ -137,6 +139,7 @@ static bool prepare(const struct simulation *simulation, struct error *error) {
   return schedule_prepare(&simulation->begin, simulation->kernels, error) &&
          schedule_prepare(&simulation->step, simulation->kernels, error) &&
          schedule_prepare(&simulation->finish, simulation->kernels, error) &&
+         schedule_prepare(&simulation->batch, simulation->kernels, error) &&
          kernel_need(simulation->kernels, fast ? "observe_fft" : "observe_direct", error);
 }
 
@@ -159,31 +162,41 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
   struct world_setup setup = {
       .schema = &component_schema, .height = n, .width = n, .half = simulation->options->world.observation == OBSERVATION_F16};
   setup.columns = load_columns() | simulation->begin.touched | simulation->step.touched |
-                  simulation->finish.touched;
+                  simulation->finish.touched | simulation->batch.touched;
   setup.rows[TABLE_SLICE] = plan->slices;
   setup.rows[TABLE_ENV] = plan->envs;
   setup.rows[TABLE_ROLLOUT] = plan->record ? plan->envs * plan->rollout_steps : 0;
+  setup.rows[TABLE_EPOCH] = plan->epoch_rows;
   setup.shape[SHAPE_ONE] = 1;
   setup.shape[SHAPE_W] = n;
   setup.shape[SHAPE_HW] = n * n;
-  return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, TABLE_ENV, error);
+  uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
+  return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
 
 static bool check_size(const struct options *options, struct error *error) {
   if (fft_takes(options->data.size)) return true;
   uint32_t near = options->data.size;
   while (!fft_takes(near)) near--;
-  return fail(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u", options->data.size,
-              near);
+  return fail_usage(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u",
+                    options->data.size, near);
+}
+
+static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+  size_t n = simulation->options->data.size;
+  bool half = simulation->options->world.observation == OBSERVATION_F16;
+  struct kernel_setup setup = {n, n, half, plan->kernel_folder};
+  simulation->kernels = plan->kernels;
+  simulation->shares_kernels = plan->kernels;
+  return plan->kernels || kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error);
 }
 
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
                      const struct simulation_plan *plan, struct error *error) {
   size_t n = options->data.size;
-  struct kernel_setup setup = {n, n, options->world.observation == OBSERVATION_F16, plan->kernel_folder};
   *simulation = (struct simulation){.device = device, .options = options, .sampler = &sampler_list[0]};
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
-              kernels_open(&simulation->kernels, device, &kernel_table, &setup, error) &&
+              open_kernels(simulation, plan, error) &&
               open_world(simulation, plan, error) && open_tables(simulation, n, error) &&
               prepare(simulation, error) && kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error);
@@ -196,7 +209,7 @@ void simulation_close(struct simulation *simulation) {
   device_release(simulation->device, simulation->phase, 8 * n);
   device_release(simulation->device, simulation->choice, 4 * n);
   world_close(&simulation->world);
-  kernels_close(simulation->kernels);
+  if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->phase = simulation->choice = NULL;
 }
@@ -205,10 +218,9 @@ void simulation_close(struct simulation *simulation) {
 
 /* Exchanges the decide system of the step for the sampler's; all of them touch the same columns. */
 static void exchange_decide(struct simulation *simulation) {
-  static const struct system *const by_kind[] = {&system_decide_draw, &system_decide_next, &system_decide_disc};
   for (struct system *system = simulation->system; system->name; system++)
     if (!strncmp(system->name, "decide_", 7)) {
-      *system = *by_kind[simulation->sampler->kind];
+      *system = *decide_by_kind[simulation->sampler->kind];
       system->context = simulation;
     }
 }
@@ -216,8 +228,7 @@ static void exchange_decide(struct simulation *simulation) {
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
   uint32_t table[512];
-  if (!sampler->fill(simulation->options, acquisition, table, error))
-    return fail_in(error, "sampler %s", sampler->name);
+  if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;
   exchange_decide(simulation);

@@ -3,6 +3,8 @@
  *   begin   starts the next scan of every environment whose scan has ended (reset is the one owner of that)
  *   step    decide, acquire, observe ... for one line
  *   finish  what happens once, after the last line
+ *   batch   deals samples of the running epoch (systems/feed.h) to the environments, observes them, and either
+ *           writes the network's input or reconstructs and scores
  *
  * The observation of a scan's last line stays until the next begin: nothing is lost at the end. */
 #ifndef L2SR_SYSTEMS_SIMULATION_H
@@ -12,12 +14,23 @@
 #include "engine/schedule.h"
 #include "systems/samplers.h"
 
-enum { METRICS = 6 };
-/* ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse */
+/* X(name, also of its columns in ENV and ROLLOUT; sign; system that computes it), in the order of the choices
+ * of reward.metric. A system's metrics stand together. */
+#define METRIC_ROWS(X)                                                                                       \
+  X(ssim, 1, score_ssim)                                                                                     \
+  X(ssim_uniform, 1, score_ssim_uniform)                                                                     \
+  X(psnr, 1, score_error)                                                                                    \
+  X(psnr_unclamped, 1, score_error)                                                                          \
+  X(nmse, -1, score_error)                                                                                   \
+  X(mse, -1, score_error)
+
+#define METRIC_ONE(...) +1
+enum { METRICS = METRIC_ROWS(METRIC_ONE) };
 struct metric {
   const char *name;
   unsigned env, rollout; /* columns */
   float sign;            /* -1: less is better */
+  const struct system *system;
 };
 extern const struct metric metric_list[METRICS];
 
@@ -25,15 +38,18 @@ struct simulation {
   struct device *device;
   const struct options *options;
   struct kernels *kernels;
+  bool shares_kernels; /* they are another's */
   struct world world;
   struct acquisition acquisition;
   const struct sampler *sampler;
   cl_mem phase;  /* exp(2 pi i k / N) */
   cl_mem choice; /* the sampler's weights or ranks */
+  struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   uint32_t first_scan; /* number of environment 0's first scan */
   size_t rollout_row;  /* of ROLLOUT that record writes */
+  size_t epoch_row;    /* of EPOCH that deal reads from */
   struct system system[32];
-  struct schedule begin, step, finish;
+  struct schedule begin, step, finish, batch;
 };
 
 struct simulation_plan {
@@ -43,6 +59,10 @@ struct simulation_plan {
   bool observe_every_step;            /* bench and policies: observe after every line */
   bool record;                        /* keep actions, rewards and metrics in ROLLOUT */
   bool rolling; /* the step resets finished scans itself: endless stepping */
+  bool network; /* a network reconstructs: simulation.reconstructor, set after opening */
+  size_t epoch_rows;  /* of EPOCH; 0: no schedule `batch` */
+  bool score_batches; /* `batch` reconstructs and scores too */
+  struct kernels *kernels; /* to share, of the same sizes; NULL: own ones */
   const char *kernel_folder;          /* --kernels */
 };
 

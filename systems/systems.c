@@ -4,13 +4,15 @@
 
 const struct system *const system_list[] = {
     &system_reset,      &system_decide_draw,  &system_decide_next,        &system_decide_disc,
-    &system_acquire,    &system_observe,      &system_reconstruct,        &system_score_ssim,
-    &system_score_ssim_uniform, &system_score_error, &system_reward,      &system_record,
+    &system_acquire,    &system_observe,      &system_reconstruct,        &system_reconstruct_network,
+    &system_score_ssim, &system_score_ssim_uniform, &system_score_error,  &system_reward,
+    &system_record,     &system_deal,         &system_standardise,
     NULL};
 
 struct simulation_plan method_plan(const struct options *options) {
   return (struct simulation_plan){.score_every_step = options->evaluate.curves,
                                   .metrics = options->evaluate.metrics,
+                                  .network = *options->evaluate.reconstructor,
                                   .record = true};
 }
 

@@ -5,10 +5,13 @@
 #include "systems/simulation.h"
 
 extern const struct system system_reset, system_decide_draw, system_decide_next, system_decide_disc,
-    system_acquire, system_observe, system_reconstruct, system_score_ssim, system_score_ssim_uniform,
-    system_score_error, system_reward, system_record;
+    system_acquire, system_observe, system_reconstruct, system_reconstruct_network,
+    system_score_ssim, system_score_ssim_uniform,
+    system_score_error, system_reward, system_record, system_deal,
+    system_standardise;
 
 extern const struct system *const system_list[]; /* all of them; ended by NULL */
+extern const struct system *const decide_by_kind[]; /* by enum sampler_kind */
 
 /* The schedules of the scene's method (evaluate with its first sampler), without a device. */
 bool method_describe(struct simulation *simulation, const struct options *options, struct error *error);

@@ -7,6 +7,7 @@
 #include "kernels/kernels.h"
 #include "systems/load.h"
 #include "systems/systems.h"
+#include "systems/verify_network.h"
 
 #include <math.h>
 #include <string.h>
@@ -330,8 +331,10 @@ bool verify_file(const struct verify *verify, const char *path, struct error *er
       good = verify_acquisition_file(verify, &file, source, error);
     else if (store_has(file.store, "distorted"))
       good = verify_metrics_file(verify, &file, source, error);
+    else if (store_has(file.store, "grad"))
+      good = verify_network_file(verify, path, error);
     else
-      good = fail(error, "%s holds neither acquisition nor metric vectors; this version knows no others", path);
+      good = fail(error, "%s holds no acquisition, metric or network vectors; this version knows no others", path);
     store_close(file.store);
   }
   arena_close(file.arena);
@@ -413,7 +416,7 @@ static bool check_kernel(const struct verify *verify, const struct kernel_desc *
 
 bool verify_kernels(const struct verify *verify, struct error *error) {
   for (size_t i = 0; i < kernel_table.count; i++)
-    if (!check_kernel(verify, &kernel_table.rows[i], error))
+    if (kernel_table.rows[i].group && !check_kernel(verify, &kernel_table.rows[i], error))
       return fail_in(error, "kernel %s", kernel_table.rows[i].name);
   return true;
 }

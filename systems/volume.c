@@ -1,7 +1,11 @@
 #include "systems/volume.h"
 
+#include "engine/fft.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool choose_key(struct store *store, struct volume *volume, uint32_t source, struct error *error) {
   static const char *const keys[] = {"reconstruction_esc", "reconstruction_rss", "kspace"};
@@ -67,14 +71,30 @@ static void find_image_size(struct store *store, struct volume *volume) {
   volume->image_width = y && y <= volume->width ? y : side;
 }
 
+size_t volume_largest_size(const struct volume *volume) {
+  size_t side = volume->image_height < volume->image_width ? volume->image_height : volume->image_width;
+  while (side > 1 && !fft_takes(side)) side--;
+  return side;
+}
+
 static bool check_size(const struct volume *volume, const struct options *options, struct error *error) {
   size_t n = options->data.size, pad = options->data.pad;
   bool small = volume->image_height < n || volume->image_width < n;
   if (!small || pad >= n) return true;
   return fail(error, "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu or "
                      "data.size to at most %zu",
-              volume->path, volume->image_height, volume->image_width, n, n,
-              volume->image_height < volume->image_width ? volume->image_height : volume->image_width);
+              volume->path, volume->image_height, volume->image_width, n, n, volume_largest_size(volume));
+}
+
+/* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
+static bool check_memory(const struct volume *volume, struct error *error) {
+  double bytes = (double)volume->coils * (double)volume->height * (double)volume->width * 8;
+  double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  if (bytes < host / 8) return true;
+  return fail(error,
+              "%s has slices of %zu x %zu x %zu numbers, too large for a host of %.0f GiB; the file is "
+              "broken or must be cut",
+              volume->path, volume->coils, volume->height, volume->width, host / 0x1p30);
 }
 
 static void select_slices(struct volume *volume, uint32_t rule) {
@@ -87,6 +107,7 @@ static bool describe(struct store *store, struct volume *volume, const struct op
                      struct error *error) {
   if (!choose_key(store, volume, options->data.source, error) || !read_shape(store, volume, error))
     return false;
+  if (!check_memory(volume, error)) return false;
   find_image_size(store, volume);
   store_text(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
   store_text(store, "patient_id", volume->patient, sizeof volume->patient);
@@ -104,6 +125,23 @@ bool volume_open(struct store **store, struct volume *volume, const char *path, 
   store_close(*store);
   *store = NULL;
   return false;
+}
+
+const char *volume_fault(const float *image, size_t count, bool *constant) {
+  double sum = 0, square = 0, largest = 0;
+  *constant = true;
+  for (size_t i = 0; i < count; i++) {
+    sum += image[i];
+    largest = fabs(image[i]) > largest ? fabs(image[i]) : largest;
+    *constant &= image[i] == image[0];
+  }
+  if (!isfinite(sum)) return "values that are not finite";
+  if (largest > 1e15) return "magnitudes above 1e15; rescale the file";
+  double mean = sum / (double)count;
+  for (size_t i = 0; i < count; i++) square += (image[i] - mean) * (image[i] - mean);
+  if (!*constant && sqrt(square / (double)count) < 1e-9)
+    return "pixels whose deviation is below 1e-9, too small to be normalised; rescale the file";
+  return NULL;
 }
 
 size_t volume_slice_floats(const struct volume *volume) {

@@ -22,6 +22,11 @@ struct volume {
 bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
                  struct error *error);
 
+/* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal. */
+const char *volume_fault(const float *image, size_t count, bool *constant);
+/* The largest N that the images have without padding and that can be transformed. */
+size_t volume_largest_size(const struct volume *volume);
+
 /* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs. */
 bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
                  struct error *error);

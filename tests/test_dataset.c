@@ -3,6 +3,7 @@
 #include "systems/dataset.h"
 #include "tests/support.h"
 
+#include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -388,7 +389,7 @@ static void folders_without_volumes_are_refused(void **state) {
   options.data.path = folder.path;
   expect_refusal("no .h5 file in /tmp/l2sr-test-");
   support_write_text(support_path(&folder, "readme.txt"), "x");
-  expect_refusal("(1 other files)");
+  expect_refusal("(1 other file)");
   expect_refusal("subfolder test");
   options.data.path = support_path(&folder, "readme.txt");
   expect_refusal("readme.txt is not a folder");
@@ -405,7 +406,7 @@ static void make_truncated(const char *name) {
 /* The file alone is refused; beside a good one it is skipped, named and counted; data.strict refuses. */
 static void expect_broken(const char *name, const char *part) {
   struct dataset dataset;
-  expect_refusal("1 of 1 files are broken");
+  expect_refusal("1 of 1 file broken");
   expect_refusal(part);
   make("zz.h5", slices(1));
   assert_string_equal(volumes_of(&dataset), "zz.h5");
@@ -446,6 +447,19 @@ static void volumes_of_another_shape_are_broken(void **state) {
   expect_broken_volume(slices(0), "has size zero (0 slices of 8 x 8)");
   expect_broken_volume((struct made){.key = "kspace", .type = STORE_C64, .rank = 4, .size = {2, 0, 8, 8}},
                        "has size zero");
+}
+
+/* Never written, its 16 TB take no room in the file. */
+static void volumes_too_large_for_the_host_are_broken(void **state) {
+  const hsize_t size[] = {1, 2000000, 2000000};
+  (void)state;
+  hid_t file = H5Fcreate(support_path(&folder, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(3, size, NULL);
+  H5Dclose(
+      H5Dcreate2(file, "reconstruction_esc", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Fclose(file);
+  expect_broken("a.h5", "slices of 1 x 2000000 x 2000000 numbers, too large for a host of");
 }
 
 static void volumes_of_another_type_are_broken(void **state) {
@@ -497,9 +511,9 @@ static void what_was_left_out_is_printed(void **state) {
   fclose(file);
   assert_holds(text, "volumes: 2 of 7 files (2 slices), selection ");
   assert_holds(text, arena_text(arena, "%.16s", dataset.hash));
-  assert_holds(text, "1 files are not .h5");
+  assert_holds(text, "1 file not .h5");
   assert_holds(text, "3 files left out by data.volumes");
-  assert_holds(text, "1 files broken, skipped");
+  assert_holds(text, "1 file broken, skipped");
   free(text);
   dataset_close(&dataset);
 }
@@ -530,6 +544,7 @@ int main(void) {
       TEST(files_that_are_no_hdf5_are_broken),
       TEST(volumes_of_another_shape_are_broken),
       TEST(volumes_of_another_type_are_broken),
+      TEST(volumes_too_large_for_the_host_are_broken),
       TEST(files_without_target_are_broken),
       TEST(small_images_need_padding),
       TEST(what_was_left_out_is_printed),

@@ -446,6 +446,12 @@ static void ranges_are_by_attribute(void **state) {
   unload(&loaded);
   write_images("c.h5", draw_images(1, 8, 1), 1, 8);
   expect_refusal(*state, "c.h5 has no attribute max; set data.range to volume or slice");
+  const double bad[] = {0, -1, NAN};
+  for (size_t i = 0; i < 3; i++) {
+    write_file("c.h5", "reconstruction_esc", STORE_F32, 3, (const size_t[]){1, 8, 8}, draw_images(1, 8, 1),
+               &bad[i], NULL);
+    expect_refusal(*state, "it must be above 0; set data.range to volume or slice");
+  }
 }
 
 /* The range is of the loaded slices, not of all of the volume. */
@@ -502,6 +508,33 @@ static void strict_refuses_what_is_not_finite(void **state) {
   set("data.strict=true");
   expect_refusal(*state, "data.strict: ");
   expect_refusal(*state, "1.h5: slice 1 holds values that are not finite");
+}
+
+static void set_scale(double scale) {
+  float *images = draw_images(2, 12, 1);
+  for (size_t i = 0; i < 2 * 144; i++) images[i] *= (float)scale;
+  write_images("b.h5", images, 2, 12);
+}
+
+/* Beyond what 32-bit sums of squares and the normalisation's 1e-11 hold, the numbers would mean nothing. */
+static void volumes_of_absurd_scale_are_dropped(void **state) {
+  static const struct {
+    double scale;
+    const char *reason; /* NULL: good */
+  } cases[] = {
+      {1e30, "magnitudes above 1e15"}, {1e-30, "deviation is below 1e-9"}, {1e14, NULL}, {1e-7, NULL}};
+  write_images("a.h5", draw_images(2, 12, 1), 2, 12);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    set_scale(cases[i].scale);
+    struct loaded loaded = load_good(*state);
+    assert_int_equal(loaded.report.broken_volumes, cases[i].reason != NULL);
+    assert_int_equal(loaded.report.slices, cases[i].reason ? 2 : 4);
+    unload(&loaded);
+    if (!cases[i].reason) continue;
+    set("data.strict=true");
+    expect_refusal(*state, cases[i].reason);
+    set("data.strict=false");
+  }
 }
 
 static void only_the_crop_must_be_finite(void **state) {
@@ -584,10 +617,10 @@ static void nothing_usable_is_refused(void **state) {
   float *images = ARENA_NEW(arena, float, 3 * 64);
   write_images("a.h5", images, 3, 8);
   set("data.exclude_constant=true");
-  expect_refusal(*state, "no usable slice: 0 volumes are broken, 3 slices constant");
+  expect_refusal(*state, ": 0 broken volumes, 3 constant slices (data.exclude_constant); `l2sr inspect");
   images[0] = NAN;
   write_images("a.h5", images, 3, 8);
-  expect_refusal(*state, "no usable slice: 1 volumes are broken");
+  expect_refusal(*state, ": 1 broken volume, 0 constant slices;");
 }
 
 /* ---- number and order -------------------------------------------------------------------------------------
@@ -663,6 +696,7 @@ int main(void) {
       TEST(ranges_are_of_loaded_slices),
       TEST(a_volume_is_dropped_as_a_whole),
       TEST(strict_refuses_what_is_not_finite),
+      TEST(volumes_of_absurd_scale_are_dropped),
       TEST(only_the_crop_must_be_finite),
       TEST(a_file_cut_short_later_is_dropped),
       TEST(constant_slices_are_counted),

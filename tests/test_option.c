@@ -223,7 +223,7 @@ static void print_and_read_again(const struct options *options, bool help) {
   assert_non_null(file);
   option_print(&option_table, options, help, file);
   fclose(file);
-  bool good = scene_read(&option_table, &again, arena, path, &error);
+  bool good = scene_read(&option_table, &again, arena, path, NULL, &error);
   support_close_folder(&folder);
   assert_good(good, &error);
   for (size_t i = 0; i < option_table.count; i++) {
@@ -279,6 +279,34 @@ static void help_says_meaning_range_and_choices(void **state) {
   free(text);
 }
 
+static void a_repeated_word_is_found(void **state) {
+  char word[16];
+  (void)state;
+  assert_false(option_repeated("", word, sizeof word));
+  assert_false(option_repeated("a,b,ab", word, sizeof word));
+  assert_true(option_repeated("a, b,c ,b", word, sizeof word));
+  assert_string_equal(word, "b");
+}
+
+/* Where the text would not fit beside its context, the context is cut. */
+static void context_is_cut_and_not_the_reason(void **state) {
+  struct error error;
+  char path[sizeof error.text + 8];
+  (void)state;
+  memset(path, 'x', sizeof path);
+  path[sizeof path - 1] = 0;
+  fail_usage(&error, "the reason");
+  assert_false(fail_in(&error, "short"));
+  assert_string_equal(error.text, "short: the reason");
+  assert_false(fail_in(&error, "%s", path));
+  assert_int_equal(strlen(error.text), sizeof error.text - 1);
+  assert_string_equal(error.text + sizeof error.text - 26, "xxx...: short: the reason");
+  assert_true(error.usage);
+  fail_usage(&error, "%s", path);
+  assert_false(fail_in(&error, "context"));
+  assert_true(error.text[0] == 'x');
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(defaults_are_those_of_the_rows),
@@ -296,6 +324,8 @@ int main(void) {
       cmocka_unit_test(printed_options_are_a_scene),
       cmocka_unit_test(printed_numbers_and_lists_come_back),
       cmocka_unit_test(help_says_meaning_range_and_choices),
+      cmocka_unit_test(a_repeated_word_is_found),
+      cmocka_unit_test(context_is_cut_and_not_the_reason),
   };
   return cmocka_run_group_tests(tests, open_arena, close_arena);
 }

@@ -9,6 +9,7 @@
 static struct folder folder;
 static struct arena *arena;
 static struct options options;
+static const char *installed; /* the folder that every scene may extend from; NULL: none */
 
 static int open_scene(void **state) {
   (void)state;
@@ -16,6 +17,7 @@ static int open_scene(void **state) {
   arena = arena_open();
   memset(&options, 0, sizeof options);
   option_defaults(&option_table, &options, arena);
+  installed = NULL;
   return 0;
 }
 
@@ -27,7 +29,7 @@ static int close_scene(void **state) {
 }
 
 static bool read_scene(const char *name, struct error *error) {
-  return scene_read(&option_table, &options, arena, support_path(&folder, name), error);
+  return scene_read(&option_table, &options, arena, support_path(&folder, name), installed, error);
 }
 
 static void write_scene(const char *name, const char *text) {
@@ -129,14 +131,33 @@ static void extends_is_found_beside_the_file_or_by_its_whole_path(void **state) 
   assert_int_equal(options.world.envs, 9);
 }
 
+static void extends_is_found_in_the_folder_of_all(void **state) {
+  struct error error;
+  (void)state;
+  assert_int_equal(mkdir(support_path(&folder, "installed"), 0777), 0);
+  write_scene("installed/base.yaml", "world: {seed: 7}\n");
+  write_scene("installed/top.yaml", "extends: base\n");
+  write_scene("a.yaml", "extends: top\n");
+  assert_false(read_scene("a.yaml", &error));
+  installed = support_path(&folder, "installed");
+  assert_good(read_scene("a.yaml", &error), &error);
+  assert_int_equal(options.world.seed, 7);
+  write_scene("top.yaml", "world: {seed: 8}\n"); /* the one beside the file comes first */
+  assert_good(read_scene("a.yaml", &error), &error);
+  assert_int_equal(options.world.seed, 8);
+}
+
 static void extends_is_refused_with_its_place(void **state) {
   (void)state;
   expect_refusal("extends: none.yaml\n", 1, "none.yaml: No such file");
   expect_refusal("data: {size: 64}\nextends: b.yaml\n", 2, "extends must be the first key");
   expect_refusal("extends: [b.yaml]\n", 1, "expected a single value");
-  expect_refusal("extends: a.yaml\n", 1, "is there a circle?");
-  write_scene("b.yaml", "extends: a.yaml\n");
-  expect_refusal("extends: b.yaml\n", 1, "is there a circle?");
+  expect_refusal("extends: a.yaml\n", 1, "a.yaml extends itself; break the circle");
+  write_scene("b.yaml", "extends: ./a.yaml\n");
+  expect_refusal("extends: b.yaml\n", 1, "b.yaml:1 extends: scene ");
+  for (int i = 0; i < 8; i++)
+    write_scene(arena_text(arena, "%d.yaml", i), arena_text(arena, "extends: %d.yaml\n", i + 1));
+  expect_refusal("extends: 0.yaml\n", 1, "more than 8 deep");
   write_scene("b.yaml", "\n\ndata: {size: 1}\n");
   expect_refusal("# x\nextends: b.yaml\n", 2, "b.yaml:3; it must be 32 to 512");
 }
@@ -247,7 +268,7 @@ static void files_that_cannot_be_read_are_named(void **state) {
   assert_false(read_scene("none.yaml", &error));
   assert_holds(error.text, "cannot open scene");
   assert_holds(error.text, "none.yaml: No such file or directory");
-  assert_false(scene_read(&option_table, &options, arena, folder.path, &error));
+  assert_false(scene_read(&option_table, &options, arena, folder.path, NULL, &error));
   assert_holds(error.text, folder.path);
 }
 
@@ -308,7 +329,7 @@ static void mutated_files_never_crash(void **state) {
   (void)state;
   random_start(&random, 1, STREAM_PHANTOM, 0);
   for (int i = 0; i < 2000; i++) {
-    struct error error = {""};
+    struct error error = {.text = ""};
     memcpy(text, good, sizeof good);
     support_write(path, text, mutate(&random, text, sizeof good - 1));
     if (read_scene("a.yaml", &error)) continue;
@@ -328,6 +349,7 @@ int main(void) {
       TEST(line_ends_may_be_of_any_kind),
       TEST(extends_is_applied_first),
       TEST(extends_is_found_beside_the_file_or_by_its_whole_path),
+      TEST(extends_is_found_in_the_folder_of_all),
       TEST(extends_is_refused_with_its_place),
       TEST(keys_are_checked),
       TEST(anchors_aliases_and_tags_are_refused),

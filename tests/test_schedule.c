@@ -17,7 +17,7 @@ static const struct component_desc columns[COLUMNS] = {
     [REWARD] = {"reward", ENV, ELEMENT_F32, ONE, KEEP_STEP, "gain of the step"}};
 static const char *const table_names[] = {"SLICE", "ENV"};
 static const char *const shape_names[] = {"1", "W", "HxW"};
-static const struct schema schema = {columns, COLUMNS, table_names, TABLES, shape_names, SHAPES};
+static const struct schema schema = {columns, COLUMNS, table_names, TABLES, shape_names, SHAPES, NULL};
 static const component_set all = SET(COLUMNS) - 1;
 
 static const struct source sources[] = {

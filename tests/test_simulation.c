@@ -286,6 +286,46 @@ static void plans_are_refused(void **state) {
   assert_holds(error.text, "no line is left to acquire");
   options.acquisition.acceleration = "4,x";
   assert_false(acquisition_list(&list, &count, &options, arena, &error));
+  assert_true(error.usage);
+  arena_close(arena);
+}
+
+static void settings_are_listed_once(void **state) {
+  struct error error;
+  struct arena *arena = arena_open();
+  struct options options;
+  struct acquisition *list;
+  size_t count;
+  (void)state;
+  option_defaults(&option_table, &options, arena);
+  options.acquisition.acceleration = "4,8";
+  options.acquisition.horizon = "base,long";
+  assert_good(acquisition_list(&list, &count, &options, arena, &error), &error);
+  assert_int_equal(count, 4);
+  options.acquisition.initial_lines = 6; /* the horizons are one */
+  assert_good(acquisition_list(&list, &count, &options, arena, &error), &error);
+  assert_int_equal(count, 2);
+  assert_string_equal(list[1].horizon, "custom");
+  assert_int_equal(list[1].acceleration, 8);
+  options.acquisition.acceleration = "4,8,04";
+  assert_false(acquisition_list(&list, &count, &options, arena, &error));
+  assert_holds(error.text, "x4 custom stands twice");
+  options.acquisition.initial_lines = 0;
+  options.acquisition.acceleration = "4";
+  options.acquisition.horizon = "long,long";
+  assert_false(acquisition_list(&list, &count, &options, arena, &error));
+  assert_holds(error.text, "x4 long stands twice");
+  arena_close(arena);
+}
+
+/* reward.metric is a place in metric_list. */
+static void the_reward_is_one_of_the_metrics(void **state) {
+  struct arena *arena = arena_open();
+  const char *names = "";
+  (void)state;
+  for (size_t m = 0; m < METRICS; m++)
+    names = arena_text(arena, "%s%s%s", names, m ? "|" : "", metric_list[m].name);
+  assert_string_equal(option_find(&option_table, "reward.metric")->choices, names);
   arena_close(arena);
 }
 
@@ -328,6 +368,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(initial_masks_are_the_published_ones),
       cmocka_unit_test(plans_are_refused),
+      cmocka_unit_test(settings_are_listed_once),
+      cmocka_unit_test(the_reward_is_one_of_the_metrics),
       cmocka_unit_test(budgets_are_exact),
       cmocka_unit_test(a_larger_mask_is_a_better_image),
       cmocka_unit_test(results_do_not_depend_on_the_number),

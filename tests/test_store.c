@@ -1,3 +1,4 @@
+#include "engine/log.h"
 #include "engine/store.h"
 #include "tests/support.h"
 
@@ -29,6 +30,11 @@ static const char *path_of(const char *name) {
 
 static bool exists(const char *name) {
   return access(path_of(name), F_OK) == 0;
+}
+
+/* Name of the file that this process writes beside. */
+static const char *part_of(const char *name) {
+  return arena_text(arena, "%s.%ld.part", name, (long)getpid());
 }
 
 static struct store *create(const char *name) {
@@ -571,6 +577,51 @@ static void cut_files_are_refused(void **state) {
   expect_open_refusal(path_of("cut.h5"), "the file may be cut short");
 }
 
+/* Byte 8 is the superblock's version. */
+static void newer_files_say_so(void **state) {
+  size_t bytes;
+  (void)state;
+  write_large("a.h5");
+  unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  data[8] = 9;
+  support_write(path_of("a.h5"), data, bytes);
+  expect_open_refusal(path_of("a.h5"), "written by a newer HDF5 than this one");
+  expect_open_refusal(path_of("a.h5"), "h5repack may help");
+}
+
+static double seconds_to_read(const char *name, size_t slices) {
+  struct error error;
+  struct store *store = open_store(name);
+  size_t start[3] = {0}, count[] = {256 / slices, 64, 256};
+  float *data = ARENA_NEW(arena, float, count[0] * 64 * 256);
+  double began = clock_seconds();
+  for (; start[0] < 256; start[0] += count[0])
+    assert_good(store_read(store, "image", STORE_F32, start, count, data, &error), &error);
+  assert_true(data[count[0] * 64 * 256 - 1] == 256 * 64 * 256 - 1);
+  store_close(store);
+  return clock_seconds() - began;
+}
+
+/* 16 MiB in one chunk: decompressing it for every slice takes 256 times as long as once. */
+static void a_chunk_is_decompressed_once(void **state) {
+  const hsize_t size[] = {256, 64, 256};
+  float *values = ARENA_NEW(arena, float, 256 * 64 * 256);
+  (void)state;
+  for (size_t i = 0; i < 256 * 64 * 256; i++) values[i] = (float)i;
+  hid_t file = H5Fcreate(path_of("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(3, size, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(plist, 3, size);
+  H5Pset_deflate(plist, 1);
+  hid_t data = H5Dcreate2(file, "image", H5T_IEEE_F32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+  assert_true(H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+  H5Dclose(data);
+  H5Pclose(plist);
+  H5Sclose(space);
+  H5Fclose(file);
+  double whole = seconds_to_read("a.h5", 1), slices = seconds_to_read("a.h5", 256);
+  if (slices > 10 * whole + 0.1) fail_msg("%.3f s by slices, %.3f s as a whole", slices, whole);
+}
+
 static size_t chunk_place(const char *name) {
   haddr_t place;
   hsize_t size;
@@ -603,7 +654,7 @@ static void an_uncommitted_file_leaves_nothing(void **state) {
   (void)state;
   write_types(store, false);
   assert_false(exists("a.h5"));
-  assert_true(exists("a.h5.part"));
+  assert_true(exists(part_of("a.h5")));
   store_close(store);
   assert_int_equal(support_count(folder.path), 0);
   store_close(NULL);
@@ -647,7 +698,7 @@ static void places_that_cannot_be_written_are_refused(void **state) {
   (void)state;
   assert_false(store_create(&store, "/nonexistent/x.h5", &error));
   assert_null(store);
-  assert_holds(error.text, "cannot write /nonexistent/x.h5.part: No such file or directory");
+  assert_holds(error.text, "cannot write /nonexistent/x.h5: No such file or directory");
   assert_int_equal(mkdir(path_of("folder"), 0777), 0);
   store = create("folder");
   write_types(store, false);
@@ -668,7 +719,7 @@ static void refused_places_hold_no_slot(void **state) {
   }
   store = create("a.h5");
   store_abandon_all(); /* finds it only if there was a slot left to note it */
-  assert_false(exists("a.h5.part"));
+  assert_false(exists(part_of("a.h5")));
   store_close(store);
 }
 
@@ -697,7 +748,7 @@ static void text_files_are_refused_with_the_reason(void **state) {
   struct error error;
   (void)state;
   assert_false(file_create(&text, "/nonexistent/x.csv", &error));
-  assert_holds(error.text, "cannot write /nonexistent/x.csv.part: No such file or directory");
+  assert_holds(error.text, "cannot write /nonexistent/x.csv: No such file or directory");
   assert_int_equal(mkdir(path_of("folder"), 0777), 0);
   assert_good(file_create(&text, path_of("folder"), &error), &error);
   assert_false(file_commit(&text, &error));
@@ -709,7 +760,7 @@ static void a_full_disk_is_reported(void **state) {
   struct text_file text;
   struct error error;
   (void)state;
-  assert_int_equal(symlink("/dev/full", path_of("a.csv.part")), 0);
+  assert_int_equal(symlink("/dev/full", path_of(part_of("a.csv"))), 0);
   assert_good(file_create(&text, path_of("a.csv"), &error), &error);
   fputs("lost", text.file);
   assert_false(file_commit(&text, &error));
@@ -758,6 +809,8 @@ int main(void) {
       TEST(a_compact_dataset_says_so),
       TEST(wrong_files_are_named),
       TEST(cut_files_are_refused),
+      TEST(newer_files_say_so),
+      TEST(a_chunk_is_decompressed_once),
       TEST(damaged_chunks_are_refused),
       TEST(an_uncommitted_file_leaves_nothing),
       TEST(a_commit_replaces_the_old_file),

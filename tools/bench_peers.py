@@ -2,10 +2,13 @@
 """Times PyTorch doing the work of `l2sr bench`, on the same card, for a fair ratio.
 
     bench_peers.py observe [--size N] [--envs N] [--slices N] [--repeats N] [--json]
+    bench_peers.py network [--size N] [--batch N] [--precisions f32,tf32,autocast] [--json]
+    bench_peers.py train-unet --data FOLDER [--epochs N] [--batch 16] [--compile] [--json]
 
 observe: one environment-step = choose a random free line, add it to the mask, zero-filled magnitude of the
 masked k-space by ifft2, its mean and sample deviation. Eager and torch.compile, float32; the median of the
-repeats after a warm-up, synchronised. Needs PyTorch; nothing of l2sr does.
+repeats after a warm-up, synchronised. network: the U-Net, forward and a training step. train-unet: the protocol's
+reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
 """
 import argparse
 import json
@@ -76,16 +79,215 @@ def observe(args):
               f"a step of {args.envs} environments of {args.size}x{args.size}) on {name}", flush=True)
 
 
+# ---- the U-Net of the public implementation, and training it ------------------------------------------------------
+
+
+def block(inputs, outputs):
+    layers = []
+    for a, b in ((inputs, outputs), (outputs, outputs)):
+        layers += [torch.nn.Conv2d(a, b, 3, padding=1), torch.nn.InstanceNorm2d(b), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers)
+
+
+class UNet(torch.nn.Module):
+    def __init__(self, channels=16, pools=4):
+        super().__init__()
+        sizes = [channels << k for k in range(pools)]
+        self.down = torch.nn.ModuleList(block(a, b) for a, b in zip([1] + sizes, sizes))
+        self.middle = block(sizes[-1], sizes[-1])
+        outs = [max(size // 2, channels) for size in reversed(sizes)]
+        self.up = torch.nn.ModuleList(block(2 * size, out) for size, out in zip(reversed(sizes), outs))
+        self.head = torch.nn.Sequential(torch.nn.Conv2d(channels, channels // 2, 1), torch.nn.Conv2d(channels // 2, 1, 1),
+                                        torch.nn.Conv2d(1, 1, 1))
+
+    def forward(self, x):
+        skips = []
+        for layer in self.down:
+            x = layer(x)
+            skips.append(x)
+            x = torch.nn.functional.max_pool2d(x, 2)
+        x = self.middle(x)
+        for layer in self.up:
+            x = torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+            x = layer(torch.cat([x, skips.pop()], 1))
+        return self.head(x)
+
+
+def ssim(a, b, length):
+    """Mean of the map per image: 11x11 Gaussian, zeros outside; `length` is the data range by image."""
+    g = torch.exp(-((torch.arange(11, device=a.device, dtype=torch.float32) - 5) ** 2) / (2 * 1.5 ** 2))
+    g = g / g.sum()
+    a, b = a.float() / length[:, None, None, None], b.float() / length[:, None, None, None]
+    stack = torch.cat([a, b, a * a, b * b, a * b], 1)
+    rows = torch.nn.functional.conv2d(stack, g.view(1, 1, 1, 11).repeat(5, 1, 1, 1), padding=(0, 5), groups=5)
+    ma, mb, aa, bb, ab = torch.nn.functional.conv2d(rows, g.view(1, 1, 11, 1).repeat(5, 1, 1, 1), padding=(5, 0),
+                                                    groups=5).split(1, 1)
+    c1, c2 = 0.01 ** 2, 0.03 ** 2
+    value = (2 * ma * mb + c1) * (2 * (ab - ma * mb) + c2) / (
+        (ma * ma + mb * mb + c1) * (aa - ma * ma + bb - mb * mb + c2))
+    return value.mean((1, 2, 3))
+
+
+def median_seconds(run, device):
+    sync = torch.cuda.synchronize if device == "cuda" else (lambda: None)
+    for _ in range(3):
+        run()
+    sync()
+    start = time.perf_counter()
+    run()
+    sync()
+    passes = max(1, min(100, int(0.1 / (time.perf_counter() - start))))
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(passes):
+            run()
+        sync()
+        seconds.append((time.perf_counter() - start) / passes)
+    return sorted(seconds)[2]
+
+
+PRECISIONS = {"f32": (False, False), "tf32": (True, False), "autocast": (True, True)}
+
+
+def network(args):
+    """Images per second of the U-Net, forward and forward + SSIM loss + backward + Adam."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    torch.backends.cudnn.benchmark = True
+    image = torch.randn(args.batch, 1, args.size, args.size, device=device)
+    target = torch.randn_like(image)
+    one = torch.ones(args.batch, device=device)
+    for precision in args.precisions.split(","):
+        tf32, half = PRECISIONS[precision]
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        for kind in ("eager", "compiled"):
+            model = UNet().to(device)
+            if half:
+                model = model.to(memory_format=torch.channels_last)
+            fast = model if kind == "eager" else torch.compile(model)
+            optimiser = torch.optim.Adam(model.parameters(), 1e-3)
+
+            def forward():
+                with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
+                    return fast(image)
+
+            def train():
+                optimiser.zero_grad(set_to_none=True)
+                with torch.autocast(device, torch.float16, enabled=half):
+                    output = fast(image)
+                (-ssim(output, target, one).mean()).backward()
+                optimiser.step()
+
+            for work, run in (("forward", forward), ("train", train)):
+                seconds = median_seconds(run, device)
+                row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "network", "work": work,
+                       "precision": precision, "device": name, "size": args.size, "batch": args.batch,
+                       "images_per_second": args.batch / seconds, "milliseconds": 1e3 * seconds}
+                print(json.dumps(row) if args.json else
+                      f"{row['peer']}, {precision}, {work}: {row['images_per_second']:.5g} images/s "
+                      f"({row['milliseconds']:.4g} ms a batch of {args.batch}) on {name}", flush=True)
+
+
+def read_slices(folder, size):
+    """Images, and the volume each is of, from fastMRI-format files whose images are `size` wide."""
+    import glob
+
+    import h5py
+    images, volume = [], []
+    for v, path in enumerate(sorted(glob.glob(folder + "/*.h5"))):
+        with h5py.File(path) as f:
+            key = "reconstruction_esc" if "reconstruction_esc" in f else "reconstruction_rss"
+            stack = f[key][:]
+        top, left = (stack.shape[1] - size) // 2, (stack.shape[2] - size) // 2
+        images.append(torch.tensor(stack[:, top:top + size, left:left + size]))
+        volume += [v] * len(stack)
+    return torch.cat(images), torch.tensor(volume)
+
+
+def prepare(images, volume, device):
+    images, volume = images.to(device), volume.to(device)
+    mean, std = images.mean((1, 2)), images.flatten(1).std(1)
+    target = ((images - mean[:, None, None]) / (std[:, None, None] + 1e-11)).clamp(-6, 6)
+    target = target * std[:, None, None] + mean[:, None, None]
+    peak = torch.zeros(int(volume.max()) + 1, device=device).scatter_reduce(0, volume, target.amax((1, 2)), "amax")
+    kspace = torch.fft.fft2(torch.fft.ifftshift(images, dim=(1, 2)), norm="ortho")
+    return {"kspace": kspace, "target": target, "mean": mean, "std": std, "range": peak[volume]}
+
+
+def bernoulli_mask(count, size, generator, device):
+    """x4, initial x8: N/8 central columns, every other with probability p; centre at the start (PROTOCOL 1.10)."""
+    low = size // 8
+    p = (size / 4 - low) / (size - low)
+    mask = torch.rand(count, size, generator=generator, device=device) < p
+    start = (size - low + 1) // 2
+    mask[:, start:start + low] = True
+    return torch.fft.ifftshift(mask, dim=1)
+
+
+def observe_masked(data, rows, mask):
+    a = torch.fft.fftshift(torch.fft.ifft2(data["kspace"][rows] * mask[:, None, :], norm="ortho").abs(), dim=(1, 2))
+    mean, std = a.mean((1, 2), keepdim=True), a.flatten(1).std(1)[:, None, None]
+    return ((a - mean) / (std + 1e-11)).clamp(-6, 6)[:, None]
+
+
+def scores(model, data, rows, mask):
+    output = model(observe_masked(data, rows, mask)).float()
+    image = output * data["std"][rows, None, None, None] + data["mean"][rows, None, None, None]
+    return ssim(image, data["target"][rows][:, None], data["range"][rows])
+
+
+def train_unet(args):
+    """The protocol's reconstructor training (x4 Base): validation SSIM by epoch, and the wall time."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(args.seed)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precisions != "f32"
+    train = prepare(*read_slices(args.data + "/train", args.size), device)
+    val = prepare(*read_slices(args.data + "/val", args.size), device)
+    count, val_count = len(train["mean"]), len(val["mean"])
+    generator = torch.Generator(device).manual_seed(args.seed)
+    val_mask = bernoulli_mask(val_count, args.size, generator, device)
+    model = UNet().to(device)
+    fast = torch.compile(model) if args.compile else model
+    optimiser = torch.optim.Adam(model.parameters(), 1e-3)
+    schedule = torch.optim.lr_scheduler.StepLR(optimiser, 40, 0.1)
+    start, best = time.perf_counter(), -1.0
+    for epoch in range(args.epochs):
+        order = torch.randperm(count, generator=generator, device=device)
+        for first in range(0, count, args.batch):
+            rows = order[first:first + args.batch]
+            mask = bernoulli_mask(len(rows), args.size, generator, device)
+            optimiser.zero_grad(set_to_none=True)
+            (-scores(fast, train, rows, mask).mean()).backward()
+            optimiser.step()
+        schedule.step()
+        with torch.no_grad():
+            value = torch.cat([scores(fast, val, torch.arange(k, min(k + 64, val_count), device=device), val_mask[k:k + 64])
+                               for k in range(0, val_count, 64)]).mean().item()
+        best = max(best, value)
+        row = {"peer": f"PyTorch {torch.__version__}", "bench": "train-unet", "epoch": epoch + 1, "validation_ssim": value,
+               "best": best, "seconds": time.perf_counter() - start}
+        print(json.dumps(row) if args.json else
+              f"epoch {epoch + 1}: validation SSIM {value:.5f}, best {best:.5f}, {row['seconds']:.1f} s", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("work", choices=["observe"])
+    parser.add_argument("work", choices=["observe", "network", "train-unet"])
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--envs", type=int, default=4096)
     parser.add_argument("--slices", type=int, default=1024)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--precisions", default="f32,tf32,autocast", help="comma list of f32, tf32, autocast")
+    parser.add_argument("--data", help="train-unet: folder with train and val")
+    parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--compile", action="store_true", help="train-unet: torch.compile the network")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    {"observe": observe}[args.work](args)
+    {"observe": observe, "network": network, "train-unet": train_unet}[args.work](args)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include "engine/random.h"
 #include "systems/load.h"
 #include "systems/simulation.h"
+#include "tools/bench_network.h"
 #include "tools/command.h"
 
 #include <math.h>
@@ -215,12 +216,14 @@ static bool run_step(struct call *call, struct device *device, struct error *err
 
 static bool run(struct call *call, struct error *error) {
   struct device device;
-  if (strcmp(call->operand[0], "step"))
-    return call_refuse(call, error, "no bench '%s'; there is: step", call->operand[0]);
+  bool network = !strcmp(call->operand[0], "network");
+  if (!network && strcmp(call->operand[0], "step"))
+    return fail_usage(error, "no bench '%s'; there are: step, network", call->operand[0]);
+  if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
   if (!call_device(call, &device, error)) return false;
   bool good = fft_library_open(error);
   if (good) {
-    good = run_step(call, &device, error);
+    good = network ? bench_network(call, &device, error) : run_step(call, &device, error);
     fft_library_close();
   }
   device_close(&device);
@@ -233,6 +236,10 @@ static const struct flag flags[] = {
     {"observation", "f32|f16", "world.observation", NULL},
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
+    {"train", NULL, NULL, "network: forward, SSIM loss, backward and a step of Adam"},
+    {"profile", NULL, NULL, "network: also the device's time by kernel and layer"},
+    {"batch", "N", "network.batch", NULL},
+    {"precision", "f32|mixed|half", "network.precision", NULL},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
     {"json", NULL, NULL, "prints one JSON object"},
     {NULL, NULL, NULL, NULL},
@@ -240,13 +247,13 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step",
-    .doc = "measures environment-steps per second",
+    .operands = "step|network [SCENE]",
+    .doc = "measures environment-steps or reconstructions per second",
     .more = "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
-            "scans. The masks and some pixels are checked before the clock starts.",
-    .words = "step",
+            "scans. network: the reconstructor's forward pass. Results are checked before the clock starts.",
+    .words = "step|network",
     .operands_least = 1,
-    .operands_most = 1,
+    .operands_most = 2,
     .flags = flags,
     .run = run,
 };

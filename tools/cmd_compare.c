@@ -466,7 +466,7 @@ static bool is_csv(const char *path) {
 static bool read_tolerance(const struct call *call, double *tolerance, struct error *error) {
   const char *text = call_flag(call, "tolerance");
   if (!text || (is_number(text, tolerance) && *tolerance >= 0 && isfinite(*tolerance))) return true;
-  return call_refuse(call, error, "--tolerance is '%s'; it must be a number, 0 or more", text);
+  return fail_usage(error, "--tolerance is '%s'; it must be a number, 0 or more", text);
 }
 
 static bool finish_report(struct call *call, const struct report *report, struct error *error) {
@@ -487,7 +487,7 @@ static bool run(struct call *call, struct error *error) {
   const char *a = call->operand[0], *b = call->operand[1];
   if (!read_tolerance(call, &report.tolerance, error)) return false;
   if (is_csv(a) != is_csv(b))
-    return call_refuse(call, error, "%s and %s are of two kinds; compare CSV with CSV, HDF5 with HDF5", a, b);
+    return fail_usage(error, "%s and %s are of two kinds; compare CSV with CSV, HDF5 with HDF5", a, b);
   return (is_csv(a) ? compare_csv : compare_hdf5)(&report, a, b, error) &&
          finish_report(call, &report, error);
 }

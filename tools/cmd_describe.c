@@ -262,7 +262,7 @@ static void print_keys_json(const struct call *call) {
 /* Bytes of the columns that the scene allocates. ENV has a row for each environment, ROLLOUT one for each
  * environment and step; how many rows SLICE has is known when the data are read. */
 static void print_memory(const struct call *call, const struct simulation *simulation) {
-  static const char *const rows_of[] = {"slice", "environment", "environment and step"};
+  static const char *const rows_of[] = {"slice", "environment", "environment and step", "sample of an epoch"};
   _Static_assert(sizeof rows_of / sizeof *rows_of == TABLE_COUNT, "what a row of every table is");
   const struct options *options = &call->options;
   size_t side = options->data.size, envs = options->world.envs;
@@ -333,10 +333,9 @@ static const struct topic *find_topic(const struct call *call, struct error *err
   }
   const char *near = nearest_name(word, names, TOPIC_COUNT);
   if (near)
-    call_refuse(call, error, "there is no '%s' to describe; did you mean %s?", word, near);
+    fail_usage(error, "there is no '%s' to describe; did you mean %s?", word, near);
   else
-    call_refuse(call, error, "there is no '%s' to describe; `l2sr describe --help` lists what there is",
-                word);
+    fail_usage(error, "there is no '%s' to describe; `l2sr describe --help` lists what there is", word);
   return NULL;
 }
 
@@ -344,13 +343,13 @@ static bool check_topic(const struct call *call, const struct topic *topic, stru
   static const char *const own[] = {"json", "yaml", "dot"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (call_flag(call, own[i]) && !strstr(topic->flags, own[i]))
-      return call_refuse(call, error, "describe %s has no --%s; leave the flag out", topic->name, own[i]);
+      return fail_usage(error, "describe %s has no --%s; leave the flag out", topic->name, own[i]);
   if (call->operand_count <= topic->operands)
-    return call_refuse(call, error, "describe %s needs a scene; write l2sr describe %s SCENE", topic->name,
-                       topic->name);
+    return fail_usage(error, "describe %s needs a scene; write l2sr describe %s SCENE", topic->name,
+                      topic->name);
   if (call->operand_count > topic->operands + 1)
-    return call_refuse(call, error, "one operand too many for describe %s: %s; leave it out", topic->name,
-                       call->operand[topic->operands + 1]);
+    return fail_usage(error, "one operand too many for describe %s: %s; leave it out", topic->name,
+                      call->operand[topic->operands + 1]);
   return true;
 }
 

@@ -35,7 +35,10 @@ static void print_run(const struct evaluation *evaluation, const struct options 
     double mean, std;
     if (!is_shown(options, m)) continue;
     evaluate_mean(evaluation, run, m, run->acquisition.budget, &mean, &std);
-    printf(strstr(metric_list[m].name, "psnr") ? " %9.3f +- %6.3f" : " %9.5g +- %6.4f", mean, std);
+    printf(strstr(metric_list[m].name, "psnr")   ? " %9.3f +- %6.3f"
+           : strcmp(metric_list[m].name, "mse") ? " %9.5f +- %6.4f"
+                                                : " %9.3e +- %6.0e", /* as small as the images */
+           mean, std);
   }
   printf(" %10.1f\n", (double)evaluation->slices / run->seconds);
 }
@@ -47,10 +50,11 @@ static void print_table(const struct evaluation *evaluation, const struct option
       print_setting(evaluation, options, &run->acquisition);
     print_run(evaluation, options, run);
   }
-  printf("\nmean +- population standard deviation over slices; data range by %s; zero-filled reconstruction\n",
+  printf("\nmean +- population standard deviation over slices; data range by %s; %s\n",
          options->data.range == RANGE_VOLUME  ? "volume"
          : options->data.range == RANGE_SLICE ? "slice"
-                                              : "attribute max");
+                                              : "attribute max",
+         evaluation->reconstructor);
 }
 
 /* ---- JSON lines ------------------------------------------------------------------------------------------ */
@@ -81,6 +85,11 @@ static void print_json(const struct evaluation *evaluation, const struct device 
            run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines, evaluation->slices,
            evaluation->dataset.hash);
     json_text(stdout, device->facts.name);
+    printf(",\"reconstructor\":");
+    json_text(stdout, evaluation->reconstructor);
+    printf(",\"broken_files\":%zu,\"broken_volumes\":%zu,\"constant\":%zu,\"excluded\":%zu",
+           evaluation->dataset.broken, evaluation->report.broken_volumes, evaluation->report.constant,
+           evaluation->report.excluded);
     printf(",\"version\":\"" L2SR_VERSION "\",\"seconds\":%.6g,\"metrics\":{", run->seconds);
     for (size_t m = 0; m < METRICS; m++)
       if (run->metric[m]) {
@@ -212,7 +221,11 @@ static bool store_facts(struct store *store, const struct call *call, const stru
               store_put_text(store, "device", device->facts.name, error) &&
               store_put_text(store, "driver", device->facts.driver, error) &&
               store_put_text(store, "selection", evaluation->dataset.hash, error) &&
-              store_put_text(store, "scene", scene, error);
+              store_put_text(store, "scene", scene, error) &&
+              store_put_number(store, "broken_files", (double)evaluation->dataset.broken, error) &&
+              store_put_number(store, "broken_volumes", (double)evaluation->report.broken_volumes, error) &&
+              store_put_number(store, "constant_slices", (double)evaluation->report.constant, error) &&
+              store_put_number(store, "excluded_slices", (double)evaluation->report.excluded, error);
   free(scene);
   return good;
 }
@@ -245,6 +258,7 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
     return true;
   }
   dataset_print(&evaluation->dataset, stdout);
+  load_print(&evaluation->report, stdout);
   print_table(evaluation, &call->options);
   if (*folder) printf("written: %s/results.h5, slices.csv, curves.csv\n", folder);
   return true;
@@ -273,6 +287,7 @@ static bool run(struct call *call, struct error *error) {
 static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
     {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
     {"output", "DIR", "evaluate.output", NULL},
     {"json", NULL, NULL, "prints one JSON object a sampler and setting instead of the table"},
     {NULL, NULL, NULL, NULL},

@@ -45,7 +45,7 @@ struct view {
 static void see_dataset(const char *name, void *context) {
   const struct view *view = context;
   struct store_shape shape;
-  struct error error = {""};
+  struct error error = {.text = ""};
   char layout[256], word[8];
   const char *type = "unreadable", *size = "";
   if (store_shape(view->store, name, &shape, &error)) {
@@ -131,17 +131,21 @@ static void show_stored(const struct view *view) {
 struct pixels {
   double largest;
   size_t constant, not_finite; /* slices */
+  const char *fault;           /* of the last slice that has one; NULL: none has */
 };
 
-static void look_at_slice(const float *image, size_t count, struct pixels *pixels) {
+static void look_at_slice(const struct volume *volume, const float *image, size_t count,
+                          struct pixels *pixels) {
   bool finite = true, equal = true;
   for (size_t i = 0; i < count; i++) {
     finite &= isfinite(image[i]) != 0;
-    equal &= image[i] == image[0];
     if (image[i] > pixels->largest) pixels->largest = image[i];
   }
+  const char *fault = volume_fault(image, count, &equal);
   pixels->constant += equal;
   pixels->not_finite += !finite;
+  if (fault && (!finite || !volume->from_kspace))
+    pixels->fault = fault; /* k-space may be as small as it likes */
 }
 
 /* Reads every slice once, so that a file that is broken further back is found out. */
@@ -153,7 +157,7 @@ static bool look_at_pixels(struct store *store, const struct volume *volume, str
   *pixels = (struct pixels){.largest = -INFINITY};
   for (size_t s = 0; s < volume->slices; s++) {
     if (!volume_read(store, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
-    look_at_slice(slice, count, pixels);
+    look_at_slice(volume, slice, count, pixels);
   }
   return true;
 }
@@ -169,7 +173,7 @@ static void print_crop(const struct volume *volume, const struct options *option
   printf("  crop to data.size    ");
   if (is_small(volume, options)) {
     printf("not possible: smaller than %zu; set data.pad to at least %zu or data.size to at most %zu\n", n, n,
-           h < w ? h : w);
+           volume_largest_size(volume));
     return;
   }
   if (h < pad || w < pad) printf("zero-padded to %zux%zu, ", h < pad ? pad : h, w < pad ? pad : w);
@@ -187,8 +191,13 @@ static void print_pixels(const struct volume *volume, const struct pixels *pixel
 
 static void print_images(const struct volume *volume, const struct options *options,
                          const struct pixels *pixels) {
-  printf("images\n  come from            %s%s\n", volume->key,
-         volume->from_kspace ? " by inverse transform" : "");
+  printf("images\n  usable               ");
+  if (pixels->fault)
+    printf("no: it holds %s\n", pixels->fault);
+  else
+    printf(is_small(volume, options) ? "no: smaller than data.size %u\n" : "yes, with data.size %u\n",
+           options->data.size);
+  printf("  come from            %s%s\n", volume->key, volume->from_kspace ? " by inverse transform" : "");
   if (volume->coils > 1) printf("  coils                %zu\n", volume->coils);
   printf("  size                 %zux%zu\n", volume->image_height, volume->image_width);
   printf("  slices               %zu of %zu\n", volume->slice_count, volume->slices);
@@ -201,7 +210,7 @@ static void print_images_json(const struct volume *volume, const struct options 
   bool small = is_small(volume, options);
   printf("{\"type\":\"images\",\"usable\":%s,\"from\":\"%s\",\"coils\":%zu,\"height\":%zu,\"width\":%zu,"
          "\"slices\":%zu,\"slices_taken\":%zu,\"small\":%s",
-         small || pixels->not_finite ? "false" : "true", volume->key, volume->coils, volume->image_height,
+         small || pixels->fault ? "false" : "true", volume->key, volume->coils, volume->image_height,
          volume->image_width, volume->slices, volume->slice_count, small ? "true" : "false");
   if (!small)
     printf(",\"crop_row\":%zu,\"crop_column\":%zu", crop_start(volume->image_height, options),
@@ -376,8 +385,8 @@ static void print_part(const struct folder *folder, const struct part *part) {
   dataset_print(dataset, stdout);
   size_t small = count_small(folder, dataset);
   if (small)
-    printf("  %zu volumes are smaller than data.size %u and refused unless data.pad is at least as large\n",
-           small, folder->options->data.size);
+    printf("  %zu volume%s smaller than data.size %u, refused unless data.pad is at least as large\n", small,
+           plural(small), folder->options->data.size);
   printf("  patients       %zu\n", part->patients);
   printf("  selection      %s\n", dataset->hash);
   printf("  complete list  %s\n", part->complete);

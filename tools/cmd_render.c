@@ -24,12 +24,12 @@ static bool read_wanted(const struct call *call, struct wanted *wanted, struct e
     char *end;
     unsigned long row = strtoul(word, &end, 10);
     if (*end || *word < '0' || *word > '9' || row > 10000000)
-      return call_refuse(call, error, "--slices has '%s'; it must be rows of the data set, as 0,5,12", word);
+      return fail_usage(error, "--slices has '%s'; it must be rows of the data set, as 0,5,12", word);
     if (wanted->count == SLICES_MOST)
-      return call_refuse(call, error, "--slices names more than %d slices", SLICES_MOST);
+      return fail_usage(error, "--slices names more than %d slices", SLICES_MOST);
     wanted->row[wanted->count++] = (uint32_t)row;
   }
-  return wanted->count ? true : call_refuse(call, error, "--slices is empty; name at least one row");
+  return wanted->count ? true : fail_usage(error, "--slices is empty; name at least one row");
 }
 
 static int compare_floats(const void *a, const void *b) {
@@ -138,6 +138,7 @@ static bool run(struct call *call, struct error *error) {
 static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
     {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
     {"output", "DIR", "evaluate.output", "folder for the pictures (pictures)"},
     {"slices", "I,J,...", NULL, "rows of the data set to draw (0,1,2,3)"},
     {NULL, NULL, NULL, NULL},

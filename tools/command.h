@@ -30,8 +30,7 @@ struct call {
     const char *value;
   } given[GIVEN_MOST];
   int given_count;
-  int status;    /* exit status when run returns true: 0, or 1 for "differs" */
-  bool *misused; /* set by call_refuse: when run returns false, the exit status is 2 instead of 1 */
+  int status; /* exit status when run returns true: 0, or 1 for "differs" */
 };
 
 struct command {
@@ -52,10 +51,6 @@ extern const struct flag common_flags[];           /* --device, --set, --kernels
 /* Sets call->options anew: defaults, the scene (NULL: none), the flags that are option rows, then --set.
  * A name without '/' is also looked for with .yaml and in the installed scenes folder. */
 bool call_scene(struct call *call, const char *path, struct error *error);
-
-/* fail() for what the user wrote: unknown words, values out of range, operands that do not go together. */
-bool call_refuse(const struct call *call, struct error *error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* The flag's value ("" for a switch), or NULL when it was not given. The last one given counts. */
 const char *call_flag(const struct call *call, const char *name);

@@ -6,6 +6,7 @@
   X(describe)                                                                                                \
   X(inspect)                                                                                                 \
   X(phantom)                                                                                                 \
+  X(train)                                                                                                   \
   X(evaluate)                                                                                                \
   X(render)                                                                                                  \
   X(bench)                                                                                                   \

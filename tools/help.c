@@ -1,5 +1,7 @@
 #include "tools/help.h"
 
+#include "systems/simulation.h"
+
 #include <string.h>
 
 enum { INDENT = 24, WIDTH = 100 };
@@ -18,11 +20,31 @@ const char *help_range(const struct option *row, struct arena *arena) {
   return row->type == OPTION_CHOICE ? row->choices : "";
 }
 
-/* The words that a flag's value may be, joined by '|'; NULL when the rows do not say. */
-static const char *flag_words(const struct flag *flag) {
+static const char *sampler_words(struct arena *arena) {
+  const char *words = "";
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++)
+    words = arena_text(arena, "%s%s%s", words, *words ? "|" : "", sampler->name);
+  return words;
+}
+
+static const char *metric_words(struct arena *arena) {
+  const char *words = "";
+  for (size_t m = 0; m < METRICS; m++)
+    words = arena_text(arena, "%s%s%s", words, m ? "|" : "", metric_list[m].name);
+  return words;
+}
+
+/* The words that an option may be, joined by '|'; NULL when the rows do not say. */
+static const char *option_words(const struct option *row, struct arena *arena) {
+  if (row->type == OPTION_CHOICE) return row->choices;
+  if (row->type == OPTION_BOOL) return "true|false";
+  if (row->type == OPTION_LIST && !strcmp(row->name, "samplers")) return sampler_words(arena);
+  return row->type == OPTION_LIST && !strcmp(row->name, "metrics") ? metric_words(arena) : NULL;
+}
+
+static const char *flag_words(const struct flag *flag, struct arena *arena) {
   const struct option *row = flag->key ? option_find(&option_table, flag->key) : NULL;
-  if (row && row->type == OPTION_CHOICE) return row->choices;
-  return row && row->type == OPTION_BOOL ? "true|false" : NULL;
+  return row ? option_words(row, arena) : NULL;
 }
 
 /* ---- --help ------------------------------------------------------------------------------------------- */
@@ -122,24 +144,36 @@ static void print_quoted(const char *text, const char *special, const char *quot
 }
 
 static void print_bash_value(const char *command, const struct flag *flag, FILE *file) {
-  const char *words = flag_words(flag);
-  if (!flag->value) return;
-  fprintf(file, "  %s/--%s) ", command, flag->name);
-  if (words) {
+  struct arena *arena = arena_open();
+  const char *words = flag_words(flag, arena);
+  if (flag->value) fprintf(file, "  %s/--%s) ", command, flag->name);
+  if (flag->value && words) {
     fprintf(file, "mapfile -t COMPREPLY < <(compgen -W '");
     print_words(words, file);
     fprintf(file, "' -- \"$word\");;\n");
-  } else {
+  } else if (flag->value) {
     fprintf(file, "mapfile -t COMPREPLY < <(compgen %s -- \"$word\");;\n",
             strcmp(flag->value, "DIR") ? "-f" : "-d");
   }
+  arena_close(arena);
 }
 
+/* Bash splits words at '=': what is completed after it is the value alone. */
 static void print_bash_keys(FILE *file) {
+  struct arena *arena = arena_open();
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    const char *words = option_words(row, arena);
+    if (!words) continue;
+    fprintf(file, "  */%s.%s) mapfile -t COMPREPLY < <(compgen -W '", row->section, row->name);
+    print_words(words, file);
+    fprintf(file, "' -- \"$word\");;\n");
+  }
   fprintf(file, "  */--set)\n    compopt -o nospace\n    mapfile -t COMPREPLY < <(compgen -W '");
   for (size_t i = 0; i < option_table.count; i++)
     fprintf(file, " %s.%s=", option_table.rows[i].section, option_table.rows[i].name);
   fprintf(file, "' -- \"$word\");;\n");
+  arena_close(arena);
 }
 
 static void print_bash_flags(const struct flag *flags, FILE *file) {
@@ -164,6 +198,8 @@ void help_bash(FILE *file) {
   fprintf(file, "# bash completion of l2sr, printed by `l2sr describe completion-bash`\n_l2sr() {\n"
                 "  local word=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
                 "  local command=\"${COMP_WORDS[1]}\"\n  COMPREPLY=()\n"
+                "  if [ \"$word\" = = ]; then\n    word=\n  elif [ \"$previous\" = = ]; then\n"
+                "    previous=\"${COMP_WORDS[COMP_CWORD - 2]}\"\n  fi\n"
                 "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    mapfile -t COMPREPLY < <(compgen -W '");
   for (size_t i = 0; command_list[i]; i++) fprintf(file, " %s", command_list[i]->name);
   fprintf(file, " --help --version' -- \"$word\")\n    return\n  fi\n  case \"$command/$previous\" in\n");
@@ -180,7 +216,8 @@ void help_bash(FILE *file) {
 }
 
 static void print_zsh_flag(const struct flag *flag, FILE *file) {
-  const char *words = flag_words(flag);
+  struct arena *arena = arena_open();
+  const char *words = flag_words(flag, arena);
   bool set = !strcmp(flag->name, "set");
   fprintf(file, "      '%s--%s%s[", set ? "*" : "", flag->name, flag->value ? "=" : "");
   print_quoted(flag->doc ? flag->doc : option_find(&option_table, flag->key)->doc, "[]:\\", "'\\''", file);
@@ -196,6 +233,7 @@ static void print_zsh_flag(const struct flag *flag, FILE *file) {
     fputs("_l2sr_keys", file);
   }
   fputs("' \\\n", file);
+  arena_close(arena);
 }
 
 static void print_zsh_command(const struct command *command, FILE *file) {
@@ -231,7 +269,8 @@ void help_zsh(FILE *file) {
 
 /* `condition` is the command line's state as fish asks for it. */
 static void print_fish_flag(const char *condition, const struct flag *flag, FILE *file) {
-  const char *words = flag_words(flag);
+  struct arena *arena = arena_open();
+  const char *words = flag_words(flag, arena);
   fprintf(file, "complete -c l2sr -n '%s' -l %s", condition, flag->name);
   if (words) {
     fputs(" -x -a '", file);
@@ -248,6 +287,7 @@ static void print_fish_flag(const char *condition, const struct flag *flag, FILE
   fputs(" -d '", file);
   print_quoted(flag->doc ? flag->doc : option_find(&option_table, flag->key)->doc, "\\", "\\'", file);
   fputs("'\n", file);
+  arena_close(arena);
 }
 
 static void print_fish_command(const struct command *command, FILE *file) {
@@ -351,7 +391,7 @@ static void print_man_surroundings(FILE *file) {
   fprintf(file, "\\fR\nThe installed scenes; they are found by their names.\n.SH \"EXIT STATUS\"\n"
                 ".TP\n0\nGood.\n.TP\n1\nSomething failed, or what was compared differs.\n"
                 ".TP\n2\nWrong usage, or a scene that is refused.\n"
-                ".TP\n130, 143\nInterrupted or terminated; unfinished files are removed.\n");
+                ".TP\n129, 130, 143\nHung up, interrupted or terminated; unfinished files are removed.\n");
 }
 
 void help_man(FILE *file) {

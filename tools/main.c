@@ -25,15 +25,6 @@ const char *call_flag(const struct call *call, const char *name) {
   return NULL;
 }
 
-bool call_refuse(const struct call *call, struct error *error, const char *format, ...) {
-  va_list list;
-  va_start(list, format);
-  vsnprintf(error->text, sizeof error->text, format, list);
-  va_end(list);
-  *call->misused = true;
-  return false;
-}
-
 bool call_number(const struct call *call, const char *name, uint32_t low, uint32_t high, uint32_t *value,
                  struct error *error) {
   const char *text = call_flag(call, name);
@@ -41,8 +32,7 @@ bool call_number(const struct call *call, const char *name, uint32_t low, uint32
   size_t digits = strspn(text, "0123456789");
   unsigned long long number = digits && !text[digits] && digits < 16 ? strtoull(text, NULL, 10) : UINT64_MAX;
   if (number < low || number > high)
-    return call_refuse(call, error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low,
-                       high);
+    return fail_usage(error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low, high);
   *value = (uint32_t)number;
   return true;
 }
@@ -61,11 +51,24 @@ static bool is_file(const char *path) {
   return !stat(path, &status) && !S_ISDIR(status.st_mode);
 }
 
+/* Where the installed scenes are: by the program, wherever it was put, else where it was built for. */
+static const char *scenes_folder(struct arena *arena) {
+  char program[4096];
+  struct stat status;
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length <= 0) return L2SR_SCENES;
+  program[length] = 0;
+  const char *slash = strrchr(program, '/');
+  const char *folder =
+      arena_text(arena, "%.*s/../share/l2sr/scenes", slash ? (int)(slash - program) : 0, program);
+  return !stat(folder, &status) && S_ISDIR(status.st_mode) ? folder : L2SR_SCENES;
+}
+
 /* The scene file that a name means, or NULL. */
-static const char *find_scene(struct arena *arena, const char *name) {
+static const char *find_scene(struct arena *arena, const char *name, const char *folder) {
   const char *candidates[] = {name, arena_text(arena, "%s.yaml", name),
-                              arena_text(arena, "%s/%s", L2SR_SCENES, name),
-                              arena_text(arena, "%s/%s.yaml", L2SR_SCENES, name)};
+                              arena_text(arena, "%s/%s", folder, name),
+                              arena_text(arena, "%s/%s.yaml", folder, name)};
   size_t count = strchr(name, '/') ? 1 : sizeof candidates / sizeof *candidates;
   for (size_t i = 0; i < count; i++)
     if (is_file(candidates[i])) return candidates[i];
@@ -73,12 +76,13 @@ static const char *find_scene(struct arena *arena, const char *name) {
 }
 
 static bool read_scene(struct call *call, const char *name, struct error *error) {
-  call->scene = find_scene(call->arena, name);
-  if (call->scene) return scene_read(&option_table, &call->options, call->arena, call->scene, error);
+  const char *folder = scenes_folder(call->arena);
+  call->scene = find_scene(call->arena, name, folder);
+  if (call->scene) return scene_read(&option_table, &call->options, call->arena, call->scene, folder, error);
   if (strchr(name, '/')) return fail(error, "there is no scene file %s; check the path", name);
   return fail(error,
               "there is no scene %s: neither %s nor %s.yaml is here or in %s; write the path of a file", name,
-              name, name, L2SR_SCENES);
+              name, name, folder);
 }
 
 static bool apply_flags(struct call *call, struct error *error) {
@@ -100,7 +104,7 @@ bool call_scene(struct call *call, const char *path, struct error *error) {
   call->scene = NULL;
   option_defaults(&option_table, &call->options, call->arena);
   if ((!path || read_scene(call, path, error)) && apply_flags(call, error)) return true;
-  *call->misused = true;
+  error->usage = true;
   return false;
 }
 
@@ -124,10 +128,10 @@ static bool refuse_flag(const struct call *call, const char *word, struct error 
   const char *bare = arena_text(call->arena, "%.*s", (int)strcspn(name, "="), name);
   const char *near = nearest_name(bare, names, count);
   if (near)
-    return call_refuse(call, error, "unknown flag %s of l2sr %s; did you mean --%s?", word,
-                       call->command->name, near);
-  return call_refuse(call, error, "unknown flag %s of l2sr %s; `l2sr %s --help` lists its flags", word,
-                     call->command->name, call->command->name);
+    return fail_usage(error, "unknown flag %s of l2sr %s; did you mean --%s?", word, call->command->name,
+                      near);
+  return fail_usage(error, "unknown flag %s of l2sr %s; `l2sr %s --help` lists its flags", word,
+                    call->command->name, call->command->name);
 }
 
 /* Takes the flag at argv[*place], and its value, which may be the next word. */
@@ -137,17 +141,15 @@ static bool take_flag(struct call *call, char **argv, int *place, struct error *
   const struct flag *flag = word[1] == '-' ? find_flag(call->command, word + 2, length - 2) : NULL;
   if (!flag) return refuse_flag(call, word, error);
   if (!flag->value && equals)
-    return call_refuse(call, error, "--%s is a switch and takes no value; write --%s alone", flag->name,
-                       flag->name);
+    return fail_usage(error, "--%s is a switch and takes no value; write --%s alone", flag->name, flag->name);
   if (flag->value) {
     value = equals ? equals + 1 : argv[*place + 1];
     if (!value || (!equals && !strncmp(value, "--", 2)))
-      return call_refuse(call, error, "--%s has no value; write --%s %s", flag->name, flag->name,
-                         flag->value);
+      return fail_usage(error, "--%s has no value; write --%s %s", flag->name, flag->name, flag->value);
     if (!equals) ++*place;
   }
   if (call->given_count == GIVEN_MOST)
-    return call_refuse(call, error, "more than %d flags; put the options into a scene file", GIVEN_MOST);
+    return fail_usage(error, "more than %d flags; put the options into a scene file", GIVEN_MOST);
   call->given[call->given_count].flag = flag;
   call->given[call->given_count++].value = value;
   return true;
@@ -162,7 +164,7 @@ static bool take_words(struct call *call, char **argv, struct error *error) {
     } else if (flags && word[0] == '-' && word[1]) {
       if (!take_flag(call, argv, &i, error)) return false;
     } else if (call->operand_count == OPERANDS_MOST) {
-      return call_refuse(call, error, "more than %d operands; name a folder instead", OPERANDS_MOST);
+      return fail_usage(error, "more than %d operands; name a folder instead", OPERANDS_MOST);
     } else {
       call->operand[call->operand_count++] = word;
     }
@@ -184,11 +186,10 @@ static bool check_operands(const struct call *call, struct error *error) {
   int scene = command->takes_scene ? 1 : 0;
   const char *usage = command->operands ? command->operands : "";
   if (call->operand_count < command->operands_least + scene)
-    return call_refuse(call, error, "an operand is missing; write l2sr %s %s", command->name, usage);
+    return fail_usage(error, "an operand is missing; write l2sr %s %s", command->name, usage);
   if (call->operand_count > command->operands_most + scene)
-    return call_refuse(call, error, "one operand too many: %s; write l2sr %s%s%s",
-                       call->operand[command->operands_most + scene], command->name, *usage ? " " : "",
-                       usage);
+    return fail_usage(error, "one operand too many: %s; write l2sr %s%s%s",
+                      call->operand[command->operands_most + scene], command->name, *usage ? " " : "", usage);
   return true;
 }
 
@@ -217,11 +218,10 @@ static int report(const char *text, int status) {
 }
 
 static int run_command(const struct command *command, char **argv) {
-  struct error error = {""};
-  bool misused = false;
-  struct call call = {.command = command, .arena = arena_open(), .misused = &misused};
+  struct error error = {.usage = false};
+  struct call call = {.command = command, .arena = arena_open()};
   int status = run_call(&call, argv, &error) ? call.status
-                                             : report(error.text, misused ? STATUS_USAGE : STATUS_FAILED);
+                                             : report(error.text, error.usage ? STATUS_USAGE : STATUS_FAILED);
   arena_close(call.arena);
   return status;
 }
@@ -281,10 +281,13 @@ static void interrupted(int signal) {
 }
 
 static void catch_signals(void) {
-  struct sigaction stop = {.sa_handler = interrupted}, ignore = {.sa_handler = SIG_IGN};
+  struct sigaction stop = {.sa_handler = interrupted}, ignore = {.sa_handler = SIG_IGN}, before;
   sigaction(SIGINT, &stop, NULL);
   sigaction(SIGTERM, &stop, NULL);
+  if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN) /* nohup */
+    sigaction(SIGHUP, &stop, NULL);
   sigaction(SIGPIPE, &ignore, NULL); /* a reader that is gone is reported like a full disk */
+  sigaction(SIGXFSZ, &ignore, NULL); /* so is a file that may not become larger */
 }
 
 static int finish_output(int status) {

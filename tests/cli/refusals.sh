@@ -98,7 +98,7 @@ refuse 1 'nowhere is not a folder' evaluate scene --data nowhere
 refuse 1 'nowhere: No such file' inspect nowhere
 refuse 1 'data.path is empty' evaluate scene --data ''
 refuse_data 'no .h5 file in empty (0 other files)' empty
-refuse_data 'no .h5 file in other (1 other files)' other
+refuse_data 'no .h5 file in other (1 other file)' other
 refuse 1 'README is not a folder' evaluate scene --data other/README
 refuse 1 'README has no HDF5 signature' inspect other/README
 
@@ -117,7 +117,7 @@ refuse_file() {
   good evaluate scene --data "$1"
   says err "warning: skipped: "
   says err "$2"
-  says out '1 files broken, skipped'
+  says out '1 file broken, skipped'
   good inspect "$1"
   says out "$2"
   refuse 1 'data.strict: ' evaluate scene --data "$1" --set data.strict=true
@@ -194,9 +194,16 @@ if grep -q 'reconstruction_esc .* contiguous' out; then
     patch nan/a.h5 $((middle + 4 * i + 3)) 177
     i=$((i + 1))
   done
-  refuse 1 'no usable slice: 1 volumes are broken' evaluate scene --data nan
+  refuse 1 'no usable slice in nan: 1 broken volume, 0 constant slices; `l2sr inspect nan` tells more' \
+    evaluate scene --data nan
   says err 'holds values that are not finite'
+  cp $volume nan/b.h5
+  good evaluate scene --data nan --output results
+  says out '1 volume broken, skipped while loading'
+  good evaluate scene --data nan --json
+  says out '"broken_files":0,"broken_volumes":1,"constant":0,"excluded":0'
   good inspect nan/a.h5
+  says out 'usable               no: it holds values that are not finite'
   says out 'slices not finite'
 else
   complain 'the layout of reconstruction_esc is not contiguous: values that are not finite are not tested'
@@ -207,31 +214,40 @@ fi
 refuse 1 'smaller than data.size 64; set data.pad to at least 64 or data.size to at most 40' \
   evaluate scene --set data.size=64
 good inspect data --size 64
-says out '2 volumes are smaller than data.size 64'
+says out '2 volumes smaller than data.size 64'
 good inspect $volume --size 64
+says out 'usable               no: smaller than data.size 64'
 says out 'crop to data.size    not possible: smaller than 64; set data.pad to at least 64'
 good evaluate scene --set data.size=64 --set data.pad=64
-refuse 1 'data.size is 34; it must be a product of 2, 3, 5, 7, 11 and 13, as 33' \
+refuse 2 'data.size is 34; it must be a product of 2, 3, 5, 7, 11 and 13, as 33' \
   evaluate scene --set data.size=34
-refuse 1 'acquisition.budget is 39; only 36 of 40 lines are free after 4 initial ones' \
+refuse 2 'acquisition.budget is 39; only 36 of 40 lines are free after 4 initial ones' \
   evaluate scene --set acquisition.budget=39
-refuse 1 'acquisition.initial_lines is 41; there are only 40 lines' \
+refuse 2 'acquisition.initial_lines is 41; there are only 40 lines' \
   evaluate scene --set acquisition.initial_lines=41
-refuse 1 'no line is left to acquire' evaluate scene --set acquisition.initial_lines=10
-refuse 1 "acquisition.acceleration is '0'; it must be a whole number from 1 to 40" \
+refuse 2 'no line is left to acquire' evaluate scene --set acquisition.initial_lines=10
+refuse 2 "acquisition.acceleration is '0'; it must be a whole number from 1 to 40" \
   evaluate scene --set acquisition.acceleration=0
-refuse 1 'is an empty list' evaluate scene --set acquisition.acceleration=
-refuse 1 'is an empty list' evaluate scene --set acquisition.horizon=
+refuse 2 'is an empty list' evaluate scene --set acquisition.acceleration=
+refuse 2 'is an empty list' evaluate scene --set acquisition.horizon=
 
 # ---- names that are not known --------------------------------------------------------------------------
 
-refuse 1 "unknown sampler 'randm'; did you mean random" evaluate scene --samplers randm
-refuse 1 "unknown sampler 'xyzzyxyzzy'; \`l2sr describe samplers\` lists them" \
+refuse 2 "unknown sampler 'randm'; did you mean random?" evaluate scene --samplers randm
+refuse 2 "unknown sampler 'xyzzyxyzzy'; \`l2sr describe samplers\` lists them" \
   evaluate scene --samplers random,xyzzyxyzzy
-refuse 1 'evaluate.samplers is an empty list' evaluate scene --samplers ''
-refuse 1 "unknown metric 'sim'; did you mean ssim" evaluate scene --set evaluate.metrics=sim
-refuse 1 'evaluate.metrics is an empty list' evaluate scene --set evaluate.metrics=
-refuse 1 "acquisition.horizon is 'lang'; it must be base or long" \
+refuse 2 'evaluate.samplers is an empty list' evaluate scene --samplers ''
+refuse 2 'evaluate.samplers names random twice; name each sampler once' \
+  evaluate scene --samplers random,low_bias,random
+refuse 2 'x4 base stands twice in acquisition.acceleration and acquisition.horizon' \
+  evaluate scene --set acquisition.acceleration=4,8,4
+refuse 2 'x4 base stands twice' evaluate scene --set acquisition.horizon=base,long,base
+good evaluate scene --set acquisition.initial_lines=2 --set acquisition.horizon=base,long --output results --json
+tried=$((tried + 1))
+[ "$(grep -c '"horizon":"custom"' out)" = 1 ] || complain 'given initial lines: the horizons are not one'
+refuse 2 "unknown metric 'sim'; did you mean ssim?" evaluate scene --set evaluate.metrics=sim
+refuse 2 'evaluate.metrics is an empty list' evaluate scene --set evaluate.metrics=
+refuse 2 "acquisition.horizon is 'lang'; it must be base or long" \
   evaluate scene --set acquisition.horizon=lang
 refuse 1 "no OpenCL device matches 'abacus'; there are: 0: " evaluate scene --device abacus
 refuse 1 "no OpenCL device matches '99'" evaluate scene --device 99
@@ -266,14 +282,17 @@ refuse 2 'there is no scene nowhere' evaluate nowhere
 
 # mask FILE VALUE...: 0s and 1s
 refuse_mask() {
-  refuse 1 "$1" evaluate scene --samplers fixed_mask --set sampler.mask="$2"
-  says err 'sampler fixed_mask: '
+  refuse "${3-1}" "$1" evaluate scene --samplers fixed_mask --set sampler.mask="$2"
+  says err 'l2sr: sampler fixed_mask: '
+  tried=$((tried + 1))
+  ! grep -q '^loading ' err || complain "$what: refused only after the data were read"
 }
 
 ten='0000000000000001111111111000000000000000' # the four initial lines are the middle ones
 echo $ten >mask.txt
 good evaluate scene --samplers fixed_mask --set sampler.mask=mask.txt
-refuse_mask 'needs sampler.mask: a file of 40 values 0 or 1' ''
+refuse_mask 'sampler.mask is empty; name a file of 40 values 0 or 1' '' 2
+refuse_mask 'cannot read sampler.mask data: Is a directory' data
 refuse_mask 'cannot open sampler.mask nowhere.txt' nowhere.txt
 echo ${ten}0 >long.txt
 refuse_mask 'long.txt holds 41 values; data.size is 40' long.txt
@@ -288,7 +307,7 @@ refuse_mask 'has no dataset mask' $volume
 
 # ---- device memory -------------------------------------------------------------------------------------
 
-refuse 1 'rows fit' bench step --envs 65536 --size 512 --slices 1
+refuse 1 'rows fit; lower world.envs' bench step --envs 65536 --size 512 --slices 1
 says err 'MiB'
 good info --json
 memory=$(sed -n 's/.*"taken":true.*"memory":\([0-9]*\).*/\1/p' out)
@@ -299,7 +318,7 @@ if [ -n "$memory" ]; then
   slices=$((memory / 4194304 + 1))
   good phantom many --train 0 --val 0 --test $((slices / 1024 + 1)) --slices 1024 --size 32 --rows 32 \
     --columns 32
-  refuse 1 'rows fit' evaluate scene --data many --set world.envs=65536 --set data.size=512 \
+  refuse 1 'set data.most or data.volumes' evaluate scene --data many --set world.envs=65536 --set data.size=512 \
     --set data.pad=512
   says err 'MiB'
   tried=$((tried + 1))
@@ -335,6 +354,30 @@ if [ -e /dev/full ]; then
   done
 fi
 
+# A disk that fills up: a small tmpfs, which root may mount, and a limit of the size of files.
+good phantom wide --train 0 --val 0 --test 1 --slices 16 --size 64 --rows 128 --columns 74
+filling="evaluate scene --data wide --set data.size=64 --set evaluate.images=true --output"
+mkdir full
+if mount -t tmpfs -o size=300k tmpfs full 2>/dev/null; then
+  # shellcheck disable=SC2086 # the words are arguments
+  refuse 1 'No space left on device' $filling full
+  refuse 1 'No space left on device' phantom full --train 3 --size 64 --rows 128 --columns 74
+  rm -rf full/*
+  dd if=/dev/zero of=full/filler bs=1k count=400 2>/dev/null
+  # shellcheck disable=SC2086
+  refuse 1 'No space left on device' $filling full
+  umount full
+else
+  echo 'did not run: a full disk (only root mounts a small tmpfs)'
+fi
+limited() (
+  ulimit -f 100 # blocks of 512 bytes
+  exec "$real" "$@"
+)
+real=$l2sr l2sr=limited
+refuse 1 'File too large' phantom full --train 3 --size 64 --rows 128 --columns 74
+l2sr=$real
+
 # ---- interrupted ---------------------------------------------------------------------------------------
 
 # interrupt SIGNAL PATTERN ARGUMENTS...: sends the signal when a file of the pattern is there
@@ -365,7 +408,7 @@ ended() {
   esac
 }
 
-for at in 'cut/train' 'cut/train/*2.h5' 'cut/train/*9.h5.part'; do
+for at in 'cut/train' 'cut/train/*2.h5' 'cut/train/*9.h5.*.part'; do
   interrupt INT "$at" phantom cut --train 100000 --slices 8 --size 64 --rows 128 --columns 74
   ended 130
   says err 'l2sr: interrupted'
@@ -375,9 +418,12 @@ done
 interrupt TERM 'cut/train/*2.h5' phantom cut --train 100000 --size 64 --rows 128 --columns 74
 ended 143
 rm -r cut
+interrupt HUP 'cut/train/*2.h5' phantom cut --train 100000 --size 64 --rows 128 --columns 74
+ended 129 0
+rm -r cut
 
 good phantom large --train 0 --val 0 --test 1 --slices 1024 --size 40 --rows 40 --columns 40
-for at in cut cut/results.h5.part cut/results.h5; do
+for at in cut 'cut/results.h5.*.part' cut/results.h5; do
   interrupt INT "$at" evaluate scene --data large --samplers random,low_bias,lowest_index --output cut \
     --set evaluate.images=true --set world.envs=256
   ended 130 0 # 0: it had ended before the signal came

@@ -183,6 +183,18 @@ if command -v bash >/dev/null; then
     COMP_WORDS=(l2sr compare --tol)
     _l2sr
     [ "${COMPREPLY[*]}" = --tolerance ]'
+  # shellcheck disable=SC2016
+  check 'bash completes samplers, metrics and choices' bash -c '. ./completion.bash
+    compopt() { :; }
+    COMP_WORDS=(l2sr evaluate scene --samplers lowest) COMP_CWORD=4
+    _l2sr
+    [ "${COMPREPLY[*]}" = lowest_index ] || exit 1
+    COMP_WORDS=(l2sr evaluate scene --set reward.form = d) COMP_CWORD=6
+    _l2sr
+    [ "${COMPREPLY[*]}" = dense ] || exit 1
+    COMP_WORDS=(l2sr evaluate scene --set evaluate.metrics =) COMP_CWORD=5
+    _l2sr
+    [[ " ${COMPREPLY[*]} " = *" nmse "* ]]'
 fi
 expect 0 describe completion-zsh
 says out '#compdef l2sr'

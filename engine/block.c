@@ -1,0 +1,441 @@
+#include "engine/block_plan.h"
+
+/* ---- recognising blocks ----------------------------------------------------------------------------------- */
+
+const struct node *block_node(const struct graph *graph, int i) {
+  return &graph->node[i];
+}
+
+static int input_of(const struct graph *graph, int i, int which) {
+  return block_node(graph, i)->input[which].node;
+}
+
+static bool is_op(const struct graph *graph, int i, const struct op_desc *op) {
+  return block_node(graph, i)->op == op;
+}
+
+static bool is_plain_relu(const struct graph *graph, int i) {
+  return is_op(graph, i, &op_relu) && block_node(graph, i)->slope == 0;
+}
+
+static int layer_of(const struct blocks *blocks, int relu) {
+  for (int l = 0; l < blocks->layers; l++)
+    if (blocks->layer[l].relu == relu) return l;
+  return -1;
+}
+
+/* The layer whose normalised output node i is, marking which map it must store. */
+static int take_full(struct blocks *blocks, int i) {
+  int l = is_plain_relu(blocks->graph, i) ? layer_of(blocks, i) : -1;
+  if (l >= 0) blocks->layer[l].store_full = true;
+  return l;
+}
+
+static bool find_source(struct blocks *blocks, struct block_layer *layer, struct error *error) {
+  const struct graph *graph = blocks->graph;
+  int from = input_of(graph, layer->conv, 0);
+  const struct node *node = block_node(graph, from);
+  layer->first = layer->second = -1;
+  if (!node->op) {
+    layer->source = SOURCE_IMAGE;
+    return layer->in == 1 ? true : fail(error, "input %s has %d channels; the fused path takes one", node->name, layer->in);
+  }
+  layer->source = SOURCE_BLOCK;
+  if (is_op(graph, from, &op_pool)) {
+    int relu = input_of(graph, from, 0);
+    layer->first = is_plain_relu(graph, relu) ? layer_of(blocks, relu) : -1;
+    layer->first_pooled = true;
+    if (layer->first >= 0) blocks->layer[layer->first].store_pooled = true;
+  } else if (is_op(graph, from, &op_concat) && is_op(graph, input_of(graph, from, 0), &op_up_sample)) {
+    layer->source = SOURCE_UP;
+    layer->first = take_full(blocks, input_of(graph, input_of(graph, from, 0), 0));
+    layer->second = take_full(blocks, input_of(graph, from, 1));
+    if (layer->first >= 0) layer->up_channels = blocks->layer[layer->first].out;
+  } else {
+    layer->first = take_full(blocks, from);
+  }
+  bool found = layer->first >= 0 && (layer->source != SOURCE_UP || layer->second >= 0);
+  return found ? true : fail(error, "the input of %s is no block, pooled block or up-sampled block joined with another",
+                             block_node(graph, layer->conv)->name);
+}
+
+static bool check_layer(const struct blocks *blocks, const struct block_layer *layer, struct error *error) {
+  const char *name = block_node(blocks->graph, layer->conv)->name;
+  if (layer->out % 16 || (layer->source != SOURCE_IMAGE && layer->in % 16) || layer->up_channels % 16)
+    return fail(error, "%s has %d to %d channels; the fused path takes multiples of 16", name, layer->in, layer->out);
+  bool size = (layer->columns == 8 && layer->rows == 8) || (layer->columns % 16 == 0 && layer->rows % 16 == 0);
+  if (!size || (layer->columns > 16 && layer->columns % 32) || (layer->rows > 16 && layer->rows % 16))
+    return fail(error, "%s works on %dx%d pixels; the fused path takes 8x8, 16x16 and multiples of 32", name,
+                layer->rows, layer->columns);
+  return true;
+}
+
+/* One layer for every conv -> norm -> relu; the three nodes follow each other in the list. */
+static bool find_layers(struct blocks *blocks, struct error *error) {
+  const struct graph *graph = blocks->graph;
+  for (int i = 0; i < graph->nodes; i++) {
+    if (!is_op(graph, i, &op_conv) || block_node(graph, i)->size != 3) continue;
+    bool chain = i + 2 < graph->nodes && is_op(graph, i + 1, &op_norm) && input_of(graph, i + 1, 0) == i &&
+                 is_plain_relu(graph, i + 2) && input_of(graph, i + 2, 0) == i + 1;
+    if (!chain) return fail(error, "%s is not followed by instance norm and ReLU", block_node(graph, i)->name);
+    if (blocks->layers == LAYERS_MOST) return fail(error, "more than %d layers", LAYERS_MOST);
+    struct block_layer *layer = &blocks->layer[blocks->layers];
+    struct tensor_shape in = block_node(graph, input_of(graph, i, 0))->shape, out = block_node(graph, i)->shape;
+    *layer = (struct block_layer){.conv = i, .relu = i + 2, .in = in.channels, .out = out.channels,
+                                  .rows = out.height, .columns = out.width};
+    if (!find_source(blocks, layer, error) || !check_layer(blocks, layer, error)) return false;
+    blocks->layers++;
+  }
+  return blocks->layers ? true : fail(error, "no 3x3 convolution in the network");
+}
+
+/* The last three nodes: 1x1 convolutions from the last block to one channel. */
+static bool find_tail(struct blocks *blocks, struct error *error) {
+  const struct graph *graph = blocks->graph;
+  for (int k = 0; k < 3; k++) {
+    int i = graph->nodes - 3 + k;
+    bool good = i >= 0 && is_op(graph, i, &op_conv) && block_node(graph, i)->size == 1 &&
+                (k == 0 || input_of(graph, i, 0) == i - 1) && (k == 0 || block_node(graph, i)->shape.channels == 1);
+    if (!good) return fail(error, "the network does not end in three 1x1 convolutions to one channel");
+    blocks->tail[k] = i;
+  }
+  int last = take_full(blocks, input_of(graph, blocks->tail[0], 0));
+  struct tensor_shape out = block_node(graph, blocks->tail[2])->shape;
+  if (out.height * out.width % 1024) return fail(error, "images of %dx%d are no multiple of 1024 pixels", out.height, out.width);
+  return last == blocks->layers - 1 ? true : fail(error, "the 1x1 convolutions do not follow the last block");
+}
+
+static bool recognise(struct blocks *blocks, struct error *error) {
+  if (blocks->device->facts.maker != MAKER_NVIDIA)
+    return fail(error, "%s has no matrix instructions that the fused path knows", blocks->device->facts.name);
+  return find_layers(blocks, error) && find_tail(blocks, error);
+}
+
+bool blocks_fit(const struct graph *graph, const struct device *device, struct error *error) {
+  struct arena *arena = arena_open();
+  struct blocks *blocks = ARENA_NEW(arena, struct blocks, 1);
+  blocks->graph = (struct graph *)graph; /* only read */
+  blocks->device = (struct device *)device;
+  bool fits = recognise(blocks, error);
+  arena_close(arena);
+  return fits;
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------------------ */
+
+static int at_most(int a, int b) {
+  return a < b ? a : b;
+}
+
+/* Split operands: registers for both parts, so strips of four rows. */
+static struct block_tile tile_f32(const struct block_layer *layer) {
+  bool first_block = layer->columns >= 128 && layer->source == SOURCE_BLOCK && layer->out == 16;
+  struct block_tile tile = {32, first_block ? 16 : 8, 4, at_most(2, layer->out / 16), 1, 0, 1, 1, 128};
+  if (first_block) tile.warps_out = 1;
+  if (layer->columns <= 16) {
+    tile.x = 16;
+    tile.registers = 168;
+  }
+  return tile;
+}
+
+static struct block_tile tile_mixed(const struct block_layer *layer) {
+  int four = at_most(4, layer->out / 16);
+  struct block_tile tile = {32, 8, 8, four, 1, 0, 1, 1, 128};
+  if (layer->columns >= 128) tile.y = 16, tile.warps_out = at_most(2, four);
+  if (layer->columns == 64 && layer->out == 16) tile.y = 16;
+  if (layer->columns <= 16) tile.x = 16;
+  return tile;
+}
+
+/* Half storage: asynchronous copies where a layer is bound by memory. */
+static struct block_tile tile_half(const struct block_layer *layer) {
+  int four = at_most(4, layer->out / 16), two = at_most(2, four);
+  bool up = layer->source == SOURCE_UP;
+  if (layer->columns <= 16) return (struct block_tile){16, up && layer->rows == 16 ? 16 : 8, 8, four, 1, 0, 1, 1, 128};
+  if (up && layer->columns == 32) return (struct block_tile){32, 8, 8, two, 1, 1, 2, 1, 168};
+  if (up) return (struct block_tile){32, 16, 8, 1, 1, 1, 2, 1, 168};
+  if (layer->columns >= 128) {
+    if (layer->out == 16) {
+      bool pool = layer->store_pooled;
+      return (struct block_tile){64, 8, 8, 1, 1, 1, 2, pool ? 4 : 2, pool ? 168 : 128};
+    }
+    return (struct block_tile){32, 8, 8, two, 1, 1, 2, layer->in == 16 ? 4 : 1, 168};
+  }
+  if (layer->columns == 64) {
+    if (layer->out == 16) return (struct block_tile){64, 8, 8, 1, 1, 1, 2, 2, 128};
+    if (layer->out == 32) return (struct block_tile){32, 8, 8, 2, 1, 1, 2, 1, layer->in == 16 ? 128 : 168};
+    return (struct block_tile){32, 8, 8, four, 1, 0, 1, 1, 128};
+  }
+  if (layer->out == 32) return (struct block_tile){32, 8, 8, 2, 1, 1, 2, 1, 168};
+  return (struct block_tile){32, 8, 8, four, 1, layer->in == 32, layer->in == 32 ? 2 : 1, 1, 128};
+}
+
+static struct block_tile choose_tile(const struct block_layer *layer, enum block_precision precision) {
+  static struct block_tile (*const by_precision[])(const struct block_layer *) = {tile_f32, tile_mixed, tile_half};
+  if (layer->source == SOURCE_IMAGE)
+    return (struct block_tile){layer->columns >= 32 ? 32 : 16, layer->rows >= 16 ? 16 : 8, 8, at_most(4, layer->out / 16), 1, 0, 1, 1, 0};
+  struct block_tile tile = by_precision[precision](layer);
+  if (layer->columns == 8) tile.images = 2;
+  return tile;
+}
+
+/* Words from row to row and plane to plane: fragment reads then meet no bank twice. */
+static void choose_pitch(const struct block_tile *tile, int *pitch, int *plane) {
+  *pitch = tile->staged ? tile->x + 8 : tile->x == 16 ? 22 : tile->x + 2;
+  *plane = (tile->y + 2) * *pitch;
+  while (*plane % 4 || (*plane % 32 != 8 && *plane % 32 != 24)) ++*plane;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------- */
+
+const char *block_macros(const struct blocks *blocks, const struct block_layer *layer, const struct block_tile *tile,
+                         enum block_source source, bool target_sums) {
+  int pitch, plane, pixels = layer->rows * layer->columns;
+  bool back = source == SOURCE_GRADIENT;
+  choose_pitch(tile, &pitch, &plane);
+  const char *cap = tile->registers ? arena_text(blocks->arena, " -cl-nv-maxrregcount=%d", tile->registers) : "";
+  return arena_text(blocks->arena,
+                    "-DCIN=%d -DCOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DSTRIP=%d -DWARPS_OUT=%d "
+                    "-DIMAGES=%d -DSOURCE=%d -DUP_CHANNELS=%d -DSUM_PIXELS=%d -DUP_PIXELS=%d -DSTORE_FULL=%d "
+                    "-DSTORE_POOLED=%d -DTARGET_SUMS=%d -DPRECISION=%d -DPITCH=%d -DPLANE=%d -DSTAGED=%d "
+                    "-DSTAGES=%d -DTILES=%d%s",
+                    back ? layer->out : layer->in, back ? layer->in : layer->out, layer->rows, layer->columns,
+                    tile->x, tile->y, tile->strip, tile->warps_out, tile->images, (int)source, layer->up_channels,
+                    layer->first_pooled ? 4 * pixels : pixels, pixels / 4, layer->store_full,
+                    layer->store_pooled, target_sums, (int)blocks->precision, pitch, plane, tile->staged,
+                    tile->stages, tile->tiles, cap);
+}
+
+size_t block_group(const struct block_tile *tile) {
+  return (size_t)(tile->x / 16 * (tile->y / tile->strip) * tile->warps_out * 32);
+}
+
+size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images) {
+  size_t out_groups = (size_t)(outs / (16 * tile->warps_out));
+  if (tile->images == 2) return (images + 1) / 2 * out_groups;
+  return images * out_groups * (size_t)((columns / tile->x) * (rows / tile->y) / tile->tiles);
+}
+
+/* Maps of 8x8 are computed two images at a time: room for an even number. */
+size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns) {
+  size_t element = blocks->precision == BLOCK_HALF ? 2 : 4, images = blocks->batch + blocks->batch % 2;
+  return images * (size_t)(channels * rows * columns) * element;
+}
+
+static size_t sums_bytes(const struct blocks *blocks, const struct block_layer *layer) {
+  size_t bytes = (blocks->batch + blocks->batch % 2) * (size_t)layer->out * 16;
+  return (bytes + GRAPH_ALIGNMENT - 1) / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+}
+
+static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct error *error) {
+  const char *name = block_node(blocks->graph, layer->conv)->name;
+  layer->weight_words = layer->source == SOURCE_IMAGE ? (size_t)layer->out * 9
+                                                      : (size_t)layer->in / 2 * (size_t)layer->out * 9;
+  size_t map = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
+  layer->full_bytes = layer->store_full ? map : 0;
+  layer->pooled_bytes = layer->store_pooled ? map / 4 : 0;
+  layer->full = device_buffer(blocks->device, layer->full_bytes, name, error);
+  layer->pooled = layer->full ? device_buffer(blocks->device, layer->pooled_bytes, name, error) : NULL;
+  return layer->pooled != NULL;
+}
+
+static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct error *error) {
+  layer->tile = choose_tile(layer, blocks->precision);
+  const char *macros = block_macros(blocks, layer, &layer->tile, layer->source, false);
+  return open_maps(blocks, layer, error) &&
+         kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros, block_group(&layer->tile),
+                             error);
+}
+
+bool block_pieces(struct blocks *blocks, cl_mem whole, bool back, struct error *error) {
+  size_t offset = 0;
+  for (int l = 0; l < blocks->layers; l++) {
+    struct block_layer *layer = &blocks->layer[l];
+    cl_buffer_region region = {offset, sums_bytes(blocks, layer)};
+    cl_int code;
+    cl_mem piece = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    if (code != CL_SUCCESS) return fail(error, "no piece of the sums: %s (%d)", device_code_name(code), code);
+    *(back ? &layer->back : &layer->sums) = piece;
+    offset += region.size;
+  }
+  return true;
+}
+
+static bool open_sums(struct blocks *blocks, struct error *error) {
+  for (int l = 0; l < blocks->layers; l++) blocks->sums_bytes += sums_bytes(blocks, &blocks->layer[l]);
+  blocks->sums = device_buffer(blocks->device, blocks->sums_bytes, "the sums of instance norms", error);
+  return blocks->sums && block_pieces(blocks, blocks->sums, false, error);
+}
+
+/* ---- packed weights: one buffer, one launch --------------------------------------------------------------- */
+
+enum { PACK_FIELDS = 6, PACK_IMAGE = 0, PACK_FORWARD = 1, PACK_BACKWARD = 2 }; /* kernels/block_pack.cl */
+
+static size_t weight_parts(const struct blocks *blocks) {
+  return blocks->precision == BLOCK_F32 ? 2 : 1;
+}
+
+/* Notes one packed layer in the table and moves on by its words, padded to where a sub-buffer may start. */
+static void note_packed(struct blocks *blocks, const struct block_layer *layer, bool back, uint32_t *table, int row) {
+  const struct parameter *weight = &blocks->graph->parameter[block_node(blocks->graph, layer->conv)->weight];
+  uint32_t kind = back ? PACK_BACKWARD : layer->source == SOURCE_IMAGE ? PACK_IMAGE : PACK_FORWARD;
+  uint32_t facts[PACK_FIELDS] = {(uint32_t)blocks->packed_words, (uint32_t)layer->weight_words,
+                                 (uint32_t)(back ? layer->out : layer->in), (uint32_t)(back ? layer->in : layer->out),
+                                 (uint32_t)weight->offset, kind};
+  for (int f = 0; f < PACK_FIELDS; f++) table[row * PACK_FIELDS + f] = facts[f];
+  size_t step = GRAPH_ALIGNMENT / 4;
+  blocks->packed_words += (layer->weight_words + step - 1) / step * step;
+}
+
+static bool cut_packed(struct blocks *blocks, const uint32_t *facts, cl_mem *piece, struct error *error) {
+  size_t parts = weight_parts(blocks);
+  cl_buffer_region region = {4 * parts * facts[0], 4 * parts * facts[1]};
+  cl_int code;
+  *piece = clCreateSubBuffer(blocks->packed, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+  return code == CL_SUCCESS ? true : fail(error, "no piece of the weights: %s (%d)", device_code_name(code), code);
+}
+
+/* Every layer forward, and to train every layer but the first backward. */
+static bool open_packed(struct blocks *blocks, struct error *error) {
+  uint32_t table[2 * LAYERS_MOST * PACK_FIELDS];
+  int rows = 0, count = blocks->layers;
+  for (int l = 0; l < count; l++) note_packed(blocks, &blocks->layer[l], false, table, rows++);
+  for (int l = 1; blocks->train && l < count; l++) note_packed(blocks, &blocks->layer[l], true, table, rows++);
+  blocks->packed_bytes = 4 * weight_parts(blocks) * blocks->packed_words;
+  blocks->table_bytes = sizeof *table * (size_t)(rows * PACK_FIELDS);
+  blocks->packed = device_buffer(blocks->device, blocks->packed_bytes, "the packed weights", error);
+  blocks->table = blocks->packed ? device_buffer(blocks->device, blocks->table_bytes, "their table", error) : NULL;
+  if (!blocks->table) return false;
+  device_write(blocks->device, blocks->table, 0, blocks->table_bytes, table);
+  for (int r = 0; r < rows; r++) {
+    struct block_layer *layer = &blocks->layer[r < count ? r : r - count + 1];
+    if (!cut_packed(blocks, table + r * PACK_FIELDS, r < count ? &layer->weights : &layer->back_weights, error))
+      return false;
+  }
+  const char *macros = arena_text(blocks->arena, "-DPRECISION=%d", (int)blocks->precision);
+  return kernel_variant_open(blocks->kernels, &blocks->pack, "block_pack", macros, 64, error);
+}
+
+static bool open_head(struct blocks *blocks, struct error *error) {
+  const struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  const char *macros = block_macros(blocks, last, &last->tile, last->source, false);
+  blocks->folded = device_buffer(blocks->device, 4 * ((size_t)last->out + 1), "the 1x1 convolutions", error);
+  blocks->nothing = blocks->folded ? device_buffer(blocks->device, 16, "an unused argument", error) : NULL;
+  return blocks->nothing && kernel_variant_open(blocks->kernels, &blocks->fold, "block_fold", macros, 64, error) &&
+         kernel_variant_open(blocks->kernels, &blocks->head, "block_head", macros, 256, error);
+}
+
+bool blocks_open(struct blocks **out, struct graph *graph, struct device *device, struct kernels *kernels,
+                 const struct block_setup *setup, struct error *error) {
+  struct arena *arena = arena_open();
+  struct blocks *blocks = ARENA_NEW(arena, struct blocks, 1);
+  *blocks = (struct blocks){.arena = arena, .graph = graph, .device = device, .kernels = kernels,
+                            .precision = setup->precision, .batch = setup->batch, .train = setup->train};
+  bool good = recognise(blocks, error);
+  for (int l = 0; setup->train && l < blocks->layers; l++) blocks->layer[l].store_full = true;
+  for (int l = 0; good && l < blocks->layers; l++) good = open_layer(blocks, &blocks->layer[l], error);
+  good = good && open_packed(blocks, error) && open_sums(blocks, error) && open_head(blocks, error) &&
+         (!setup->train || block_back_open(blocks, error));
+  if (!good) {
+    blocks_close(blocks);
+    return false;
+  }
+  *out = blocks;
+  blocks_pack(blocks);
+  return true;
+}
+
+void blocks_close(struct blocks *blocks) {
+  if (!blocks) return;
+  struct device *device = blocks->device;
+  if (blocks->train) block_back_close(blocks);
+  for (int l = 0; l < blocks->layers; l++) {
+    struct block_layer *layer = &blocks->layer[l];
+    kernel_variant_close(&layer->forward);
+    cl_mem pieces[] = {layer->sums, layer->weights, layer->back_weights};
+    for (int p = 0; p < 3; p++)
+      if (pieces[p]) clReleaseMemObject(pieces[p]);
+    device_release(device, layer->full, layer->full_bytes);
+    device_release(device, layer->pooled, layer->pooled_bytes);
+  }
+  kernel_variant_close(&blocks->fold);
+  kernel_variant_close(&blocks->head);
+  kernel_variant_close(&blocks->pack);
+  device_release(device, blocks->packed, blocks->packed_bytes);
+  device_release(device, blocks->table, blocks->table_bytes);
+  device_release(device, blocks->sums, blocks->sums_bytes);
+  if (blocks->folded) device_release(device, blocks->folded, 4 * ((size_t)blocks->layer[blocks->layers - 1].out + 1));
+  device_release(device, blocks->nothing, 16);
+  arena_close(blocks->arena);
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------- */
+
+static struct arg words(enum arg_kind kind, cl_mem buffer) {
+  return arg_buffer(kind, ELEMENT_U32, buffer);
+}
+
+struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient) {
+  const struct node *conv = block_node(blocks->graph, node);
+  const struct parameter *parameter = &blocks->graph->parameter[bias ? conv->bias : conv->weight];
+  return arg_buffer(gradient ? ARG_INOUT : ARG_IN, ELEMENT_F32, gradient ? parameter->gradient : parameter->value);
+}
+
+static struct arg parameter(const struct blocks *blocks, int node, bool bias) {
+  return block_parameter(blocks, node, bias, false);
+}
+
+void blocks_pack(struct blocks *blocks) {
+  uint32_t rows = (uint32_t)(blocks->table_bytes / (PACK_FIELDS * sizeof(uint32_t)));
+  kernel_variant_run(blocks->kernels, &blocks->pack, blocks->packed_words,
+                     ARGS(arg_buffer(ARG_IN, ELEMENT_F32, blocks->graph->values), words(ARG_IN, blocks->table),
+                          words(ARG_OUT, blocks->packed), arg_u32(rows)));
+  const int *tail = blocks->tail;
+  kernel_variant_run(blocks->kernels, &blocks->fold, 1,
+                     ARGS(parameter(blocks, tail[0], false), parameter(blocks, tail[0], true),
+                          parameter(blocks, tail[1], false), parameter(blocks, tail[1], true),
+                          parameter(blocks, tail[2], false), parameter(blocks, tail[2], true),
+                          arg_buffer(ARG_OUT, ELEMENT_F32, blocks->folded),
+                          arg_u32((uint32_t)block_node(blocks->graph, tail[0])->shape.channels)));
+}
+
+static void run_layer(struct blocks *blocks, const struct block_layer *layer, cl_mem input, size_t images) {
+  const struct block_layer *first = layer->first >= 0 ? &blocks->layer[layer->first] : NULL;
+  const struct block_layer *second = layer->second >= 0 ? &blocks->layer[layer->second] : NULL;
+  cl_mem from = first ? layer->first_pooled ? first->pooled : first->full : input;
+  kernel_variant_run(
+      blocks->kernels, &layer->forward,
+      block_groups(&layer->tile, layer->out, layer->rows, layer->columns, images),
+      ARGS(words(ARG_IN, from), arg_buffer(ARG_IN, ELEMENT_I64, first ? first->sums : blocks->nothing),
+           words(ARG_IN, second ? second->full : blocks->nothing),
+           arg_buffer(ARG_IN, ELEMENT_I64, second ? second->sums : blocks->nothing),
+           arg_buffer(ARG_IN, ELEMENT_U128, layer->weights), words(ARG_OUT, layer->full),
+           words(ARG_OUT, layer->pooled), arg_buffer(ARG_INOUT, ELEMENT_I64, layer->sums)));
+}
+
+void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images) {
+  REQUIRE(images <= blocks->batch, "%zu images; the blocks were opened for %zu", images, blocks->batch);
+  const struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  device_fill(blocks->device, blocks->sums, 0, blocks->sums_bytes, 0);
+  for (int l = 0; l < blocks->layers; l++) {
+    blocks->device->label = block_node(blocks->graph, blocks->layer[l].conv)->name;
+    run_layer(blocks, &blocks->layer[l], input, images);
+  }
+  blocks->device->label = "";
+  size_t groups = images * (size_t)(last->rows * last->columns) / 1024;
+  kernel_variant_run(blocks->kernels, &blocks->head, groups,
+                     ARGS(words(ARG_IN, last->full), arg_buffer(ARG_IN, ELEMENT_I64, last->sums),
+                          arg_buffer(ARG_IN, ELEMENT_F32, blocks->folded),
+                          arg_buffer(ARG_OUT, ELEMENT_F128, output)));
+}
+
+void blocks_print(const struct blocks *blocks, FILE *file) {
+  for (int l = 0; l < blocks->layers; l++) {
+    const struct block_layer *layer = &blocks->layer[l];
+    double flops = 18.0 * layer->in * layer->out * layer->rows * layer->columns;
+    fprintf(file, "%-34s %4d -> %-4d %3dx%-3d tile %2dx%-2d x%d%s, %.1f MFLOP an image\n",
+            block_node(blocks->graph, layer->conv)->name, layer->in, layer->out, layer->rows, layer->columns,
+            layer->tile.x, layer->tile.y, layer->tile.warps_out, layer->tile.staged ? " staged" : "", flops / 1e6);
+  }
+}

@@ -1,0 +1,42 @@
+/* The fused path of a network: chains of 3x3 convolution, instance norm and ReLU as one kernel a layer, with
+ * pooling on the store and up-sampling and concatenation on the load (kernels/block.cl).
+ *
+ * Works on any graph made of such blocks that starts from one channel and ends in three 1x1 convolutions to one
+ * channel (the U-Net), on devices with the matrix instructions; blocks_fit says why not. The parameters are the
+ * graph's own: blocks_pack takes them over after they have changed. */
+#ifndef L2SR_ENGINE_BLOCK_H
+#define L2SR_ENGINE_BLOCK_H
+
+#include "engine/graph.h"
+
+enum block_precision {
+  BLOCK_F32,   /* f32 storage, operands split into two halves, three products: error about 1e-5 */
+  BLOCK_MIXED, /* f32 storage, half operands, f32 accumulation: TF32-grade */
+  BLOCK_HALF   /* half storage, f32 accumulation and sums */
+};
+
+struct blocks; /* opaque: block.c */
+
+/* Whether the graph and the device are of that kind; the text says what is not. */
+bool blocks_fit(const struct graph *graph, const struct device *device, struct error *error);
+/* The graph must be planned: its parameters are read. `batch` images at most a call. */
+struct block_setup {
+  size_t batch;
+  enum block_precision precision;
+  bool train; /* also backward; the graph must be planned to train (its own batch may be 1) */
+};
+bool blocks_open(struct blocks **blocks, struct graph *graph, struct device *device, struct kernels *kernels,
+                 const struct block_setup *setup, struct error *error);
+void blocks_close(struct blocks *blocks);
+void blocks_pack(struct blocks *blocks);
+/* [images][1][H][W] in, the same out, f32; enqueues. With an odd number of images the buffers must hold one
+ * more: maps of 8x8 are computed two images at a time. */
+void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);
+/* After blocks_forward of the same input: from the gradient of the output, [images][1][H][W], to the parameters,
+ * whose gradients are added to. Enqueues. Within, gradients are scaled by a power of two near their number of
+ * pixels, so that halves and fixed-point sums keep their digits. */
+void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images);
+/* Layer, tile, bytes and flops of one image. */
+void blocks_print(const struct blocks *blocks, FILE *file);
+
+#endif

@@ -1,0 +1,85 @@
+/* The fused blocks' plan, shared by block.c (recognising, forward) and block_back.c (backward). */
+#ifndef L2SR_ENGINE_BLOCK_PLAN_H
+#define L2SR_ENGINE_BLOCK_PLAN_H
+
+#include "engine/block.h"
+
+enum { LAYERS_MOST = 64 };
+enum block_source { SOURCE_IMAGE, SOURCE_BLOCK, SOURCE_UP, SOURCE_GRADIENT /* kernels/block.cl on the way back */ };
+
+/* How a layer is cut into work-groups: measured choices. */
+struct block_tile {
+  int x, y, strip, warps_out, images, staged, stages, tiles, registers;
+};
+
+/* How the weights' gradient is cut: tiles, channels of a group, groups that share the tiles. */
+struct block_weights {
+  int tile_x, tile_y, in_block, out_block;
+  size_t parts;
+  struct kernel_variant run;
+};
+
+struct block_layer {
+  int conv, relu;                  /* nodes of the graph */
+  enum block_source source;
+  int first, second;               /* layers; -1: the graph's input, or none */
+  bool first_pooled;               /* takes the pooled map of `first` */
+  bool store_full, store_pooled;
+  int in, out, rows, columns, up_channels;
+  struct block_tile tile;
+  struct kernel_variant forward;
+  cl_mem weights, full, pooled, sums; /* weights: a piece of blocks->packed, sums: of blocks->sums */
+  size_t weight_words, full_bytes, pooled_bytes;
+
+  /* For training: */
+  int plain, pool, join, up; /* layers that consume the map so; -1: none */
+  bool sums_by_plain;        /* the plain consumer's block_gradient leaves this layer's back sums */
+  struct block_tile back_tile;
+  struct kernel_variant gradient_run, collect, up_run; /* collect: head_back, down or join */
+  struct block_weights weights_run;
+  struct kernel_variant image_run; /* weights of the first layer */
+  cl_mem gradient; /* of the activation */
+  cl_mem given;    /* of the layer's input, where that is not a block's activation itself */
+  cl_mem back_weights, back;
+  size_t gradient_bytes, given_bytes;
+};
+
+struct blocks {
+  struct arena *arena;
+  struct graph *graph;
+  struct device *device;
+  struct kernels *kernels;
+  enum block_precision precision;
+  bool train;
+  size_t batch;
+  struct block_layer layer[LAYERS_MOST];
+  int layers;
+  int tail[3]; /* the 1x1 convolutions */
+  struct kernel_variant fold, head, pack;
+  cl_mem sums, folded, nothing;
+  cl_mem packed, table; /* all weights as fragments; what block_pack knows of them */
+  size_t sums_bytes, packed_bytes, packed_words /* of one part */, table_bytes;
+
+  /* For training: */
+  struct kernel_variant fold_back, reduce;
+  cl_mem backs, part, up, totals;
+  size_t part_bytes, up_bytes, totals_bytes;
+};
+
+/* block.c, for block_back.c */
+const struct node *block_node(const struct graph *graph, int i);
+/* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */
+const char *block_macros(const struct blocks *blocks, const struct block_layer *layer, const struct block_tile *tile,
+                         enum block_source source, bool target_sums);
+size_t block_group(const struct block_tile *tile);
+size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images);
+size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns);
+/* A piece of `whole` for every layer, sums_bytes in all. */
+bool block_pieces(struct blocks *blocks, cl_mem whole, bool back, struct error *error);
+struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient);
+
+/* block_back.c */
+bool block_back_open(struct blocks *blocks, struct error *error);
+void block_back_close(struct blocks *blocks);
+
+#endif

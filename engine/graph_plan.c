@@ -1,0 +1,360 @@
+#include "engine/graph.h"
+
+#include "engine/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kernels index values with 32 bits. */
+static const size_t slot_limit = sizeof(float) * ((size_t)UINT32_MAX / 2);
+
+static size_t round_up(size_t bytes) {
+  return (bytes + GRAPH_ALIGNMENT - 1) / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+}
+
+/* ---- what is needed when ------------------------------------------------------------------------------- */
+
+static int backward_moment(const struct graph *graph, int node) {
+  return 2 * graph->nodes - 1 - node;
+}
+
+/* The last node that reads the value of `node`, -1: none. */
+static int last_consumer(const struct graph *graph, int node) {
+  for (int i = graph->nodes - 1; i > node; i--)
+    for (int k = 0; k < graph->node[i].inputs; k++)
+      if (graph->node[i].input[k].node == node) return i;
+  return -1;
+}
+
+static bool only_norms_follow(const struct graph *graph, int node) {
+  bool any = false;
+  for (int i = node + 1; i < graph->nodes; i++)
+    for (int k = 0; k < graph->node[i].inputs; k++)
+      if (graph->node[i].input[k].node == node) {
+        any = true;
+        if (graph->node[i].op != &op_norm) return false;
+      }
+  return any;
+}
+
+static void mark_nodes(struct graph *graph) {
+  bool written[NODES_MOST] = {false};
+  for (int i = 0; i < graph->nodes; i++) {
+    struct node *node = &graph->node[i];
+    node->needs_gradient = graph->train && (node->op ? node->weight >= 0 : graph->input_gradient);
+    for (int k = 0; k < node->inputs; k++)
+      node->needs_gradient |= graph->node[node->input[k].node].needs_gradient;
+    node->bias_cancels = node->op == &op_conv && only_norms_follow(graph, i);
+  }
+  for (int i = graph->nodes - 1; i >= 0; i--)
+    for (int k = 0; k < graph->node[i].inputs; k++) {
+      graph->node[i].adds[k] = written[graph->node[i].input[k].node];
+      written[graph->node[i].input[k].node] = true;
+    }
+}
+
+static void add_slot(struct graph *graph, cl_mem *place, const char *what, int node, int first, int last,
+                     size_t bytes) {
+  REQUIRE(graph->slots < SLOTS_MOST, "more than %d slots", SLOTS_MOST);
+  graph->slot[graph->slots++] =
+      (struct slot){place, what, (uint16_t)node, first, last, round_up(bytes ? bytes : 1), 0};
+}
+
+/* Inputs and outputs stay to the end: callers write and read them. */
+static int last_use(const struct graph *graph, int i) {
+  const struct node *node = &graph->node[i];
+  int last = last_consumer(graph, i);
+  if (last < 0 || !node->op) return backward_moment(graph, 0);
+  if (!graph->train) return last;
+  if (node->op->keeps_output && node->needs_gradient) last = backward_moment(graph, i);
+  for (int j = i + 1; j < graph->nodes; j++)
+    for (int k = 0; k < graph->node[j].inputs; k++)
+      if (graph->node[j].input[k].node == i && graph->node[j].needs_gradient &&
+          graph->node[j].op->keeps_input && backward_moment(graph, j) > last)
+        last = backward_moment(graph, j);
+  return last;
+}
+
+static void add_gradient_slots(struct graph *graph, int i, size_t bytes) {
+  struct node *node = &graph->node[i];
+  tensor out = {(uint16_t)i};
+  int moment = backward_moment(graph, i), consumer = last_consumer(graph, i);
+  int first = consumer < 0 ? graph->nodes : backward_moment(graph, consumer);
+  add_slot(graph, &node->gradient, "gradient", i, first, node->op ? moment : backward_moment(graph, 0),
+           bytes);
+  size_t scratch = node->op && node->op->scratch ? node->op->scratch(graph, out, graph->batch) : 0;
+  if (scratch) add_slot(graph, &node->scratch, "scratch", i, moment, moment, scratch);
+}
+
+static void add_slots(struct graph *graph) {
+  graph->slots = 0;
+  for (int i = 0; i < graph->nodes; i++) {
+    struct node *node = &graph->node[i];
+    tensor out = {(uint16_t)i};
+    size_t bytes = sizeof(float) * graph_elements(graph, out) * graph->batch;
+    add_slot(graph, &node->value, "value", i, node->op ? i : 0, last_use(graph, i), bytes);
+    size_t kept = node->op && node->op->kept ? node->op->kept(graph, out, graph->batch) : 0;
+    if (kept)
+      add_slot(graph, &node->kept, "kept", i, i, node->needs_gradient ? backward_moment(graph, i) : i, kept);
+    if (node->needs_gradient) add_gradient_slots(graph, i, bytes);
+  }
+}
+
+/* ---- where it goes ------------------------------------------------------------------------------------- */
+
+static int compare_size(const void *a, const void *b) {
+  const struct slot *first = a, *second = b;
+  if (first->bytes != second->bytes) return first->bytes < second->bytes ? 1 : -1;
+  return first->first - second->first; /* any fixed order will do */
+}
+
+/* The next place from `offset` on where the slot does not lie across two blocks. */
+static size_t within_block(size_t offset, size_t bytes, size_t block) {
+  return offset / block == (offset + bytes - 1) / block ? offset : (offset / block + 1) * block;
+}
+
+/* The lowest place that no slot placed before holds at the same time. */
+static size_t find_place(const struct slot *slots, int placed, size_t block) {
+  const struct slot *slot = &slots[placed];
+  size_t offset = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int i = 0; i < placed; i++) {
+      const struct slot *other = &slots[i];
+      if (other->last < slot->first || slot->last < other->first) continue;
+      if (other->offset >= offset + slot->bytes || offset >= other->offset + other->bytes) continue;
+      offset = within_block(other->offset + other->bytes, slot->bytes, block);
+      moved = true;
+    }
+  }
+  return offset;
+}
+
+/* Largest first. Returns the bytes of the arena; SIZE_MAX when a slot is larger than a block. */
+static size_t place_slots(struct graph *graph) {
+  size_t total = 0;
+  qsort(graph->slot, (size_t)graph->slots, sizeof *graph->slot, compare_size);
+  for (int i = 0; i < graph->slots; i++) {
+    struct slot *slot = &graph->slot[i];
+    if (slot->bytes > graph->block_bytes || slot->bytes > slot_limit) return SIZE_MAX;
+    slot->offset = find_place(graph->slot, i, graph->block_bytes);
+    if (slot->offset + slot->bytes > total) total = slot->offset + slot->bytes;
+  }
+  return total;
+}
+
+size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_gradient) {
+  graph->batch = graph->images = batch;
+  graph->train = train;
+  graph->input_gradient = input_gradient;
+  if (!graph->block_bytes) graph->block_bytes = SIZE_MAX / 2;
+  mark_nodes(graph);
+  add_slots(graph);
+  return graph->arena_bytes = place_slots(graph);
+}
+
+static size_t parameter_bytes(const struct graph *graph, bool train) {
+  return sizeof(float) * graph->elements * (train ? 2 : 1);
+}
+
+size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient) {
+  size_t low = 0, high = 1 << 16, fixed = parameter_bytes(graph, train);
+  if (fixed >= bytes) return 0;
+  while (low < high) {
+    size_t middle = (low + high + 1) / 2;
+    if (graph_measure(graph, middle, train, input_gradient) <= bytes - fixed)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/* ---- allocating ---------------------------------------------------------------------------------------- */
+
+static bool refuse_batch(struct graph *graph, const struct graph_setup *setup, size_t need,
+                         struct error *error) {
+  struct device *device = setup->device;
+  size_t left = device->facts.memory - device->bytes;
+  size_t room = graph_batch_within(graph, left, setup->train, setup->input_gradient);
+  double mebi = 0x1p-20;
+  if (need > SIZE_MAX / 2)
+    return fail(error,
+                "the network's largest activation for %zu images exceeds one allocation of %s (%.1f MiB); "
+                "%zu images would fit: ask for a smaller batch",
+                setup->batch, device->facts.name, (double)graph->block_bytes * mebi, room);
+  return fail(error,
+              "the network needs %.1f MiB %s %zu images, %s has %.1f MiB left; %zu images would fit: ask "
+              "for a smaller batch",
+              (double)need * mebi, setup->train ? "to train on" : "for", setup->batch, device->facts.name,
+              (double)left * mebi, room);
+}
+
+static bool part(cl_mem whole, size_t offset, size_t bytes, cl_mem *out, struct error *error) {
+  cl_buffer_region region = {offset, bytes};
+  cl_int code;
+  *out = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+  return code == CL_SUCCESS ? true
+                            : fail(error, "no sub-buffer of %zu bytes at %zu: %s (%d)", bytes, offset,
+                                   device_code_name(code), code);
+}
+
+static bool open_parameters(struct graph *graph, struct error *error) {
+  size_t bytes = sizeof(float) * graph->elements;
+  if (!bytes) return true;
+  if (graph->shared) {
+    graph->values = graph->shared->values;
+    graph->gradients = graph->shared->gradients;
+  } else {
+    graph->values = device_buffer(graph->device, bytes, "the network's parameters", error);
+    if (!graph->values) return false;
+    device_fill(graph->device, graph->values, 0, bytes, 0);
+  }
+  if (graph->train && !graph->gradients) {
+    graph->gradients = device_buffer(graph->device, bytes, "the parameters' gradients", error);
+    if (!graph->gradients) return false;
+    device_fill(graph->device, graph->gradients, 0, bytes, 0);
+  }
+  for (int i = 0; i < graph->parameters; i++) {
+    struct parameter *parameter = &graph->parameter[i];
+    size_t offset = sizeof(float) * parameter->offset, size = sizeof(float) * parameter->count;
+    if (!part(graph->values, offset, size, &parameter->value, error)) return false;
+    if (graph->train && !part(graph->gradients, offset, size, &parameter->gradient, error)) return false;
+  }
+  return true;
+}
+
+static size_t block_size(const struct graph *graph, int block) {
+  size_t start = (size_t)block * graph->block_bytes, left = graph->arena_bytes - start;
+  return left < graph->block_bytes ? left : graph->block_bytes;
+}
+
+static bool open_arena(struct graph *graph, struct error *error) {
+  const int most = (int)(sizeof graph->block / sizeof *graph->block);
+  while ((size_t)graph->blocks * graph->block_bytes < graph->arena_bytes) {
+    if (graph->blocks == most)
+      return fail(error, "the network's activations need more than %d allocations", most);
+    cl_mem block =
+        device_buffer(graph->device, block_size(graph, graph->blocks), "the network's activations", error);
+    if (!block) return false;
+    graph->block[graph->blocks++] = block;
+  }
+  for (int i = 0; i < graph->slots; i++) {
+    const struct slot *slot = &graph->slot[i];
+    cl_mem block = graph->block[slot->offset / graph->block_bytes];
+    if (!part(block, slot->offset % graph->block_bytes, slot->bytes, slot->place, error)) return false;
+  }
+  return true;
+}
+
+static bool need_kernels(struct graph *graph, struct error *error) {
+  for (int i = 0; i < graph->nodes; i++)
+    for (int k = 0; graph->node[i].op && k < OP_KERNELS && graph->node[i].op->kernels[k]; k++)
+      if (!kernel_need(graph->kernels, graph->node[i].op->kernels[k], error)) return false;
+  return true;
+}
+
+/* The other graph must have the same parameters, and gradients if this one is to train with them. */
+static void check_shared(const struct graph *graph, const struct graph *other) {
+  REQUIRE(other->values && !other->shared, "parameters are shared from the graph that owns them");
+  REQUIRE(other->parameters == graph->parameters && other->elements == graph->elements,
+          "%d parameters, the other graph has %d", graph->parameters, other->parameters);
+  for (int i = 0; i < graph->parameters; i++)
+    REQUIRE(!strcmp(graph->parameter[i].name, other->parameter[i].name),
+            "parameter %d is %s, in the other graph %s", i, graph->parameter[i].name,
+            other->parameter[i].name);
+  REQUIRE(!graph->train || other->gradients, "the other graph was planned without gradients");
+}
+
+bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct error *error) {
+  struct device *device = setup->device;
+  if (!graph_good(graph, error)) return false;
+  REQUIRE(setup->batch && graph->nodes && !graph->device, "a batch of %zu, %d nodes", setup->batch,
+          graph->nodes);
+  graph->block_bytes = device->facts.largest / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+  size_t need = graph_measure(graph, setup->batch, setup->train, setup->input_gradient);
+  size_t fixed = setup->parameters ? 0 : parameter_bytes(graph, setup->train);
+  if (need > SIZE_MAX - fixed || need + fixed > device->facts.memory - device->bytes)
+    return refuse_batch(graph, setup, need > SIZE_MAX / 2 ? need : need + fixed, error);
+  graph->device = device;
+  graph->kernels = setup->kernels;
+  graph->shared = setup->parameters;
+  if (graph->shared) check_shared(graph, graph->shared);
+  return open_parameters(graph, error) && open_arena(graph, error) && need_kernels(graph, error);
+}
+
+static void release(cl_mem buffer) {
+  if (buffer) clReleaseMemObject(buffer);
+}
+
+void graph_close(struct graph *graph) {
+  if (!graph) return;
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct node *node = &graph->node[i];
+    release(node->value);
+    release(node->gradient);
+    release(node->kept);
+    release(node->scratch);
+  }
+  for (int i = 0; i < graph->parameters; i++) {
+    release(graph->parameter[i].value);
+    release(graph->parameter[i].gradient);
+  }
+  for (int i = 0; i < graph->blocks; i++)
+    device_release(graph->device, graph->block[i], block_size(graph, i));
+  if (graph->device && !graph->shared) {
+    device_release(graph->device, graph->values, sizeof(float) * graph->elements);
+    device_release(graph->device, graph->gradients, sizeof(float) * graph->elements);
+  }
+  arena_close(graph->arena);
+}
+
+/* ---- initial parameters -------------------------------------------------------------------------------- */
+
+void graph_start(struct graph *graph, uint32_t seed) {
+  struct arena *arena = arena_open();
+  float *values = ARENA_NEW(arena, float, graph->elements);
+  for (int i = 0; i < graph->parameters; i++) {
+    const struct parameter *parameter = &graph->parameter[i];
+    struct random random;
+    double bound = 1 / sqrt((double)parameter->fan_in);
+    if (parameter->start == START_ZERO) continue;
+    random_start(&random, seed, STREAM_START, (uint32_t)i);
+    for (size_t k = 0; k < parameter->count; k++)
+      values[parameter->offset + k] = (float)(bound * (2 * random_uniform(&random) - 1));
+  }
+  device_write(graph->device, graph->values, 0, sizeof(float) * graph->elements, values);
+  arena_close(arena);
+}
+
+/* ---- printing ------------------------------------------------------------------------------------------ */
+
+static size_t node_parameters(const struct graph *graph, const struct node *node) {
+  return (node->weight >= 0 ? graph->parameter[node->weight].count : 0) +
+         (node->bias >= 0 ? graph->parameter[node->bias].count : 0);
+}
+
+void graph_print(const struct graph *graph, FILE *file) {
+  double flops = 0, bytes = 0;
+  fprintf(file, "%4s  %-9s  %-32s  %14s  %10s  %10s  %10s\n", "node", "op", "name", "shape", "parameters",
+          "bytes", "MFLOP");
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct node *node = &graph->node[i];
+    tensor out = {(uint16_t)i};
+    char shape[48];
+    double own = node->op && node->op->flops ? node->op->flops(graph, out) : 0;
+    snprintf(shape, sizeof shape, "%dx%dx%d", node->shape.channels, node->shape.height, node->shape.width);
+    fprintf(file, "%4d  %-9s  %-32s  %14s  %10zu  %10zu  %10.3f\n", i, node->op ? node->op->name : "input",
+            node->name, shape, node_parameters(graph, node), sizeof(float) * graph_elements(graph, out),
+            own * 1e-6);
+    flops += own;
+    bytes += (double)sizeof(float) * (double)graph_elements(graph, out);
+  }
+  fprintf(file, "an image: %.2f MFLOP forward, %.2f MiB of activations\n", flops * 1e-6, bytes / 0x1p20);
+  fprintf(file, "%d parameters of %zu values, %.2f MiB\n", graph->parameters, graph_parameter_count(graph),
+          (double)sizeof(float) * (double)graph->elements / 0x1p20);
+  if (graph->batch)
+    fprintf(file, "a batch of %zu to %s: %.2f MiB in %d slots\n", graph->batch,
+            graph->train ? "train" : "infer", (double)graph->arena_bytes / 0x1p20, graph->slots);
+}

@@ -1,0 +1,825 @@
+/* Fused blocks of a network for NVIDIA's matrix instructions: 3x3 convolution with zero padding, where instance
+ * norm and ReLU of the previous block happen on the load of its raw output and the sums for this block's
+ * instance norm leave with the store. One kernel a layer, specialised by macros (engine/block.c sets them);
+ * nothing normalised is ever stored. The convolution's bias is left out: the instance norm cancels it.
+ *
+ *   CIN COUT ROWS COLUMNS     channels and size of the layer
+ *   TILE_X TILE_Y STRIP       a group's output tile; rows of a warp's strip of 16 pixels
+ *   WARPS_OUT IMAGES          warps side by side over output channels, 16 each; images in a tile (2: 8x8 maps)
+ *   SOURCE                    0 one-channel image, 1 previous block, 2 up-sampled block joined with another,
+ *                             3 backward: the gradient of a block's activation (CIN and COUT exchanged)
+ *   TARGET_SUMS               SOURCE 3: the gradient is that of a block's only consumer; leave its sums
+ *   UP_CHANNELS               SOURCE 2: how many of CIN come from the up-sampled one
+ *   SUM_PIXELS UP_PIXELS      pixels over which the sources' sums were taken (a pooled map has a quarter)
+ *   STORE_FULL STORE_POOLED   which maps are written
+ *   PRECISION                 0 f32 storage, operands split into two halves, three products (f32-grade)
+ *                             1 f32 storage, half operands   2 half storage (channel pairs in a word)
+ *   PITCH PLANE               words from row to row and from plane to plane of the tile in local memory
+ *   STAGED STAGES TILES       1: raw tiles come by asynchronous copies in stages, normalised on use; tiles of a
+ *                             vertical strip that a group walks
+ *
+ * Fragments (mma.m16n8k16): row g of A is pixel 2g of a strip of 16, row g + 8 is pixel 2g + 1; so two 8-byte
+ * reads of a plane serve the three taps along x, and a row's fragments the three taps along y. Weights come as
+ * a packed image of fragments (block_pack): [part][chunk][16 outputs][tap][lane]. Maxima commute with norm and
+ * ReLU, so the pooled map is raw too.
+ *
+ * Sums are 64-bit integers in units of 2^-20: their order does not matter, the result is the same on every
+ * run. */
+#ifdef L2SR_NVIDIA
+
+#ifndef CIN /* a layer, so that the file can be read and linted alone */
+#define CIN 16
+#define COUT 16
+#define ROWS 128
+#define COLUMNS 128
+#define TILE_X 32
+#define TILE_Y 16
+#define STRIP 8
+#define WARPS_OUT 1
+#define IMAGES 1
+#define SOURCE 1
+#define UP_CHANNELS 0
+#define SUM_PIXELS 16384
+#define UP_PIXELS 4096
+#define STORE_FULL 1
+#define STORE_POOLED 0
+#define TARGET_SUMS 1
+#define PRECISION 1
+#define PITCH 34
+#define PLANE 616
+#define STAGED 0
+#define STAGES 1
+#define TILES 1
+#endif
+
+#define MAP (ROWS * COLUMNS)
+#define WARPS_X (TILE_X / 16)
+#define WARPS_Y (TILE_Y / STRIP)
+#define WARPS (WARPS_X * WARPS_Y * WARPS_OUT)
+#define GROUP (WARPS * 32)
+#define GROUP_OUT (16 * WARPS_OUT)
+#define OUT_GROUPS (COUT / GROUP_OUT)
+#if IMAGES == 2
+#define TILES_X 1
+#define TILES_ALL 1
+#else
+#define TILES_X (COLUMNS / TILE_X)
+#define TILES_ALL (TILES_X * (ROWS / TILE_Y) / TILES)
+#endif
+#define HALF_STORAGE (PRECISION == 2)
+#define CHUNK 16 /* channels of one matrix product: 8 planes of channel pairs */
+#if SOURCE == 0
+#define PLANES 1
+#define CHUNKS 1
+#else
+#define PLANES 8
+#define CHUNKS (CIN / CHUNK)
+#endif
+#define PARTS (PRECISION == 0 ? 2 : 1) /* of an operand */
+#define LOADS (HALF_STORAGE || SOURCE == 0 ? 1 : 2) /* vectors that make four pixels of a plane */
+#define WEIGHT_SCALE 64.0f /* keeps the low parts of small weights normal numbers */
+
+/* ---- asynchronous copies ----------------------------------------------------------------------------------- */
+
+#define COPY16(to, from)                                                                                     \
+  __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
+#define COPY4(to, from)                                                                                      \
+  __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
+#define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
+#define COPY_WAIT() __asm__ volatile("cp.async.wait_group 0;" ::: "memory")
+
+/* ---- normalisation --------------------------------------------------------------------------------------- */
+
+/* Norm of channel c of the layer's input, image n. */
+INLINE float2 source_norm(__global const long *first, __global const long *second, uint n, uint c) {
+#if SOURCE == 2
+  if (c < UP_CHANNELS) return norm_of(first + 2 * (n * UP_CHANNELS + c), UP_PIXELS);
+  return norm_of(second + 2 * (n * (CIN - UP_CHANNELS) + c - UP_CHANNELS), SUM_PIXELS);
+#else
+  return norm_of(first + 2 * (n * CIN + c), SUM_PIXELS);
+#endif
+}
+
+/* ---- loading a tile: global memory, registers, normalised, local memory ---------------------------------- */
+
+#define LANES_X (TILE_X / 4)          /* lanes of a warp along a row: four pixels each */
+#define LANE_ROWS (32 / LANES_X)      /* rows that a warp loads at once */
+#define ROW_STEPS ((TILE_Y + 2 + LANE_ROWS - 1) / LANE_ROWS)
+#define UNITS (PLANES * ROW_STEPS)
+#define WARP_UNITS ((UNITS + WARPS - 1) / WARPS)
+#define BATCH 5 /* loads in flight a work-item */
+
+/* Stores a pair of channels, its low part behind the planes of the high ones. */
+INLINE void put(__local uint *tile, uint place, float even, float odd) {
+#if SOURCE == 0
+  tile[place] = as_uint(even);
+#else
+  uint high = pack(even, odd);
+  tile[place] = high;
+#if PRECISION == 0
+  tile[place + PLANES * PLANE] = pack(even - even_of(high), odd - odd_of(high));
+#endif
+#endif
+}
+
+/* One raw value of a map of `channels` channels and `map` pixels. */
+INLINE float raw(__global const uint *source, uint channels, uint n, uint c, uint map, uint at) {
+#if HALF_STORAGE && SOURCE != 0
+  uint word = source[(n * (channels / 2) + (c >> 1)) * map + at];
+  return (c & 1) ? odd_of(word) : even_of(word);
+#else
+  return as_float(source[(n * channels + c) * map + at]);
+#endif
+}
+
+/* Four pixels of the plane: one vector of pairs, or one vector of each channel. */
+INLINE void unpack4(const uint4 *loaded, float even[4], float odd[4]) {
+#if HALF_STORAGE && SOURCE != 0
+  uint words[4] = {loaded[0].x, loaded[0].y, loaded[0].z, loaded[0].w};
+  UNROLL for (int j = 0; j < 4; j++) {
+    even[j] = even_of(words[j]);
+    odd[j] = odd_of(words[j]);
+  }
+#else
+  float4 a = as_float4(loaded[0]), b = as_float4(loaded[LOADS - 1]);
+  even[0] = a.x, even[1] = a.y, even[2] = a.z, even[3] = a.w;
+  odd[0] = b.x, odd[1] = b.y, odd[2] = b.z, odd[3] = b.w;
+#endif
+}
+
+/* Where a map starts that holds `channels` channels of image n, at channel c. */
+INLINE uint map_start(uint channels, uint n, uint c, uint map) {
+  return HALF_STORAGE && SOURCE != 0 ? (n * (channels / 2) + c / 2) * map : (n * channels + c) * map;
+}
+
+/* Rows of four pixels of a chunk, from a source of `channels` channels whose first is `first`. */
+INLINE void load_rows(__global const uint *source, uint channels, uint first, __local const float2 *norms,
+                      __local uint *tile, uint chunk, uint n, int left, int top) {
+  const uint lane = (uint)get_local_id(0) & 31u, warp = (uint)get_local_id(0) >> 5;
+  const uint q = lane % LANES_X, lane_row = lane / LANES_X;
+#if IMAGES == 2
+  const uint image = n + (q >> 1);
+  const int x = 4 * (int)(q & 1u);
+  const uint shift = 2u * (q >> 1), norm_first = (q >> 1) * CIN;
+#else
+  const uint image = n, shift = 0u, norm_first = 0u;
+  const int x = left + 4 * (int)q;
+#endif
+  NO_UNROLL for (uint start = 0u; start < WARP_UNITS; start += BATCH) {
+    uint4 loaded[BATCH][2];
+    UNROLL for (uint i = 0u; i < BATCH; i++) {
+      uint unit = warp + (start + i) * WARPS, plane = unit / ROW_STEPS;
+      uint row = unit % ROW_STEPS * LANE_ROWS + lane_row;
+      int y = top + (int)row - 1;
+      bool inside = start + i < WARP_UNITS && unit < UNITS && row < TILE_Y + 2 && y >= 0 && y < ROWS;
+      UNROLL for (uint k = 0u; k < LOADS; k++) {
+        loaded[i][k] = (uint4)(0u, 0u, 0u, 0u);
+        uint channel = SOURCE == 0 ? 0u : chunk * CHUNK - first + 2u * plane + k;
+        if (inside)
+          loaded[i][k] =
+              *(__global const uint4 *)&source[map_start(channels, image, channel, MAP) + (uint)y * COLUMNS + (uint)x];
+      }
+    }
+    UNROLL for (uint i = 0u; i < BATCH; i++) {
+      uint unit = warp + (start + i) * WARPS, plane = unit / ROW_STEPS;
+      uint row = unit % ROW_STEPS * LANE_ROWS + lane_row;
+      int y = top + (int)row - 1;
+      if (start + i >= WARP_UNITS || unit >= UNITS || row >= TILE_Y + 2) continue;
+      float even[4], odd[4];
+      unpack4(loaded[i], even, odd);
+#if SOURCE != 0
+      float2 norm_even = norms[norm_first + chunk * CHUNK + 2u * plane];
+      float2 norm_odd = norms[norm_first + chunk * CHUNK + 2u * plane + 1u];
+      bool inside = y >= 0 && y < ROWS;
+      UNROLL for (int j = 0; j < 4; j++) {
+        even[j] = inside ? norm_relu(even[j], norm_even) : 0.0f;
+        odd[j] = inside ? norm_relu(odd[j], norm_odd) : 0.0f;
+      }
+#endif
+      uint place = plane * PLANE + row * PITCH + 1u + 4u * q + shift;
+      UNROLL for (int j = 0; j < 4; j++) put(tile, place + j, even[j], odd[j]);
+    }
+  }
+}
+
+/* The columns left and right of the tile, where it does not span the map. */
+INLINE void load_columns(__global const uint *source, uint channels, uint first, __local const float2 *norms,
+                         __local uint *tile, uint chunk, uint n, int left, int top) {
+  for (uint i = (uint)get_local_id(0); i < PLANES * (TILE_Y + 2) * 2; i += GROUP) {
+    uint side = i & 1u, row = (i >> 1) % (TILE_Y + 2), plane = (i >> 1) / (TILE_Y + 2);
+    int y = top + (int)row - 1, x = side ? left + TILE_X : left - 1;
+    float even = 0.0f, odd = 0.0f;
+    if (y >= 0 && y < ROWS && x >= 0 && x < COLUMNS) {
+      uint at = (uint)y * COLUMNS + (uint)x;
+#if SOURCE == 0
+      even = raw(source, 1u, n, 0u, MAP, at);
+#else
+      uint c = chunk * CHUNK + 2u * plane;
+      even = norm_relu(raw(source, channels, n, c - first, MAP, at), norms[c]);
+      odd = norm_relu(raw(source, channels, n, c + 1u - first, MAP, at), norms[c + 1u]);
+#endif
+    }
+    put(tile, plane * PLANE + row * PITCH + (side ? TILE_X + 1u : 0u), even, odd);
+  }
+}
+
+/* Zeros in the columns beyond the map, once, where the tile spans it. */
+INLINE void clear_columns(__local uint *tile) {
+#if IMAGES == 2
+  for (uint i = (uint)get_local_id(0); i < PLANES * PARTS * (TILE_Y + 2) * 4; i += GROUP) {
+    uint s = i & 3u, j = i >> 2, column = s == 0u ? 0u : s == 1u ? 9u : s == 2u ? 10u : 19u;
+    tile[(j / (TILE_Y + 2)) * PLANE + (j % (TILE_Y + 2)) * PITCH + column] = 0u;
+  }
+#else
+  if (COLUMNS == TILE_X)
+    for (uint i = (uint)get_local_id(0); i < PLANES * PARTS * (TILE_Y + 2) * 2; i += GROUP) {
+      uint j = i >> 1;
+      tile[(j / (TILE_Y + 2)) * PLANE + (j % (TILE_Y + 2)) * PITCH + ((i & 1u) ? TILE_X + 1u : 0u)] = 0u;
+    }
+#endif
+}
+
+#if SOURCE == 3
+#define BACK_BATCH (LOADS == 1 ? 4 : 2)
+
+/* Four pixels of a plane from the activation's gradient and the raw output. */
+INLINE void back4(const uint4 *gradient, const uint4 *raw_output, float4 norm_even, float4 norm_odd, bool inside,
+                  float even[4], float odd[4]) {
+  float raw_even[4], raw_odd[4];
+  unpack4(gradient, even, odd);
+  unpack4(raw_output, raw_even, raw_odd);
+  UNROLL for (int j = 0; j < 4; j++) {
+    even[j] = inside ? back_norm(even[j], raw_even[j], norm_even) : 0.0f;
+    odd[j] = inside ? back_norm(odd[j], raw_odd[j], norm_odd) : 0.0f;
+  }
+}
+
+/* As load_rows, through the norm and ReLU backwards. */
+INLINE void load_back_rows(__global const uint *gradient, __global const uint *raw_output,
+                           __local const float4 *norms, __local uint *tile, uint chunk, uint n, int left, int top) {
+  const uint lane = (uint)get_local_id(0) & 31u, warp = (uint)get_local_id(0) >> 5;
+  const uint q = lane % LANES_X, lane_row = lane / LANES_X;
+#if IMAGES == 2
+  const uint image = n + (q >> 1), shift = 2u * (q >> 1), norm_first = (q >> 1) * CIN;
+  const uint x = 4u * (q & 1u);
+#else
+  const uint image = n, shift = 0u, norm_first = 0u, x = (uint)left + 4u * q;
+#endif
+  NO_UNROLL for (uint start = 0u; start < WARP_UNITS; start += BACK_BATCH) {
+    uint4 loaded[BACK_BATCH][2], outputs[BACK_BATCH][2];
+    UNROLL for (uint i = 0u; i < BACK_BATCH; i++) {
+      uint unit = warp + (start + i) * WARPS, plane = unit / ROW_STEPS;
+      uint row = unit % ROW_STEPS * LANE_ROWS + lane_row;
+      int y = top + (int)row - 1;
+      bool inside = start + i < WARP_UNITS && unit < UNITS && row < TILE_Y + 2 && y >= 0 && y < ROWS;
+      UNROLL for (uint k = 0u; k < LOADS; k++) {
+        uint at = map_start(CIN, image, chunk * CHUNK + 2u * plane + k, MAP) + (uint)y * COLUMNS + x;
+        loaded[i][k] = outputs[i][k] = (uint4)(0u, 0u, 0u, 0u);
+        if (inside) loaded[i][k] = *(__global const uint4 *)&gradient[at];
+        if (inside) outputs[i][k] = *(__global const uint4 *)&raw_output[at];
+      }
+    }
+    UNROLL for (uint i = 0u; i < BACK_BATCH; i++) {
+      uint unit = warp + (start + i) * WARPS, plane = unit / ROW_STEPS;
+      uint row = unit % ROW_STEPS * LANE_ROWS + lane_row, c = norm_first + chunk * CHUNK + 2u * plane;
+      int y = top + (int)row - 1;
+      float even[4], odd[4];
+      if (start + i >= WARP_UNITS || unit >= UNITS || row >= TILE_Y + 2) continue;
+      back4(loaded[i], outputs[i], norms[c], norms[c + 1u], y >= 0 && y < ROWS, even, odd);
+      uint place = plane * PLANE + row * PITCH + 1u + 4u * q + shift;
+      UNROLL for (int j = 0; j < 4; j++) put(tile, place + j, even[j], odd[j]);
+    }
+  }
+}
+
+INLINE void load_back_columns(__global const uint *gradient, __global const uint *raw_output,
+                              __local const float4 *norms, __local uint *tile, uint chunk, uint n, int left,
+                              int top) {
+  for (uint i = (uint)get_local_id(0); i < PLANES * (TILE_Y + 2) * 2; i += GROUP) {
+    uint side = i & 1u, row = (i >> 1) % (TILE_Y + 2), plane = (i >> 1) / (TILE_Y + 2);
+    uint c = chunk * CHUNK + 2u * plane;
+    int y = top + (int)row - 1, x = side ? left + TILE_X : left - 1;
+    float even = 0.0f, odd = 0.0f;
+    if (y >= 0 && y < ROWS && x >= 0 && x < COLUMNS) {
+      uint at = (uint)y * COLUMNS + (uint)x;
+      even = back_norm(raw(gradient, CIN, n, c, MAP, at), raw(raw_output, CIN, n, c, MAP, at), norms[c]);
+      odd = back_norm(raw(gradient, CIN, n, c + 1u, MAP, at), raw(raw_output, CIN, n, c + 1u, MAP, at), norms[c + 1u]);
+    }
+    put(tile, plane * PLANE + row * PITCH + (side ? TILE_X + 1u : 0u), even, odd);
+  }
+}
+#endif
+
+#define COARSE_Y (TILE_Y / 2 + 2)
+#define COARSE_X (TILE_X / 2 + 2)
+
+/* A 2x2 block of fine pixels (2i-1, 2i) x (2j-1, 2j) of the bilinear up-sampling depends on the coarse block
+ * (i-1, i) x (j-1, j); halves of pixels at the edge repeat the edge. */
+INLINE void blend(const float c[4], float fine[4]) {
+  float l0 = 0.75f * c[0] + 0.25f * c[1], r0 = 0.25f * c[0] + 0.75f * c[1];
+  float l1 = 0.75f * c[2] + 0.25f * c[3], r1 = 0.25f * c[2] + 0.75f * c[3];
+  fine[0] = 0.75f * l0 + 0.25f * l1;
+  fine[1] = 0.75f * r0 + 0.25f * r1;
+  fine[2] = 0.25f * l0 + 0.75f * l1;
+  fine[3] = 0.25f * r0 + 0.75f * r1;
+}
+
+/* The chunk's tile of the up-sampled source: coarse tile with its halo to local memory, normalised, blended. */
+INLINE void load_up(__global const uint *source, __local const float2 *norms, __local float *coarse,
+                    __local uint *tile, uint chunk, uint n, int left, int top) {
+  for (uint i = (uint)get_local_id(0); i < CHUNK * COARSE_Y * COARSE_X; i += GROUP) {
+    uint x = i % COARSE_X, y = i / COARSE_X % COARSE_Y, c = chunk * CHUNK + i / COARSE_X / COARSE_Y;
+    int from_y = clamp(top / 2 - 1 + (int)y, 0, ROWS / 2 - 1);
+    int from_x = clamp(left / 2 - 1 + (int)x, 0, COLUMNS / 2 - 1);
+    float value = raw(source, UP_CHANNELS, n, c, MAP / 4, (uint)(from_y * (COLUMNS / 2) + from_x));
+    coarse[i] = norm_relu(value, norms[c]);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = (uint)get_local_id(0); i < PLANES * (TILE_Y / 2 + 1) * (TILE_X / 2 + 1); i += GROUP) {
+    uint j = i % (TILE_X / 2 + 1), k = i / (TILE_X / 2 + 1) % (TILE_Y / 2 + 1);
+    uint plane = i / (TILE_X / 2 + 1) / (TILE_Y / 2 + 1);
+    bool above = !(k == 0u && top == 0), below = !(k == TILE_Y / 2 && top + TILE_Y == ROWS);
+    bool before = !(j == 0u && left == 0), after = !(j == TILE_X / 2 && left + TILE_X == COLUMNS);
+    bool inside[4] = {above && before, above && after, below && before, below && after};
+    float fine[2][4];
+    UNROLL for (uint z = 0u; z < 2u; z++) {
+      __local const float *from = &coarse[((plane * 2u + z) * COARSE_Y + k) * COARSE_X + j];
+      float corners[4] = {from[0], from[1], from[COARSE_X], from[COARSE_X + 1]};
+      blend(corners, fine[z]);
+    }
+    uint place = plane * PLANE + 2u * k * PITCH + 2u * j;
+    UNROLL for (uint e = 0u; e < 4u; e++)
+      put(tile, place + (e >> 1) * PITCH + (e & 1u), inside[e] ? fine[0][e] : 0.0f, inside[e] ? fine[1][e] : 0.0f);
+  }
+}
+
+/* ---- products -------------------------------------------------------------------------------------------- */
+
+/* The first layer has one channel: plain multiply-adds. */
+INLINE void multiply_image(__local const uint *tile, __global const float4 *weights, uint outputs, uint t,
+                           float acc[STRIP][2][4]) {
+  float w[9][4];
+  UNROLL for (int tap = 0; tap < 9; tap++) {
+    float4 four = weights[(outputs * 9 + tap) * 4 + t];
+    w[tap][0] = four.x, w[tap][1] = four.y, w[tap][2] = four.z, w[tap][3] = four.w;
+  }
+  UNROLL for (int r = 0; r < STRIP + 2; r++) {
+    float2 a = *(__local const float2 *)(tile + r * PITCH), b = *(__local const float2 *)(tile + r * PITCH + 2);
+    UNROLL for (int dy = 0; dy < 3; dy++)
+      if (r - dy >= 0 && r - dy < STRIP) UNROLL for (int k = 0; k < 2; k++) UNROLL for (int e = 0; e < 2; e++) {
+        float w0 = w[dy * 3][2 * k + e], w1 = w[dy * 3 + 1][2 * k + e], w2 = w[dy * 3 + 2][2 * k + e];
+        float *d = acc[r - dy][k];
+        d[e] = fma(a.x, w0, fma(a.y, w1, fma(b.x, w2, d[e])));
+        d[2 + e] = fma(a.y, w0, fma(b.x, w1, fma(b.y, w2, d[2 + e])));
+      }
+  }
+}
+
+INLINE void load_weights(__global const uint4 *weights, uint lane, uint b[9][2][2]) {
+  UNROLL for (int tap = 0; tap < 9; tap++) {
+    uint4 w = weights[tap * 32 + lane];
+    b[tap][0][0] = w.x, b[tap][0][1] = w.y, b[tap][1][0] = w.z, b[tap][1][1] = w.w;
+  }
+}
+
+/* Row r of the tile times the nine taps: low holds pixels 2g-1 to 2g+2 of channels 2t, 2t+1; high of 2t+8. */
+INLINE void multiply_row(int r, const uint low[4], const uint high[4], const uint b[9][2][2],
+                         float acc[STRIP][2][4]) {
+  UNROLL for (int dx = 0; dx < 3; dx++)
+    UNROLL for (int dy = 0; dy < 3; dy++)
+      if (r - dy >= 0 && r - dy < STRIP)
+        UNROLL for (int k = 0; k < 2; k++) MULTIPLY(acc[r - dy][k], low[dx], low[dx + 1], high[dx], high[dx + 1],
+                                                    b[dy * 3 + dx][k][0], b[dy * 3 + dx][k][1]);
+}
+
+INLINE void read4(__local const uint *from, uint words[4]) {
+  uint2 a = *(__local const uint2 *)from, b = *(__local const uint2 *)(from + 2);
+  words[0] = a.x, words[1] = a.y, words[2] = b.x, words[3] = b.y;
+}
+
+/* One chunk: high parts times high parts, and for split operands low x high and high x low. */
+INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weights, uint lane,
+                           float acc[STRIP][2][4]) {
+  NO_UNROLL for (int part = 0; part < PARTS; part++) {
+    uint b[9][2][2];
+    load_weights(weights + part * (CHUNKS * (COUT / 16) * 288), lane, b);
+    UNROLL for (int r = 0; r < STRIP + 2; r++) {
+      uint low[4], high[4];
+      read4(tile + r * PITCH, low);
+      read4(tile + 4 * PLANE + r * PITCH, high);
+      multiply_row(r, low, high, b, acc);
+      if (PARTS == 2 && part == 0) {
+        uint low_rest[4], high_rest[4];
+        read4(tile + 8 * PLANE + r * PITCH, low_rest);
+        read4(tile + 12 * PLANE + r * PITCH, high_rest);
+        multiply_row(r, low_rest, high_rest, b, acc);
+      }
+    }
+  }
+}
+
+/* ---- storing --------------------------------------------------------------------------------------------- */
+
+INLINE void store_pair(__global uint *full, uint n, uint channel, uint y, uint x, const float c[4]) {
+#if HALF_STORAGE
+  uint at = ((n * (COUT / 2) + channel / 2) * ROWS + y) * COLUMNS + x;
+  *(__global uint2 *)&full[at] = (uint2)(pack(c[0], c[1]), pack(c[2], c[3]));
+#else
+  uint at = ((n * COUT + channel) * ROWS + y) * COLUMNS + x;
+  *(__global float2 *)&full[at] = (float2)(c[0], c[2]);
+  *(__global float2 *)&full[at + MAP] = (float2)(c[1], c[3]);
+#endif
+}
+
+INLINE void store_pooled(__global uint *pooled, uint n, uint channel, uint y, uint x, const float c[4],
+                         const float d[4]) {
+  float even = fmax(fmax(c[0], c[2]), fmax(d[0], d[2])), odd = fmax(fmax(c[1], c[3]), fmax(d[1], d[3]));
+#if HALF_STORAGE
+  pooled[((n * (COUT / 2) + channel / 2) * (ROWS / 2) + (y >> 1)) * (COLUMNS / 2) + (x >> 1)] = pack(even, odd);
+#else
+  uint at = ((n * COUT + channel) * (ROWS / 2) + (y >> 1)) * (COLUMNS / 2) + (x >> 1);
+  pooled[at] = as_uint(even);
+  pooled[at + MAP / 4] = as_uint(odd);
+#endif
+}
+
+/* The strip's pixels (x, x + 1) of channels (first, first + 1) and (first + 8, first + 9); adds to the sums. */
+INLINE void store_strip(float acc[STRIP][2][4], __global uint *full, __global uint *pooled, uint n, uint first,
+                        uint y, uint x, float sum[2][2], float square[2][2]) {
+  UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++) {
+    float *c = acc[r][k];
+    if (PRECISION == 0 && SOURCE != 0) UNROLL for (int j = 0; j < 4; j++) c[j] *= 1.0f / WEIGHT_SCALE;
+    if (STORE_FULL) store_pair(full, n, first + 8 * k, y + r, x, c);
+    sum[k][0] += c[0] + c[2];
+    sum[k][1] += c[1] + c[3];
+    square[k][0] = fma(c[0], c[0], fma(c[2], c[2], square[k][0]));
+    square[k][1] = fma(c[1], c[1], fma(c[3], c[3], square[k][1]));
+  }
+  if (STORE_POOLED)
+    UNROLL for (int r = 0; r < STRIP; r += 2)
+      UNROLL for (int k = 0; k < 2; k++) store_pooled(pooled, n, first + 8 * k, y + r, x, acc[r][k], acc[r + 1][k]);
+}
+
+/* Sums over the group's pixels of every channel, in a fixed order within the group. */
+INLINE void store_sums(float sum[2][2], float square[2][2], __local float2 *reduced, __global long *sums, uint n,
+                       uint out_group) {
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
+  const uint warp_out = warp % WARPS_OUT, place = warp / WARPS_OUT;
+  UNROLL for (int k = 0; k < 2; k++) UNROLL for (int e = 0; e < 2; e++) {
+    float a = sum[k][e], b = square[k][e];
+    a += shuffle(a, 4), b += shuffle(b, 4);
+    a += shuffle(a, 8), b += shuffle(b, 8);
+    if (IMAGES == 1) a += shuffle(a, 16), b += shuffle(b, 16);
+    uint channel = warp_out * 16 + k * 8 + 2 * t + e;
+    if (IMAGES == 1 ? g == 0u : (g & 3u) == 0u)
+      reduced[(place * IMAGES + (IMAGES == 1 ? 0u : g >> 2)) * GROUP_OUT + channel] = (float2)(a, b);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item < GROUP_OUT * IMAGES) {
+    uint image = item / GROUP_OUT, channel = item % GROUP_OUT;
+    float2 total = reduced[image * GROUP_OUT + channel];
+    for (uint w = 1u; w < WARPS_X * WARPS_Y; w++) total += reduced[(w * IMAGES + image) * GROUP_OUT + channel];
+    uint at = 2u * ((n + image) * COUT + out_group * GROUP_OUT + channel);
+    add_sum(sums, at, total.x);
+    add_sum(sums, at + 1u, total.y);
+  }
+}
+
+#if SOURCE == 3
+/* Stores the gradient of the input and, with TARGET_SUMS, sums what its block's norm needs on the way back. */
+INLINE void store_gradient(float acc[STRIP][2][4], __global uint *full, __global const uint *target,
+                           __global const long *target_sums, uint n, uint first, uint y, uint x, float sum[2][2],
+                           float square[2][2]) {
+  UNROLL for (int k = 0; k < 2; k++) {
+    uint channel = first + 8 * k;
+    float2 norms[2];
+    if (TARGET_SUMS)
+      UNROLL for (uint e = 0u; e < 2u; e++) norms[e] = norm_of(target_sums + 2 * (n * COUT + channel + e), MAP);
+    UNROLL for (int r = 0; r < STRIP; r++) {
+      float *c = acc[r][k];
+      if (PRECISION == 0) UNROLL for (int j = 0; j < 4; j++) c[j] *= 1.0f / WEIGHT_SCALE;
+      store_pair(full, n, channel, y + r, x, c);
+      if (TARGET_SUMS) UNROLL for (uint j = 0u; j < 4u; j++) {
+        uint e = j & 1u, at = (y + r) * COLUMNS + x + (j >> 1);
+        float normal = fma(raw(target, COUT, n, channel + e, MAP, at), norms[e].x, norms[e].y);
+        float passed = normal > 0.0f ? c[j] : 0.0f;
+        sum[k][e] += passed;
+        square[k][e] = fma(passed, normal, square[k][e]);
+      }
+    }
+  }
+}
+#endif
+
+/* ---- one layer ------------------------------------------------------------------------------------------- */
+
+#if SOURCE == 3
+/* Backward: the gradient of a layer's input from that of its activation; weights turned around and exchanged. */
+__kernel void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
+                             __global const long *restrict sums, __global const long *restrict back,
+                             __global const uint4 *restrict weights, __global uint *restrict full,
+                             __global const uint *restrict target, __global const long *restrict target_sums,
+                             __global long *restrict target_back, uint rows) {
+  __local uint tile[PLANES * PARTS * PLANE] __attribute__((aligned(16)));
+  __local float4 norms[IMAGES * CIN];
+  __local float2 reduced[WARPS_X * WARPS_Y * IMAGES * GROUP_OUT];
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
+  const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, rest = (uint)get_group_id(0) / OUT_GROUPS;
+  const uint n = rest / TILES_ALL * IMAGES;
+  const int left = (int)(rest % TILES_ALL % TILES_X) * TILE_X, top = (int)(rest % TILES_ALL / TILES_X) * TILE_Y;
+  const uint warp_out = warp % WARPS_OUT, warp_x = warp / WARPS_OUT % WARPS_X, warp_y = warp / WARPS_OUT / WARPS_X;
+  const uint outputs = out_group * WARPS_OUT + warp_out;
+  float acc[STRIP][2][4], sum[2][2] = {{0}}, square[2][2] = {{0}};
+  UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
+      UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
+  for (uint i = item; i < IMAGES * CIN; i += GROUP)
+    norms[i] = back_norm_of(sums + 2 * (n * CIN + i), back + 2 * (n * CIN + i), MAP);
+  clear_columns(tile);
+#if IMAGES == 2
+  __local const uint *mine = tile + t * PLANE + warp_y * STRIP * PITCH + 2 * g + 2 * (g >> 2);
+#else
+  __local const uint *mine = tile + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g;
+#endif
+  NO_UNROLL for (uint chunk = 0u; chunk < CHUNKS; chunk++) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    load_back_rows(gradient, raw_output, norms, tile, chunk, n, left, top);
+    if (IMAGES == 1 && COLUMNS > TILE_X) load_back_columns(gradient, raw_output, norms, tile, chunk, n, left, top);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc);
+  }
+  const uint image = IMAGES == 2 ? n + (g >> 2) : n;
+  const uint x = IMAGES == 2 ? 2 * (g & 3u) : (uint)left + warp_x * 16 + 2 * g;
+  store_gradient(acc, full, target, target_sums, image, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum,
+                 square);
+  if (TARGET_SUMS) store_sums(sum, square, reduced, target_back, n, out_group);
+}
+
+#elif !STAGED
+__kernel void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
+                            __global const uint *restrict second, __global const long *restrict second_sums,
+                            __global const uint4 *restrict weights, __global uint *restrict full,
+                            __global uint *restrict pooled, __global long *restrict sums, uint rows) {
+  __local uint tile[PLANES * PARTS * PLANE] __attribute__((aligned(16)));
+  __local float2 norms[IMAGES * CIN], reduced[WARPS_X * WARPS_Y * IMAGES * GROUP_OUT];
+#if SOURCE == 2
+  __local float coarse[CHUNK * COARSE_Y * COARSE_X];
+#endif
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
+  const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, rest = (uint)get_group_id(0) / OUT_GROUPS;
+  const uint n = rest / TILES_ALL * IMAGES;
+  const int left = (int)(rest % TILES_ALL % TILES_X) * TILE_X, top = (int)(rest % TILES_ALL / TILES_X) * TILE_Y;
+  const uint warp_out = warp % WARPS_OUT, warp_x = warp / WARPS_OUT % WARPS_X, warp_y = warp / WARPS_OUT / WARPS_X;
+  const uint outputs = out_group * WARPS_OUT + warp_out; /* sixteens of output channels */
+  float acc[STRIP][2][4], sum[2][2] = {{0}}, square[2][2] = {{0}};
+  UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
+      UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
+#if SOURCE != 0
+  for (uint i = item; i < IMAGES * CIN; i += GROUP)
+    norms[i] = source_norm(first_sums, second_sums, n + i / CIN, i % CIN);
+#endif
+  clear_columns(tile);
+#if IMAGES == 2
+  __local const uint *mine = tile + t * PLANE + warp_y * STRIP * PITCH + 2 * g + 2 * (g >> 2);
+#else
+  __local const uint *mine = tile + (SOURCE == 0 ? 0u : t) * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g;
+#endif
+  NO_UNROLL for (uint chunk = 0u; chunk < CHUNKS; chunk++) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if SOURCE == 2
+    if (chunk * CHUNK < UP_CHANNELS) {
+      load_up(first, norms, coarse, tile, chunk, n, left, top);
+    } else {
+      load_rows(second, CIN - UP_CHANNELS, UP_CHANNELS, norms, tile, chunk, n, left, top);
+      if (COLUMNS > TILE_X)
+        load_columns(second, CIN - UP_CHANNELS, UP_CHANNELS, norms, tile, chunk, n, left, top);
+    }
+#else
+    load_rows(first, CIN, 0u, norms, tile, chunk, n, left, top);
+    if (IMAGES == 1 && COLUMNS > TILE_X) load_columns(first, CIN, 0u, norms, tile, chunk, n, left, top);
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if SOURCE == 0
+    multiply_image(mine, (__global const float4 *)weights, outputs, t, acc);
+#else
+    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc);
+#endif
+  }
+  const uint image = IMAGES == 2 ? n + (g >> 2) : n;
+  const uint x = IMAGES == 2 ? 2 * (g & 3u) : (uint)left + warp_x * 16 + 2 * g;
+  store_strip(acc, full, pooled, image, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum, square);
+  store_sums(sum, square, reduced, sums, n, out_group);
+}
+
+#else /* STAGED: half storage; the whole tile is in flight at once, raw, normalised as it is used */
+
+#define COLUMN0 4                /* of the tile's first pixel: copies of 16 bytes start on a multiple of 4 words */
+#define OUTSIDE 0xFBFFFBFFu      /* the most negative halves: ReLU makes zeros of them after the norm */
+#define ONE_PAIR 0x3C003C00u
+#define THREE_QUARTERS 0x3A003A00u
+#define ONE_QUARTER 0x34003400u
+
+/* Starts the copies of a chunk of planes from a source of `channels` channels whose first is `begin`. */
+INLINE void stage_rows(__global const uint *source, uint channels, uint begin, __local uint *tile, uint chunk,
+                       uint n, int left, int top) {
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5;
+  const uint q = lane % LANES_X, lane_row = lane / LANES_X;
+  const uint plane0 = n * (channels / 2) + (chunk * CHUNK - begin) / 2;
+  NO_UNROLL for (uint i = 0u; i < WARP_UNITS; i++) {
+    uint unit = warp + i * WARPS, plane = unit / ROW_STEPS, row = unit % ROW_STEPS * LANE_ROWS + lane_row;
+    int y = top + (int)row - 1;
+    if (unit >= UNITS || row >= TILE_Y + 2) continue;
+    __local uint *to = tile + plane * PLANE + row * PITCH + COLUMN0 + 4 * q;
+    if (y >= 0 && y < ROWS)
+      COPY16(to, &source[((plane0 + plane) * ROWS + (uint)y) * COLUMNS + (uint)left + 4 * q]);
+    else
+      *(__local uint4 *)to = (uint4)(OUTSIDE, OUTSIDE, OUTSIDE, OUTSIDE);
+  }
+  NO_UNROLL for (uint i = item; i < PLANES * (TILE_Y + 2) * 2; i += GROUP) {
+    uint side = i & 1u, row = (i >> 1) % (TILE_Y + 2), plane = (i >> 1) / (TILE_Y + 2);
+    int y = top + (int)row - 1, x = side ? left + TILE_X : left - 1;
+    __local uint *to = tile + plane * PLANE + row * PITCH + (side ? COLUMN0 + TILE_X : COLUMN0 - 1);
+    if (y >= 0 && y < ROWS && x >= 0 && x < COLUMNS)
+      COPY4(to, &source[((plane0 + plane) * ROWS + (uint)y) * COLUMNS + (uint)x]);
+    else
+      *to = OUTSIDE;
+  }
+}
+
+#if SOURCE == 2
+INLINE void stage_coarse(__global const uint *source, __local uint *coarse, uint chunk, uint n, int left, int top) {
+  NO_UNROLL for (uint i = (uint)get_local_id(0); i < PLANES * COARSE_Y * COARSE_X; i += GROUP) {
+    uint x = i % COARSE_X, y = i / COARSE_X % COARSE_Y, plane = i / COARSE_X / COARSE_Y;
+    int from_y = clamp(top / 2 - 1 + (int)y, 0, ROWS / 2 - 1);
+    int from_x = clamp(left / 2 - 1 + (int)x, 0, COLUMNS / 2 - 1);
+    COPY4(&coarse[i], &source[((n * (UP_CHANNELS / 2) + chunk * PLANES + plane) * (ROWS / 2) + (uint)from_y) *
+                                  (COLUMNS / 2) + (uint)from_x]);
+  }
+}
+
+/* Blends the coarse tile into the fine one; normalised, so its fragments need no norm. */
+INLINE void blend_coarse(__local const uint *coarse, __local const uint2 *norms, __local uint *tile, uint chunk,
+                         int left, int top) {
+  for (uint i = (uint)get_local_id(0); i < PLANES * (TILE_Y / 2 + 1) * (TILE_X / 2 + 1); i += GROUP) {
+    uint j = i % (TILE_X / 2 + 1), k = i / (TILE_X / 2 + 1) % (TILE_Y / 2 + 1);
+    uint plane = i / (TILE_X / 2 + 1) / (TILE_Y / 2 + 1);
+    bool above = !(k == 0u && top == 0), below = !(k == TILE_Y / 2 && top + TILE_Y == ROWS);
+    bool before = !(j == 0u && left == 0), after = !(j == TILE_X / 2 && left + TILE_X == COLUMNS);
+    __local const uint *from = &coarse[(plane * COARSE_Y + k) * COARSE_X + j];
+    __local uint *to = tile + plane * PLANE + 2u * k * PITCH + 2u * j + COLUMN0 - 1;
+    uint2 norm = norms[chunk * PLANES + plane];
+    uint c0 = fma_relu_pair(from[0], norm.x, norm.y), c1 = fma_relu_pair(from[1], norm.x, norm.y);
+    uint c2 = fma_relu_pair(from[COARSE_X], norm.x, norm.y), c3 = fma_relu_pair(from[COARSE_X + 1], norm.x, norm.y);
+    uint l0 = fma_pair(c0, THREE_QUARTERS, mul_pair(c1, ONE_QUARTER));
+    uint r0 = fma_pair(c1, THREE_QUARTERS, mul_pair(c0, ONE_QUARTER));
+    uint l1 = fma_pair(c2, THREE_QUARTERS, mul_pair(c3, ONE_QUARTER));
+    uint r1 = fma_pair(c3, THREE_QUARTERS, mul_pair(c2, ONE_QUARTER));
+    to[0] = above && before ? fma_pair(l0, THREE_QUARTERS, mul_pair(l1, ONE_QUARTER)) : 0u;
+    to[1] = above && after ? fma_pair(r0, THREE_QUARTERS, mul_pair(r1, ONE_QUARTER)) : 0u;
+    to[PITCH] = below && before ? fma_pair(l1, THREE_QUARTERS, mul_pair(l0, ONE_QUARTER)) : 0u;
+    to[PITCH + 1] = below && after ? fma_pair(r1, THREE_QUARTERS, mul_pair(r0, ONE_QUARTER)) : 0u;
+  }
+}
+#endif
+
+INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], uint2 norm_low, uint2 norm_high,
+                            float acc[STRIP][2][4]) {
+  UNROLL for (int r = 0; r < STRIP + 2; r++) {
+    __local const uint *from = tile + r * PITCH;
+    uint2 l0 = *(__local const uint2 *)from, l1 = *(__local const uint2 *)(from + 2);
+    uint2 l2 = *(__local const uint2 *)(from + 4), h0 = *(__local const uint2 *)(from + 4 * PLANE);
+    uint2 h1 = *(__local const uint2 *)(from + 4 * PLANE + 2), h2 = *(__local const uint2 *)(from + 4 * PLANE + 4);
+    uint low[4] = {l0.y, l1.x, l1.y, l2.x}, high[4] = {h0.y, h1.x, h1.y, h2.x};
+    UNROLL for (int j = 0; j < 4; j++) {
+      low[j] = fma_relu_pair(low[j], norm_low.x, norm_low.y);
+      high[j] = fma_relu_pair(high[j], norm_high.x, norm_high.y);
+    }
+    multiply_row(r, low, high, b, acc);
+  }
+}
+
+__kernel void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
+                            __global const uint *restrict second, __global const long *restrict second_sums,
+                            __global const uint4 *restrict weights, __global uint *restrict full,
+                            __global uint *restrict pooled, __global long *restrict sums, uint rows) {
+  __local uint tiles[STAGES * PLANES * PLANE] __attribute__((aligned(16)));
+  __local uint2 norms[CIN / 2];
+  __local float2 reduced[WARPS_X * WARPS_Y * GROUP_OUT];
+#if SOURCE == 2
+  __local uint coarse[PLANES * COARSE_Y * COARSE_X];
+#endif
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
+  const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, rest = (uint)get_group_id(0) / OUT_GROUPS;
+  const uint n = rest / TILES_ALL;
+  const int left = (int)(rest % TILES_ALL % TILES_X) * TILE_X;
+  const int strip_top = (int)(rest % TILES_ALL / TILES_X) * TILE_Y * TILES;
+  const uint warp_out = warp % WARPS_OUT, warp_x = warp / WARPS_OUT % WARPS_X, warp_y = warp / WARPS_OUT / WARPS_X;
+  const uint outputs = out_group * WARPS_OUT + warp_out;
+  float acc[STRIP][2][4], sum[2][2] = {{0}}, square[2][2] = {{0}};
+  UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
+      UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
+  for (uint i = item; i < CIN / 2; i += GROUP) {
+    float2 even = source_norm(first_sums, second_sums, n, 2 * i);
+    float2 odd = source_norm(first_sums, second_sums, n, 2 * i + 1);
+    norms[i] = (uint2)(pack(even.x, odd.x), pack(even.y, odd.y));
+  }
+#if SOURCE == 2
+#define STAGE(step)                                                                                          \
+  do {                                                                                                       \
+    uint chunk_ = (step) % CHUNKS;                                                                           \
+    int top_ = strip_top + (int)((step) / CHUNKS) * TILE_Y;                                                  \
+    __local uint *to_ = tiles + (step) % STAGES * PLANES * PLANE;                                            \
+    if (chunk_ * CHUNK < UP_CHANNELS)                                                                        \
+      stage_coarse(first, coarse, chunk_, n, left, top_);                                                    \
+    else                                                                                                     \
+      stage_rows(second, CIN - UP_CHANNELS, UP_CHANNELS, to_, chunk_, n, left, top_);                        \
+  } while (0)
+#else
+#define STAGE(step)                                                                                          \
+  stage_rows(first, CIN, 0u, tiles + (step) % STAGES * PLANES * PLANE, (step) % CHUNKS, n, left,             \
+             strip_top + (int)((step) / CHUNKS) * TILE_Y)
+#endif
+  if (STAGES == 2) {
+    STAGE(0u);
+    COPY_COMMIT();
+  }
+  uint b[9][2][2];
+  if (CHUNKS == 1) load_weights(weights + outputs * 288, lane, b);
+  NO_UNROLL for (uint step = 0u; step < CHUNKS * TILES; step++) {
+    const uint chunk = step % CHUNKS;
+    const int top = strip_top + (int)(step / CHUNKS) * TILE_Y;
+    __local uint *tile = tiles + step % STAGES * PLANES * PLANE;
+    if (STAGES == 1) {
+      if (step) barrier(CLK_LOCAL_MEM_FENCE);
+      STAGE(step);
+      COPY_COMMIT();
+    }
+    if (CHUNKS > 1) load_weights(weights + (chunk * (COUT / 16) + outputs) * 288, lane, b);
+    COPY_WAIT();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint2 norm_low = norms[chunk * PLANES + t], norm_high = norms[chunk * PLANES + t + 4];
+#if SOURCE == 2
+    if (chunk * CHUNK < UP_CHANNELS) {
+      blend_coarse(coarse, norms, tile, chunk, left, top);
+      norm_low = norm_high = (uint2)(ONE_PAIR, 0u);
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#endif
+    if (STAGES == 2 && step + 1u < CHUNKS * TILES) STAGE(step + 1u);
+    COPY_COMMIT();
+    multiply_staged(tile + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g + COLUMN0 - 2, b, norm_low,
+                    norm_high, acc);
+    if (chunk == CHUNKS - 1u) {
+      store_strip(acc, full, pooled, n, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP,
+                  (uint)left + warp_x * 16 + 2 * g, sum, square);
+      UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
+          UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
+    }
+  }
+  store_sums(sum, square, reduced, sums, n, out_group);
+}
+#endif
+
+/* ---- around the layers ----------------------------------------------------------------------------------- */
+
+/* Three 1x1 convolutions without activations between them are one: COUT weights and a bias. One work-item. */
+__kernel void block_fold(__global const float *restrict weight0, __global const float *restrict bias0,
+                         __global const float *restrict weight1, __global const float *restrict bias1,
+                         __global const float *restrict weight2, __global const float *restrict bias2,
+                         __global float *restrict folded, uint middle, uint rows) {
+  if (get_global_id(0) >= rows) return;
+  float bias = bias2[0] + weight2[0] * bias1[0];
+  for (uint j = 0u; j < middle; j++) bias += weight2[0] * weight1[j] * bias0[j];
+  for (uint c = 0u; c < COUT; c++) {
+    float sum = 0.0f;
+    for (uint j = 0u; j < middle; j++) sum += weight1[j] * weight0[j * COUT + c];
+    folded[c] = weight2[0] * sum;
+  }
+  folded[COUT] = bias;
+}
+
+/* The folded 1x1 convolution of the last block's normalised output: four pixels a work-item. A row is a group
+ * of 256 of them. */
+__kernel void block_head(__global const uint *restrict full, __global const long *restrict sums,
+                         __global const float *restrict folded, __global float4 *restrict output, uint rows) {
+  __local float2 norms[COUT];
+  const uint item = (uint)get_local_id(0), at = (uint)get_group_id(0) * 256 + item;
+  const uint n = at / (MAP / 4), pixel = at % (MAP / 4);
+  if (item < COUT) norms[item] = norm_of(sums + 2 * (n * COUT + item), MAP);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float4 total = (float4)(folded[COUT]);
+  UNROLL for (uint c = 0u; c < COUT; c += 2) {
+    float4 even, odd;
+#if HALF_STORAGE
+    uint4 w = ((__global const uint4 *)full)[(n * (COUT / 2) + c / 2) * (MAP / 4) + pixel];
+    even = (float4)(even_of(w.x), even_of(w.y), even_of(w.z), even_of(w.w));
+    odd = (float4)(odd_of(w.x), odd_of(w.y), odd_of(w.z), odd_of(w.w));
+#else
+    even = ((__global const float4 *)full)[(n * COUT + c) * (MAP / 4) + pixel];
+    odd = ((__global const float4 *)full)[(n * COUT + c + 1) * (MAP / 4) + pixel];
+#endif
+    total += folded[c] * fmax(even * norms[c].x + norms[c].y, 0.0f);
+    total += folded[c + 1] * fmax(odd * norms[c + 1].x + norms[c + 1].y, 0.0f);
+  }
+  output[at] = total;
+}
+#endif

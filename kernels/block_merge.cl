@@ -1,0 +1,298 @@
+/* What stands between the fused blocks on the way back (kernels/block.cl): gradients through pooling, up-sampling,
+ * concatenation and the 1x1 convolutions, and sums of the partial gradients of weights. Gradients are scaled by a
+ * power of two, so that halves and fixed-point sums keep their digits; block_reduce and block_fold_back take it
+ * out again.
+ *
+ *   CHANNELS ROWS COLUMNS     of the map
+ *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
+ *   HAS_JOINED HAS_POOLED     block_join: which consumers there are
+ *   PRECISION GROUP           2: half storage, channel pairs in a word; work-items a group */
+#ifdef L2SR_NVIDIA
+
+#ifndef CHANNELS /* a map, so that the file can be read and linted alone */
+#define CHANNELS 16
+#define ROWS 128
+#define COLUMNS 128
+#define JOINED 32
+#define FIRST 16
+#define HAS_JOINED 1
+#define HAS_POOLED 1
+#define PRECISION 1
+#define GROUP 256
+#endif
+
+#define MAP (ROWS * COLUMNS)
+#define PLANE_CHANNELS (PRECISION == 2 ? 2 : 1)
+#define ALL_PLANES (CHANNELS / PLANE_CHANNELS)
+
+/* A word of a map as one or two channels. */
+INLINE float2 read_word(uint word) {
+  return PRECISION == 2 ? (float2)(even_of(word), odd_of(word)) : (float2)(as_float(word), 0.0f);
+}
+
+INLINE uint make_word(float2 value) { return PRECISION == 2 ? pack(value.x, value.y) : as_uint(value.x); }
+
+/* Sums of what passes ReLU and of its product with the normalised value, of one plane of one image. */
+typedef struct {
+  float2 norm[2];
+  float2 sum, product;
+} back_sums;
+
+INLINE back_sums back_start(__global const long *sums, uint n, uint plane) {
+  back_sums state;
+  uint at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
+  state.norm[0] = norm_of(sums + at, MAP);
+  state.norm[1] = PLANE_CHANNELS == 2 ? norm_of(sums + at + 2, MAP) : state.norm[0];
+  state.sum = state.product = (float2)(0.0f, 0.0f);
+  return state;
+}
+
+INLINE void back_add(back_sums *state, float2 gradient, float2 raw_value) {
+  float2 normal = (float2)(fma(raw_value.x, state->norm[0].x, state->norm[0].y),
+                           fma(raw_value.y, state->norm[1].x, state->norm[1].y));
+  float2 passed = (float2)(normal.x > 0.0f ? gradient.x : 0.0f, normal.y > 0.0f ? gradient.y : 0.0f);
+  state->sum += passed;
+  state->product += passed * normal;
+}
+
+INLINE void back_store(back_sums state, __global long *back, uint n, uint plane, __local float *scratch) {
+  float totals[4] = {state.sum.x, state.product.x, state.sum.y, state.product.y};
+  for (uint k = 0u; k < 2u * PLANE_CHANNELS; k++) {
+    float total = group_sum(totals[k], scratch);
+    if (get_local_id(0) == 0) add_sum(back, 2 * (n * CHANNELS + plane * PLANE_CHANNELS) + k, total);
+  }
+}
+
+/* The up-sampled activation of a coarse block (ROWS/2 x COLUMNS/2), normalised: what the weights' gradient meets. A
+ * work-item blends the coarse block (i-1, i) x (j-1, j) into the fine one (2i-1, 2i) x (2j-1, 2j); halves at the edge
+ * repeat it. A row is a plane. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_up(__global const uint *restrict coarse, __global const long *restrict sums, __global uint *restrict fine,
+         uint rows) {
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  __global const uint *map = coarse + (n * ALL_PLANES + plane) * (MAP / 4);
+  __global uint *to = fine + (n * ALL_PLANES + plane) * MAP;
+  uint first = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
+  float2 even = norm_of(sums + first, MAP / 4), odd = norm_of(sums + first + 2 * (PLANE_CHANNELS - 1), MAP / 4);
+  for (uint b = (uint)get_local_id(0); b < (ROWS / 2 + 1) * (COLUMNS / 2 + 1); b += GROUP) {
+    int i = (int)(b / (COLUMNS / 2 + 1)), j = (int)(b % (COLUMNS / 2 + 1));
+    int y0 = max(i - 1, 0), y1 = min(i, ROWS / 2 - 1), x0 = max(j - 1, 0), x1 = min(j, COLUMNS / 2 - 1);
+    int places[4] = {y0 * (COLUMNS / 2) + x0, y0 * (COLUMNS / 2) + x1, y1 * (COLUMNS / 2) + x0,
+                     y1 * (COLUMNS / 2) + x1};
+    float2 c[4];
+    UNROLL for (int k = 0; k < 4; k++) {
+      c[k] = read_word(map[places[k]]);
+      c[k] = (float2)(norm_relu(c[k].x, even), norm_relu(c[k].y, odd));
+    }
+    float2 l0 = 0.75f * c[0] + 0.25f * c[1], r0 = 0.25f * c[0] + 0.75f * c[1];
+    float2 l1 = 0.75f * c[2] + 0.25f * c[3], r1 = 0.25f * c[2] + 0.75f * c[3];
+    bool above = i > 0, below = i < ROWS / 2, before = j > 0, after = j < COLUMNS / 2;
+    int at = (2 * i - 1) * COLUMNS + 2 * j - 1;
+    if (above && before) to[at] = make_word(0.75f * l0 + 0.25f * l1);
+    if (above && after) to[at + 1] = make_word(0.75f * r0 + 0.25f * r1);
+    if (below && before) to[at + COLUMNS] = make_word(0.25f * l0 + 0.75f * l1);
+    if (below && after) to[at + COLUMNS + 1] = make_word(0.25f * r0 + 0.75f * r1);
+  }
+}
+
+/* The adjoint: the gradient of a coarse activation (ROWS x COLUMNS here) from its part of the concatenated one, with
+ * the sums for its norm. A row is a plane of an image. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_down(__global const uint *restrict joined, __global const uint *restrict raw_output,
+           __global const long *restrict sums, __global uint *restrict gradient, __global long *restrict back,
+           uint rows) {
+  __local float scratch[GROUP];
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  __global const uint *from = joined + (n * (JOINED / PLANE_CHANNELS) + FIRST / PLANE_CHANNELS + plane) * (4 * MAP);
+  uint start = (n * ALL_PLANES + plane) * MAP;
+  back_sums state = back_start(sums, n, plane);
+  for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP) {
+    int x = (int)(i % COLUMNS), y = (int)(i / COLUMNS);
+    const float weight[4] = {0.25f, 0.75f, 0.75f, 0.25f};
+    float2 total = (float2)(0.0f, 0.0f);
+    UNROLL for (int dy = 0; dy < 4; dy++) {
+      int row = clamp(2 * y - 1 + dy, 0, 2 * ROWS - 1);
+      UNROLL for (int dx = 0; dx < 4; dx++) {
+        int column = clamp(2 * x - 1 + dx, 0, 2 * COLUMNS - 1);
+        total += weight[dy] * weight[dx] * read_word(from[row * 2 * COLUMNS + column]);
+      }
+    }
+    uint word = make_word(total);
+    gradient[start + i] = word;
+    back_add(&state, read_word(word), read_word(raw_output[start + i]));
+  }
+  back_store(state, back, n, plane, scratch);
+}
+
+/* The gradient of a block's activation with more than one consumer: its part of the concatenated gradient, and that
+ * of the pooled map at the largest of every four pixels. With the sums for its norm. A row is a plane. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_join(__global const uint *restrict joined, __global const uint *restrict pooled,
+           __global const uint *restrict raw_output, __global const long *restrict sums,
+           __global uint *restrict gradient, __global long *restrict back, uint rows) {
+  __local float scratch[GROUP];
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  __global const uint *from = joined + (n * (JOINED / PLANE_CHANNELS) + FIRST / PLANE_CHANNELS + plane) * MAP;
+  __global const uint *quarter = pooled + (n * ALL_PLANES + plane) * (MAP / 4);
+  uint start = (n * ALL_PLANES + plane) * MAP;
+  back_sums state = back_start(sums, n, plane);
+  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
+    uint at = i / (COLUMNS / 2) * 2 * COLUMNS + i % (COLUMNS / 2) * 2;
+    uint place[4] = {at, at + 1, at + COLUMNS, at + COLUMNS + 1};
+    float2 raw_value[4], value[4], whole = HAS_POOLED ? read_word(quarter[i]) : (float2)(0.0f, 0.0f);
+    UNROLL for (int k = 0; k < 4; k++) {
+      raw_value[k] = read_word(raw_output[start + place[k]]);
+      value[k] = HAS_JOINED ? read_word(from[place[k]]) : (float2)(0.0f, 0.0f);
+    }
+    float even_top = fmax(fmax(raw_value[0].x, raw_value[1].x), fmax(raw_value[2].x, raw_value[3].x));
+    float odd_top = fmax(fmax(raw_value[0].y, raw_value[1].y), fmax(raw_value[2].y, raw_value[3].y));
+    bool even_left = true, odd_left = true; /* the first of equals takes it */
+    UNROLL for (int k = 0; k < 4; k++) {
+      if (even_left && raw_value[k].x == even_top) value[k].x += whole.x, even_left = false;
+      if (odd_left && raw_value[k].y == odd_top) value[k].y += whole.y, odd_left = false;
+      uint word = make_word(value[k]);
+      gradient[start + place[k]] = word;
+      back_add(&state, read_word(word), raw_value[k]);
+    }
+  }
+  back_store(state, back, n, plane, scratch);
+}
+
+/* The gradient of the last block's activation from that of the network's output, times `scale`; with the sums for
+ * its norm, and per image the output gradient's sum (totals[n][CHANNELS]) and its products with the activations
+ * (totals[n][c]). A row is a plane. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_head_back(__global const float *restrict output_gradient, __global const float *restrict folded,
+                __global const uint *restrict raw_output, __global const long *restrict sums,
+                __global uint *restrict gradient, __global long *restrict back, __global float *restrict totals,
+                float scale, uint rows) {
+  __local float scratch[GROUP];
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  uint start = (n * ALL_PLANES + plane) * MAP, channel = plane * PLANE_CHANNELS;
+  float2 weight = (float2)(folded[channel], PLANE_CHANNELS == 2 ? folded[channel + 1] : 0.0f);
+  back_sums state = back_start(sums, n, plane);
+  float all = 0.0f;
+  float2 product = (float2)(0.0f, 0.0f);
+  for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP) {
+    float given = output_gradient[n * MAP + i] * scale;
+    float2 raw_value = read_word(raw_output[start + i]);
+    uint word = make_word(given * weight);
+    gradient[start + i] = word;
+    back_add(&state, read_word(word), raw_value);
+    all += given;
+    product += given * (float2)(norm_relu(raw_value.x, state.norm[0]), norm_relu(raw_value.y, state.norm[1]));
+  }
+  back_store(state, back, n, plane, scratch);
+  float values[3] = {product.x, product.y, all};
+  for (uint k = 0u; k < 3u; k++) {
+    float total = group_sum(values[k], scratch);
+    bool wanted = k == 2u ? plane == 0u : k < PLANE_CHANNELS;
+    if (get_local_id(0) == 0 && wanted) totals[n * (CHANNELS + 1) + (k == 2u ? CHANNELS : channel + k)] = total;
+  }
+}
+
+/* Gradients of the three 1x1 convolutions (middle, 1 and 1 outputs) from the totals of all images, added. One
+ * work-group; `factor` takes the scale out. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_fold_back(__global const float *restrict totals, __global const float *restrict weight0,
+                __global const float *restrict bias0, __global const float *restrict weight1,
+                __global const float *restrict bias1, __global const float *restrict weight2,
+                __global float *restrict gradient_weight0, __global float *restrict gradient_bias0,
+                __global float *restrict gradient_weight1, __global float *restrict gradient_bias1,
+                __global float *restrict gradient_weight2, __global float *restrict gradient_bias2, uint images,
+                uint middle, float factor, uint rows) {
+  __local float sum[CHANNELS + 1], meets[CHANNELS]; /* meets[j]: output gradient times output j of the first */
+  uint item = (uint)get_local_id(0);
+  for (uint c = item; c <= CHANNELS; c += GROUP) {
+    float total = 0.0f;
+    for (uint n = 0u; n < images; n++) total += totals[n * (CHANNELS + 1) + c];
+    sum[c] = total * factor;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float all = sum[CHANNELS];
+  for (uint j = item; j < middle; j += GROUP) {
+    float total = bias0[j] * all, through = weight2[0] * weight1[j];
+    for (uint c = 0u; c < CHANNELS; c++) {
+      total += weight0[j * CHANNELS + c] * sum[c];
+      gradient_weight0[j * CHANNELS + c] += through * sum[c];
+    }
+    meets[j] = total;
+    gradient_bias0[j] += through * all;
+    gradient_weight1[j] += weight2[0] * total;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item) return;
+  float total = bias1[0] * all;
+  for (uint j = 0u; j < middle; j++) total += weight1[j] * meets[j];
+  gradient_bias1[0] += weight2[0] * all;
+  gradient_weight2[0] += total;
+  gradient_bias2[0] += all;
+}
+
+/* Rows y-1, y, y+1 of the image, columns x-1 to x+4; zeros outside. */
+INLINE void load_window(__global const float *image, int y, int x, float window[3][6]) {
+  UNROLL for (int r = 0; r < 3; r++) {
+    int row = y + r - 1;
+    bool inside = row >= 0 && row < ROWS;
+    __global const float *from = image + row * COLUMNS + x;
+    float4 four = inside ? *(__global const float4 *)from : (float4)(0.0f);
+    window[r][0] = inside && x > 0 ? from[-1] : 0.0f;
+    window[r][1] = four.x, window[r][2] = four.y, window[r][3] = four.z, window[r][4] = four.w;
+    window[r][5] = inside && x + 4 < COLUMNS ? from[4] : 0.0f;
+  }
+}
+
+/* The first layer's weights, one input channel: per image and plane the nine sums, part[n][CHANNELS][9]. Four pixels
+ * at a time. A row is a plane. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_weights_image(__global const float *restrict image, __global const uint *restrict gradient,
+                    __global const uint *restrict raw_output, __global const long *restrict sums,
+                    __global const long *restrict back, __global float *restrict part, uint rows) {
+  __local float reduced[GROUP / 32 * 18];
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  uint item = (uint)get_local_id(0), start = (n * ALL_PLANES + plane) * MAP;
+  uint at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
+  float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
+  if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
+  float acc[9][2];
+  UNROLL for (int k = 0; k < 9; k++) acc[k][0] = acc[k][1] = 0.0f;
+  for (uint i = item; i < MAP / 4; i += GROUP) {
+    uint4 given4 = *(__global const uint4 *)&gradient[start + 4 * i], raw4 = *(__global const uint4 *)&raw_output[start + 4 * i];
+    uint given_words[4] = {given4.x, given4.y, given4.z, given4.w}, raw_words[4] = {raw4.x, raw4.y, raw4.z, raw4.w};
+    float window[3][6];
+    load_window(image + n * MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window);
+    UNROLL for (int j = 0; j < 4; j++) {
+      float2 given = read_word(given_words[j]), raw_value = read_word(raw_words[j]);
+      given.x = back_norm(given.x, raw_value.x, even);
+      if (PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
+      UNROLL for (int tap = 0; tap < 9; tap++) {
+        float pixel = window[tap / 3][j + tap % 3];
+        acc[tap][0] = fma(given.x, pixel, acc[tap][0]);
+        if (PLANE_CHANNELS == 2) acc[tap][1] = fma(given.y, pixel, acc[tap][1]);
+      }
+    }
+  }
+  UNROLL for (int k = 0; k < 18; k++) {
+    float value = acc[k >> 1][k & 1];
+    UNROLL for (int mask = 16; mask; mask >>= 1) value += shuffle(value, mask);
+    if ((item & 31u) == 0u) reduced[(item >> 5) * 18 + k] = value;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item < 9u * PLANE_CHANNELS) {
+    uint tap = item / PLANE_CHANNELS, which = item % PLANE_CHANNELS;
+    float total = 0.0f;
+    for (uint w = 0u; w < GROUP / 32; w++) total += reduced[w * 18 + tap * 2 + which];
+    part[(n * CHANNELS + plane * PLANE_CHANNELS + which) * 9 + tap] = total;
+  }
+}
+
+/* Adds the parts of a weights' gradient in their order; a row is a weight. */
+__kernel void block_reduce(__global const float *restrict part, __global float *restrict weight_gradient, uint parts,
+                           float factor, uint rows) {
+  uint at = (uint)get_global_id(0);
+  if (at >= rows) return;
+  float total = 0.0f;
+  for (uint p = 0u; p < parts; p++) total += part[(size_t)p * rows + at];
+  weight_gradient[at] += total * factor;
+}
+#endif

@@ -1,0 +1,236 @@
+/* Gradients of the fused blocks' weights for NVIDIA's matrix instructions (kernels/block.cl).
+ *
+ *   dW[out][in][tap] = sum over images and pixels of activation[in][p] * back_norm(gradient)[out][p - tap]
+ *
+ * M is input channels, N output channels, K pixels: rows of eight pixels of the activation meet the three taps
+ * along x by reading the gradient's tile one pixel apart, and the three along y by keeping three rows. A group
+ * sums its share of the tiles, the shares are added in a fixed order by block_reduce.
+ *
+ *   IN OUT ROWS COLUMNS       channels and size of the layer
+ *   UP                        how many of IN come from `activation`, up-sampled and normalised (block_up); the rest
+ *                             from `second`. 0: all from `activation`, raw
+ *   TILE_X TILE_Y             a group's tile; IN_BLOCK OUT_BLOCK channels of a group
+ *   SUM_PIXELS                pixels over which the activation's sums were taken
+ *   IN_PLANE OUT_PLANE PITCH  words from plane to plane of the two tiles and from row to row of the gradient's
+ *   PRECISION                 as in block.cl; 0: operands split in two, three products; else TF32 */
+#ifdef L2SR_NVIDIA
+
+#ifndef IN /* a layer, so that the file can be read and linted alone */
+#define IN 16
+#define OUT 16
+#define ROWS 128
+#define COLUMNS 128
+#define TILE_X 32
+#define TILE_Y 8
+#define IN_BLOCK 16
+#define OUT_BLOCK 16
+#define UP 0
+#define SUM_PIXELS 16384
+#define IN_PLANE 264
+#define OUT_PLANE 360
+#define PITCH 34
+#define PRECISION 1
+#endif
+
+#define MAP (ROWS * COLUMNS)
+#define GROUP 256
+#define SHARES_X (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / 8))) /* warps side by side along x */
+#define STEPS_X (TILE_X / 8 / SHARES_X)
+#define TILES_X (COLUMNS / TILE_X)
+#define TILES_IMAGE (TILES_X * (ROWS / TILE_Y))
+#define WORD_CHANNELS (PRECISION == 2 ? 2 : 1)
+#define QUADS (TILE_X / 4)
+#define HALO (COLUMNS == TILE_X ? 0 : 1) /* vectors left and right that hold the halo columns */
+#define OUT_QUADS (QUADS + 2 * HALO)
+#define IN_VECTORS (IN_BLOCK / WORD_CHANNELS * TILE_Y * QUADS)
+#define OUT_VECTORS (OUT_BLOCK / WORD_CHANNELS * (TILE_Y + 2) * OUT_QUADS)
+#define IN_LOADS ((IN_VECTORS + GROUP - 1) / GROUP)
+#define OUT_LOADS ((OUT_VECTORS + GROUP - 1) / GROUP)
+
+#if PRECISION == 0
+#define KEEP(value) as_uint(value) /* split where it is used */
+#else
+INLINE uint KEEP(float value) {
+  uint word;
+  __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(word) : "f"(value));
+  return word;
+}
+#endif
+
+INLINE uint high_part(uint word) { return word & 0xffffe000u; }
+INLINE uint low_part(uint word) { return as_uint(as_float(word) - as_float(word & 0xffffe000u)); }
+
+INLINE void multiply_tap(float acc[4], uint2 low, uint2 high, uint b0, uint b1) {
+#if PRECISION == 0
+  uint2 low_high = (uint2)(high_part(low.x), high_part(low.y)), high_high = (uint2)(high_part(high.x), high_part(high.y));
+  uint2 low_low = (uint2)(low_part(low.x), low_part(low.y)), high_low = (uint2)(low_part(high.x), low_part(high.y));
+  MULTIPLY_TF32(acc, low_low.x, high_low.x, low_low.y, high_low.y, high_part(b0), high_part(b1));
+  MULTIPLY_TF32(acc, low_high.x, high_high.x, low_high.y, high_high.y, low_part(b0), low_part(b1));
+  MULTIPLY_TF32(acc, low_high.x, high_high.x, low_high.y, high_high.y, high_part(b0), high_part(b1));
+#else
+  MULTIPLY_TF32(acc, low.x, high.x, low.y, high.y, b0, b1);
+#endif
+}
+
+INLINE uint activation_of(float value, float2 norm) { return KEEP(norm_relu(value, norm)); }
+
+/* Where plane `c` (words of channels) of the layer's input starts, image n. */
+INLINE __global const uint *in_plane(__global const uint *activation, __global const uint *second, uint n, uint c) {
+#if UP
+  if (c < UP / WORD_CHANNELS) return activation + (n * (UP / WORD_CHANNELS) + c) * MAP;
+  return second + (n * ((IN - UP) / WORD_CHANNELS) + c - UP / WORD_CHANNELS) * MAP;
+#else
+  return activation + (n * (IN / WORD_CHANNELS) + c) * MAP;
+#endif
+}
+
+/* Its norm; what is up-sampled is normalised already, and ReLU leaves it alone. */
+INLINE float2 in_norm(__global const long *in_sums, uint n, uint c) {
+#if UP
+  if (c < UP) return (float2)(1.0f, 0.0f);
+#endif
+  return norm_of(in_sums + 2 * (n * (IN - UP) + c - UP), SUM_PIXELS);
+}
+
+/* The tile's vectors of the activation, and of the gradient and raw output with their halo, into registers. */
+INLINE void fetch(__global const uint *activation, __global const uint *second, __global const uint *gradient, __global const uint *raw_output,
+                  uint tile, uint in_block, uint out_block, uint4 a[IN_LOADS], uint4 d[OUT_LOADS],
+                  uint4 y[OUT_LOADS]) {
+  const uint item = (uint)get_local_id(0), n = tile / TILES_IMAGE, place = tile % TILES_IMAGE;
+  const int left = (int)(place % TILES_X) * TILE_X, top = (int)(place / TILES_X) * TILE_Y;
+  UNROLL for (uint u = 0u; u < IN_LOADS; u++) {
+    uint i = item + u * GROUP, q = i % QUADS, row = i / QUADS % TILE_Y, c = i / QUADS / TILE_Y;
+    if (i < IN_VECTORS)
+      a[u] = *(__global const uint4 *)(in_plane(activation, second, n, in_block * (IN_BLOCK / WORD_CHANNELS) + c) +
+                                       ((uint)top + row) * COLUMNS + (uint)left + 4 * q);
+  }
+  UNROLL for (uint u = 0u; u < OUT_LOADS; u++) {
+    uint i = item + u * GROUP, q = i % OUT_QUADS, row = i / OUT_QUADS % (TILE_Y + 2), c = i / OUT_QUADS / (TILE_Y + 2);
+    int gy = top + (int)row - 1, gx = left + 4 * ((int)q - HALO);
+    if (i < OUT_VECTORS && gy >= 0 && gy < ROWS && gx >= 0 && gx < COLUMNS) {
+      uint at = ((n * (OUT / WORD_CHANNELS) + out_block * (OUT_BLOCK / WORD_CHANNELS) + c) * ROWS + (uint)gy) * COLUMNS + (uint)gx;
+      d[u] = *(__global const uint4 *)&gradient[at];
+      y[u] = *(__global const uint4 *)&raw_output[at];
+    }
+  }
+}
+
+INLINE void put_activation(__local uint *tile, const uint4 a[IN_LOADS], __local const float2 *norms) {
+  UNROLL for (uint u = 0u; u < IN_LOADS; u++) {
+    uint i = (uint)get_local_id(0) + u * GROUP, q = i % QUADS, row = i / QUADS % TILE_Y, c = i / QUADS / TILE_Y;
+    if (i >= IN_VECTORS) continue;
+    uint words[4] = {a[u].x, a[u].y, a[u].z, a[u].w}, even[4], odd[4];
+    UNROLL for (int j = 0; j < 4; j++) {
+#if PRECISION == 2
+      even[j] = activation_of(even_of(words[j]), norms[2 * c]);
+      odd[j] = activation_of(odd_of(words[j]), norms[2 * c + 1]);
+#else
+      even[j] = odd[j] = activation_of(as_float(words[j]), norms[c]);
+#endif
+    }
+    __local uint *to = tile + WORD_CHANNELS * c * IN_PLANE + row * TILE_X + 4 * q;
+    *(__local uint4 *)to = (uint4)(even[0], even[1], even[2], even[3]);
+    if (WORD_CHANNELS == 2) *(__local uint4 *)(to + IN_PLANE) = (uint4)(odd[0], odd[1], odd[2], odd[3]);
+  }
+}
+
+/* One pixel of the gradient's tile lies one word right of its column: the halo's left column is word 0. */
+INLINE void put_gradient(__local uint *tile, const uint4 d[OUT_LOADS], const uint4 y[OUT_LOADS],
+                         __local const float4 *norms, int left, int top) {
+  UNROLL for (uint u = 0u; u < OUT_LOADS; u++) {
+    uint i = (uint)get_local_id(0) + u * GROUP, q = i % OUT_QUADS, row = i / OUT_QUADS % (TILE_Y + 2);
+    uint c = i / OUT_QUADS / (TILE_Y + 2);
+    int gy = top + (int)row - 1, gx = left + 4 * ((int)q - HALO);
+    if (i >= OUT_VECTORS) continue;
+    bool inside = gy >= 0 && gy < ROWS && gx >= 0 && gx < COLUMNS;
+    uint dw[4] = {d[u].x, d[u].y, d[u].z, d[u].w}, yw[4] = {y[u].x, y[u].y, y[u].z, y[u].w};
+    UNROLL for (int j = 0; j < 4; j++) {
+      int column = 1 + 4 * ((int)q - HALO) + j; /* of the tile's row */
+      if (column < 0 || column > TILE_X + 1) continue;
+      __local uint *to = tile + WORD_CHANNELS * c * OUT_PLANE + row * PITCH + (uint)column;
+#if PRECISION == 2
+      to[0] = inside ? KEEP(back_norm(even_of(dw[j]), even_of(yw[j]), norms[2 * c])) : 0u;
+      to[OUT_PLANE] = inside ? KEEP(back_norm(odd_of(dw[j]), odd_of(yw[j]), norms[2 * c + 1])) : 0u;
+#else
+      to[0] = inside ? KEEP(back_norm(as_float(dw[j]), as_float(yw[j]), norms[c])) : 0u;
+#endif
+    }
+  }
+}
+
+/* Gradient row r of the tile meets activation rows r - 2, r - 1 and r, of which three are kept. */
+INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][4]) {
+  uint2 low[3], high[3];
+  UNROLL for (int j = 0; j < 3; j++) low[j] = high[j] = (uint2)(0u, 0u);
+  UNROLL for (int r = 0; r < TILE_Y + 2; r++) {
+    if (r < TILE_Y) {
+      low[r % 3] = *(__local const uint2 *)(a + r * TILE_X);
+      high[r % 3] = *(__local const uint2 *)(a + 8 * IN_PLANE + r * TILE_X);
+    }
+    uint2 d0 = *(__local const uint2 *)(d + r * PITCH), d1 = *(__local const uint2 *)(d + r * PITCH + 2);
+    UNROLL for (int dy = 0; dy < 3; dy++) {
+      int row = r - 2 + dy;
+      if (row < 0 || row >= TILE_Y) continue;
+      uint2 u = low[row % 3], v = high[row % 3];
+      multiply_tap(acc[dy * 3], u, v, d1.x, d1.y);
+      multiply_tap(acc[dy * 3 + 1], u, v, d0.y, d1.x);
+      multiply_tap(acc[dy * 3 + 2], u, v, d0.x, d0.y);
+    }
+  }
+}
+
+__kernel void block_weights(__global const uint *restrict activation, __global const uint *restrict second,
+                            __global const long *restrict in_sums,
+                            __global const uint *restrict gradient, __global const uint *restrict raw_output,
+                            __global const long *restrict sums, __global const long *restrict back,
+                            __global float *restrict part, uint tiles, uint parts, uint rows) {
+  __local uint in_tile[IN_BLOCK * IN_PLANE] __attribute__((aligned(16)));
+  __local uint out_tile[OUT_BLOCK * OUT_PLANE] __attribute__((aligned(16)));
+  __local float2 in_norms[IN_BLOCK];
+  __local float4 out_norms[OUT_BLOCK];
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
+  const uint in_block = (uint)get_group_id(0) % (IN / IN_BLOCK), rest = (uint)get_group_id(0) / (IN / IN_BLOCK);
+  const uint out_block = rest % (OUT / OUT_BLOCK), which = rest / (OUT / OUT_BLOCK);
+  const uint share = warp % SHARES_X, warp_in = warp / SHARES_X % (IN_BLOCK / 16);
+  const uint warp_out = warp / SHARES_X / (IN_BLOCK / 16);
+  const uint each = (tiles + parts - 1u) / parts, first = which * each, end = min(first + each, tiles);
+  float acc[9][4];
+  UNROLL for (int i = 0; i < 9; i++) UNROLL for (int j = 0; j < 4; j++) acc[i][j] = 0.0f;
+  if (COLUMNS == TILE_X)
+    for (uint i = item; i < OUT_BLOCK * (TILE_Y + 2) * 2; i += GROUP)
+      out_tile[(i >> 1) / (TILE_Y + 2) * OUT_PLANE + (i >> 1) % (TILE_Y + 2) * PITCH + ((i & 1u) ? TILE_X + 1u : 0u)] = 0u;
+  uint4 a[IN_LOADS], d[OUT_LOADS], y[OUT_LOADS];
+  uint image = 0xffffffffu;
+  if (first < end) fetch(activation, second, gradient, raw_output, first, in_block, out_block, a, d, y);
+  NO_UNROLL for (uint tile = first; tile < end; tile++) {
+    const uint n = tile / TILES_IMAGE, place = tile % TILES_IMAGE;
+    const int left = (int)(place % TILES_X) * TILE_X, top = (int)(place / TILES_X) * TILE_Y;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (n != image) {
+      uint c = in_block * IN_BLOCK + item, o = out_block * OUT_BLOCK + item;
+      image = n;
+      if (item < IN_BLOCK) in_norms[item] = in_norm(in_sums, n, c);
+      if (item < OUT_BLOCK)
+        out_norms[item] = back_norm_of(sums + 2 * (n * OUT + o), back + 2 * (n * OUT + o), MAP);
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    put_activation(in_tile, a, in_norms);
+    put_gradient(out_tile, d, y, out_norms, left, top);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (tile + 1u < end) fetch(activation, second, gradient, raw_output, tile + 1u, in_block, out_block, a, d, y);
+    NO_UNROLL for (uint step = 0u; step < STEPS_X; step++) {
+      uint x = (share * STEPS_X + step) * 8 + 2 * t;
+      multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + x, out_tile + (warp_out * 8 + g) * OUT_PLANE + x, acc);
+    }
+  }
+  for (uint w = 0u; w < SHARES_X; w++) { /* the warps that share a row of pixels, one after the other */
+    if (share == w) UNROLL for (uint tap = 0u; tap < 9u; tap++) UNROLL for (uint j = 0u; j < 4u; j++) {
+      uint in = in_block * IN_BLOCK + warp_in * 16 + g + 8 * (j >> 1);
+      uint out = out_block * OUT_BLOCK + warp_out * 8 + 2 * t + (j & 1u);
+      __global float *to = &part[((which * OUT + out) * IN + in) * 9 + tap];
+      *to = w ? *to + acc[tap][j] : acc[tap][j];
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+  }
+}
+#endif

@@ -1,0 +1,96 @@
+/* Functions of one value, and the bias of linear layers. A row is a strip of eight values; the last may be
+ * short. Backward adds to what another consumer of the same input has written when `add` is set. */
+
+#define STRIP 8
+
+INLINE float8 load_part(__global const float *from, uint start, uint count) {
+  if (start + STRIP <= count) return vload8(0, from + start);
+  float part[STRIP] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+  for (uint k = 0u; start + k < count; k++) part[k] = from[start + k];
+  return vload8(0, part);
+}
+
+INLINE void store_part(__global float *to, uint start, uint count, float8 value) {
+  if (start + STRIP <= count) {
+    vstore8(value, 0, to + start);
+    return;
+  }
+  float part[STRIP];
+  vstore8(value, 0, part);
+  for (uint k = 0u; start + k < count; k++) to[start + k] = part[k];
+}
+
+INLINE void store_slope(__global float *to, uint start, uint count, float8 slope, uint add) {
+  if (add) slope += load_part(to, start, count);
+  store_part(to, start, count, slope);
+}
+
+/* max(x, slope * x) for slopes below 1: ReLU with slope 0. */
+__kernel void relu_forward(__global const float *restrict input, __global float *restrict output, float slope,
+                           uint count, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  float8 x = load_part(input, start, count);
+  store_part(output, start, count, select(x * slope, x, x > 0.0f));
+}
+
+__kernel void relu_backward(__global const float *restrict output,
+                            __global const float *restrict output_gradient,
+                            __global float *restrict input_gradient, float slope, uint count, uint add,
+                            uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  float8 y = load_part(output, start, count), dy = load_part(output_gradient, start, count);
+  store_slope(input_gradient, start, count, select(dy * slope, dy, y > 0.0f), add);
+}
+
+/* log(1 + exp(x)) without overflow. */
+__kernel void softplus_forward(__global const float *restrict input, __global float *restrict output,
+                               uint count, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  float8 x = load_part(input, start, count);
+  store_part(output, start, count, fmax(x, 0.0f) + log1p(exp(-fabs(x))));
+}
+
+__kernel void softplus_backward(__global const float *restrict input,
+                                __global const float *restrict output_gradient,
+                                __global float *restrict input_gradient, uint count, uint add, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  float8 x = load_part(input, start, count), dy = load_part(output_gradient, start, count);
+  store_slope(input_gradient, start, count, dy / (1.0f + exp(-x)), add);
+}
+
+__kernel void sigmoid_forward(__global const float *restrict input, __global float *restrict output,
+                              uint count, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  store_part(output, start, count, 1.0f / (1.0f + exp(-load_part(input, start, count))));
+}
+
+__kernel void sigmoid_backward(__global const float *restrict output,
+                               __global const float *restrict output_gradient,
+                               __global float *restrict input_gradient, uint count, uint add, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  float8 y = load_part(output, start, count), dy = load_part(output_gradient, start, count);
+  store_slope(input_gradient, start, count, dy * y * (1.0f - y), add);
+}
+
+/* Puts the bias into every image's outputs, to which the product is added. A row is an output of an image. */
+__kernel void linear_bias(__global const float *restrict bias, __global float *restrict output, uint outputs,
+                          uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row < rows) output[row] = bias[row % outputs];
+}
+
+/* Adds the sums over images to the bias's gradient. A row is an output. */
+__kernel void linear_bias_backward(__global const float *restrict output_gradient,
+                                   __global float *restrict gradient, uint images, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float sum = 0.0f;
+  for (uint image = 0u; image < images; image++) sum += output_gradient[image * rows + row];
+  gradient[row] += sum;
+}

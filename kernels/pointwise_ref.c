@@ -1,0 +1,98 @@
+#include "kernels/kernels.h"
+
+#include <math.h>
+
+void relu_forward_reference(const struct host_args *args) {
+  const float *x = args->in[0];
+  float *y = args->out[1];
+  for (size_t i = 0; i < args->value[3].u; i++) y[i] = x[i] > 0 ? x[i] : x[i] * args->value[2].f;
+}
+
+void relu_backward_reference(const struct host_args *args) {
+  const float *y = args->in[0], *dy = args->in[1];
+  float *dx = args->out[2];
+  for (size_t i = 0; i < args->value[4].u; i++)
+    dx[i] = (args->value[5].u ? dx[i] : 0) + (y[i] > 0 ? dy[i] : dy[i] * args->value[3].f);
+}
+
+void softplus_forward_reference(const struct host_args *args) {
+  const float *x = args->in[0];
+  float *y = args->out[1];
+  for (size_t i = 0; i < args->value[2].u; i++)
+    y[i] = (float)(fmax(x[i], 0) + log1p(exp(-fabs((double)x[i]))));
+}
+
+void softplus_backward_reference(const struct host_args *args) {
+  const float *x = args->in[0], *dy = args->in[1];
+  float *dx = args->out[2];
+  for (size_t i = 0; i < args->value[3].u; i++)
+    dx[i] = (float)((args->value[4].u ? dx[i] : 0) + dy[i] / (1 + exp(-(double)x[i])));
+}
+
+void sigmoid_forward_reference(const struct host_args *args) {
+  const float *x = args->in[0];
+  float *y = args->out[1];
+  for (size_t i = 0; i < args->value[2].u; i++) y[i] = (float)(1 / (1 + exp(-(double)x[i])));
+}
+
+void sigmoid_backward_reference(const struct host_args *args) {
+  const float *y = args->in[0], *dy = args->in[1];
+  float *dx = args->out[2];
+  for (size_t i = 0; i < args->value[3].u; i++)
+    dx[i] = (float)((args->value[4].u ? dx[i] : 0) + (double)dy[i] * y[i] * (1 - (double)y[i]));
+}
+
+void linear_bias_reference(const struct host_args *args) {
+  const float *bias = args->in[0];
+  float *output = args->out[1];
+  for (size_t i = 0; i < args->rows; i++) output[i] = bias[i % args->value[2].u];
+}
+
+void linear_bias_backward_reference(const struct host_args *args) {
+  const float *from = args->in[0];
+  float *gradient = args->out[1];
+  for (size_t i = 0; i < args->rows; i++) {
+    double sum = gradient[i];
+    for (size_t n = 0; n < args->value[2].u; n++) sum += from[n * args->rows + i];
+    gradient[i] = (float)sum;
+  }
+}
+
+/* The last strip is short as often as not. */
+static uint32_t some_count(struct host_args *args, struct random *random) {
+  return 8 * (uint32_t)args->rows - random_u32(random) % 8;
+}
+
+static void spread(struct host_args *args, int place, float low, float high) {
+  float *values = (float *)args->in[place];
+  for (size_t i = 0; i < (args->rows + 3) * args->height * args->width; i++)
+    values[i] = low + (high - low) * values[i];
+}
+
+void relu_forward_prepare(struct host_args *args, struct random *random) {
+  spread(args, 0, -1, 1);
+  args->value[2].f = random_u32(random) % 2 ? 0.01f : 0;
+  args->value[3].u = some_count(args, random);
+}
+
+void relu_backward_prepare(struct host_args *args, struct random *random) {
+  spread(args, 0, -1, 1);
+  args->value[3].f = random_u32(random) % 2 ? 0.01f : 0;
+  args->value[4].u = some_count(args, random);
+  args->value[5].u = random_u32(random) % 2;
+}
+
+void curve_forward_prepare(struct host_args *args, struct random *random) {
+  spread(args, 0, -30, 30);
+  args->value[2].u = some_count(args, random);
+}
+
+void curve_backward_prepare(struct host_args *args, struct random *random) {
+  spread(args, 1, -1, 1);
+  args->value[3].u = some_count(args, random);
+  args->value[4].u = random_u32(random) % 2;
+}
+
+void linear_bias_prepare(struct host_args *args, struct random *random) {
+  args->value[2].u = 1 + random_u32(random) % 20;
+}

@@ -1,0 +1,26 @@
+/* Parameters and optimiser state in HDF5: one dataset a parameter, GROUP/NAME, with the dotted names of the
+ * public implementations. Files are written beside and take their place only when whole (engine/store.h). */
+#ifndef L2SR_SYSTEMS_CHECKPOINT_H
+#define L2SR_SYSTEMS_CHECKPOINT_H
+
+#include "engine/optimise.h"
+#include "engine/store.h"
+
+/* Every parameter of the graph from GROUP/NAME, or GROUP/module.NAME. Refused, with the list of what is
+ * missing, unexpected or of another shape, before any parameter changes. */
+bool checkpoint_read_parameters(struct store *store, const char *group, struct graph *graph,
+                                struct error *error);
+bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
+                                 struct error *error);
+
+/* Moments as optimiser/first/NAME and optimiser/second/NAME; kind, step and rate as attributes. The kind must
+ * be that of the optimiser. */
+bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser, struct error *error);
+bool checkpoint_write_optimiser(struct store *store, const struct optimiser *optimiser, struct error *error);
+
+/* A whole file: parameters in group "param" and, unless NULL, the optimiser. */
+bool checkpoint_load(const char *path, struct graph *graph, struct optimiser *optimiser, struct error *error);
+bool checkpoint_save(const char *path, const struct graph *graph, const struct optimiser *optimiser,
+                     struct error *error);
+
+#endif

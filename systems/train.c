@@ -1,0 +1,325 @@
+#include "systems/train.h"
+
+#include "engine/log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const epoch_value_names[EPOCH_VALUES] = {"loss", "rate", "val_loss", "val_ssim", "val_psnr"};
+
+/* ---- opening -------------------------------------------------------------------------------------------- */
+
+static bool read_milestones(struct training *training, struct error *error) {
+  const char *words = training->options->train.milestones;
+  char word[32];
+  while ((words = option_next(words, word, sizeof word))) {
+    char *end;
+    unsigned long epoch = strtoul(word, &end, 10);
+    if (*word < '0' || *word > '9' || *end || epoch > UINT32_MAX || training->milestones == MILESTONES_MOST)
+      return fail(error, "train.milestones has '%s'; it must be at most %d epochs, as 30,40", word,
+                  MILESTONES_MOST);
+    training->milestone[training->milestones++] = (uint32_t)epoch;
+  }
+  return true;
+}
+
+static bool open_feeds(struct training *training, size_t batch, const char *kernel_folder,
+                       struct error *error) {
+  struct feed_setup setup = {.device = training->device, .options = training->options, .split = SPLIT_TRAIN,
+                             .batch = batch, .kernel_folder = kernel_folder};
+  if (!feed_open(&training->train, &setup, error)) return false;
+  setup.split = SPLIT_VAL;
+  setup.validate = true;
+  setup.kernels = training->train.simulation.kernels;
+  if (!feed_open(&training->validation, &setup, error) || !feed_epoch(&training->validation, 0, error))
+    return false;
+  if (!strcmp(training->train.dataset.hash, training->validation.dataset.hash))
+    log_warning("training and validation data are the same files; make folders train and val in %s",
+                training->options->data.path);
+  return true;
+}
+
+static bool open_network(struct training *training, size_t batch, struct error *error) {
+  const struct options *options = training->options;
+  struct reconstructor_setup setup = {.device = training->device,
+                                      .kernels = training->train.simulation.kernels,
+                                      .size = options->data.size, .channels = options->network.channels,
+                                      .pools = options->network.pools,
+                                      .precision = (enum block_precision)options->network.precision,
+                                      .batch = batch, .train = true};
+  if (!reconstructor_open(&training->reconstructor, &setup, error)) return false;
+  graph_start(training->reconstructor.graph, options->world.seed);
+  reconstructor_changed(&training->reconstructor);
+  training->train.simulation.reconstructor = training->validation.simulation.reconstructor =
+      &training->reconstructor;
+  return true;
+}
+
+static bool open_optimiser(struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  struct optimiser_setup setup =
+      optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
+  setup.clip = options->train.clip;
+  setup.decay = options->train.weight_decay;
+  return optimise_open(&training->optimiser, training->reconstructor.graph, &setup, error);
+}
+
+static struct loss_target target_of(const struct feed *feed) {
+  const cl_mem *column = feed->simulation.world.column;
+  return (struct loss_target){column[ENV_slice], column[SLICE_image], column[SLICE_mean], column[SLICE_std],
+                              column[SLICE_data_range]};
+}
+
+static size_t parts_bytes(const struct training *training) {
+  return sizeof(float) * training->options->train.log_every * training->options->train.batch *
+         training->loss.tiles;
+}
+
+static bool open_loss(struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  size_t n = options->data.size;
+  if (!loss_open(&training->loss, training->device, training->train.simulation.kernels,
+                 (enum loss_kind)options->train.loss, n, n, training->reconstructor.batch, error))
+    return false;
+  training->target = target_of(&training->train);
+  training->validation_target = target_of(&training->validation);
+  training->parts = device_buffer(training->device, parts_bytes(training), "the losses", error);
+  training->part = arena_try(training->arena, parts_bytes(training));
+  if (training->parts && !training->part) fail(error, "no host memory for the losses; lower train.log_every");
+  return training->parts && training->part;
+}
+
+static bool open_history(struct training *training, struct error *error) {
+  size_t epochs = training->options->train.epochs, batch = training->options->train.batch;
+  training->updates = (training->train.slices + batch - 1) / batch;
+  bool good =
+      (training->update_loss = arena_try(training->arena, sizeof(double) * epochs * training->updates));
+  for (int v = 0; good && v < EPOCH_VALUES; v++)
+    good = (training->epoch_value[v] = arena_try(training->arena, sizeof(double) * epochs));
+  return good ? true : fail(error, "no host memory for the log of %zu epochs; lower train.epochs", epochs);
+}
+
+bool training_open(struct training *training, struct device *device, const struct options *options,
+                   const struct training_wish *wish, struct error *error) {
+  size_t batch =
+      options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
+  *training = (struct training){.arena = arena_open(), .device = device, .options = options};
+  if (read_milestones(training, error) && open_feeds(training, batch, wish->kernel_folder, error) &&
+      open_network(training, batch, error) && open_loss(training, error) && open_optimiser(training, error) &&
+      open_history(training, error) &&
+      (!*options->train.output || training_open_files(training, wish->resume, error)) &&
+      device_finish(device, error))
+    return true;
+  training_close(training);
+  return false;
+}
+
+void training_close(struct training *training) {
+  if (training->log) fclose(training->log);
+  if (training->optimiser.device) optimise_close(&training->optimiser);
+  device_release(training->device, training->parts, parts_bytes(training));
+  if (training->loss.device) loss_close(&training->loss);
+  reconstructor_close(&training->reconstructor);
+  if (training->validation.arena) feed_close(&training->validation);
+  if (training->train.arena) feed_close(&training->train);
+  arena_close(training->arena);
+  *training = (struct training){0};
+}
+
+/* ---- one update ----------------------------------------------------------------------------------------- */
+
+double training_rate(const struct training *training, uint32_t epoch) {
+  const struct options *options = training->options;
+  double rate = options->train.rate, factor = options->train.rate_factor;
+  return options->train.schedule == SCHEDULE_STEP
+             ? optimise_step_rate(rate, factor, options->train.rate_every, epoch)
+             : optimise_milestone_rate(rate, factor, training->milestone, training->milestones, epoch);
+}
+
+/* A part of the batch that the network takes at once; its gradients add up over the parts. */
+static void run_part(struct training *training, size_t first, size_t images, size_t done, double share) {
+  struct reconstructor *reconstructor = &training->reconstructor;
+  size_t image = sizeof(float) * training->loss.tiles;
+  feed_batch(&training->train, first + done, images);
+  reconstructor_forward(reconstructor, images);
+  loss_run(&training->loss, &training->target, reconstructor->output, reconstructor->output_gradient, images,
+           share);
+  device_copy(training->device, training->loss.part, 0, training->parts,
+              image * (training->pending * training->options->train.batch + done), image * images);
+  reconstructor_backward(reconstructor, images);
+}
+
+void training_step(struct training *training, size_t first, size_t count) {
+  struct reconstructor *reconstructor = &training->reconstructor;
+  REQUIRE(count && count <= training->options->train.batch, "%zu samples an update", count);
+  REQUIRE(training->pending < training->options->train.log_every, "%zu losses are unread", training->pending);
+  graph_zero_gradients(reconstructor->graph);
+  for (size_t done = 0; done < count; done += reconstructor->batch)
+    run_part(training, first, count - done < reconstructor->batch ? count - done : reconstructor->batch, done,
+             1.0 / (double)count);
+  training->optimiser.rate = training_rate(training, training->epoch);
+  optimise_step(&training->optimiser);
+  reconstructor_changed(reconstructor);
+  training->pending++;
+}
+
+/* ---- losses --------------------------------------------------------------------------------------------- */
+
+static size_t batch_of(const struct training *training, size_t update, size_t *first) {
+  size_t batch = training->options->train.batch, left;
+  *first = update * batch;
+  left = training->train.slices - *first;
+  return left < batch ? left : batch;
+}
+
+static double batch_loss(const struct training *training, size_t slot, size_t count) {
+  const float *part = training->part + slot * training->options->train.batch * training->loss.tiles;
+  double sum = 0;
+  for (size_t i = 0; i < count * training->loss.tiles; i++) sum += part[i];
+  return (training->loss.kind == LOSS_SSIM ? -sum : sum) / (double)count;
+}
+
+static bool refuse_loss(const struct training *training, size_t update, double loss, struct error *error) {
+  const struct feed *feed = &training->train;
+  size_t first, count = batch_of(training, update, &first), shown = 0, used = 0;
+  char slices[600] = "";
+  for (; shown < count && used < sizeof slices - 100; shown++) {
+    const struct slice_name *name = &feed->report.names[feed->order[first + shown]];
+    used += (size_t)snprintf(slices + used, sizeof slices - used, "%s%.60s:%zu", shown ? ", " : "",
+                             feed->dataset.volumes[name->volume].name, name->slice);
+  }
+  if (shown < count) snprintf(slices + used, sizeof slices - used, " and %zu more", count - shown);
+  fail(error, "the loss is %g at step %zu (epoch %u); slices of its batch: %s", loss,
+       training->epoch * training->updates + update + 1, training->epoch + 1, slices);
+  struct error text = *error;
+  if (*training->options->train.output && training->epoch)
+    return fail(error,
+                "%.1100s; the last good checkpoint is %s of epoch %u; lower train.rate or set train.clip and "
+                "train anew",
+                text.text, training_path(training, "last.h5"), training->epoch);
+  return fail(error, "%.1100s; no checkpoint was written before; lower train.rate or set train.clip",
+              text.text);
+}
+
+/* Reads the losses of the updates up to `update` that have not been read; *mean is theirs. */
+static bool read_losses(struct training *training, size_t update, double *mean, struct error *error) {
+  size_t pending = training->pending, start = update + 1 - pending, first;
+  double *to = training->update_loss + training->epoch * training->updates;
+  device_read(training->device, training->parts, 0,
+              sizeof(float) * pending * training->options->train.batch * training->loss.tiles,
+              training->part);
+  if (!device_finish(training->device, error)) return false;
+  training->pending = 0;
+  *mean = 0;
+  for (size_t i = 0; i < pending; i++) {
+    size_t count = batch_of(training, start + i, &first);
+    to[start + i] = batch_loss(training, i, count);
+    if (!isfinite(to[start + i])) return refuse_loss(training, start + i, to[start + i], error);
+    *mean += to[start + i] / (double)pending;
+  }
+  return true;
+}
+
+/* ---- an epoch ------------------------------------------------------------------------------------------- */
+
+static bool run_updates(struct training *training, struct progress *progress, struct error *error) {
+  size_t every = training->options->train.log_every, first, seen = progress->done, logged = 0;
+  double start = clock_seconds(), mean, sum = 0;
+  for (size_t update = 0; update < training->updates; update++) {
+    size_t count = batch_of(training, update, &first);
+    training_step(training, first, count);
+    if (training->pending < every && update + 1 < training->updates) continue;
+    if (!read_losses(training, update, &mean, error)) return false;
+    double now = clock_seconds();
+    training_log_update(training, mean, (double)(first + count - logged) / (now - start));
+    progress_move(progress, seen + first + count);
+    start = now;
+    logged = first + count;
+  }
+  for (size_t update = 0; update < training->updates; update++)
+    sum += training->update_loss[training->epoch * training->updates + update] *
+           (double)batch_of(training, update, &first);
+  training->epoch_value[EPOCH_LOSS][training->epoch] = sum / (double)training->train.slices;
+  training->epoch_value[EPOCH_RATE][training->epoch] = training->optimiser.rate;
+  return true;
+}
+
+/* Adds the losses and scores of a batch of the validation data. */
+static bool validate_batch(struct training *training, size_t first, size_t count, double sum[3],
+                           struct error *error) {
+  struct feed *feed = &training->validation;
+  struct arena *arena = arena_open();
+  double *loss = ARENA_NEW(arena, double, count);
+  float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count);
+  feed_batch(feed, first, count);
+  loss_run(&training->loss, &training->validation_target, training->reconstructor.output, NULL, count, 1);
+  world_read(&feed->simulation.world, ENV_ssim, 0, count, ssim);
+  world_read(&feed->simulation.world, ENV_psnr, 0, count, psnr);
+  bool good = loss_read(&training->loss, count, loss, error);
+  for (size_t i = 0; i < count; i++) {
+    sum[0] += loss[i];
+    sum[1] += ssim[i];
+    sum[2] += psnr[i];
+  }
+  arena_close(arena);
+  return good;
+}
+
+static bool validate(struct training *training, struct error *error) {
+  size_t slices = training->validation.slices, batch = training->reconstructor.batch;
+  double sum[3] = {0};
+  for (size_t first = 0; first < slices; first += batch)
+    if (!validate_batch(training, first, slices - first < batch ? slices - first : batch, sum, error))
+      return false;
+  for (int i = 0; i < 3; i++)
+    training->epoch_value[EPOCH_VAL_LOSS + i][training->epoch] = sum[i] / (double)slices;
+  return isfinite(sum[0]) ? true : refuse_loss(training, training->updates - 1, sum[0], error);
+}
+
+static bool run_epoch(struct training *training, struct progress *progress, struct error *error) {
+  double start = clock_seconds(), rate;
+  if (!feed_epoch(&training->train, training->epoch, error) || !run_updates(training, progress, error))
+    return false;
+  rate = (double)training->train.slices / (clock_seconds() - start);
+  if (!validate(training, error)) return false;
+  double loss = training->epoch_value[EPOCH_VAL_LOSS][training->epoch++];
+  if (!training->best_epoch || loss < training->best) {
+    training->best = loss;
+    training->best_epoch = training->epoch;
+  }
+  training_log_epoch(training, rate, training->log);
+  return !*training->options->train.output || training_save(training, error);
+}
+
+static bool stops_early(const struct training *training) {
+  uint32_t patience = training->options->train.early_stopping;
+  return patience && training->epoch - training->best_epoch >= patience;
+}
+
+static void print_epoch(const struct training *training) {
+  size_t e = training->epoch - 1;
+  log_info("epoch %u/%u: rate %g, loss %.5f, validation loss %.5f, SSIM %.5f, PSNR %.3f dB%s",
+           training->epoch, training->options->train.epochs, training->epoch_value[EPOCH_RATE][e],
+           training->epoch_value[EPOCH_LOSS][e], training->epoch_value[EPOCH_VAL_LOSS][e],
+           training->epoch_value[EPOCH_VAL_SSIM][e], training->epoch_value[EPOCH_VAL_PSNR][e],
+           training->best_epoch == training->epoch ? ", best" : "");
+}
+
+bool training_run(struct training *training, const struct training_wish *wish, struct error *error) {
+  struct progress progress;
+  uint32_t epochs = training->options->train.epochs;
+  bool good = true;
+  progress_open(&progress, "training", "images",
+                (epochs > training->epoch ? epochs - training->epoch : 0) * training->train.slices);
+  while (good && training->epoch < epochs && !stops_early(training)) {
+    good = run_epoch(training, &progress, error);
+    if (good) print_epoch(training);
+    if (good && wish->see) wish->see(training, wish->context);
+  }
+  if (good && training->epoch < epochs)
+    log_info("stopped early: no better validation loss for %u epochs",
+             training->options->train.early_stopping);
+  progress_close(&progress);
+  return good;
+}

@@ -1,0 +1,77 @@
+/* Trains a reconstructor (PROTOCOL 1.10): epochs of shuffled batches, validation, checkpoints, logs.
+ *
+ * In the output folder: last.h5 after every epoch and best.h5 (lowest validation loss), log.h5 (every update and
+ * epoch) and log.jsonl. All but log.jsonl's times are pure functions of the scene, the data and the device: a
+ * training that goes on from last.h5 writes the same files as one that was never stopped. */
+#ifndef L2SR_SYSTEMS_TRAIN_H
+#define L2SR_SYSTEMS_TRAIN_H
+
+#include "engine/optimise.h"
+#include "systems/feed.h"
+#include "systems/loss.h"
+#include "systems/reconstructor.h"
+
+enum { MILESTONES_MOST = 64 };
+
+/* What is kept of an epoch. */
+enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
+extern const char *const epoch_value_names[EPOCH_VALUES];
+
+struct training {
+  struct arena *arena;
+  struct device *device;
+  const struct options *options;
+  struct feed train, validation;
+  struct reconstructor reconstructor;
+  struct loss loss;
+  struct loss_target target, validation_target;
+  struct optimiser optimiser;
+  uint32_t milestone[MILESTONES_MOST];
+  size_t milestones;
+  size_t updates; /* of an epoch */
+  /* Losses stay on the device until every train.log_every updates. */
+  cl_mem parts;
+  float *part;    /* room to read them into */
+  size_t pending; /* updates whose losses have not been read */
+  /* Where it stands: */
+  uint32_t epoch;          /* done */
+  uint32_t best_epoch;     /* counted from 1; 0: none */
+  double best;             /* its validation loss */
+  double *update_loss;     /* [updates done]: mean of the batch */
+  double *epoch_value[EPOCH_VALUES]; /* [epochs done] */
+  FILE *log; /* log.jsonl; NULL: none */
+};
+
+struct training_wish {
+  bool resume;
+  void (*see)(const struct training *training, void *context); /* after every epoch; NULL allowed */
+  void *context;
+  const char *kernel_folder;
+};
+
+/* Loads the data and makes the network with its initial parameters, or those of train.output/last.h5. Without an
+ * output folder nothing is written. */
+bool training_open(struct training *training, struct device *device, const struct options *options,
+                   const struct training_wish *wish, struct error *error);
+void training_close(struct training *training);
+
+/* All epochs that are left. A loss that is no finite number stops it, with the step and the slices. */
+bool training_run(struct training *training, const struct training_wish *wish, struct error *error);
+
+/* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
+void training_step(struct training *training, size_t first, size_t count);
+/* Learning rate of an epoch, from 0. */
+double training_rate(const struct training *training, uint32_t epoch);
+
+/* ---- files (train_files.c) ------------------------------------------------------------------------------ */
+
+const char *training_path(const struct training *training, const char *name); /* in the output folder */
+/* Opens the folder and the log: refuses a folder that holds a training unless it goes on, and a checkpoint of
+ * another scene, naming the difference. */
+bool training_open_files(struct training *training, bool resume, struct error *error);
+/* best.h5 if the last epoch is it, log.h5, then last.h5: whatever is cut off is written again by going on. */
+bool training_save(struct training *training, struct error *error);
+void training_log_update(const struct training *training, double loss, double images_per_second);
+void training_log_epoch(const struct training *training, double images_per_second, FILE *file);
+
+#endif

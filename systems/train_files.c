@@ -1,0 +1,282 @@
+/* The output folder of a training: checkpoints, logs, and going on from them. */
+#include "engine/log.h"
+#include "systems/checkpoint.h"
+#include "systems/train.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SCENE_MOST = 1 << 16 };
+
+const char *training_path(const struct training *training, const char *name) {
+  return arena_text(training->arena, "%s/%s", training->options->train.output, name);
+}
+
+/* The resolved scene, as `l2sr describe scene` prints it; the caller frees it. */
+static char *scene_text(const struct training *training) {
+  char *scene = NULL;
+  size_t size = 0;
+  FILE *memory = open_memstream(&scene, &size);
+  if (!memory) return NULL;
+  option_print(&option_table, training->options, false, memory);
+  fclose(memory);
+  return scene;
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------- */
+
+static bool write_log(const struct training *training, struct store *store, struct error *error) {
+  size_t epochs = training->epoch, updates = epochs * training->updates;
+  char name[64];
+  bool good =
+      store_write(store, "log/update/loss", STORE_F64, 1, &updates, training->update_loss, false, error);
+  for (int v = 0; good && v < EPOCH_VALUES; v++) {
+    snprintf(name, sizeof name, "log/epoch/%s", epoch_value_names[v]);
+    good = store_write(store, name, STORE_F64, 1, &epochs, training->epoch_value[v], false, error);
+  }
+  return good;
+}
+
+static bool write_facts(const struct training *training, struct store *store, struct error *error) {
+  const struct device_facts *facts = &training->device->facts;
+  char *scene = scene_text(training);
+  long bytes = training->log ? ftell(training->log) : 0;
+  bool good = scene && store_put_text(store, "scene", scene, error) &&
+              store_put_text(store, "version", L2SR_VERSION, error) &&
+              store_put_text(store, "device", facts->name, error) &&
+              store_put_text(store, "driver", facts->driver, error) &&
+              store_put_text(store, "training_selection", training->train.dataset.hash, error) &&
+              store_put_text(store, "validation_selection", training->validation.dataset.hash, error) &&
+              store_put_number(store, "training_slices", (double)training->train.slices, error) &&
+              store_put_number(store, "seed", training->options->world.seed, error) &&
+              store_put_number(store, "epoch", training->epoch, error) &&
+              store_put_number(store, "step", (double)training->optimiser.step, error) &&
+              store_put_number(store, "best_epoch", training->best_epoch, error) &&
+              store_put_number(store, "best_val_loss", training->best, error) &&
+              store_put_number(store, "log_bytes", (double)bytes, error);
+  free(scene);
+  return good;
+}
+
+static bool save_checkpoint(const struct training *training, const char *name, struct error *error) {
+  struct store *store;
+  if (!store_create(&store, training_path(training, name), error)) return false;
+  if (reconstructor_write(&training->reconstructor, store, error) &&
+      checkpoint_write_optimiser(store, &training->optimiser, error) && write_facts(training, store, error) &&
+      write_log(training, store, error))
+    return store_commit(store, error);
+  store_close(store);
+  return false;
+}
+
+static bool save_log(const struct training *training, struct error *error) {
+  struct store *store;
+  if (!store_create(&store, training_path(training, "log.h5"), error)) return false;
+  if (write_log(training, store, error)) return store_commit(store, error);
+  store_close(store);
+  return false;
+}
+
+/* What last.h5 counts on must have reached the disk before it. */
+static bool flush_log(const struct training *training, struct error *error) {
+  if (fflush(training->log) == 0 && fsync(fileno(training->log)) == 0) return true;
+  return fail(error, "cannot write %s: %s", training_path(training, "log.jsonl"), strerror(errno));
+}
+
+bool training_save(struct training *training, struct error *error) {
+  if (training->best_epoch == training->epoch && !save_checkpoint(training, "best.h5", error)) return false;
+  return save_log(training, error) && flush_log(training, error) &&
+         save_checkpoint(training, "last.h5", error);
+}
+
+/* ---- log.jsonl ------------------------------------------------------------------------------------------ */
+
+void training_log_update(const struct training *training, double loss, double images_per_second) {
+  if (!training->log) return;
+  fprintf(training->log, "{\"kind\":\"update\",\"epoch\":%u,\"step\":%llu,\"loss\":", training->epoch + 1,
+          (unsigned long long)training->optimiser.step);
+  json_number(training->log, loss);
+  fprintf(training->log, ",\"rate\":%.9g,\"images_per_second\":%.5g}\n", training->optimiser.rate,
+          images_per_second);
+  fflush(training->log);
+}
+
+void training_log_epoch(const struct training *training, double images_per_second, FILE *file) {
+  if (!file) return;
+  fprintf(file, "{\"kind\":\"epoch\",\"epoch\":%u,\"step\":%llu", training->epoch,
+          (unsigned long long)training->optimiser.step);
+  for (int v = 0; v < EPOCH_VALUES; v++) {
+    fprintf(file, ",\"%s\":", epoch_value_names[v]);
+    json_number(file, training->epoch_value[v][training->epoch - 1]);
+  }
+  fprintf(file, ",\"best_epoch\":%u,\"images_per_second\":%.5g}\n", training->best_epoch, images_per_second);
+  fflush(file);
+}
+
+/* ---- going on ------------------------------------------------------------------------------------------- */
+
+/* Keys that may change between a checkpoint and going on from it: they say where, how long, what is printed. */
+static bool may_differ(const struct option *row) {
+  static const char *const sections[] = {"evaluate", "phantom", "reward", "acquisition"};
+  static const char *const keys[] = {"data.path",    "data.split",           "train.epochs",
+                                     "train.output", "train.early_stopping", "train.log_every",
+                                     "world.envs"};
+  char key[128];
+  for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+    if (!strcmp(row->section, sections[i])) return true;
+  snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (!strcmp(key, keys[i])) return true;
+  return false;
+}
+
+/* The value of a row in the text that option_print made, or NULL. */
+static const char *stored_value(const char *scene, const struct option *row, struct arena *arena) {
+  const char *header = arena_text(arena, "%s:\n", row->section), *at = scene;
+  const char *label = arena_text(arena, "  %s: ", row->name);
+  while (at && strncmp(at, header, strlen(header))) at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+  if (at) at = strchr(at, '\n') + 1;
+  for (; at && *at == ' '; at = (at = strchr(at, '\n')) ? at + 1 : NULL)
+    if (!strncmp(at, label, strlen(label)))
+      return arena_text(arena, "%.*s", (int)strcspn(at + strlen(label), "\n"), at + strlen(label));
+  return NULL;
+}
+
+static bool compare_scene(const struct training *training, const char *stored, struct error *error) {
+  struct arena *arena = arena_open();
+  char *scene = scene_text(training);
+  bool same = scene ? true : fail(error, "no host memory for the scene's text");
+  for (size_t i = 0; same && i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    if (may_differ(row)) continue;
+    const char *before = stored_value(stored, row, arena), *now = stored_value(scene, row, arena);
+    if (!before || strcmp(before, now))
+      same = fail(error, "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
+                         "train.output",
+                  row->section, row->name, before ? before : "not known", now);
+  }
+  free(scene);
+  arena_close(arena);
+  return same;
+}
+
+static bool compare_data(const struct training *training, struct store *store, struct error *error) {
+  char train[80] = "", validation[80] = "";
+  double slices = 0;
+  if (store_text(store, "training_selection", train, sizeof train) &&
+      store_text(store, "validation_selection", validation, sizeof validation) &&
+      store_number(store, "training_slices", &slices) && !strcmp(train, training->train.dataset.hash) &&
+      !strcmp(validation, training->validation.dataset.hash) && slices == (double)training->train.slices)
+    return true;
+  return fail(error,
+              "it is of other data: training files %.16s (%.0f slices) and validation files %.16s, now %.16s "
+              "(%zu) and %.16s",
+              train, slices, validation, training->train.dataset.hash, training->train.slices,
+              training->validation.dataset.hash);
+}
+
+static bool read_history(struct training *training, struct store *store, const char *name, size_t count,
+                         double *to, struct error *error) {
+  struct store_shape shape;
+  if (!store_shape(store, name, &shape, error)) return false;
+  if (shape.rank != 1 || shape.size[0] != count)
+    return fail(error, "%s has not the %zu entries of %u epochs", name, count, training->epoch);
+  return store_read(store, name, STORE_F64, NULL, &count, to, error);
+}
+
+static bool read_log(struct training *training, struct store *store, struct error *error) {
+  size_t epochs = training->epoch;
+  char name[64];
+  if (epochs > training->options->train.epochs)
+    return fail(error, "it has %zu epochs, train.epochs is %u; set it to %zu or more", epochs,
+                training->options->train.epochs, epochs);
+  bool good = read_history(training, store, "log/update/loss", epochs * training->updates,
+                           training->update_loss, error);
+  for (int v = 0; good && v < EPOCH_VALUES; v++) {
+    snprintf(name, sizeof name, "log/epoch/%s", epoch_value_names[v]);
+    good = read_history(training, store, name, epochs, training->epoch_value[v], error);
+  }
+  return good;
+}
+
+static bool read_state(struct training *training, struct store *store, double *log_bytes,
+                       struct error *error) {
+  double epoch, best_epoch;
+  char *scene = arena_try(training->arena, SCENE_MOST);
+  if (!scene || !store_text(store, "scene", scene, SCENE_MOST) || !store_number(store, "epoch", &epoch) ||
+      !store_number(store, "best_epoch", &best_epoch) ||
+      !store_number(store, "best_val_loss", &training->best) ||
+      !store_number(store, "log_bytes", log_bytes) || epoch < 0 || epoch > 1e9)
+    return fail(error,
+                "it is no checkpoint of a training: scene, epoch, best_epoch, best_val_loss or log_bytes is "
+                "missing");
+  training->epoch = (uint32_t)epoch;
+  training->best_epoch = (uint32_t)best_epoch;
+  return compare_scene(training, scene, error) && compare_data(training, store, error) &&
+         checkpoint_read_parameters(store, "param", training->reconstructor.graph, error) &&
+         checkpoint_read_optimiser(store, &training->optimiser, error) && read_log(training, store, error);
+}
+
+static bool go_on(struct training *training, const char *path, double *log_bytes, struct error *error) {
+  struct store *store;
+  char device[128] = "";
+  if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
+  bool good = read_state(training, store, log_bytes, error);
+  if (good && store_text(store, "device", device, sizeof device) &&
+      strcmp(device, training->device->facts.name))
+    log_warning("%s was written on %s; on %s the numbers go on differently", path, device,
+                training->device->facts.name);
+  store_close(store);
+  if (!good) return fail_in(error, "cannot go on from %s", path);
+  reconstructor_changed(&training->reconstructor);
+  log_info("going on from %s after epoch %u", path, training->epoch);
+  return true;
+}
+
+static bool is_there(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0;
+}
+
+/* What was logged after the checkpoint is logged again. */
+static bool open_log(struct training *training, off_t bytes, struct error *error) {
+  const char *path = training_path(training, "log.jsonl");
+  struct stat status;
+  if (bytes && stat(path, &status) == 0 && status.st_size > bytes && truncate(path, bytes))
+    return fail(error, "cannot shorten %s: %s", path, strerror(errno));
+  training->log = fopen(path, bytes ? "ab" : "wb");
+  if (!training->log) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  fseek(training->log, 0, SEEK_END);
+  return true;
+}
+
+/* A killed training leaves the file that it was writing, NAME.h5.PROCESS.part. */
+static void remove_leftovers(struct training *training) {
+  static const char *const names[] = {"best.h5.", "last.h5.", "log.h5."};
+  DIR *folder = opendir(training->options->train.output);
+  if (!folder) return;
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    size_t length = strlen(entry->d_name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+      if (!strncmp(entry->d_name, names[i], strlen(names[i])) && !strcmp(entry->d_name + length - 5, ".part"))
+        unlink(training_path(training, entry->d_name));
+  }
+  closedir(folder);
+}
+
+bool training_open_files(struct training *training, bool resume, struct error *error) {
+  const char *last = training_path(training, "last.h5");
+  double log_bytes = 0;
+  if (!folder_make(training->options->train.output, error)) return false;
+  if (is_there(last) && !resume)
+    return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
+                training->options->train.output);
+  if (is_there(last) && !go_on(training, last, &log_bytes, error)) return false;
+  remove_leftovers(training);
+  if (resume && !is_there(last)) log_info("there is no %s yet: training from the start", last);
+  return open_log(training, (off_t)log_bytes, error);
+}

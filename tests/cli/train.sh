@@ -1,0 +1,105 @@
+#!/bin/sh
+# Training from the command line: killed and gone on with, compared with a training that was never stopped; the
+# trained network in evaluate and render; refusals. train.sh L2SR
+set -u
+l2sr=$(realpath "$1") failed=0
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+export L2SR_CACHE="$temp/cache"
+cd "$temp" || exit 1
+complain() {
+  echo "FAILED: $1"
+  cat out err
+  failed=1
+}
+run() { # run NAME COMMAND...
+  name=$1
+  shift
+  "$@" >out 2>err || complain "$name: $*"
+}
+refuse() { # refuse STATUS TEXT ARGUMENTS...
+  want=$1 text=$2
+  shift 2
+  "$l2sr" "$@" >out 2>err
+  got=$?
+  [ $got = "$want" ] || complain "$*: exit status $got, expected $want"
+  [ "$(grep -c '^l2sr: ' err)" = 1 ] || complain "$*: not one line 'l2sr: ...'"
+  grep '^l2sr: ' err | grep -qF -e "$text" || complain "$*: the line does not hold '$text'"
+}
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data}
+network: {channels: 4, pools: 2}
+train: {epochs: 60, batch: 5, rate: 0.01, rate_every: 45, log_every: 2, masks: exact}
+evaluate: {samplers: [random], metrics: [ssim], curves: false}
+Y
+run "phantom" "$l2sr" phantom data --train 5 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
+run "train" "$l2sr" train scene --output whole
+grep -q 'written: whole/best.h5' out || complain "train names no files"
+for file in best.h5 last.h5 log.h5 log.jsonl; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
+[ "$(grep -c '"kind":"epoch"' whole/log.jsonl)" = 60 ] || complain "log.jsonl has not one line an epoch"
+[ "$(grep -c '"kind":"update"' whole/log.jsonl)" = 120 ] ||
+  complain "log.jsonl has not one line every two updates"
+
+# ---- killed -------------------------------------------------------------------------------------------------
+
+epochs() { grep -c '"kind":"epoch"' cut/log.jsonl 2>/dev/null; }
+for at in 0 1 9 20 31; do
+  "$l2sr" train scene --output cut --resume >out 2>err &
+  child=$!
+  until [ "$(epochs)" ] && [ "$(epochs)" -ge $at ] || ! kill -0 $child 2>/dev/null; do :; done
+  kill -9 $child 2>/dev/null
+  wait $child 2>/dev/null
+done
+[ "$(epochs)" -lt 60 ] || complain "the training had ended before it was killed"
+run "going on" "$l2sr" train scene --output cut --resume
+for file in best last log; do
+  run "killed and gone on with equals never stopped" "$l2sr" compare cut/$file.h5 whole/$file.h5
+done
+for folder in cut whole; do sed 's/,"images_per_second.*//' $folder/log.jsonl >$folder/lines; done
+run "and so do the lines of the log" cmp cut/lines whole/lines
+[ -z "$(find . -name '*.part')" ] || complain "half-written files are left: $(find . -name "*.part")"
+run "going on after the end" "$l2sr" train scene --output cut --resume --json
+run "changes nothing" "$l2sr" compare cut/last.h5 whole/last.h5
+run "more epochs" "$l2sr" train scene --output cut --resume --epochs 61 --json
+[ "$(grep -c '"kind":"epoch","epoch":61,' out)" = 1 ] || complain "--json gives no line for epoch 61"
+
+# ---- the trained network ------------------------------------------------------------------------------------
+
+ssim() { sed 's/.*"ssim":{"mean":\([0-9.]*\).*/\1/' out; }
+run "zero-filled" "$l2sr" evaluate scene --set data.split=train --json
+zero_filled=$(ssim)
+run "evaluate the network" "$l2sr" evaluate scene --set data.split=train --reconstructor whole/best.h5 --json
+network=$(ssim)
+awk "BEGIN { exit !($network > $zero_filled + 0.02) }" ||
+  complain "the network's SSIM $network does not beat zero-filling's $zero_filled"
+grep -q '"reconstructor":"reconstruction by whole/best.h5 (U-Net, 4 channels, 2 pools)"' out ||
+  complain "evaluate does not name the reconstructor"
+run "evaluate to files" "$l2sr" evaluate scene --reconstructor whole/best.h5 --output one
+run "three at a time" "$l2sr" evaluate scene --reconstructor whole/best.h5 --output three --set network.batch=3
+run "parts of the batch change nothing" "$l2sr" compare --tolerance 1e-5 one/results.h5 three/results.h5
+run "render" "$l2sr" render scene --reconstructor whole/best.h5 --slices 0 --output pictures
+[ -s pictures/x4_base_file1000003_0.png ] || complain "render wrote no picture"
+
+# ---- refusals -----------------------------------------------------------------------------------------------
+
+refuse 2 'train.output is empty; give --output DIR' train scene
+refuse 1 'whole holds a training (last.h5); go on with --resume' train scene --output whole
+refuse 1 'network.pools was 2 and is 3 now' train scene --output whole --resume --set network.pools=3
+refuse 1 'train.loss was ssim and is l1 now' train scene --output whole --resume --set train.loss=l1
+refuse 1 'it has 60 epochs, train.epochs is 3' train scene --output whole --resume --epochs 3
+refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
+mkdir empty
+refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
+refuse 1 'multiples of 64' train scene --output new --set network.pools=6
+refuse 1 'the loss is ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
+grep -q 'slices of its batch: file.*; no checkpoint was written before' err ||
+  complain "a loss of nan names no slices"
+dd if=whole/best.h5 of=short.h5 bs=1000 count=4 2>/dev/null
+refuse 1 'short.h5' evaluate scene --reconstructor short.h5
+refuse 1 'has no HDF5 signature' evaluate scene --reconstructor scene.yaml
+refuse 1 'was trained for 32x32 images, data.size is 40' evaluate scene --reconstructor whole/best.h5 \
+  --set data.size=40 --set data.pad=40
+refuse 1 'it is no checkpoint of a reconstructor' evaluate scene --reconstructor data/val/file1000002.h5
+dd if=whole/last.h5 of=cut/last.h5 bs=1000 count=9 2>/dev/null
+refuse 1 'cut/last.h5' train scene --output cut --resume
+exit $failed

@@ -1,0 +1,368 @@
+/* Every operation in a tiny graph: the device's forward against the same node list in double, the device's
+ * backward against central differences of that, and the adjoint identity of the linear operations. */
+#include "engine/graph.h"
+#include "engine/random.h"
+#include "kernels/kernels.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BATCH = 2 };
+
+/* ---- the node list in double --------------------------------------------------------------------------- */
+
+struct reference {
+  const struct graph *graph;
+  double *value[NODES_MOST];
+  double *parameter[PARAMETERS_MOST];
+};
+
+static size_t elements(const struct reference *r, int node) {
+  return graph_elements(r->graph, (tensor){(uint16_t)node});
+}
+
+static double pixel(const double *plane, int height, int width, int y, int x) {
+  return y < 0 || y >= height || x < 0 || x >= width ? 0 : plane[y * width + x];
+}
+
+static double conv_at(const struct reference *r, const struct node *node, const double *image, int out, int y,
+                      int x) {
+  const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
+  const double *weight = r->parameter[node->weight];
+  int reach = node->size / 2;
+  double sum = r->parameter[node->bias][out];
+  for (int i = 0; i < in->channels; i++)
+    for (int dy = -reach; dy <= reach; dy++)
+      for (int dx = -reach; dx <= reach; dx++)
+        sum += weight[((out * in->channels + i) * node->size + dy + reach) * node->size + dx + reach] *
+               pixel(image + i * in->height * in->width, in->height, in->width, y + dy, x + dx);
+  return sum;
+}
+
+static double norm_at(const double *plane, int pixels, double value) {
+  double mean = 0, variance = 0;
+  for (int i = 0; i < pixels; i++) mean += plane[i] / pixels;
+  for (int i = 0; i < pixels; i++) variance += (plane[i] - mean) * (plane[i] - mean) / pixels;
+  return (value - mean) / sqrt(variance + 1e-5);
+}
+
+static double up_at(const double *plane, int height, int width, int y, int x) {
+  double fy = fmin(fmax((y + 0.5) / 2 - 0.5, 0), height - 1),
+         fx = fmin(fmax((x + 0.5) / 2 - 0.5, 0), width - 1);
+  int y0 = (int)fy, x0 = (int)fx, y1 = y0 + 1 < height ? y0 + 1 : y0, x1 = x0 + 1 < width ? x0 + 1 : x0;
+  double wy = fy - y0, wx = fx - x0;
+  return (1 - wy) * ((1 - wx) * plane[y0 * width + x0] + wx * plane[y0 * width + x1]) +
+         wy * ((1 - wx) * plane[y1 * width + x0] + wx * plane[y1 * width + x1]);
+}
+
+static double linear_at(const struct reference *r, const struct node *node, const double *image, int out) {
+  size_t inputs = elements(r, node->input[0].node);
+  double sum = r->parameter[node->bias][out];
+  for (size_t i = 0; i < inputs; i++) sum += r->parameter[node->weight][(size_t)out * inputs + i] * image[i];
+  return sum;
+}
+
+/* One output value of one image. */
+static double node_at(const struct reference *r, const struct node *node, size_t image, int c, int y, int x) {
+  const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
+  const double *whole = r->value[node->input[0].node] + image * elements(r, node->input[0].node);
+  int pixels = in->height * in->width;
+  if (node->op == &op_conv) return conv_at(r, node, whole, c, y, x);
+  if (node->op == &op_linear) return linear_at(r, node, whole, c);
+  if (node->op == &op_concat && c >= in->channels)
+    return r->value[node->input[1].node][image * elements(r, node->input[1].node) +
+                                         (size_t)((c - in->channels) * pixels + y * in->width + x)];
+  const double *plane = whole + c * pixels;
+  if (node->op == &op_up_sample) return up_at(plane, in->height, in->width, y, x);
+  if (node->op == &op_pool) {
+    const double *corner = plane + 2 * y * in->width + 2 * x;
+    return fmax(fmax(corner[0], corner[1]), fmax(corner[in->width], corner[in->width + 1]));
+  }
+  double value = plane[y * in->width + x];
+  if (node->op == &op_norm) return norm_at(plane, pixels, value);
+  if (node->op == &op_relu) return value > 0 ? value : node->slope * value;
+  if (node->op == &op_softplus) return log1p(exp(value));
+  if (node->op == &op_sigmoid) return 1 / (1 + exp(-value));
+  return value; /* concatenation */
+}
+
+static void run_reference(struct reference *r) {
+  for (int i = 0; i < r->graph->nodes; i++) {
+    const struct node *node = &r->graph->node[i];
+    double *to = r->value[i];
+    if (!node->op) continue;
+    for (size_t image = 0; image < BATCH; image++)
+      for (int c = 0; c < node->shape.channels; c++)
+        for (int y = 0; y < node->shape.height; y++)
+          for (int x = 0; x < node->shape.width; x++) *to++ = node_at(r, node, image, c, y, x);
+  }
+}
+
+/* ---- a graph on the device and in double --------------------------------------------------------------- */
+
+struct bench {
+  struct device *device;
+  struct kernels *kernels;
+  struct graph *graph;
+  struct arena *arena;
+  struct reference reference;
+  tensor input, output;
+  double *slope; /* by which the output is weighed: the gradient that backward starts from */
+};
+
+typedef tensor architecture(struct graph *graph, tensor x);
+
+static void fill_random(double *values, size_t count, uint32_t seed) {
+  struct random random;
+  random_start(&random, seed, STREAM_PHANTOM, 0);
+  for (size_t i = 0; i < count; i++)
+    values[i] = (float)random_normal(&random); /* both know the same number */
+}
+
+static void write_doubles(struct bench *bench, cl_mem to, const double *values, size_t count) {
+  float *floats = ARENA_NEW(bench->arena, float, count);
+  for (size_t i = 0; i < count; i++) floats[i] = (float)values[i];
+  device_write(bench->device, to, 0, sizeof(float) * count, floats);
+}
+
+static float *read_floats(struct bench *bench, cl_mem from, size_t count) {
+  float *floats = ARENA_NEW(bench->arena, float, count);
+  device_read(bench->device, from, 0, sizeof(float) * count, floats);
+  return floats;
+}
+
+static size_t count_values(const struct bench *bench, tensor x) {
+  return BATCH * graph_elements(bench->graph, x);
+}
+
+static void open_values(struct bench *bench) {
+  struct reference *r = &bench->reference;
+  r->graph = bench->graph;
+  for (int i = 0; i < bench->graph->nodes; i++)
+    r->value[i] = ARENA_NEW(bench->arena, double, count_values(bench, (tensor){(uint16_t)i}));
+  for (int i = 0; i < bench->graph->parameters; i++) {
+    const struct parameter *parameter = &bench->graph->parameter[i];
+    r->parameter[i] = ARENA_NEW(bench->arena, double, parameter->count);
+    fill_random(r->parameter[i], parameter->count, 10 + (uint32_t)i);
+    write_doubles(bench, parameter->value, r->parameter[i], parameter->count);
+  }
+  size_t outputs = count_values(bench, bench->output);
+  bench->slope = ARENA_NEW(bench->arena, double, outputs);
+  fill_random(bench->slope, outputs, 2);
+  fill_random(r->value[bench->input.node], count_values(bench, bench->input), 1);
+}
+
+static void open_bench(struct bench *bench, struct device *device, architecture *build, int channels,
+                       int height, int width) {
+  struct error error;
+  struct kernel_setup setup = {32, 32, false, ""};
+  *bench = (struct bench){.device = device, .arena = arena_open()};
+  assert_good(kernels_open(&bench->kernels, device, &kernel_table, &setup, &error), &error);
+  struct graph_setup plan = {device, bench->kernels, BATCH, true, true, NULL};
+  graph_open(&bench->graph);
+  bench->input = graph_input(bench->graph, "input", channels, height, width);
+  bench->output = build(bench->graph, bench->input);
+  assert_good(graph_plan(bench->graph, &plan, &error), &error);
+  open_values(bench);
+}
+
+static void run_device(struct bench *bench) {
+  struct error error;
+  write_doubles(bench, graph_value(bench->graph, bench->input), bench->reference.value[bench->input.node],
+                count_values(bench, bench->input));
+  graph_forward(bench->graph);
+  write_doubles(bench, graph_gradient(bench->graph, bench->output), bench->slope,
+                count_values(bench, bench->output));
+  graph_zero_gradients(bench->graph);
+  graph_backward(bench->graph);
+  assert_good(device_finish(bench->device, &error), &error);
+}
+
+static void close_bench(struct bench *bench) {
+  graph_close(bench->graph);
+  kernels_close(bench->kernels);
+  arena_close(bench->arena);
+}
+
+static void check_close(const char *what, const float *found, const double *expected, size_t count,
+                        double bound) {
+  double largest = 0, worst = 0;
+  for (size_t i = 0; i < count; i++) {
+    largest = fmax(largest, fabs(expected[i]));
+    worst = fmax(worst, fabs(found[i] - expected[i]));
+  }
+  if (!(worst <= bound * largest + 1e-7)) fail_msg("%s is off by %.3g of %.3g", what, worst, largest);
+}
+
+/* The weighed sum of the outputs. */
+static double objective(struct bench *bench) {
+  double sum = 0;
+  run_reference(&bench->reference);
+  for (size_t i = 0; i < count_values(bench, bench->output); i++)
+    sum += bench->slope[i] * bench->reference.value[bench->output.node][i];
+  return sum;
+}
+
+static void check_gradient(struct bench *bench, const char *what, double *values, size_t count,
+                           cl_mem gradient) {
+  const double step = 1e-6;
+  double *expected = ARENA_NEW(bench->arena, double, count);
+  for (size_t i = 0; i < count; i++) {
+    double kept = values[i];
+    values[i] = kept + step;
+    double above = objective(bench);
+    values[i] = kept - step;
+    expected[i] = (above - objective(bench)) / (2 * step);
+    values[i] = kept;
+  }
+  check_close(what, read_floats(bench, gradient, count), expected, count, 2e-6);
+}
+
+static void check_graph(struct device *device, architecture *build, int channels, int height, int width) {
+  struct bench bench;
+  open_bench(&bench, device, build, channels, height, width);
+  run_device(&bench);
+  objective(&bench);
+  size_t outputs = count_values(&bench, bench.output);
+  check_close("the output", read_floats(&bench, graph_value(bench.graph, bench.output), outputs),
+              bench.reference.value[bench.output.node], outputs, 2e-6);
+  check_gradient(&bench, "the input's gradient", bench.reference.value[bench.input.node],
+                 count_values(&bench, bench.input), graph_gradient(bench.graph, bench.input));
+  for (int i = 0; i < bench.graph->parameters; i++)
+    check_gradient(&bench, bench.graph->parameter[i].name, bench.reference.parameter[i],
+                   bench.graph->parameter[i].count, bench.graph->parameter[i].gradient);
+  close_bench(&bench);
+}
+
+/* ---- operations ---------------------------------------------------------------------------------------- */
+
+static tensor build_conv3(struct graph *graph, tensor x) {
+  return conv2d(graph, x, "conv", 5, 3);
+}
+
+static tensor build_conv1(struct graph *graph, tensor x) {
+  return conv2d(graph, x, "conv", 6, 1);
+}
+
+static tensor build_norm(struct graph *graph, tensor x) {
+  return instance_norm(graph, x);
+}
+
+static tensor build_relu(struct graph *graph, tensor x) {
+  return relu(graph, x);
+}
+
+static tensor build_leaky(struct graph *graph, tensor x) {
+  return leaky_relu(graph, x, 0.01f);
+}
+
+static tensor build_softplus(struct graph *graph, tensor x) {
+  return softplus(graph, x);
+}
+
+static tensor build_sigmoid(struct graph *graph, tensor x) {
+  return sigmoid(graph, x);
+}
+
+static tensor build_pool(struct graph *graph, tensor x) {
+  return max_pool(graph, x);
+}
+
+static tensor build_up_sample(struct graph *graph, tensor x) {
+  return up_sample(graph, x);
+}
+
+static tensor build_concat(struct graph *graph, tensor x) {
+  return concat(graph, conv2d(graph, x, "a", 2, 1), conv2d(graph, x, "b", 3, 1));
+}
+
+static tensor build_linear(struct graph *graph, tensor x) {
+  return linear(graph, x, "dense", 7);
+}
+
+/* Every consumer adds to the gradient of what it shares; the bias before the norm gets an exact 0. */
+static tensor build_shared(struct graph *graph, tensor x) {
+  tensor a = leaky_relu(graph, instance_norm(graph, conv2d(graph, x, "a", 3, 3)), 0.2f);
+  tensor low = sigmoid(graph, max_pool(graph, a)), b = concat(graph, up_sample(graph, low), a);
+  return concat(graph, conv2d(graph, concat(graph, b, b), "c", 2, 3), softplus(graph, a));
+}
+
+static void test_operations(void **state) {
+  static const struct {
+    const char *name;
+    architecture *build;
+    int channels, height, width;
+  } cases[] = {{"conv 3x3", build_conv3, 3, 7, 11},
+               {"conv 3x3 on one line", build_conv3, 1, 1, 17},
+               {"conv 1x1", build_conv1, 3, 5, 8},
+               {"norm", build_norm, 3, 5, 7},
+               {"relu", build_relu, 2, 5, 7},
+               {"leaky relu", build_leaky, 2, 5, 7},
+               {"softplus", build_softplus, 2, 5, 7},
+               {"sigmoid", build_sigmoid, 2, 5, 7},
+               {"max pool", build_pool, 2, 6, 10},
+               {"max pool, odd", build_pool, 2, 7, 11},
+               {"up-sample", build_up_sample, 2, 5, 7},
+               {"up-sample of one pixel", build_up_sample, 2, 1, 1},
+               {"concat", build_concat, 2, 5, 7},
+               {"linear", build_linear, 2, 3, 5},
+               {"shared inputs", build_shared, 2, 6, 10}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    print_message("%s\n", cases[i].name);
+    check_graph(*state, cases[i].build, cases[i].channels, cases[i].height, cases[i].width);
+  }
+}
+
+/* <A x, y> = <x, A' y>; the bias of a convolution is made zero. */
+static void check_adjoint(struct device *device, architecture *build, int channels, int height, int width) {
+  struct bench bench;
+  double forward = 0, backward = 0, size = 0;
+  open_bench(&bench, device, build, channels, height, width);
+  for (int i = 0; i < bench.graph->parameters; i++)
+    if (bench.graph->parameter[i].rank == 1)
+      device_fill(device, bench.graph->parameter[i].value, 0, sizeof(float) * bench.graph->parameter[i].count,
+                  0);
+  run_device(&bench);
+  size_t outputs = count_values(&bench, bench.output), inputs = count_values(&bench, bench.input);
+  const float *output = read_floats(&bench, graph_value(bench.graph, bench.output), outputs);
+  const float *gradient = read_floats(&bench, graph_gradient(bench.graph, bench.input), inputs);
+  for (size_t i = 0; i < outputs; i++) {
+    forward += output[i] * bench.slope[i];
+    size += fabs(output[i] * bench.slope[i]);
+  }
+  for (size_t i = 0; i < inputs; i++) backward += gradient[i] * bench.reference.value[bench.input.node][i];
+  if (fabs(forward - backward) > 1e-6 * size) fail_msg("<Ax, y> is %.9g, <x, A'y> %.9g", forward, backward);
+  close_bench(&bench);
+}
+
+static void test_adjoints(void **state) {
+  check_adjoint(*state, build_conv3, 17, 37, 41);
+  check_adjoint(*state, build_conv1, 9, 33, 29);
+  check_adjoint(*state, build_up_sample, 5, 31, 27);
+  check_adjoint(*state, build_concat, 3, 31, 27);
+  check_adjoint(*state, build_linear, 3, 31, 27);
+}
+
+/* The bias before a norm changes nothing: its gradient is 0, not rounding. */
+static tensor build_biased_norm(struct graph *graph, tensor x) {
+  return instance_norm(graph, conv2d(graph, x, "conv", 3, 3));
+}
+
+static void test_cancelled_bias(void **state) {
+  struct bench bench;
+  open_bench(&bench, *state, build_biased_norm, 2, 16, 16);
+  run_device(&bench);
+  const float *gradient = read_floats(&bench, graph_find(bench.graph, "conv.bias")->gradient, 3);
+  for (int i = 0; i < 3; i++) assert_true(gradient[i] == 0);
+  close_bench(&bench);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_operations),
+      cmocka_unit_test(test_adjoints),
+      cmocka_unit_test(test_cancelled_bias),
+  };
+  return cmocka_run_group_tests_name("gradients", tests, support_open_device, support_close_device);
+}

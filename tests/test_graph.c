@@ -1,0 +1,326 @@
+/* Graphs: refused shapes, the plan (nothing that lives at the same time overlaps), its printing, the refusal
+ * for want of memory, shared parameters, micro-batches, and that running allocates nothing. */
+#include "engine/graph.h"
+#include "engine/random.h"
+#include "kernels/kernels.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two levels with a skip: every kind of lifetime. */
+static tensor small_net(struct graph *graph, tensor x) {
+  tensor skip = relu(graph, instance_norm(graph, conv2d(graph, x, "first", 6, 3)));
+  tensor low = relu(graph, instance_norm(graph, conv2d(graph, max_pool(graph, skip), "second", 10, 3)));
+  tensor wide = concat(graph, up_sample(graph, low), skip);
+  return conv2d(graph, leaky_relu(graph, conv2d(graph, wide, "third", 5, 3), 0.1f), "last", 1, 1);
+}
+
+/* ---- shapes -------------------------------------------------------------------------------------------- */
+
+typedef tensor architecture(struct graph *graph, tensor x);
+
+static tensor build_size(struct graph *graph, tensor x) {
+  return conv2d(graph, x, "five", 8, 5);
+}
+
+static tensor build_channels(struct graph *graph, tensor x) {
+  return conv2d(graph, x, "none", 0, 3);
+}
+
+static tensor build_pool(struct graph *graph, tensor x) {
+  for (int i = 0; i < 4; i++) x = max_pool(graph, x);
+  return x;
+}
+
+static tensor build_concat(struct graph *graph, tensor x) {
+  return concat(graph, up_sample(graph, max_pool(graph, x)), x);
+}
+
+static tensor build_slope(struct graph *graph, tensor x) {
+  return leaky_relu(graph, x, 2);
+}
+
+static tensor build_norm(struct graph *graph, tensor x) {
+  return instance_norm(graph, linear(graph, x, "dense", 4));
+}
+
+static tensor build_linear(struct graph *graph, tensor x) {
+  return linear(graph, x, "dense", 0);
+}
+
+static void test_refusals(void **state) {
+  static const struct {
+    architecture *build;
+    const char *text;
+  } cases[] = {
+      {build_size, "conv2d 'five' on 'input': the size is 5; it must be 1 or 3"},
+      {build_channels, "conv2d 'none' on 'input': 0 output channels"},
+      {build_pool, "1x1 cannot be halved; height and width must be at least 2"},
+      {build_concat, "8x12 does not match the 9x13 of 'input'; height and width must agree"},
+      {build_slope, "the slope is 2; it must be 0 to 1"},
+      {build_norm, "a plane has one pixel"},
+      {build_linear, "0 outputs; there must be at least 1"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct graph *graph;
+    struct error error;
+    graph_open(&graph);
+    tensor x = cases[i].build(graph, graph_input(graph, "input", 2, 9, 13));
+    x = relu(graph, x); /* later nodes keep the first text */
+    assert_false(graph_good(graph, &error));
+    assert_holds(error.text, cases[i].text);
+    graph_close(graph);
+  }
+}
+
+static void test_shapes(void **state) {
+  struct graph *graph;
+  struct error error;
+  (void)state;
+  graph_open(&graph);
+  tensor x = graph_input(graph, "input", 2, 9, 13);
+  assert_int_equal(graph_elements(graph, max_pool(graph, x)), 2 * 4 * 6);
+  assert_int_equal(graph_elements(graph, up_sample(graph, x)), 2 * 18 * 26);
+  assert_int_equal(graph_elements(graph, concat(graph, x, conv2d(graph, x, "a", 3, 1))), 5 * 9 * 13);
+  assert_int_equal(graph_elements(graph, linear(graph, x, "b", 7)), 7);
+  assert_good(graph_good(graph, &error), &error);
+  assert_int_equal(graph_find(graph, "b.weight")->count, 7 * 2 * 9 * 13);
+  assert_int_equal(graph_find(graph, "a.weight")->fan_in, 2);
+  assert_null(graph_find(graph, "c.weight"));
+  assert_int_equal(graph_parameter_count(graph), 3 * 2 + 3 + 7 * 2 * 9 * 13 + 7);
+  graph_close(graph);
+}
+
+/* ---- the plan ------------------------------------------------------------------------------------------ */
+
+static void check_slots(const struct graph *graph) {
+  for (int i = 0; i < graph->slots; i++) {
+    const struct slot *a = &graph->slot[i];
+    assert_true(a->first <= a->last && a->offset % GRAPH_ALIGNMENT == 0);
+    assert_true(a->offset + a->bytes <= graph->arena_bytes);
+    assert_int_equal(a->offset / graph->block_bytes, (a->offset + a->bytes - 1) / graph->block_bytes);
+    for (int k = 0; k < i; k++) {
+      const struct slot *b = &graph->slot[k];
+      bool together = a->first <= b->last && b->first <= a->last;
+      bool overlap = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+      if (together && overlap)
+        fail_msg("%s of node %u and %s of node %u overlap", a->what, a->node, b->what, b->node);
+    }
+  }
+}
+
+static const struct slot *find_slot(const struct graph *graph, int node, const char *what) {
+  for (int i = 0; i < graph->slots; i++)
+    if (graph->slot[i].node == node && !strcmp(graph->slot[i].what, what)) return &graph->slot[i];
+  return NULL;
+}
+
+static void test_lifetimes(void **state) {
+  struct graph *graph;
+  (void)state;
+  graph_open(&graph);
+  tensor out = small_net(graph, graph_input(graph, "input", 1, 20, 24));
+  int end = 2 * graph->nodes - 1;
+  size_t infer = graph_measure(graph, 3, false, false);
+  check_slots(graph);
+  assert_null(find_slot(graph, out.node, "gradient"));
+  assert_int_equal(find_slot(graph, 1, "value")->last, 2); /* the first convolution: its norm is done */
+  assert_int_equal(find_slot(graph, out.node, "value")->last, end);
+  size_t train = graph_measure(graph, 3, true, false);
+  check_slots(graph);
+  assert_true(train > infer);
+  assert_int_equal(find_slot(graph, 2, "value")->last, end - 2); /* the norm keeps its output */
+  assert_int_equal(find_slot(graph, out.node, "gradient")->first, graph->nodes);
+  assert_null(find_slot(graph, 0, "gradient"));
+  graph_measure(graph, 3, true, true);
+  assert_non_null(find_slot(graph, 0, "gradient"));
+  graph->block_bytes = 64 * 1024; /* as on a device with small allocations */
+  assert_true(graph_measure(graph, 1, true, false) < SIZE_MAX / 2);
+  assert_true(graph->arena_bytes > graph->block_bytes);
+  check_slots(graph);
+  graph->block_bytes = 4096;
+  assert_true(graph_measure(graph, 1, true, false) == SIZE_MAX);
+  graph_close(graph);
+}
+
+static void test_print(void **state) {
+  struct graph *graph;
+  char *text = NULL;
+  size_t size = 0;
+  (void)state;
+  graph_open(&graph);
+  small_net(graph, graph_input(graph, "input", 1, 20, 24));
+  graph_measure(graph, 3, true, false);
+  FILE *file = open_memstream(&text, &size);
+  graph_print(graph, file);
+  fclose(file);
+  assert_holds(text, "   1  conv2d     first                                    6x20x24          60       "
+                     "11520       0.052\n");
+  assert_holds(text, "8 parameters of 1341 values");
+  assert_holds(text, "a batch of 3 to train:");
+  free(text);
+  graph_close(graph);
+}
+
+/* ---- on the device ------------------------------------------------------------------------------------- */
+
+struct bench {
+  struct device *device;
+  struct kernels *kernels;
+  struct graph *graph;
+  tensor input, output;
+};
+
+enum { HEIGHT = 20, WIDTH = 24, PIXELS = HEIGHT * WIDTH, BATCH = 4 };
+
+static void open_graph(struct bench *bench, const struct graph *parameters, size_t batch, bool train) {
+  struct error error;
+  struct graph_setup plan = {bench->device, bench->kernels, batch, train, false, parameters};
+  graph_open(&bench->graph);
+  bench->input = graph_input(bench->graph, "input", 1, HEIGHT, WIDTH);
+  bench->output = small_net(bench->graph, bench->input);
+  assert_good(graph_plan(bench->graph, &plan, &error), &error);
+}
+
+static void open_bench(struct bench *bench, struct device *device, bool train) {
+  struct error error;
+  struct kernel_setup setup = {HEIGHT, WIDTH, false, ""};
+  *bench = (struct bench){.device = device};
+  assert_good(kernels_open(&bench->kernels, device, &kernel_table, &setup, &error), &error);
+  open_graph(bench, NULL, BATCH, train);
+  graph_start(bench->graph, 3);
+}
+
+static void close_bench(struct bench *bench) {
+  graph_close(bench->graph);
+  kernels_close(bench->kernels);
+}
+
+static void write_random(struct bench *bench, cl_mem to, size_t count, uint32_t seed) {
+  struct arena *arena = arena_open();
+  float *values = ARENA_NEW(arena, float, count);
+  struct random random;
+  random_start(&random, seed, STREAM_PHANTOM, 0);
+  for (size_t i = 0; i < count; i++) values[i] = (float)random_normal(&random);
+  device_write(bench->device, to, 0, sizeof(float) * count, values);
+  arena_close(arena);
+}
+
+/* Forward and backward of `count` images that start at image `first` of the random batch. */
+static void run_part(struct bench *bench, size_t first, size_t count) {
+  float input[BATCH * PIXELS], slope[BATCH * PIXELS];
+  graph_set_images(bench->graph, BATCH);
+  write_random(bench, graph_value(bench->graph, bench->input), BATCH * PIXELS, 1);
+  write_random(bench, graph_gradient(bench->graph, bench->output), BATCH * PIXELS, 2);
+  device_read(bench->device, graph_value(bench->graph, bench->input), 0, sizeof input, input);
+  device_read(bench->device, graph_gradient(bench->graph, bench->output), 0, sizeof slope, slope);
+  graph_set_images(bench->graph, count);
+  size_t bytes = sizeof(float) * count * PIXELS;
+  device_write(bench->device, graph_value(bench->graph, bench->input), 0, bytes, input + first * PIXELS);
+  graph_forward(bench->graph);
+  device_write(bench->device, graph_gradient(bench->graph, bench->output), 0, bytes, slope + first * PIXELS);
+  graph_backward(bench->graph);
+}
+
+static void read_gradients(struct bench *bench, float *values) {
+  device_read(bench->device, bench->graph->gradients, 0, sizeof(float) * bench->graph->elements, values);
+}
+
+static void test_micro_batches(void **state) {
+  struct bench bench;
+  struct arena *arena = arena_open();
+  open_bench(&bench, *state, true);
+  size_t count = bench.graph->elements;
+  float *whole = ARENA_NEW(arena, float, count), *parts = ARENA_NEW(arena, float, count), largest = 0,
+        worst = 0;
+  run_part(&bench, 0, BATCH);
+  read_gradients(&bench, whole);
+  graph_zero_gradients(bench.graph);
+  run_part(&bench, 0, 3);
+  run_part(&bench, 3, 1);
+  read_gradients(&bench, parts);
+  for (size_t i = 0; i < count; i++) {
+    largest = fmaxf(largest, fabsf(whole[i]));
+    worst = fmaxf(worst, fabsf(whole[i] - parts[i]));
+  }
+  assert_true(largest > 0 && worst <= 2e-6f * largest);
+  close_bench(&bench);
+  arena_close(arena);
+}
+
+static void test_step_allocates_nothing(void **state) {
+  struct bench bench;
+  struct error error;
+  struct arena *arena = arena_open();
+  open_bench(&bench, *state, true);
+  float *first = ARENA_NEW(arena, float, bench.graph->elements);
+  float *second = ARENA_NEW(arena, float, bench.graph->elements);
+  uint64_t allocations = bench.device->allocations, bytes = bench.device->bytes;
+  run_part(&bench, 0, BATCH);
+  read_gradients(&bench, first);
+  graph_zero_gradients(bench.graph);
+  run_part(&bench, 0, BATCH);
+  read_gradients(&bench, second);
+  assert_good(device_finish(bench.device, &error), &error);
+  assert_int_equal(bench.device->allocations, allocations);
+  assert_int_equal(bench.device->bytes, bytes);
+  assert_memory_equal(first, second, sizeof(float) * bench.graph->elements); /* the same bytes on every run */
+  close_bench(&bench);
+  assert_int_equal(bench.device->bytes, 0);
+  arena_close(arena);
+}
+
+/* An inference plan of another batch with the parameters of the first gives the same images. */
+static void test_shared_parameters(void **state) {
+  struct bench train, infer;
+  float expected[BATCH * PIXELS], found[PIXELS];
+  open_bench(&train, *state, true);
+  infer = train;
+  open_graph(&infer, train.graph, 1, false);
+  write_random(&train, graph_value(train.graph, train.input), BATCH * PIXELS, 1);
+  graph_forward(train.graph);
+  device_read(train.device, graph_value(train.graph, train.output), 0, sizeof expected, expected);
+  for (size_t i = 0; i < BATCH; i++) {
+    device_copy(train.device, graph_value(train.graph, train.input), sizeof found * i,
+                graph_value(infer.graph, infer.input), 0, sizeof found);
+    graph_forward(infer.graph);
+    device_read(train.device, graph_value(infer.graph, infer.output), 0, sizeof found, found);
+    assert_memory_equal(found, expected + i * PIXELS, sizeof found);
+  }
+  graph_close(infer.graph);
+  close_bench(&train);
+}
+
+static void test_memory_refusal(void **state) {
+  struct device small = *(struct device *)*state;
+  struct bench bench = {.device = &small};
+  struct error error;
+  struct kernel_setup setup = {HEIGHT, WIDTH, false, ""};
+  small.facts.memory = 8 << 20;
+  assert_good(kernels_open(&bench.kernels, &small, &kernel_table, &setup, &error), &error);
+  struct graph_setup plan = {&small, bench.kernels, 500, true, false, NULL};
+  graph_open(&bench.graph);
+  small_net(bench.graph, graph_input(bench.graph, "input", 1, HEIGHT, WIDTH));
+  assert_false(graph_plan(bench.graph, &plan, &error));
+  size_t fits = graph_batch_within(bench.graph, 8 << 20, true, false);
+  char text[64];
+  snprintf(text, sizeof text, "has 8.0 MiB left; %zu images would fit: ask for a smaller batch", fits);
+  assert_holds(error.text, "MiB to train on 500 images");
+  assert_holds(error.text, text);
+  graph_close(bench.graph);
+  open_graph(&bench, NULL, fits, true);
+  close_bench(&bench);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_refusals),          cmocka_unit_test(test_shapes),
+      cmocka_unit_test(test_lifetimes),         cmocka_unit_test(test_print),
+      cmocka_unit_test(test_micro_batches),     cmocka_unit_test(test_step_allocates_nothing),
+      cmocka_unit_test(test_shared_parameters), cmocka_unit_test(test_memory_refusal),
+  };
+  return cmocka_run_group_tests_name("graph", tests, support_open_device, support_close_device);
+}

@@ -1,0 +1,244 @@
+/* The U-Net against its reference vectors, its parameter count and names, checkpoints and their refusals. */
+#include "kernels/kernels.h"
+#include "systems/checkpoint.h"
+#include "systems/net_unet.h"
+#include "systems/verify_network.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- reference vectors --------------------------------------------------------------------------------- */
+
+struct tally {
+  int seen, broken;
+};
+
+static void see(const char *source, const char *quantity, double worst, double bound, void *context) {
+  struct tally *tally = context;
+  tally->seen++;
+  if (worst <= bound) return;
+  tally->broken++;
+  print_error("%s: %s is off by %.3g, bound %.0e\n", source, quantity, worst, bound);
+}
+
+static void check_file(struct device *device, const char *path, int quantities) {
+  struct tally tally = {0, 0};
+  struct verify verify = {device, "", see, &tally};
+  struct error error;
+  assert_good(verify_network_file(&verify, path, &error), &error);
+  assert_int_equal(tally.broken, 0);
+  assert_int_equal(tally.seen, quantities);
+}
+
+static void test_small_reference(void **state) {
+  struct folder folder;
+  const char *data = getenv("L2SR_TEST_DATA");
+  REQUIRE(data, "L2SR_TEST_DATA names no folder");
+  support_open_folder(&folder);
+  check_file(*state, arena_text(folder.arena, "%s/unet_c4_p2_n32.h5", data), 2 + 3 + 2 * 26);
+  support_close_folder(&folder);
+}
+
+static void test_large_reference(void **state) {
+  struct folder folder;
+  const char *place = getenv("L2SR_REFERENCE");
+  support_open_folder(&folder);
+  const char *path = arena_text(folder.arena, "%s/unet_c16_p4_n128.h5", place ? place : ".");
+  if (place && access(path, R_OK) == 0)
+    check_file(*state, path, 2 + 3 + 2 * 42);
+  else
+    printf("NOT RUN: unet_c16_p4_n128.h5; set L2SR_REFERENCE to the folder that holds it\n");
+  support_close_folder(&folder);
+}
+
+/* ---- the architecture ---------------------------------------------------------------------------------- */
+
+static size_t count_parameters(int channels, int pools, int size) {
+  struct graph *graph;
+  struct error error;
+  graph_open(&graph);
+  net_unet(graph, graph_input(graph, "input", 1, size, size), channels, pools);
+  assert_good(graph_good(graph, &error), &error);
+  size_t count = graph_parameter_count(graph);
+  graph_close(graph);
+  return count;
+}
+
+static void test_parameter_counts(void **state) {
+  (void)state;
+  assert_int_equal(count_parameters(16, 4, 128), 837635);
+  assert_int_equal(count_parameters(16, 4, 256), 837635);
+  assert_int_equal(count_parameters(8, 4, 128), 209699);
+}
+
+static void test_size_refusal(void **state) {
+  struct graph *graph;
+  struct error error;
+  (void)state;
+  graph_open(&graph);
+  net_unet(graph, graph_input(graph, "input", 1, 120, 120), 16, 4);
+  assert_false(graph_good(graph, &error));
+  assert_holds(error.text, "4 pools on 120x120; height and width must be multiples of 16");
+  graph_close(graph);
+  graph_open(&graph);
+  net_unet(graph, graph_input(graph, "input", 1, 128, 128), 1, 4);
+  assert_false(graph_good(graph, &error));
+  assert_holds(error.text, "it takes 2 channels or more");
+  graph_close(graph);
+}
+
+/* ---- initial parameters and checkpoints ---------------------------------------------------------------- */
+
+struct bench {
+  struct device *device;
+  struct kernels *kernels;
+  struct graph *graph;
+  tensor input, output;
+  struct optimiser optimiser;
+  struct folder folder;
+};
+
+enum { N = 16, BATCH = 2 };
+
+static void open_bench(struct bench *bench, struct device *device, int channels, uint32_t seed) {
+  struct error error;
+  struct kernel_setup setup = {N, N, false, ""};
+  struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, 1e-3);
+  *bench = (struct bench){.device = device};
+  assert_good(kernels_open(&bench->kernels, device, &kernel_table, &setup, &error), &error);
+  struct graph_setup plan = {device, bench->kernels, BATCH, true, false, NULL};
+  graph_open(&bench->graph);
+  bench->input = graph_input(bench->graph, "input", 1, N, N);
+  bench->output = net_unet(bench->graph, bench->input, channels, 2);
+  assert_good(graph_plan(bench->graph, &plan, &error), &error);
+  graph_start(bench->graph, seed);
+  assert_good(optimise_open(&bench->optimiser, bench->graph, &adam, &error), &error);
+  support_open_folder(&bench->folder);
+}
+
+static void close_bench(struct bench *bench) {
+  optimise_close(&bench->optimiser);
+  graph_close(bench->graph);
+  kernels_close(bench->kernels);
+  support_close_folder(&bench->folder);
+}
+
+static float *read_flat(struct bench *bench, cl_mem buffer) {
+  float *values = ARENA_NEW(bench->folder.arena, float, bench->graph->elements);
+  device_read(bench->device, buffer, 0, sizeof(float) * bench->graph->elements, values);
+  return values;
+}
+
+/* One step towards smaller outputs. */
+static void train_step(struct bench *bench) {
+  size_t bytes = sizeof(float) * BATCH * N * N;
+  device_fill(bench->device, graph_value(bench->graph, bench->input), 0, bytes, 0x3f000000);
+  device_fill(bench->device, graph_value(bench->graph, bench->input), 0, bytes / 4, 0xbe000000);
+  graph_forward(bench->graph);
+  device_copy(bench->device, graph_value(bench->graph, bench->output), 0,
+              graph_gradient(bench->graph, bench->output), 0, bytes);
+  graph_zero_gradients(bench->graph);
+  graph_backward(bench->graph);
+  optimise_step(&bench->optimiser);
+}
+
+static void test_initial_parameters(void **state) {
+  struct bench bench, other;
+  open_bench(&bench, *state, 4, 7);
+  open_bench(&other, *state, 4, 7);
+  const float *values = read_flat(&bench, bench.graph->values),
+              *same = read_flat(&other, other.graph->values);
+  assert_memory_equal(values, same, sizeof(float) * bench.graph->elements);
+  graph_start(other.graph, 8);
+  assert_memory_not_equal(values, read_flat(&other, other.graph->values),
+                          sizeof(float) * bench.graph->elements);
+  for (int i = 0; i < bench.graph->parameters; i++) {
+    const struct parameter *parameter = &bench.graph->parameter[i];
+    double bound = 1 / sqrt((double)parameter->fan_in), largest = 0;
+    for (size_t k = 0; k < parameter->count; k++)
+      largest = fmax(largest, fabs(values[parameter->offset + k]));
+    assert_true(largest <= bound * (1 + 1e-6));
+    assert_true(parameter->count < 30 || largest > 0.8 * bound);
+  }
+  close_bench(&other);
+  close_bench(&bench);
+}
+
+/* Saved after two steps and continued elsewhere gives the same bytes as three steps in one go. */
+static void test_round_trip(void **state) {
+  struct bench bench, other;
+  struct error error;
+  open_bench(&bench, *state, 4, 1);
+  open_bench(&other, *state, 4, 2);
+  const char *path = support_path(&bench.folder, "net.h5");
+  train_step(&bench);
+  train_step(&bench);
+  assert_good(checkpoint_save(path, bench.graph, &bench.optimiser, &error), &error);
+  assert_int_equal(support_count(bench.folder.path), 1);
+  assert_good(checkpoint_load(path, other.graph, &other.optimiser, &error), &error);
+  assert_int_equal(other.optimiser.step, 2);
+  train_step(&bench);
+  train_step(&other);
+  size_t bytes = sizeof(float) * bench.graph->elements;
+  assert_memory_equal(read_flat(&bench, bench.graph->values), read_flat(&other, other.graph->values), bytes);
+  assert_memory_equal(read_flat(&bench, bench.optimiser.second), read_flat(&other, other.optimiser.second),
+                      bytes);
+  close_bench(&other);
+  close_bench(&bench);
+}
+
+/* A file of foreign names: one prefixed, one unknown, one of another shape, the others missing. */
+static void test_foreign_names(void **state) {
+  struct bench bench;
+  struct error error;
+  struct store *store;
+  const float zeros[64] = {0};
+  open_bench(&bench, *state, 4, 1);
+  const float *before = read_flat(&bench, bench.graph->values);
+  const char *path = support_path(&bench.folder, "foreign.h5");
+  assert_good(store_create(&store, path, &error), &error);
+  assert_good(
+      store_write(store, "param/module.conv2.1.bias", STORE_F32, 1, (size_t[]){1}, zeros, false, &error),
+      &error);
+  assert_good(store_write(store, "param/head.bias", STORE_F32, 1, (size_t[]){3}, zeros, false, &error),
+              &error);
+  assert_good(store_write(store, "param/conv2.0.bias", STORE_F32, 1, (size_t[]){5}, zeros, false, &error),
+              &error);
+  assert_good(store_commit(store, &error), &error);
+  assert_false(checkpoint_load(path, bench.graph, NULL, &error));
+  assert_holds(error.text, "foreign.h5");
+  assert_holds(error.text, "missing: down_sample_layers.0.layers.0.weight");
+  assert_holds(error.text, "unexpected: head.bias");
+  assert_holds(error.text, "of another shape: conv2.0.bias (5, expected 2)");
+  assert_null(strstr(error.text, "conv2.1.bias"));
+  assert_memory_equal(before, read_flat(&bench, bench.graph->values), sizeof(float) * bench.graph->elements);
+  close_bench(&bench);
+}
+
+static void test_other_optimiser(void **state) {
+  struct bench bench;
+  struct error error;
+  struct optimiser sgd;
+  struct optimiser_setup setup = optimise_defaults(OPTIMISER_SGD, 1e-3);
+  open_bench(&bench, *state, 4, 1);
+  const char *path = support_path(&bench.folder, "net.h5");
+  assert_good(checkpoint_save(path, bench.graph, &bench.optimiser, &error), &error);
+  assert_good(optimise_open(&sgd, bench.graph, &setup, &error), &error);
+  assert_false(checkpoint_load(path, bench.graph, &sgd, &error));
+  assert_holds(error.text, "the optimiser in the checkpoint is 'adam', expected 'sgd'");
+  optimise_close(&sgd);
+  close_bench(&bench);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_parameter_counts),   cmocka_unit_test(test_size_refusal),
+      cmocka_unit_test(test_initial_parameters), cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_foreign_names),      cmocka_unit_test(test_other_optimiser),
+      cmocka_unit_test(test_small_reference),    cmocka_unit_test(test_large_reference),
+  };
+  return cmocka_run_group_tests_name("network", tests, support_open_device, support_close_device);
+}

@@ -1,0 +1,548 @@
+/* Training: masks, the update against one made by hand, micro-batches, going on, and what is refused. */
+#include "engine/fft.h"
+#include "systems/net_unet.h"
+#include "systems/phantom.h"
+#include "systems/train.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 32, SLICES = 12, BATCH = 5 };
+
+static struct device device;
+static struct folder folder;
+
+struct run {
+  struct arena *arena;
+  struct options options;
+  struct training training;
+};
+
+/* A small scene on the phantoms; plain gradient descent, so that parameters show gradients. */
+static void set_options(struct run *run, const char *output) {
+  *run = (struct run){.arena = arena_open()};
+  option_defaults(&option_table, &run->options, run->arena);
+  run->options.data.path = support_path(&folder, "data");
+  run->options.data.size = N;
+  run->options.network.channels = 4;
+  run->options.network.pools = 2;
+  run->options.train.batch = BATCH;
+  run->options.train.epochs = 3;
+  run->options.train.rate = 0.05;
+  run->options.train.optimiser = OPTIMISER_SGD;
+  run->options.train.output = output ? support_path(&folder, output) : "";
+}
+
+static void open_run(struct run *run, bool resume) {
+  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct error error;
+  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
+}
+
+static void close_run(struct run *run) {
+  training_close(&run->training);
+  arena_close(run->arena);
+}
+
+static void run_epochs(struct run *run) {
+  struct training_wish wish = {0};
+  struct error error;
+  assert_good(training_run(&run->training, &wish, &error), &error);
+}
+
+static float *read_parameters(struct run *run) {
+  const struct graph *graph = run->training.reconstructor.graph;
+  float *values = ARENA_NEW(run->arena, float, graph->elements);
+  device_read(&device, graph->values, 0, sizeof(float) * graph->elements, values);
+  return values;
+}
+
+static double largest_difference(const float *a, const float *b, size_t count) {
+  double worst = 0;
+  for (size_t i = 0; i < count; i++) worst = fmax(worst, fabs((double)a[i] - b[i]));
+  return worst;
+}
+
+/* ---- masks ---------------------------------------------------------------------------------------------- */
+
+/* PROTOCOL 1.10: R_dense for x4 at 128 lines. */
+static void mixtures_are_the_published_ones(void **state) {
+  static const struct {
+    uint32_t lines;
+    double chance;
+  } expected[] = {{32, 0}, {21, 0.1028}, {16, 0.1429}, {21, 0.0031}, {16, 0.0476}, {16, 0}};
+  struct run run;
+  struct feed feed = {0};
+  struct error error;
+  (void)state;
+  set_options(&run, NULL);
+  feed.options = run.options;
+  feed.options.data.size = 128;
+  feed.options.train.accelerations = "4,4,4,6,6,8";
+  feed.options.train.initial_accelerations = "4,6,8,6,8,8";
+  assert_good(feed_pairs(&feed, &error), &error);
+  assert_int_equal(feed.pairs, 6);
+  for (size_t p = 0; p < 6; p++) {
+    assert_int_equal(feed.pair[p].initial_lines, expected[p].lines);
+    assert_true(fabs(feed_chance(&feed.pair[p]) - expected[p].chance) < 1e-4);
+    assert_int_equal(feed.pair[p].initial_lines + feed.pair[p].budget, 128 / feed.pair[p].acceleration);
+  }
+  arena_close(run.arena);
+}
+
+static void read_masks(struct feed *feed, uint32_t epoch, uint8_t mask[SLICES][N]) {
+  struct error error;
+  assert_good(feed_epoch(feed, epoch, &error), &error);
+  world_read(&feed->simulation.world, EPOCH_mask, 0, SLICES, mask);
+}
+
+/* The central lines always, the others as often as their chance says: within 4.5 deviations. */
+static void masks_by_chance_have_their_expectation(void **state) {
+  enum { EPOCHS = 100 };
+  struct run run;
+  unsigned seen[N] = {0};
+  double chance = (N / 4.0 - 4) / (N - 4), scans = EPOCHS * SLICES;
+  (void)state;
+  set_options(&run, NULL);
+  open_run(&run, false);
+  for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+    uint8_t mask[SLICES][N];
+    read_masks(&run.training.train, epoch, mask);
+    for (int s = 0; s < SLICES; s++)
+      for (int line = 0; line < N; line++) seen[line] += mask[s][line];
+  }
+  for (int line = 0; line < N; line++) {
+    if (line >= 14 && line < 18)
+      assert_int_equal(seen[line], EPOCHS * SLICES);
+    else
+      assert_true(fabs(seen[line] - chance * scans) < 4.5 * sqrt(scans * chance * (1 - chance)));
+  }
+  close_run(&run);
+}
+
+static void masks_are_fresh_in_training_and_fixed_in_validation(void **state) {
+  struct run run;
+  uint8_t mask[2][SLICES][N];
+  uint32_t slice[2][SLICES];
+  (void)state;
+  set_options(&run, NULL);
+  open_run(&run, false);
+  struct feed *feed = &run.training.train;
+  for (uint32_t epoch = 0; epoch < 2; epoch++) {
+    read_masks(feed, epoch, mask[epoch]);
+    world_read(&feed->simulation.world, EPOCH_slice, 0, SLICES, slice[epoch]);
+  }
+  assert_memory_not_equal(mask[0], mask[1], sizeof mask[0]);
+  assert_memory_not_equal(slice[0], slice[1], sizeof slice[0]);
+  unsigned all = 0;
+  for (int i = 0; i < SLICES; i++) all |= 1u << slice[1][i];
+  assert_int_equal(all, (1u << SLICES) - 1);
+  feed = &run.training.validation;
+  for (uint32_t epoch = 0; epoch < 2; epoch++) {
+    struct error error;
+    assert_good(feed_epoch(feed, epoch, &error), &error);
+    world_read(&feed->simulation.world, EPOCH_mask, 0, feed->slices, mask[epoch]);
+  }
+  assert_memory_equal(mask[0], mask[1], feed->slices * N);
+  close_run(&run);
+}
+
+/* Each sample has the exact lines of one pair of the mixture, and both pairs occur. */
+static void exact_masks_keep_their_budgets(void **state) {
+  struct run run;
+  uint8_t mask[SLICES][N];
+  unsigned eight = 0, sixteen = 0;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.masks = MASKS_EXACT;
+  run.options.train.sampler = "poisson_disc";
+  run.options.train.accelerations = "4,2";
+  run.options.train.initial_accelerations = "8,2";
+  run.options.world.envs = 7;
+  open_run(&run, false);
+  read_masks(&run.training.train, 1, mask);
+  for (int s = 0; s < SLICES; s++) {
+    unsigned lines = 0;
+    for (int line = 0; line < N; line++) lines += mask[s][line];
+    eight += lines == 8;
+    sixteen += lines == 16;
+  }
+  assert_int_equal(eight + sixteen, SLICES);
+  assert_true(eight && sixteen);
+  close_run(&run);
+}
+
+/* ---- an update ------------------------------------------------------------------------------------------ */
+
+/* |IDFT(mask * DFT(row))| with the centre of k-space at line N/2, in double. */
+static void zero_fill(const float *image, const uint8_t *mask, double *to) {
+  for (int y = 0; y < N; y++)
+    for (int x = 0; x < N; x++) {
+      double re = 0, im = 0;
+      for (int k = 0; k < N; k++)
+        for (int j = 0; mask[k] && j < N; j++) {
+          double angle = 2 * M_PI * (k - N / 2) * (x - j) / N;
+          re += image[y * N + j] * cos(angle) / N;
+          im += image[y * N + j] * sin(angle) / N;
+        }
+      to[y * N + x] = hypot(re, im);
+    }
+}
+
+static void standardise(const double *image, float *to) {
+  double sum = 0, square = 0;
+  for (int i = 0; i < N * N; i++) sum += image[i];
+  double mean = sum / (N * N);
+  for (int i = 0; i < N * N; i++) square += (image[i] - mean) * (image[i] - mean);
+  double std = sqrt(square / (N * N - 1));
+  for (int i = 0; i < N * N; i++) to[i] = (float)fmin(fmax((image[i] - mean) / (std + 1e-11), -6), 6);
+}
+
+/* The network's input of the first BATCH samples of the running epoch, from images and masks alone. */
+static float *make_input(struct run *run) {
+  struct world *world = &run->training.train.simulation.world;
+  float *input = ARENA_NEW(run->arena, float, BATCH * N * N), image[N * N];
+  uint32_t slice[BATCH];
+  uint8_t mask[BATCH][N];
+  double filled[N * N];
+  world_read(world, EPOCH_slice, 0, BATCH, slice);
+  world_read(world, EPOCH_mask, 0, BATCH, mask);
+  for (int b = 0; b < BATCH; b++) {
+    world_read(world, SLICE_image, slice[b], 1, image);
+    zero_fill(image, mask[b], filled);
+    standardise(filled, input + b * N * N);
+  }
+  return input;
+}
+
+/* Loss, gradient and step on that input, with a graph of its own; returns the parameters after it. */
+static float *step_by_hand(struct run *run, const float *input) {
+  struct graph *graph;
+  struct loss loss;
+  struct optimiser optimiser;
+  struct optimiser_setup sgd = optimise_defaults(OPTIMISER_SGD, run->options.train.rate);
+  struct kernels *kernels = run->training.train.simulation.kernels;
+  struct graph_setup setup = {.device = &device, .kernels = kernels, .batch = BATCH, .train = true};
+  struct error error;
+  graph_open(&graph);
+  tensor in = graph_input(graph, "input", 1, N, N), out = net_unet(graph, in, 4, 2);
+  assert_good(graph_plan(graph, &setup, &error), &error);
+  graph_start(graph, run->options.world.seed);
+  graph_zero_gradients(graph);
+  assert_good(loss_open(&loss, &device, kernels, LOSS_SSIM, N, N, BATCH, &error), &error);
+  assert_good(optimise_open(&optimiser, graph, &sgd, &error), &error);
+  device_write(&device, graph_value(graph, in), 0, sizeof(float) * BATCH * N * N, input);
+  graph_forward(graph);
+  loss_run(&loss, &run->training.target, graph_value(graph, out), graph_gradient(graph, out), BATCH,
+           1.0 / BATCH);
+  graph_backward(graph);
+  optimise_step(&optimiser);
+  float *values = ARENA_NEW(run->arena, float, graph->elements);
+  device_read(&device, graph->values, 0, sizeof(float) * graph->elements, values);
+  optimise_close(&optimiser);
+  loss_close(&loss);
+  graph_close(graph);
+  return values;
+}
+
+static void an_update_equals_one_by_hand(void **state) {
+  struct run run;
+  struct error error;
+  (void)state;
+  set_options(&run, NULL);
+  open_run(&run, false);
+  size_t elements = run.training.reconstructor.graph->elements;
+  const float *before = read_parameters(&run);
+  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  training_step(&run.training, 0, BATCH);
+  const float *after = read_parameters(&run), *input = make_input(&run);
+  const float *expected = step_by_hand(&run, input); /* the environments still hold the batch's slices */
+  double moved = largest_difference(before, after, elements);
+  assert_true(moved > 0);
+  double off = largest_difference(after, expected, elements);
+  if (off > 2e-3 * moved) fail_msg("parameters differ by %g of a step of %g", off, moved);
+  close_run(&run);
+}
+
+/* The same samples, and the same update but for rounding, whatever part of a batch is taken at once. */
+static void micro_batches_change_nothing(void **state) {
+  uint8_t mask[2][SLICES][N];
+  float *after[2], *before = NULL;
+  struct run run[2];
+  size_t elements = 0;
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    set_options(&run[k], NULL);
+    if (k) run[k].options.network.batch = 2;
+    open_run(&run[k], false);
+    elements = run[k].training.reconstructor.graph->elements;
+    assert_int_equal(run[k].training.reconstructor.batch, k ? 2 : BATCH);
+    before = read_parameters(&run[k]);
+    read_masks(&run[k].training.train, 0, mask[k]);
+    training_step(&run[k].training, BATCH, BATCH);
+    after[k] = read_parameters(&run[k]);
+  }
+  assert_memory_equal(mask[0], mask[1], sizeof mask[0]);
+  double moved = largest_difference(before, after[0], elements);
+  assert_true(moved > 0 && largest_difference(after[0], after[1], elements) < 1e-3 * moved);
+  for (int k = 0; k < 2; k++) close_run(&run[k]);
+}
+
+static void a_step_allocates_nothing(void **state) {
+  struct run run;
+  struct error error;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.clip = 1;
+  open_run(&run, false);
+  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  training_step(&run.training, 0, BATCH);
+  uint64_t allocations = device.allocations, bytes = device.bytes;
+  for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
+  assert_good(device_finish(&device, &error), &error);
+  assert_int_equal(device.allocations, allocations);
+  assert_int_equal(device.bytes, bytes);
+  close_run(&run);
+}
+
+/* ---- epochs --------------------------------------------------------------------------------------------- */
+
+static void the_loss_goes_down(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.optimiser = OPTIMISER_ADAM;
+  run.options.train.rate = 0.01;
+  run.options.train.epochs = 12;
+  open_run(&run, false);
+  run_epochs(&run);
+  const double *loss = run.training.epoch_value[EPOCH_LOSS];
+  if (loss[11] > loss[0] - 0.2) fail_msg("the loss went from %g to %g", loss[0], loss[11]);
+  assert_true(run.training.best <= run.training.epoch_value[EPOCH_VAL_LOSS][11]);
+  close_run(&run);
+}
+
+/* Minus the SSIM of the loss is the score that evaluate prints. */
+static void the_validation_loss_is_the_score(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  double loss = run.training.epoch_value[EPOCH_VAL_LOSS][0],
+         ssim = run.training.epoch_value[EPOCH_VAL_SSIM][0];
+  assert_true(fabs(loss + ssim) < 1e-5);
+  close_run(&run);
+}
+
+static void going_on_equals_never_stopping(void **state) {
+  struct run whole, half, rest;
+  (void)state;
+  set_options(&whole, "whole");
+  set_options(&half, "halves");
+  set_options(&rest, "halves");
+  whole.options.train.optimiser = half.options.train.optimiser = rest.options.train.optimiser =
+      OPTIMISER_ADAM;
+  half.options.train.epochs = 1;
+  open_run(&whole, false);
+  run_epochs(&whole);
+  open_run(&half, true); /* nothing there yet: from the start */
+  run_epochs(&half);
+  close_run(&half);
+  open_run(&rest, true);
+  assert_int_equal(rest.training.epoch, 1);
+  run_epochs(&rest);
+  size_t bytes = sizeof(float) * whole.training.reconstructor.graph->elements;
+  assert_memory_equal(read_parameters(&whole), read_parameters(&rest), bytes);
+  assert_memory_equal(whole.training.update_loss, rest.training.update_loss,
+                      sizeof(double) * 3 * whole.training.updates);
+  assert_int_equal(whole.training.optimiser.step, rest.training.optimiser.step);
+  close_run(&rest);
+  close_run(&whole);
+}
+
+static void rates_follow_the_schedule(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.rate = 1;
+  run.options.train.rate_every = 2;
+  run.training.options = &run.options;
+  assert_true(fabs(training_rate(&run.training, 1) - 1) < 1e-12);
+  assert_true(fabs(training_rate(&run.training, 5) - 0.01) < 1e-12);
+  run.options.train.schedule = SCHEDULE_MILESTONES;
+  run.training.milestone[0] = 3;
+  run.training.milestones = 1;
+  assert_true(fabs(training_rate(&run.training, 2) - 1) < 1e-12);
+  assert_true(fabs(training_rate(&run.training, 3) - 0.1) < 1e-12);
+  arena_close(run.arena);
+}
+
+static void training_stops_early(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.rate = 0; /* no epoch is better than the first */
+  run.options.train.epochs = 9;
+  run.options.train.early_stopping = 2;
+  open_run(&run, false);
+  run_epochs(&run);
+  assert_int_equal(run.training.epoch, 3);
+  assert_int_equal(run.training.best_epoch, 1);
+  close_run(&run);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------- */
+
+static void refuse_open(struct run *run, bool resume, const char *part) {
+  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct error error;
+  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
+  assert_holds(error.text, part);
+}
+
+static void scenes_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.accelerations = "4,8";
+  refuse_open(&run, false, "train.accelerations has 2 entries and train.initial_accelerations 1");
+  run.options.train.initial_accelerations = "8,4";
+  refuse_open(&run, false, "train.initial_accelerations has 4 for the acceleration 8");
+  run.options.train.accelerations = "4,x";
+  refuse_open(&run, false, "train.accelerations has 'x'");
+  run.options.train.accelerations = run.options.train.initial_accelerations = "4";
+  run.options.train.sampler = "randm";
+  refuse_open(&run, false, "unknown sampler 'randm'");
+  run.options.train.sampler = "random";
+  run.options.train.milestones = "30,forty";
+  refuse_open(&run, false, "train.milestones has 'forty'");
+  run.options.train.milestones = "";
+  run.options.network.pools = 6;
+  refuse_open(&run, false, "height and width must be multiples of 64");
+  run.options.network.pools = 2;
+  run.options.network.precision = BLOCK_HALF;
+  refuse_open(&run, false, "network.precision is half");
+  run.options.data.path = support_path(&folder, "data/val");
+  run.options.data.acquisition = "AXT2";
+  refuse_open(&run, false, "training data: no usable slice");
+  arena_close(run.arena);
+}
+
+/* Too little memory: for the slices, for one image; and enough for a part of a batch only. */
+static void memory_is_refused_or_shared(void **state) {
+  cl_ulong memory = device.facts.memory;
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  open_run(&run, false);
+  cl_ulong taken = device.bytes, activations = run.training.reconstructor.graph->arena_bytes;
+  training_close(&run.training);
+  device.facts.memory = 50000;
+  refuse_open(&run, false, "rows fit");
+  device.facts.memory = taken - activations;
+  refuse_open(&run, false, "0 images would fit");
+  device.facts.memory = taken - activations / 2;
+  open_run(&run, false);
+  device.facts.memory = memory;
+  assert_in_range(run.training.reconstructor.batch, 1, BATCH - 1);
+  close_run(&run);
+}
+
+static void a_loss_of_nan_stops(void **state) {
+  struct run run;
+  struct training_wish wish = {0};
+  struct error error;
+  (void)state;
+  set_options(&run, "nan");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  const float nan_value = NAN;
+  run.options.train.epochs = 2;
+  training_close(&run.training);
+  open_run(&run, true);
+  device_write(&device, run.training.reconstructor.graph->values, 0, sizeof nan_value, &nan_value);
+  assert_false(training_run(&run.training, &wish, &error));
+  assert_holds(error.text, "at step 4 (epoch 2); slices of its batch: file");
+  assert_holds(error.text, "the last good checkpoint is");
+  assert_holds(error.text, "last.h5 of epoch 1");
+  close_run(&run);
+  set_options(&run, "nan");
+  open_run(&run, true); /* it is still good */
+  assert_int_equal(run.training.epoch, 1);
+  close_run(&run);
+}
+
+static void checkpoints_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "kept");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  training_close(&run.training);
+  refuse_open(&run, false, "holds a training (last.h5); go on with --resume");
+  run.options.network.channels = 6;
+  refuse_open(&run, true, "network.channels was 4 and is 6 now");
+  run.options.network.channels = 4;
+  run.options.world.seed = 7;
+  refuse_open(&run, true, "world.seed was 42 and is 7 now");
+  run.options.world.seed = 42;
+  run.options.data.path = support_path(&folder, "data/train");
+  refuse_open(&run, true, "it is of other data");
+  run.options.data.path = support_path(&folder, "data");
+  support_write_text(support_path(&folder, "kept/last.h5"), "no HDF5");
+  refuse_open(&run, true, "has no HDF5 signature");
+  arena_close(run.arena);
+}
+
+static int open_all(void **state) {
+  struct error error;
+  struct options options;
+  (void)state;
+  support_open_folder(&folder);
+  setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
+  option_defaults(&option_table, &options, folder.arena);
+  options.phantom.train = 3;
+  options.phantom.val = options.phantom.test = 1;
+  options.phantom.slices = 4;
+  options.phantom.size = N;
+  options.phantom.rows = 2 * N;
+  options.phantom.columns = N + 6;
+  return !phantom_write(&options, support_path(&folder, "data"), &error) ||
+         !device_open(&device, "", &error) || !fft_library_open(&error);
+}
+
+static int close_all(void **state) {
+  (void)state;
+  fft_library_close();
+  device_close(&device);
+  support_close_folder(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(mixtures_are_the_published_ones),
+      cmocka_unit_test(masks_by_chance_have_their_expectation),
+      cmocka_unit_test(masks_are_fresh_in_training_and_fixed_in_validation),
+      cmocka_unit_test(exact_masks_keep_their_budgets),
+      cmocka_unit_test(an_update_equals_one_by_hand),
+      cmocka_unit_test(micro_batches_change_nothing),
+      cmocka_unit_test(a_step_allocates_nothing),
+      cmocka_unit_test(the_loss_goes_down),
+      cmocka_unit_test(the_validation_loss_is_the_score),
+      cmocka_unit_test(going_on_equals_never_stopping),
+      cmocka_unit_test(rates_follow_the_schedule),
+      cmocka_unit_test(training_stops_early),
+      cmocka_unit_test(scenes_are_refused),
+      cmocka_unit_test(memory_is_refused_or_shared),
+      cmocka_unit_test(a_loss_of_nan_stops),
+      cmocka_unit_test(checkpoints_are_refused),
+  };
+  return cmocka_run_group_tests(tests, open_all, close_all);
+}
