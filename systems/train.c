@@ -278,17 +278,17 @@ static bool validate(struct training *training, struct error *error) {
 }
 
 static bool run_epoch(struct training *training, struct progress *progress, struct error *error) {
-  double start = clock_seconds(), rate;
+  double start = clock_seconds();
   if (!feed_epoch(&training->train, training->epoch, error) || !run_updates(training, progress, error))
     return false;
-  rate = (double)training->train.slices / (clock_seconds() - start);
+  training->images_per_second = (double)training->train.slices / (clock_seconds() - start);
   if (!validate(training, error)) return false;
   double loss = training->epoch_value[EPOCH_VAL_LOSS][training->epoch++];
   if (!training->best_epoch || loss < training->best) {
     training->best = loss;
     training->best_epoch = training->epoch;
   }
-  training_log_epoch(training, rate, training->log);
+  training_log_epoch(training, training->log);
   return !*training->options->train.output || training_save(training, error);
 }
 

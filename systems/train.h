@@ -37,6 +37,7 @@ struct training {
   uint32_t epoch;          /* done */
   uint32_t best_epoch;     /* counted from 1; 0: none */
   double best;             /* its validation loss */
+  double images_per_second; /* of the last epoch's updates */
   double *update_loss;     /* [updates done]: mean of the batch */
   double *epoch_value[EPOCH_VALUES]; /* [epochs done] */
   FILE *log; /* log.jsonl; NULL: none */
@@ -72,6 +73,6 @@ bool training_open_files(struct training *training, bool resume, struct error *e
 /* best.h5 if the last epoch is it, log.h5, then last.h5: whatever is cut off is written again by going on. */
 bool training_save(struct training *training, struct error *error);
 void training_log_update(const struct training *training, double loss, double images_per_second);
-void training_log_epoch(const struct training *training, double images_per_second, FILE *file);
+void training_log_epoch(const struct training *training, FILE *file);
 
 #endif

@@ -105,7 +105,7 @@ void training_log_update(const struct training *training, double loss, double im
   fflush(training->log);
 }
 
-void training_log_epoch(const struct training *training, double images_per_second, FILE *file) {
+void training_log_epoch(const struct training *training, FILE *file) {
   if (!file) return;
   fprintf(file, "{\"kind\":\"epoch\",\"epoch\":%u,\"step\":%llu", training->epoch,
           (unsigned long long)training->optimiser.step);
@@ -113,7 +113,8 @@ void training_log_epoch(const struct training *training, double images_per_secon
     fprintf(file, ",\"%s\":", epoch_value_names[v]);
     json_number(file, training->epoch_value[v][training->epoch - 1]);
   }
-  fprintf(file, ",\"best_epoch\":%u,\"images_per_second\":%.5g}\n", training->best_epoch, images_per_second);
+  fprintf(file, ",\"best_epoch\":%u,\"images_per_second\":%.5g}\n", training->best_epoch,
+          training->images_per_second);
   fflush(file);
 }
 

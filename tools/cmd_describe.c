@@ -4,6 +4,7 @@
 #include "engine/schedule.h"
 #include "kernels/kernels.h"
 #include "systems/samplers.h"
+#include "systems/net_unet.h"
 #include "systems/systems.h"
 #include "tools/command.h"
 #include "tools/help.h"
@@ -20,6 +21,7 @@
   X("commands", commands, 0, "json", "every command")                                                        \
   X("flags", flags, 0, "json", "every flag of every command")                                                \
   X("schedule", schedule, 1, "json dot", "SCENE: the systems of a step, in order; --dot: as a graph")        \
+  X("network", network, 1, "", "SCENE: the reconstructor's nodes, shapes, parameters, bytes and flops")       \
   X("scene", scene, 1, "json", "FILE: the resolved scene and the memory of its tables")                      \
   X("completion-bash", bash, 0, "", "completion for bash: source it or put it into bash-completion")         \
   X("completion-zsh", zsh, 0, "", "completion for zsh: _l2sr in a folder of fpath")                          \
@@ -282,6 +284,26 @@ static void print_memory(const struct call *call, const struct simulation *simul
       printf("# %-8s %10zu bytes per %s, %.1f MiB for %zu environments\n", component_schema.table_names[t],
              bytes, rows_of[t], (double)(bytes * rows) / 0x1p20, rows);
   }
+}
+
+static bool print_network(struct call *call, struct error *error) {
+  struct graph *graph;
+  if (!call_scene(call, call->operand[1], error)) return false;
+  int size = (int)call->options.data.size;
+  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  tensor input = graph_input(graph, "input", 1, size, size);
+  net_unet(graph, input, (int)call->options.network.channels, (int)call->options.network.pools);
+  bool good = graph_good(graph, error);
+  if (good) {
+    const double mebi = 0x1p20;
+    graph_print(graph, stdout);
+    for (int train = 0; train < 2; train++)
+      printf("%u images to %s: %.1f MiB of activations on the portable path\n", call->options.network.batch,
+             train ? "train" : "infer",
+             (double)graph_measure(graph, call->options.network.batch, train, false) / mebi);
+  }
+  graph_close(graph);
+  return good;
 }
 
 static bool print_scene(struct call *call, struct error *error) {

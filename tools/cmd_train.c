@@ -5,7 +5,7 @@
 
 static void print_json(const struct training *training, void *context) {
   (void)context;
-  training_log_epoch(training, 0, stdout);
+  training_log_epoch(training, stdout);
 }
 
 static void print_summary(const struct training *training) {
