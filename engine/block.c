@@ -1,6 +1,6 @@
 #include "engine/block_plan.h"
 
-/* ---- recognising blocks ----------------------------------------------------------------------------------- */
+/* ---- recognising blocks -------------------------------------------------------------------------------- */
 
 const struct node *block_node(const struct graph *graph, int i) {
   return &graph->node[i];
@@ -38,7 +38,9 @@ static bool find_source(struct blocks *blocks, struct block_layer *layer, struct
   layer->first = layer->second = -1;
   if (!node->op) {
     layer->source = SOURCE_IMAGE;
-    return layer->in == 1 ? true : fail(error, "input %s has %d channels; the fused path takes one", node->name, layer->in);
+    return layer->in == 1
+               ? true
+               : fail(error, "input %s has %d channels; the fused path takes one", node->name, layer->in);
   }
   layer->source = SOURCE_BLOCK;
   if (is_op(graph, from, &op_pool)) {
@@ -55,15 +57,19 @@ static bool find_source(struct blocks *blocks, struct block_layer *layer, struct
     layer->first = take_full(blocks, from);
   }
   bool found = layer->first >= 0 && (layer->source != SOURCE_UP || layer->second >= 0);
-  return found ? true : fail(error, "the input of %s is no block, pooled block or up-sampled block joined with another",
-                             block_node(graph, layer->conv)->name);
+  return found ? true
+               : fail(error,
+                      "the input of %s is no block, pooled block or up-sampled block joined with another",
+                      block_node(graph, layer->conv)->name);
 }
 
 static bool check_layer(const struct blocks *blocks, const struct block_layer *layer, struct error *error) {
   const char *name = block_node(blocks->graph, layer->conv)->name;
   if (layer->out % 16 || (layer->source != SOURCE_IMAGE && layer->in % 16) || layer->up_channels % 16)
-    return fail(error, "%s has %d to %d channels; the fused path takes multiples of 16", name, layer->in, layer->out);
-  bool size = (layer->columns == 8 && layer->rows == 8) || (layer->columns % 16 == 0 && layer->rows % 16 == 0);
+    return fail(error, "%s has %d to %d channels; the fused path takes multiples of 16", name, layer->in,
+                layer->out);
+  bool size =
+      (layer->columns == 8 && layer->rows == 8) || (layer->columns % 16 == 0 && layer->rows % 16 == 0);
   if (!size || (layer->columns > 16 && layer->columns % 32) || (layer->rows > 16 && layer->rows % 16))
     return fail(error, "%s works on %dx%d pixels; the fused path takes 8x8, 16x16 and multiples of 32", name,
                 layer->rows, layer->columns);
@@ -77,12 +83,18 @@ static bool find_layers(struct blocks *blocks, struct error *error) {
     if (!is_op(graph, i, &op_conv) || block_node(graph, i)->size != 3) continue;
     bool chain = i + 2 < graph->nodes && is_op(graph, i + 1, &op_norm) && input_of(graph, i + 1, 0) == i &&
                  is_plain_relu(graph, i + 2) && input_of(graph, i + 2, 0) == i + 1;
-    if (!chain) return fail(error, "%s is not followed by instance norm and ReLU", block_node(graph, i)->name);
+    if (!chain)
+      return fail(error, "%s is not followed by instance norm and ReLU", block_node(graph, i)->name);
     if (blocks->layers == LAYERS_MOST) return fail(error, "more than %d layers", LAYERS_MOST);
     struct block_layer *layer = &blocks->layer[blocks->layers];
-    struct tensor_shape in = block_node(graph, input_of(graph, i, 0))->shape, out = block_node(graph, i)->shape;
-    *layer = (struct block_layer){.conv = i, .relu = i + 2, .in = in.channels, .out = out.channels,
-                                  .rows = out.height, .columns = out.width};
+    struct tensor_shape in = block_node(graph, input_of(graph, i, 0))->shape,
+                        out = block_node(graph, i)->shape;
+    *layer = (struct block_layer){.conv = i,
+                                  .relu = i + 2,
+                                  .in = in.channels,
+                                  .out = out.channels,
+                                  .rows = out.height,
+                                  .columns = out.width};
     if (!find_source(blocks, layer, error) || !check_layer(blocks, layer, error)) return false;
     blocks->layers++;
   }
@@ -95,13 +107,15 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
   for (int k = 0; k < 3; k++) {
     int i = graph->nodes - 3 + k;
     bool good = i >= 0 && is_op(graph, i, &op_conv) && block_node(graph, i)->size == 1 &&
-                (k == 0 || input_of(graph, i, 0) == i - 1) && (k == 0 || block_node(graph, i)->shape.channels == 1);
+                (k == 0 || input_of(graph, i, 0) == i - 1) &&
+                (k == 0 || block_node(graph, i)->shape.channels == 1);
     if (!good) return fail(error, "the network does not end in three 1x1 convolutions to one channel");
     blocks->tail[k] = i;
   }
   int last = take_full(blocks, input_of(graph, blocks->tail[0], 0));
   struct tensor_shape out = block_node(graph, blocks->tail[2])->shape;
-  if (out.height * out.width % 1024) return fail(error, "images of %dx%d are no multiple of 1024 pixels", out.height, out.width);
+  if (out.height * out.width % 1024)
+    return fail(error, "images of %dx%d are no multiple of 1024 pixels", out.height, out.width);
   return last == blocks->layers - 1 ? true : fail(error, "the 1x1 convolutions do not follow the last block");
 }
 
@@ -121,7 +135,7 @@ bool blocks_fit(const struct graph *graph, const struct device *device, struct e
   return fits;
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------------------ */
+/* ---- tiles --------------------------------------------------------------------------------------------- */
 
 static int at_most(int a, int b) {
   return a < b ? a : b;
@@ -152,7 +166,8 @@ static struct block_tile tile_mixed(const struct block_layer *layer) {
 static struct block_tile tile_half(const struct block_layer *layer) {
   int four = at_most(4, layer->out / 16), two = at_most(2, four);
   bool up = layer->source == SOURCE_UP;
-  if (layer->columns <= 16) return (struct block_tile){16, up && layer->rows == 16 ? 16 : 8, 8, four, 1, 0, 1, 1, 128};
+  if (layer->columns <= 16)
+    return (struct block_tile){16, up && layer->rows == 16 ? 16 : 8, 8, four, 1, 0, 1, 1, 128};
   if (up && layer->columns == 32) return (struct block_tile){32, 8, 8, two, 1, 1, 2, 1, 168};
   if (up) return (struct block_tile){32, 16, 8, 1, 1, 1, 2, 1, 168};
   if (layer->columns >= 128) {
@@ -172,9 +187,18 @@ static struct block_tile tile_half(const struct block_layer *layer) {
 }
 
 static struct block_tile choose_tile(const struct block_layer *layer, enum block_precision precision) {
-  static struct block_tile (*const by_precision[])(const struct block_layer *) = {tile_f32, tile_mixed, tile_half};
+  static struct block_tile (*const by_precision[])(const struct block_layer *) = {tile_f32, tile_mixed,
+                                                                                  tile_half};
   if (layer->source == SOURCE_IMAGE)
-    return (struct block_tile){layer->columns >= 32 ? 32 : 16, layer->rows >= 16 ? 16 : 8, 8, at_most(4, layer->out / 16), 1, 0, 1, 1, 0};
+    return (struct block_tile){layer->columns >= 32 ? 32 : 16,
+                               layer->rows >= 16 ? 16 : 8,
+                               8,
+                               at_most(4, layer->out / 16),
+                               1,
+                               0,
+                               1,
+                               1,
+                               0};
   struct block_tile tile = by_precision[precision](layer);
   if (layer->columns == 8) tile.images = 2;
   return tile;
@@ -187,24 +211,25 @@ static void choose_pitch(const struct block_tile *tile, int *pitch, int *plane) 
   while (*plane % 4 || (*plane % 32 != 8 && *plane % 32 != 24)) ++*plane;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
-const char *block_macros(const struct blocks *blocks, const struct block_layer *layer, const struct block_tile *tile,
-                         enum block_source source, bool target_sums) {
+const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
+                         const struct block_tile *tile, enum block_source source, bool target_sums) {
   int pitch, plane, pixels = layer->rows * layer->columns;
   bool back = source == SOURCE_GRADIENT;
   choose_pitch(tile, &pitch, &plane);
-  const char *cap = tile->registers ? arena_text(blocks->arena, " -cl-nv-maxrregcount=%d", tile->registers) : "";
-  return arena_text(blocks->arena,
-                    "-DCIN=%d -DCOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DSTRIP=%d -DWARPS_OUT=%d "
-                    "-DIMAGES=%d -DSOURCE=%d -DUP_CHANNELS=%d -DSUM_PIXELS=%d -DUP_PIXELS=%d -DSTORE_FULL=%d "
-                    "-DSTORE_POOLED=%d -DTARGET_SUMS=%d -DPRECISION=%d -DPITCH=%d -DPLANE=%d -DSTAGED=%d "
-                    "-DSTAGES=%d -DTILES=%d%s",
-                    back ? layer->out : layer->in, back ? layer->in : layer->out, layer->rows, layer->columns,
-                    tile->x, tile->y, tile->strip, tile->warps_out, tile->images, (int)source, layer->up_channels,
-                    layer->first_pooled ? 4 * pixels : pixels, pixels / 4, layer->store_full,
-                    layer->store_pooled, target_sums, (int)blocks->precision, pitch, plane, tile->staged,
-                    tile->stages, tile->tiles, cap);
+  const char *cap =
+      tile->registers ? arena_text(blocks->arena, " -cl-nv-maxrregcount=%d", tile->registers) : "";
+  return arena_text(
+      blocks->arena,
+      "-DCIN=%d -DCOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DSTRIP=%d -DWARPS_OUT=%d "
+      "-DIMAGES=%d -DSOURCE=%d -DUP_CHANNELS=%d -DSUM_PIXELS=%d -DUP_PIXELS=%d -DSTORE_FULL=%d "
+      "-DSTORE_POOLED=%d -DTARGET_SUMS=%d -DPRECISION=%d -DPITCH=%d -DPLANE=%d -DSTAGED=%d "
+      "-DSTAGES=%d -DTILES=%d%s",
+      back ? layer->out : layer->in, back ? layer->in : layer->out, layer->rows, layer->columns, tile->x,
+      tile->y, tile->strip, tile->warps_out, tile->images, (int)source, layer->up_channels,
+      layer->first_pooled ? 4 * pixels : pixels, pixels / 4, layer->store_full, layer->store_pooled,
+      target_sums, (int)blocks->precision, pitch, plane, tile->staged, tile->stages, tile->tiles, cap);
 }
 
 size_t block_group(const struct block_tile *tile) {
@@ -230,8 +255,8 @@ static size_t sums_bytes(const struct blocks *blocks, const struct block_layer *
 
 static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   const char *name = block_node(blocks->graph, layer->conv)->name;
-  layer->weight_words = layer->source == SOURCE_IMAGE ? (size_t)layer->out * 9
-                                                      : (size_t)layer->in / 2 * (size_t)layer->out * 9;
+  layer->weight_words =
+      layer->source == SOURCE_IMAGE ? (size_t)layer->out * 9 : (size_t)layer->in / 2 * (size_t)layer->out * 9;
   size_t map = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
   layer->full_bytes = layer->store_full ? map : 0;
   layer->pooled_bytes = layer->store_pooled ? map / 4 : 0;
@@ -244,8 +269,8 @@ static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct 
   layer->tile = choose_tile(layer, blocks->precision);
   const char *macros = block_macros(blocks, layer, &layer->tile, layer->source, false);
   return open_maps(blocks, layer, error) &&
-         kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros, block_group(&layer->tile),
-                             error);
+         kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros,
+                             block_group(&layer->tile), error);
 }
 
 bool block_pieces(struct blocks *blocks, cl_mem whole, bool back, struct error *error) {
@@ -268,7 +293,7 @@ static bool open_sums(struct blocks *blocks, struct error *error) {
   return blocks->sums && block_pieces(blocks, blocks->sums, false, error);
 }
 
-/* ---- packed weights: one buffer, one launch --------------------------------------------------------------- */
+/* ---- packed weights: one buffer, one launch ------------------------------------------------------------ */
 
 enum { PACK_FIELDS = 6, PACK_IMAGE = 0, PACK_FORWARD = 1, PACK_BACKWARD = 2 }; /* kernels/block_pack.cl */
 
@@ -277,12 +302,16 @@ static size_t weight_parts(const struct blocks *blocks) {
 }
 
 /* Notes one packed layer in the table and moves on by its words, padded to where a sub-buffer may start. */
-static void note_packed(struct blocks *blocks, const struct block_layer *layer, bool back, uint32_t *table, int row) {
+static void note_packed(struct blocks *blocks, const struct block_layer *layer, bool back, uint32_t *table,
+                        int row) {
   const struct parameter *weight = &blocks->graph->parameter[block_node(blocks->graph, layer->conv)->weight];
   uint32_t kind = back ? PACK_BACKWARD : layer->source == SOURCE_IMAGE ? PACK_IMAGE : PACK_FORWARD;
-  uint32_t facts[PACK_FIELDS] = {(uint32_t)blocks->packed_words, (uint32_t)layer->weight_words,
-                                 (uint32_t)(back ? layer->out : layer->in), (uint32_t)(back ? layer->in : layer->out),
-                                 (uint32_t)weight->offset, kind};
+  uint32_t facts[PACK_FIELDS] = {(uint32_t)blocks->packed_words,
+                                 (uint32_t)layer->weight_words,
+                                 (uint32_t)(back ? layer->out : layer->in),
+                                 (uint32_t)(back ? layer->in : layer->out),
+                                 (uint32_t)weight->offset,
+                                 kind};
   for (int f = 0; f < PACK_FIELDS; f++) table[row * PACK_FIELDS + f] = facts[f];
   size_t step = GRAPH_ALIGNMENT / 4;
   blocks->packed_words += (layer->weight_words + step - 1) / step * step;
@@ -293,7 +322,8 @@ static bool cut_packed(struct blocks *blocks, const uint32_t *facts, cl_mem *pie
   cl_buffer_region region = {4 * parts * facts[0], 4 * parts * facts[1]};
   cl_int code;
   *piece = clCreateSubBuffer(blocks->packed, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-  return code == CL_SUCCESS ? true : fail(error, "no piece of the weights: %s (%d)", device_code_name(code), code);
+  return code == CL_SUCCESS ? true
+                            : fail(error, "no piece of the weights: %s (%d)", device_code_name(code), code);
 }
 
 /* Every layer forward, and to train every layer but the first backward. */
@@ -301,16 +331,19 @@ static bool open_packed(struct blocks *blocks, struct error *error) {
   uint32_t table[2 * LAYERS_MOST * PACK_FIELDS];
   int rows = 0, count = blocks->layers;
   for (int l = 0; l < count; l++) note_packed(blocks, &blocks->layer[l], false, table, rows++);
-  for (int l = 1; blocks->train && l < count; l++) note_packed(blocks, &blocks->layer[l], true, table, rows++);
+  for (int l = 1; blocks->train && l < count; l++)
+    note_packed(blocks, &blocks->layer[l], true, table, rows++);
   blocks->packed_bytes = 4 * weight_parts(blocks) * blocks->packed_words;
   blocks->table_bytes = sizeof *table * (size_t)(rows * PACK_FIELDS);
   blocks->packed = device_buffer(blocks->device, blocks->packed_bytes, "the packed weights", error);
-  blocks->table = blocks->packed ? device_buffer(blocks->device, blocks->table_bytes, "their table", error) : NULL;
+  blocks->table =
+      blocks->packed ? device_buffer(blocks->device, blocks->table_bytes, "their table", error) : NULL;
   if (!blocks->table) return false;
   device_write(blocks->device, blocks->table, 0, blocks->table_bytes, table);
   for (int r = 0; r < rows; r++) {
     struct block_layer *layer = &blocks->layer[r < count ? r : r - count + 1];
-    if (!cut_packed(blocks, table + r * PACK_FIELDS, r < count ? &layer->weights : &layer->back_weights, error))
+    if (!cut_packed(blocks, table + r * PACK_FIELDS, r < count ? &layer->weights : &layer->back_weights,
+                    error))
       return false;
   }
   const char *macros = arena_text(blocks->arena, "-DPRECISION=%d", (int)blocks->precision);
@@ -322,7 +355,8 @@ static bool open_head(struct blocks *blocks, struct error *error) {
   const char *macros = block_macros(blocks, last, &last->tile, last->source, false);
   blocks->folded = device_buffer(blocks->device, 4 * ((size_t)last->out + 1), "the 1x1 convolutions", error);
   blocks->nothing = blocks->folded ? device_buffer(blocks->device, 16, "an unused argument", error) : NULL;
-  return blocks->nothing && kernel_variant_open(blocks->kernels, &blocks->fold, "block_fold", macros, 64, error) &&
+  return blocks->nothing &&
+         kernel_variant_open(blocks->kernels, &blocks->fold, "block_fold", macros, 64, error) &&
          kernel_variant_open(blocks->kernels, &blocks->head, "block_head", macros, 256, error);
 }
 
@@ -330,8 +364,13 @@ bool blocks_open(struct blocks **out, struct graph *graph, struct device *device
                  const struct block_setup *setup, struct error *error) {
   struct arena *arena = arena_open();
   struct blocks *blocks = ARENA_NEW(arena, struct blocks, 1);
-  *blocks = (struct blocks){.arena = arena, .graph = graph, .device = device, .kernels = kernels,
-                            .precision = setup->precision, .batch = setup->batch, .train = setup->train};
+  *blocks = (struct blocks){.arena = arena,
+                            .graph = graph,
+                            .device = device,
+                            .kernels = kernels,
+                            .precision = setup->precision,
+                            .batch = setup->batch,
+                            .train = setup->train};
   bool good = recognise(blocks, error);
   for (int l = 0; setup->train && l < blocks->layers; l++) blocks->layer[l].store_full = true;
   for (int l = 0; good && l < blocks->layers; l++) good = open_layer(blocks, &blocks->layer[l], error);
@@ -365,12 +404,13 @@ void blocks_close(struct blocks *blocks) {
   device_release(device, blocks->packed, blocks->packed_bytes);
   device_release(device, blocks->table, blocks->table_bytes);
   device_release(device, blocks->sums, blocks->sums_bytes);
-  if (blocks->folded) device_release(device, blocks->folded, 4 * ((size_t)blocks->layer[blocks->layers - 1].out + 1));
+  if (blocks->folded)
+    device_release(device, blocks->folded, 4 * ((size_t)blocks->layer[blocks->layers - 1].out + 1));
   device_release(device, blocks->nothing, 16);
   arena_close(blocks->arena);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static struct arg words(enum arg_kind kind, cl_mem buffer) {
   return arg_buffer(kind, ELEMENT_U32, buffer);
@@ -379,7 +419,8 @@ static struct arg words(enum arg_kind kind, cl_mem buffer) {
 struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient) {
   const struct node *conv = block_node(blocks->graph, node);
   const struct parameter *parameter = &blocks->graph->parameter[bias ? conv->bias : conv->weight];
-  return arg_buffer(gradient ? ARG_INOUT : ARG_IN, ELEMENT_F32, gradient ? parameter->gradient : parameter->value);
+  return arg_buffer(gradient ? ARG_INOUT : ARG_IN, ELEMENT_F32,
+                    gradient ? parameter->gradient : parameter->value);
 }
 
 static struct arg parameter(const struct blocks *blocks, int node, bool bias) {
@@ -389,8 +430,8 @@ static struct arg parameter(const struct blocks *blocks, int node, bool bias) {
 void blocks_pack(struct blocks *blocks) {
   uint32_t rows = (uint32_t)(blocks->table_bytes / (PACK_FIELDS * sizeof(uint32_t)));
   kernel_variant_run(blocks->kernels, &blocks->pack, blocks->packed_words,
-                     ARGS(arg_buffer(ARG_IN, ELEMENT_F32, blocks->graph->values), words(ARG_IN, blocks->table),
-                          words(ARG_OUT, blocks->packed), arg_u32(rows)));
+                     ARGS(arg_buffer(ARG_IN, ELEMENT_F32, blocks->graph->values),
+                          words(ARG_IN, blocks->table), words(ARG_OUT, blocks->packed), arg_u32(rows)));
   const int *tail = blocks->tail;
   kernel_variant_run(blocks->kernels, &blocks->fold, 1,
                      ARGS(parameter(blocks, tail[0], false), parameter(blocks, tail[0], true),
@@ -404,14 +445,14 @@ static void run_layer(struct blocks *blocks, const struct block_layer *layer, cl
   const struct block_layer *first = layer->first >= 0 ? &blocks->layer[layer->first] : NULL;
   const struct block_layer *second = layer->second >= 0 ? &blocks->layer[layer->second] : NULL;
   cl_mem from = first ? layer->first_pooled ? first->pooled : first->full : input;
-  kernel_variant_run(
-      blocks->kernels, &layer->forward,
-      block_groups(&layer->tile, layer->out, layer->rows, layer->columns, images),
-      ARGS(words(ARG_IN, from), arg_buffer(ARG_IN, ELEMENT_I64, first ? first->sums : blocks->nothing),
-           words(ARG_IN, second ? second->full : blocks->nothing),
-           arg_buffer(ARG_IN, ELEMENT_I64, second ? second->sums : blocks->nothing),
-           arg_buffer(ARG_IN, ELEMENT_U128, layer->weights), words(ARG_OUT, layer->full),
-           words(ARG_OUT, layer->pooled), arg_buffer(ARG_INOUT, ELEMENT_I64, layer->sums)));
+  kernel_variant_run(blocks->kernels, &layer->forward,
+                     block_groups(&layer->tile, layer->out, layer->rows, layer->columns, images),
+                     ARGS(words(ARG_IN, from),
+                          arg_buffer(ARG_IN, ELEMENT_I64, first ? first->sums : blocks->nothing),
+                          words(ARG_IN, second ? second->full : blocks->nothing),
+                          arg_buffer(ARG_IN, ELEMENT_I64, second ? second->sums : blocks->nothing),
+                          arg_buffer(ARG_IN, ELEMENT_U128, layer->weights), words(ARG_OUT, layer->full),
+                          words(ARG_OUT, layer->pooled), arg_buffer(ARG_INOUT, ELEMENT_I64, layer->sums)));
 }
 
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images) {
@@ -436,6 +477,7 @@ void blocks_print(const struct blocks *blocks, FILE *file) {
     double flops = 18.0 * layer->in * layer->out * layer->rows * layer->columns;
     fprintf(file, "%-34s %4d -> %-4d %3dx%-3d tile %2dx%-2d x%d%s, %.1f MFLOP an image\n",
             block_node(blocks->graph, layer->conv)->name, layer->in, layer->out, layer->rows, layer->columns,
-            layer->tile.x, layer->tile.y, layer->tile.warps_out, layer->tile.staged ? " staged" : "", flops / 1e6);
+            layer->tile.x, layer->tile.y, layer->tile.warps_out, layer->tile.staged ? " staged" : "",
+            flops / 1e6);
   }
 }

@@ -1,9 +1,9 @@
 /* The fused path of a network: chains of 3x3 convolution, instance norm and ReLU as one kernel a layer, with
  * pooling on the store and up-sampling and concatenation on the load (kernels/block.cl).
  *
- * Works on any graph made of such blocks that starts from one channel and ends in three 1x1 convolutions to one
- * channel (the U-Net), on devices with the matrix instructions; blocks_fit says why not. The parameters are the
- * graph's own: blocks_pack takes them over after they have changed. */
+ * Works on any graph made of such blocks that starts from one channel and ends in three 1x1 convolutions to
+ * one channel (the U-Net), on devices with the matrix instructions; blocks_fit says why not. The parameters
+ * are the graph's own: blocks_pack takes them over after they have changed. */
 #ifndef L2SR_ENGINE_BLOCK_H
 #define L2SR_ENGINE_BLOCK_H
 
@@ -32,9 +32,9 @@ void blocks_pack(struct blocks *blocks);
 /* [images][1][H][W] in, the same out, f32; enqueues. With an odd number of images the buffers must hold one
  * more: maps of 8x8 are computed two images at a time. */
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);
-/* After blocks_forward of the same input: from the gradient of the output, [images][1][H][W], to the parameters,
- * whose gradients are added to. Enqueues. Within, gradients are scaled by a power of two near their number of
- * pixels, so that halves and fixed-point sums keep their digits. */
+/* After blocks_forward of the same input: from the gradient of the output, [images][1][H][W], to the
+ * parameters, whose gradients are added to. Enqueues. Within, gradients are scaled by a power of two near
+ * their number of pixels, so that halves and fixed-point sums keep their digits. */
 void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images);
 /* Layer, tile, bytes and flops of one image. */
 void blocks_print(const struct blocks *blocks, FILE *file);

@@ -1,12 +1,12 @@
-/* Backward through the fused blocks: data gradients by the forward kernel with turned weights, weights' gradients
- * by block_weights, and what stands between blocks by block_merge.cl. */
+/* Backward through the fused blocks: data gradients by the forward kernel with turned weights, weights'
+ * gradients by block_weights, and what stands between blocks by block_merge.cl. */
 #include "engine/block_plan.h"
 
 #include <math.h>
 
 static const char *const precision_names[] = {"f32", "mixed", "half"};
 
-/* ---- who takes a layer's map ------------------------------------------------------------------------------ */
+/* ---- who takes a layer's map --------------------------------------------------------------------------- */
 
 static bool find_consumers(struct blocks *blocks, struct error *error) {
   for (int l = 0; l < blocks->layers; l++) {
@@ -21,7 +21,8 @@ static bool find_consumers(struct blocks *blocks, struct error *error) {
       else
         *(consumer->first_pooled ? &layer->pool : &layer->plain) = c;
     }
-    int ways = (layer->plain >= 0) + (layer->up >= 0) + (layer->pool >= 0 || layer->join >= 0) + (l == blocks->layers - 1);
+    int ways = (layer->plain >= 0) + (layer->up >= 0) + (layer->pool >= 0 || layer->join >= 0) +
+               (l == blocks->layers - 1);
     if (ways != 1)
       return fail(error, "the map of %s has consumers that the fused path cannot train through",
                   block_node(blocks->graph, layer->conv)->name);
@@ -30,7 +31,7 @@ static bool find_consumers(struct blocks *blocks, struct error *error) {
   return true;
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------------------ */
+/* ---- tiles --------------------------------------------------------------------------------------------- */
 
 static int at_most(int a, int b) {
   return a < b ? a : b;
@@ -48,7 +49,8 @@ static struct block_tile back_tile(const struct blocks *blocks, const struct blo
   return tile;
 }
 
-static void weights_tile(const struct blocks *blocks, const struct block_layer *layer, struct block_weights *call) {
+static void weights_tile(const struct blocks *blocks, const struct block_layer *layer,
+                         struct block_weights *call) {
   bool half = blocks->precision == BLOCK_HALF, in32 = layer->in % 32 == 0, out32 = layer->out % 32 == 0;
   call->in_block = in32 && (out32 || half) ? 32 : 16;
   call->out_block = out32 && in32 ? 32 : 16;
@@ -57,7 +59,7 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
   call->tile_y = large ? (call->tile_x <= 16 ? 8 : 4) : half ? 8 : 4;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static const char *weights_macros(const struct blocks *blocks, const struct block_layer *layer,
                                   const struct block_weights *call) {
@@ -65,16 +67,18 @@ static const char *weights_macros(const struct blocks *blocks, const struct bloc
   int in_plane = call->tile_x * call->tile_y, out_plane = (call->tile_y + 2) * pitch;
   while (in_plane % 32 != 8) in_plane++;
   while (out_plane % 32 != 8) out_plane++;
-  return arena_text(blocks->arena,
-                    "-DIN=%d -DOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DIN_BLOCK=%d -DOUT_BLOCK=%d "
-                    "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DPRECISION=%d "
-                    "-cl-nv-maxrregcount=%d",
-                    layer->in, layer->out, layer->rows, layer->columns, call->tile_x, call->tile_y, call->in_block,
-                    call->out_block, layer->up_channels, layer->first_pooled ? 4 * pixels : pixels, in_plane, out_plane,
-                    pitch, (int)blocks->precision, blocks->precision == BLOCK_F32 ? 168 : 128);
+  return arena_text(
+      blocks->arena,
+      "-DIN=%d -DOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DIN_BLOCK=%d -DOUT_BLOCK=%d "
+      "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DPRECISION=%d "
+      "-cl-nv-maxrregcount=%d",
+      layer->in, layer->out, layer->rows, layer->columns, call->tile_x, call->tile_y, call->in_block,
+      call->out_block, layer->up_channels, layer->first_pooled ? 4 * pixels : pixels, in_plane, out_plane,
+      pitch, (int)blocks->precision, blocks->precision == BLOCK_F32 ? 168 : 128);
 }
 
-static size_t weights_tiles(const struct block_layer *layer, const struct block_weights *call, size_t images) {
+static size_t weights_tiles(const struct block_layer *layer, const struct block_weights *call,
+                            size_t images) {
   return images * (size_t)((layer->columns / call->tile_x) * (layer->rows / call->tile_y));
 }
 
@@ -86,8 +90,8 @@ static bool open_weights_run(struct blocks *blocks, struct block_layer *layer, s
   call->parts = wanted < 1 ? 1 : wanted > tiles ? tiles : wanted;
   size_t bytes = call->parts * (size_t)(layer->in * layer->out * 9) * 4;
   if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
-  return kernel_variant_open(blocks->kernels, &call->run, "block_weights", weights_macros(blocks, layer, call), 256,
-                             error);
+  return kernel_variant_open(blocks->kernels, &call->run, "block_weights",
+                             weights_macros(blocks, layer, call), 256, error);
 }
 
 /* A group takes a plane of a map: small ones are not worth many work-items. */
@@ -97,11 +101,12 @@ static size_t merge_group(int rows, int columns) {
 
 static const char *merge_macros(const struct blocks *blocks, int channels, int rows, int columns, int joined,
                                 int first, bool has_joined, bool has_pooled) {
-  return arena_text(blocks->arena,
-                    "-DCHANNELS=%d -DROWS=%d -DCOLUMNS=%d -DJOINED=%d -DFIRST=%d -DHAS_JOINED=%d -DHAS_POOLED=%d "
-                    "-DPRECISION=%d -DGROUP=%zu",
-                    channels, rows, columns, joined, first, has_joined, has_pooled, (int)blocks->precision,
-                    merge_group(rows, columns));
+  return arena_text(
+      blocks->arena,
+      "-DCHANNELS=%d -DROWS=%d -DCOLUMNS=%d -DJOINED=%d -DFIRST=%d -DHAS_JOINED=%d -DHAS_POOLED=%d "
+      "-DPRECISION=%d -DGROUP=%zu",
+      channels, rows, columns, joined, first, has_joined, has_pooled, (int)blocks->precision,
+      merge_group(rows, columns));
 }
 
 /* The kernel that forms the gradient of the layer's activation, where its consumer's does not. */
@@ -111,21 +116,24 @@ static bool open_collect(struct blocks *blocks, struct block_layer *layer, struc
   if (layer->plain >= 0) return true;
   int joined = up ? up->in : join ? join->in : layer->out, first = join ? join->up_channels : 0;
   const char *name = up ? "block_down" : join || layer->pool >= 0 ? "block_join" : "block_head_back";
-  const char *macros = merge_macros(blocks, layer->out, layer->rows, layer->columns, joined, first, join, layer->pool >= 0);
+  const char *macros =
+      merge_macros(blocks, layer->out, layer->rows, layer->columns, joined, first, join, layer->pool >= 0);
   return kernel_variant_open(blocks->kernels, &layer->collect, name, macros,
                              merge_group(layer->rows, layer->columns), error);
 }
 
 static bool open_weights(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) {
-    const char *macros = merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false, false);
+    const char *macros =
+        merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false, false);
     size_t bytes = blocks->batch * (size_t)(layer->out * 9) * 4;
     if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
     return kernel_variant_open(blocks->kernels, &layer->image_run, "block_weights_image", macros,
                                merge_group(layer->rows, layer->columns), error);
   }
   if (layer->source == SOURCE_BLOCK) return open_weights_run(blocks, layer, error);
-  const char *macros = merge_macros(blocks, layer->up_channels, layer->rows, layer->columns, layer->in, 0, false, false);
+  const char *macros =
+      merge_macros(blocks, layer->up_channels, layer->rows, layer->columns, layer->in, 0, false, false);
   size_t bytes = block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns);
   if (bytes > blocks->up_bytes) blocks->up_bytes = bytes;
   return kernel_variant_open(blocks->kernels, &layer->up_run, "block_up", macros,
@@ -133,7 +141,8 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
          open_weights_run(blocks, layer, error);
 }
 
-/* The data gradient: into the source's own gradient when this layer is its only consumer, else into `given`. */
+/* The data gradient: into the source's own gradient when this layer is its only consumer, else into `given`.
+ */
 static bool open_gradient(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) return true;
   const char *name = block_node(blocks->graph, layer->conv)->name;
@@ -141,14 +150,16 @@ static bool open_gradient(struct blocks *blocks, struct block_layer *layer, stru
   layer->back_tile = back_tile(blocks, layer);
   const char *macros = block_macros(blocks, layer, &layer->back_tile, SOURCE_GRADIENT, direct);
   layer->given_bytes = direct ? 0 : block_map_bytes(blocks, layer->in, layer->rows, layer->columns);
-  if (!direct && !(layer->given = device_buffer(blocks->device, layer->given_bytes, name, error))) return false;
+  if (!direct && !(layer->given = device_buffer(blocks->device, layer->given_bytes, name, error)))
+    return false;
   return kernel_variant_open(blocks->kernels, &layer->gradient_run, "block_gradient", macros,
                              block_group(&layer->back_tile), error);
 }
 
 static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   layer->gradient_bytes = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
-  layer->gradient = device_buffer(blocks->device, layer->gradient_bytes, block_node(blocks->graph, layer->conv)->name, error);
+  layer->gradient = device_buffer(blocks->device, layer->gradient_bytes,
+                                  block_node(blocks->graph, layer->conv)->name, error);
   return layer->gradient && open_collect(blocks, layer, error) && open_weights(blocks, layer, error) &&
          open_gradient(blocks, layer, error);
 }
@@ -157,11 +168,14 @@ static bool open_shared(struct blocks *blocks, struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
   const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false, false);
   blocks->totals_bytes = 4 * blocks->batch * ((size_t)last->out + 1);
-  return (blocks->backs = device_buffer(blocks->device, blocks->sums_bytes, "the sums of backward norms", error)) &&
+  return (blocks->backs =
+              device_buffer(blocks->device, blocks->sums_bytes, "the sums of backward norms", error)) &&
          block_pieces(blocks, blocks->backs, true, error) &&
-         (blocks->part = device_buffer(blocks->device, blocks->part_bytes, "partial gradients of weights", error)) &&
+         (blocks->part =
+              device_buffer(blocks->device, blocks->part_bytes, "partial gradients of weights", error)) &&
          (blocks->up = device_buffer(blocks->device, blocks->up_bytes, "an up-sampled activation", error)) &&
-         (blocks->totals = device_buffer(blocks->device, blocks->totals_bytes, "totals of the 1x1 convolutions", error)) &&
+         (blocks->totals =
+              device_buffer(blocks->device, blocks->totals_bytes, "totals of the 1x1 convolutions", error)) &&
          kernel_variant_open(blocks->kernels, &blocks->fold_back, "block_fold_back", macros,
                              merge_group(last->rows, last->columns), error) &&
          kernel_variant_open(blocks->kernels, &blocks->reduce, "block_reduce", macros, 64, error);
@@ -192,7 +206,7 @@ void block_back_close(struct blocks *blocks) {
   device_release(blocks->device, blocks->totals, blocks->totals_bytes);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static struct arg words(enum arg_kind kind, cl_mem buffer) {
   return arg_buffer(kind, ELEMENT_U32, buffer);
@@ -217,33 +231,38 @@ static void collect_gradient(struct blocks *blocks, const struct block_layer *la
   if (layer->up >= 0) {
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
                        ARGS(words(ARG_IN, blocks->layer[layer->up].given), words(ARG_IN, layer->full),
-                            sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient), sums(ARG_INOUT, layer->back)));
+                            sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
+                            sums(ARG_INOUT, layer->back)));
   } else if (layer->join >= 0 || layer->pool >= 0) {
     cl_mem joined = layer->join >= 0 ? blocks->layer[layer->join].given : blocks->nothing;
     cl_mem pooled = layer->pool >= 0 ? blocks->layer[layer->pool].given : blocks->nothing;
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
                        ARGS(words(ARG_IN, joined), words(ARG_IN, pooled), words(ARG_IN, layer->full),
-                            sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient), sums(ARG_INOUT, layer->back)));
+                            sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
+                            sums(ARG_INOUT, layer->back)));
   } else {
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
-                       ARGS(floats(ARG_IN, output_gradient), floats(ARG_IN, blocks->folded), words(ARG_IN, layer->full),
-                            sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient), sums(ARG_INOUT, layer->back),
+                       ARGS(floats(ARG_IN, output_gradient), floats(ARG_IN, blocks->folded),
+                            words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
+                            words(ARG_OUT, layer->gradient), sums(ARG_INOUT, layer->back),
                             floats(ARG_OUT, blocks->totals), arg_f32(scale)));
   }
 }
 
-static void reduce_weights(struct blocks *blocks, const struct block_layer *layer, size_t parts, float factor) {
+static void reduce_weights(struct blocks *blocks, const struct block_layer *layer, size_t parts,
+                           float factor) {
   kernel_variant_run(blocks->kernels, &blocks->reduce, (size_t)(layer->in * layer->out * 9),
                      ARGS(floats(ARG_IN, blocks->part), block_parameter(blocks, layer->conv, false, true),
                           arg_u32((uint32_t)parts), arg_f32(factor)));
 }
 
 /* The first layer's, from the input itself. */
-static void run_image_weights(struct blocks *blocks, const struct block_layer *layer, cl_mem input, float factor,
-                              size_t images) {
+static void run_image_weights(struct blocks *blocks, const struct block_layer *layer, cl_mem input,
+                              float factor, size_t images) {
   kernel_variant_run(blocks->kernels, &layer->image_run, planes(blocks, layer->out, images),
                      ARGS(floats(ARG_IN, input), words(ARG_IN, layer->gradient), words(ARG_IN, layer->full),
-                          sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back), floats(ARG_OUT, blocks->part)));
+                          sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
+                          floats(ARG_OUT, blocks->part)));
   reduce_weights(blocks, layer, images, factor);
 }
 
@@ -254,13 +273,15 @@ static void run_weights(struct blocks *blocks, const struct block_layer *layer, 
   cl_mem activation = second ? blocks->up : layer->first_pooled ? first->pooled : first->full;
   size_t groups = call->parts * (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
   if (second)
-    kernel_variant_run(blocks->kernels, &layer->up_run, planes(blocks, layer->up_channels, images),
-                       ARGS(words(ARG_IN, first->full), sums(ARG_IN, first->sums), words(ARG_OUT, blocks->up)));
+    kernel_variant_run(
+        blocks->kernels, &layer->up_run, planes(blocks, layer->up_channels, images),
+        ARGS(words(ARG_IN, first->full), sums(ARG_IN, first->sums), words(ARG_OUT, blocks->up)));
   kernel_variant_run(blocks->kernels, &call->run, groups,
                      ARGS(words(ARG_IN, activation), words(ARG_IN, second ? second->full : blocks->nothing),
                           sums(ARG_IN, second ? second->sums : first->sums), words(ARG_IN, layer->gradient),
                           words(ARG_IN, layer->full), sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
-                          floats(ARG_OUT, blocks->part), arg_u32((uint32_t)weights_tiles(layer, call, images)),
+                          floats(ARG_OUT, blocks->part),
+                          arg_u32((uint32_t)weights_tiles(layer, call, images)),
                           arg_u32((uint32_t)call->parts)));
   reduce_weights(blocks, layer, call->parts, factor);
 }
@@ -269,15 +290,15 @@ static void run_gradient(struct blocks *blocks, const struct block_layer *layer,
   if (layer->source == SOURCE_IMAGE) return;
   const struct block_layer *first = &blocks->layer[layer->first];
   bool direct = !layer->given;
-  kernel_variant_run(
-      blocks->kernels, &layer->gradient_run,
-      block_groups(&layer->back_tile, layer->in, layer->rows, layer->columns, images),
-      ARGS(words(ARG_IN, layer->gradient), words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
-           sums(ARG_IN, layer->back), arg_buffer(ARG_IN, ELEMENT_U128, layer->back_weights),
-           words(ARG_OUT, direct ? first->gradient : layer->given),
-           words(ARG_IN, direct ? first->full : blocks->nothing),
-           sums(ARG_IN, direct ? first->sums : blocks->nothing),
-           sums(ARG_INOUT, direct ? first->back : blocks->nothing)));
+  kernel_variant_run(blocks->kernels, &layer->gradient_run,
+                     block_groups(&layer->back_tile, layer->in, layer->rows, layer->columns, images),
+                     ARGS(words(ARG_IN, layer->gradient), words(ARG_IN, layer->full),
+                          sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
+                          arg_buffer(ARG_IN, ELEMENT_U128, layer->back_weights),
+                          words(ARG_OUT, direct ? first->gradient : layer->given),
+                          words(ARG_IN, direct ? first->full : blocks->nothing),
+                          sums(ARG_IN, direct ? first->sums : blocks->nothing),
+                          sums(ARG_INOUT, direct ? first->back : blocks->nothing)));
 }
 
 static void fold_back(struct blocks *blocks, float factor, size_t images) {

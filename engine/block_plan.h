@@ -5,7 +5,12 @@
 #include "engine/block.h"
 
 enum { LAYERS_MOST = 64 };
-enum block_source { SOURCE_IMAGE, SOURCE_BLOCK, SOURCE_UP, SOURCE_GRADIENT /* kernels/block.cl on the way back */ };
+enum block_source {
+  SOURCE_IMAGE,
+  SOURCE_BLOCK,
+  SOURCE_UP,
+  SOURCE_GRADIENT /* kernels/block.cl on the way back */
+};
 
 /* How a layer is cut into work-groups: measured choices. */
 struct block_tile {
@@ -20,10 +25,10 @@ struct block_weights {
 };
 
 struct block_layer {
-  int conv, relu;                  /* nodes of the graph */
+  int conv, relu; /* nodes of the graph */
   enum block_source source;
-  int first, second;               /* layers; -1: the graph's input, or none */
-  bool first_pooled;               /* takes the pooled map of `first` */
+  int first, second; /* layers; -1: the graph's input, or none */
+  bool first_pooled; /* takes the pooled map of `first` */
   bool store_full, store_pooled;
   int in, out, rows, columns, up_channels;
   struct block_tile tile;
@@ -38,8 +43,8 @@ struct block_layer {
   struct kernel_variant gradient_run, collect, up_run; /* collect: head_back, down or join */
   struct block_weights weights_run;
   struct kernel_variant image_run; /* weights of the first layer */
-  cl_mem gradient; /* of the activation */
-  cl_mem given;    /* of the layer's input, where that is not a block's activation itself */
+  cl_mem gradient;                 /* of the activation */
+  cl_mem given;                    /* of the layer's input, where that is not a block's activation itself */
   cl_mem back_weights, back;
   size_t gradient_bytes, given_bytes;
 };
@@ -69,8 +74,8 @@ struct blocks {
 /* block.c, for block_back.c */
 const struct node *block_node(const struct graph *graph, int i);
 /* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */
-const char *block_macros(const struct blocks *blocks, const struct block_layer *layer, const struct block_tile *tile,
-                         enum block_source source, bool target_sums);
+const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
+                         const struct block_tile *tile, enum block_source source, bool target_sums);
 size_t block_group(const struct block_tile *tile);
 size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images);
 size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns);

@@ -198,8 +198,9 @@ cl_mem device_buffer(struct device *device, size_t bytes, const char *what, stru
   else
     code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (code != CL_SUCCESS) {
-    fail(error, "no room for %s: it needs %.1f MiB, %.1f of %.1f MiB of %s are taken and one allocation may "
-                "hold %.1f MiB (%s); ask for fewer rows",
+    fail(error,
+         "no room for %s: it needs %.1f MiB, %.1f of %.1f MiB of %s are taken and one allocation may "
+         "hold %.1f MiB (%s); ask for fewer rows",
          what, (double)bytes / 0x1p20, (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20,
          device->facts.name, (double)device->facts.largest / 0x1p20, device_code_name(code));
     return NULL;
@@ -216,11 +217,13 @@ void device_release(struct device *device, cl_mem buffer, size_t bytes) {
 }
 
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from) {
-  if (bytes) CL(device, clEnqueueWriteBuffer(device->queue, buffer, CL_TRUE, offset, bytes, from, 0, NULL, NULL));
+  if (bytes)
+    CL(device, clEnqueueWriteBuffer(device->queue, buffer, CL_TRUE, offset, bytes, from, 0, NULL, NULL));
 }
 
 void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to) {
-  if (bytes) CL(device, clEnqueueReadBuffer(device->queue, buffer, CL_TRUE, offset, bytes, to, 0, NULL, NULL));
+  if (bytes)
+    CL(device, clEnqueueReadBuffer(device->queue, buffer, CL_TRUE, offset, bytes, to, 0, NULL, NULL));
 }
 
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word) {

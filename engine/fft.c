@@ -56,7 +56,8 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
               struct error *error) {
   *fft = (struct fft){.device = device};
   if (!fft_takes(height) || !fft_takes(width))
-    return fail(error, "a transform of %zu x %zu; clFFT takes products of 2, 3, 5, 7, 11 and 13", height, width);
+    return fail(error, "a transform of %zu x %zu; clFFT takes products of 2, 3, 5, 7, 11 and 13", height,
+                width);
   clfftStatus status = make_plan(fft, height, width, batch);
   if (status == CLFFT_SUCCESS) return true;
   fft_close(fft);
@@ -64,8 +65,8 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
 }
 
 void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
-  CL(fft->device, clfftEnqueueTransform(fft->plan, direction == FFT_FORWARD ? CLFFT_FORWARD : CLFFT_BACKWARD, 1,
-                                        &fft->device->queue, 0, NULL, NULL, &data, NULL, NULL));
+  CL(fft->device, clfftEnqueueTransform(fft->plan, direction == FFT_FORWARD ? CLFFT_FORWARD : CLFFT_BACKWARD,
+                                        1, &fft->device->queue, 0, NULL, NULL, &data, NULL, NULL));
 }
 
 void fft_close(struct fft *fft) {

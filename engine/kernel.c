@@ -127,9 +127,9 @@ static bool build_file(struct kernels *kernels, size_t row, struct error *error)
 }
 
 static bool type_agrees(const struct arg_desc *arg, const char *type) {
-  static const char *const pointers[] = {"uchar*", "uint*", "half*", "float*", "float2*",
+  static const char *const pointers[] = {"uchar*", "uint*", "half*",  "float*", "float2*",
                                          "real*",  "long*", "uint4*", "float4*"};
-  static const char *const values[] = {"uchar", "uint", "half", "float", "float2",
+  static const char *const values[] = {"uchar", "uint", "half",  "float", "float2",
                                        "real",  "long", "uint4", "float4"};
   if (!strcmp(type, (arg->kind == ARG_VALUE ? values : pointers)[arg->element])) return true;
   if (arg->element == ELEMENT_REAL) return !strcmp(type, "float*") || !strcmp(type, "half*");
@@ -150,8 +150,8 @@ static bool check_arg(const struct kernel_desc *row, cl_kernel kernel, cl_uint p
   if (!strcmp(plain, arg->name) && type_agrees(arg, type) &&
       (arg->kind == ARG_VALUE || constant == (arg->kind == ARG_IN)))
     return true;
-  return fail(error, "kernel %s in %s: argument %u is '%s%s %s', its row says '%s%s %s'", row->name, row->file,
-              place, constant ? "const " : "", type, name, arg->kind == ARG_IN ? "const " : "",
+  return fail(error, "kernel %s in %s: argument %u is '%s%s %s', its row says '%s%s %s'", row->name,
+              row->file, place, constant ? "const " : "", type, name, arg->kind == ARG_IN ? "const " : "",
               element_name(arg->element), arg->name);
 }
 
@@ -209,8 +209,8 @@ static void check_call(const struct kernel_desc *row, const struct arg *args) {
     REQUIRE(i < ARGS_MOST && want->kind != ARG_END, "%s takes %u arguments", row->name, i);
     REQUIRE(args[i].kind == want->kind && args[i].element == want->element,
             "%s argument %u (%s) is of the wrong kind or element", row->name, i, want->name);
-    REQUIRE(!args[i].name || !strcmp(args[i].name, want->name), "%s argument %u is %s, the column given is %s",
-            row->name, i, want->name, args[i].name);
+    REQUIRE(!args[i].name || !strcmp(args[i].name, want->name),
+            "%s argument %u is %s, the column given is %s", row->name, i, want->name, args[i].name);
   }
   REQUIRE(i == count_args(row), "%s takes %u arguments, %u were given", row->name, count_args(row), i);
 }

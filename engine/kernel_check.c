@@ -32,8 +32,7 @@ static void fill_random(struct operand *operand, enum element element, struct ra
   uint32_t *words = operand->host;
   uint8_t *bytes = operand->host;
   size_t numbers = element == ELEMENT_C64 ? 2 * operand->count : operand->count;
-  for (size_t i = 0; i < numbers; i++)
-    switch (element) {
+  for (size_t i = 0; i < numbers; i++) switch (element) {
     case ELEMENT_U8: bytes[i] = random_u32(random) & 1; break;
     case ELEMENT_U32: words[i] = random_u32(random) % 8; break;
     case ELEMENT_C64: floats[i] = (float)(2 * random_uniform(random) - 1); break;
@@ -88,14 +87,16 @@ static bool upload(struct check *check, int place, struct error *error) {
   device_write(check->device, operand->whole, 0, operand->bytes + 2 * GUARD, operand->device_bytes);
   cl_buffer_region region = {GUARD, operand->bytes};
   cl_int code;
-  operand->data = clCreateSubBuffer(operand->whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+  operand->data =
+      clCreateSubBuffer(operand->whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
   return code == CL_SUCCESS ? true : fail(error, "no sub-buffer: %s (%d)", device_code_name(code), code);
 }
 
 static bool check_guards(const struct check *check, int place, struct error *error) {
   const struct operand *operand = &check->operand[place];
   for (size_t i = 0; i < GUARD; i++)
-    if (operand->device_bytes[i] != GUARD_BYTE || operand->device_bytes[GUARD + operand->bytes + i] != GUARD_BYTE)
+    if (operand->device_bytes[i] != GUARD_BYTE ||
+        operand->device_bytes[GUARD + operand->bytes + i] != GUARD_BYTE)
       return fail(error, "kernel %s writes outside of %s", check->row->name, check->row->args[place].name);
   return true;
 }
@@ -141,8 +142,8 @@ static void compare(const struct check *check, int place, struct check_result *r
     double relative = is_whole(arg->element) ? (off > 0) : off / (largest > 0 ? largest : 1);
     if (isnan(relative)) relative = INFINITY;
     if (relative - bound > result->worst - result->bound || !result->argument)
-      *result = (struct check_result){relative, bound, arg->name, i, found, expected, result->seconds,
-                                      result->bytes};
+      *result = (struct check_result){relative, bound,    arg->name,       i,
+                                      found,    expected, result->seconds, result->bytes};
   }
 }
 
@@ -150,7 +151,8 @@ static bool launch(struct check *check, struct kernels *kernels, struct check_re
                    struct error *error) {
   struct arg call[ARGS_MOST + 1];
   int count = 0;
-  for (const struct arg_desc *arg = check->row->args; count < ARGS_MOST && arg->kind != ARG_END; arg++, count++) {
+  for (const struct arg_desc *arg = check->row->args; count < ARGS_MOST && arg->kind != ARG_END;
+       arg++, count++) {
     call[count] = (struct arg){.kind = arg->kind, .element = arg->element};
     if (arg->kind == ARG_VALUE)
       call[count].as.u = check->args.value[count].u;
@@ -169,7 +171,8 @@ static bool launch(struct check *check, struct kernels *kernels, struct check_re
   return device_finish(check->device, error);
 }
 
-static bool run(struct check *check, struct kernels *kernels, struct check_result *result, struct error *error) {
+static bool run(struct check *check, struct kernels *kernels, struct check_result *result,
+                struct error *error) {
   struct random random;
   random_start(&random, check->sizes->seed, STREAM_PHANTOM, 0);
   const struct arg_desc *args = check->row->args;

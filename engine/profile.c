@@ -21,7 +21,8 @@ void profile_collect(struct profile *profile) {
   for (int p = 0; p < profile->pendings; p++) {
     struct profile_row *row = &profile->row[profile->pending[p].row];
     cl_ulong start = 0, end = 0;
-    clGetEventProfilingInfo(profile->pending[p].event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+    clGetEventProfilingInfo(profile->pending[p].event, CL_PROFILING_COMMAND_START, sizeof start, &start,
+                            NULL);
     clGetEventProfilingInfo(profile->pending[p].event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
     clReleaseEvent(profile->pending[p].event);
     row->seconds += 1e-9 * (double)(end - start);
@@ -41,7 +42,7 @@ void profile_print(struct profile *profile, FILE *file) {
   qsort(profile->row, (size_t)profile->rows, sizeof *profile->row, compare_rows);
   for (int r = 0; r < profile->rows; r++) {
     const struct profile_row *row = &profile->row[r];
-    fprintf(file, "  %9.4f ms %5.1f %%  %-20s %s\n", 1e3 * row->seconds, 100 * row->seconds / all, row->kernel,
-            row->label);
+    fprintf(file, "  %9.4f ms %5.1f %%  %-20s %s\n", 1e3 * row->seconds, 100 * row->seconds / all,
+            row->kernel, row->label);
   }
 }

@@ -1,5 +1,5 @@
-/* Where the device's time goes: while a profile hangs on the device, every launch is timed by an event and counted
- * under its kernel and the label in force (a layer's name). Costs time itself: for benches only. */
+/* Where the device's time goes: while a profile hangs on the device, every launch is timed by an event and
+ * counted under its kernel and the label in force (a layer's name). Costs time itself: for benches only. */
 #ifndef L2SR_ENGINE_PROFILE_H
 #define L2SR_ENGINE_PROFILE_H
 

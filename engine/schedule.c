@@ -34,8 +34,8 @@ bool schedule_build(struct schedule *schedule, const struct schema *schema, cons
       return fail(error, "system %s reads %s, which nothing before it in the step has written", system->name,
                   column_name(schema, unwritten));
     if (system->writes & loaded)
-      return fail(error, "system %s writes %s, which is loaded once and never changes in a step", system->name,
-                  column_name(schema, system->writes & loaded));
+      return fail(error, "system %s writes %s, which is loaded once and never changes in a step",
+                  system->name, column_name(schema, system->writes & loaded));
     schedule->wave[schedule->count] = find_wave(schedule, system);
     schedule->system[schedule->count++] = system;
     schedule->carried |= system->reads & ~written & ~loaded;

@@ -78,15 +78,18 @@ static bool check_room(const struct world_setup *setup, const struct device *dev
       "column; at most %zu rows fit; %s",
       (double)total / 0x1p20, setup->rows[grow_table], setup->schema->table_names[grow_table],
       device->facts.name, (double)(device->facts.memory - device->bytes) / 0x1p20,
-      (double)device->facts.largest / 0x1p20, fit,
-      advice(setup->schema, fit ? grow_table : largest));
+      (double)device->facts.largest / 0x1p20, fit, advice(setup->schema, fit ? grow_table : largest));
 }
 
 bool world_open(struct world *world, struct device *device, struct kernels *kernels,
                 const struct world_setup *setup, uint8_t grow_table, struct error *error) {
   REQUIRE(setup->schema->component_count <= COLUMNS_MOST, "a set holds %d columns", COLUMNS_MOST);
-  *world = (struct world){.device = device, .kernels = kernels, .schema = setup->schema,
-                          .height = setup->height, .width = setup->width, .half = setup->half};
+  *world = (struct world){.device = device,
+                          .kernels = kernels,
+                          .schema = setup->schema,
+                          .height = setup->height,
+                          .width = setup->width,
+                          .half = setup->half};
   memcpy(world->rows, setup->rows, sizeof world->rows);
   memcpy(world->capacity, setup->rows, sizeof world->capacity);
   memcpy(world->shape, setup->shape, sizeof world->shape);
@@ -112,7 +115,8 @@ void world_close(struct world *world) {
   if (!world->schema) return;
   for (unsigned c = 0; c < world->schema->component_count; c++) {
     size_t rows = world->capacity[world->schema->components[c].table];
-    if (world->column[c]) device_release(world->device, world->column[c], world_column_bytes(world, c) * rows);
+    if (world->column[c])
+      device_release(world->device, world->column[c], world_column_bytes(world, c) * rows);
     world->column[c] = NULL;
   }
 }
@@ -123,8 +127,8 @@ static struct arg column_arg(struct world *world, unsigned component, enum arg_k
   REQUIRE(declared, "system %s did not declare its use of column %s.%s", world->running->name,
           world->schema->table_names[row->table], row->name);
   REQUIRE(world->column[component], "column %s is not allocated in this world", row->name);
-  return (struct arg){.kind = kind, .element = row->element, .name = row->name,
-                      .as.m = world->column[component]};
+  return (struct arg){
+      .kind = kind, .element = row->element, .name = row->name, .as.m = world->column[component]};
 }
 
 struct arg world_in(struct world *world, unsigned component) {

@@ -54,9 +54,13 @@ bool coil_plan_for(struct coil_plan *plan, struct device *device, struct kernels
                    const struct volume *volume, struct error *error) {
   if (same_sizes(plan, volume)) return true;
   coil_close(plan);
-  *plan = (struct coil_plan){.device = device, .kernels = kernels, .coils = volume->coils,
-                             .height = volume->height, .width = volume->width,
-                             .image_height = volume->image_height, .image_width = volume->image_width};
+  *plan = (struct coil_plan){.device = device,
+                             .kernels = kernels,
+                             .coils = volume->coils,
+                             .height = volume->height,
+                             .width = volume->width,
+                             .image_height = volume->image_height,
+                             .image_width = volume->image_width};
   size_t samples = samples_of(plan), pixels = plan->image_height * plan->image_width;
   bool good = kernel_need(kernels, "coil_centre", error) && kernel_need(kernels, "coil_combine", error) &&
               (plan->kspace = device_buffer(device, 8 * samples, "the k-space of a slice", error)) &&
@@ -93,8 +97,9 @@ bool coil_run(struct coil_plan *plan, const float *kspace, float *image, struct 
   transform(plan);
   kernel_run(plan->kernels, "coil_combine", pixels,
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, plan->work), arg_buffer(ARG_OUT, ELEMENT_F32, plan->pixels),
-                  arg_u32((uint32_t)plan->coils), arg_u32((uint32_t)plan->height), arg_u32((uint32_t)plan->width),
-                  arg_u32((uint32_t)plan->image_height), arg_u32((uint32_t)plan->image_width)));
+                  arg_u32((uint32_t)plan->coils), arg_u32((uint32_t)plan->height),
+                  arg_u32((uint32_t)plan->width), arg_u32((uint32_t)plan->image_height),
+                  arg_u32((uint32_t)plan->image_width)));
   device_read(device, plan->pixels, 0, 4 * pixels, image);
   return device_finish(device, error);
 }

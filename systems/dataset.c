@@ -78,7 +78,8 @@ static bool list_names(struct dataset *dataset, struct names *names, const struc
     add_name(dataset->arena, names, root);
     return true;
   }
-  if (!is_folder(root)) return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", root);
+  if (!is_folder(root))
+    return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", root);
   for (unsigned s = 0; s < 3; s++)
     if ((all || s == options->data.split) && !list_split(dataset, names, root, s, &any, error)) return false;
   if (!any && !list_folder(dataset, names, root, error)) return false;
@@ -190,8 +191,9 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     return fail(error, "no usable slice in %s: %zu of %zu file%s broken; the last: %s", options->data.path,
                 dataset->broken, names->count, plural(names->count), last.text);
   }
-  return fail(error, "no usable slice in %s: %zu file%s, %zu left out by data.fraction, %zu by "
-                     "data.acquisition, %zu by data.patient_split; loosen what leaves them out",
+  return fail(error,
+              "no usable slice in %s: %zu file%s, %zu left out by data.fraction, %zu by "
+              "data.acquisition, %zu by data.patient_split; loosen what leaves them out",
               options->data.path, dataset->entries, plural(dataset->entries), dataset->by_fraction,
               dataset->by_acquisition, dataset->by_patient);
 }

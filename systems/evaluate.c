@@ -112,7 +112,9 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
          (run->mask = arena_try(arena, slices * n)) &&
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
   if (work->images) good = good && (run->images = arena_try(arena, slices * n * n * sizeof(float)));
-  return good ? true : fail(error, "no host memory for the results of %zu slices; evaluate fewer (data.most)", slices);
+  return good ? true
+              : fail(error, "no host memory for the results of %zu slices; evaluate fewer (data.most)",
+                     slices);
 }
 
 /* Puts one column of ROLLOUT, [step][env], into [slice][step]. */
@@ -174,7 +176,8 @@ static bool run_all(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = true;
   progress_open(&work->progress, "evaluating", "scans", evaluation->slices * evaluation->run_count);
-  for (size_t r = 0; good && r < evaluation->run_count; r++) good = run_one(work, &evaluation->runs[r], error);
+  for (size_t r = 0; good && r < evaluation->run_count; r++)
+    good = run_one(work, &evaluation->runs[r], error);
   progress_close(&work->progress);
   return good;
 }
@@ -196,7 +199,8 @@ static bool open_network(struct work *work, struct error *error) {
   const char *path = options->evaluate.reconstructor;
   struct evaluation *evaluation = work->evaluation;
   size_t envs = simulation->world.capacity[TABLE_ENV];
-  struct reconstructor_setup setup = {.device = simulation->device, .kernels = simulation->kernels,
+  struct reconstructor_setup setup = {.device = simulation->device,
+                                      .kernels = simulation->kernels,
                                       .size = evaluation->size,
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = options->network.batch < envs ? options->network.batch : envs};
@@ -213,9 +217,9 @@ static bool open_network(struct work *work, struct error *error) {
 
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
-  bool good = open_network(work, error) &&
-              load_slices(&work->simulation.world, &evaluation->dataset, work->options, evaluation->arena,
-                          &evaluation->report, error);
+  bool good =
+      open_network(work, error) && load_slices(&work->simulation.world, &evaluation->dataset, work->options,
+                                               evaluation->arena, &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
   good = good && run_all(work, error) && read_truth(work, error);
   reconstructor_close(&work->reconstructor);
@@ -225,8 +229,8 @@ static bool run_opened(struct work *work, struct error *error) {
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_wish *wish, struct error *error) {
   struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
-  *evaluation = (struct evaluation){.arena = arena_open(), .size = options->data.size,
-                                    .curves = options->evaluate.curves};
+  *evaluation = (struct evaluation){
+      .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) && dataset_open(&evaluation->dataset, options, error);
   if (good && open_simulation(&work, device, wish, error)) {
     good = run_opened(&work, error);

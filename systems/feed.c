@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the mixture ---------------------------------------------------------------------------------------- */
+/* ---- the mixture --------------------------------------------------------------------------------------- */
 
 static bool read_number(const char *key, const char *word, uint32_t n, uint32_t *value, struct error *error) {
   char *end;
@@ -59,7 +59,7 @@ double feed_chance(const struct acquisition *pair) {
   return free_lines && wanted > 0 ? wanted / free_lines : 0;
 }
 
-/* ---- opening -------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool open_pairs(struct feed *feed, struct error *error) {
   uint32_t initial[PAIRS_MOST] = {0}, chance[PAIRS_MOST] = {0};
@@ -81,8 +81,11 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   if (most && most < slices) slices = most;
   if (feed->options.train.masks == MASKS_EXACT && feed->options.world.envs > envs)
     envs = feed->options.world.envs;
-  struct simulation_plan plan = {.slices = slices, .envs = envs, .epoch_rows = slices,
-                                 .score_batches = setup->validate, .kernels = setup->kernels,
+  struct simulation_plan plan = {.slices = slices,
+                                 .envs = envs,
+                                 .epoch_rows = slices,
+                                 .score_batches = setup->validate,
+                                 .kernels = setup->kernels,
                                  .kernel_folder = setup->kernel_folder};
   if (envs > slices && slices >= setup->batch) plan.envs = slices;
   return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error);
@@ -103,7 +106,9 @@ static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error) {
   static const char *const names[] = {"training", "validation", "test", "all"};
-  *feed = (struct feed){.arena = arena_open(), .device = setup->device, .options = *setup->options,
+  *feed = (struct feed){.arena = arena_open(),
+                        .device = setup->device,
+                        .options = *setup->options,
                         .validate = setup->validate};
   feed->options.data.split = setup->split;
   if (open_parts(feed, setup, error)) return true;
@@ -120,7 +125,7 @@ void feed_close(struct feed *feed) {
   *feed = (struct feed){0};
 }
 
-/* ---- an epoch ------------------------------------------------------------------------------------------- */
+/* ---- an epoch ------------------------------------------------------------------------------------------ */
 
 /* Fisher and Yates, from the epoch's own draws. */
 static void shuffle(struct feed *feed, uint32_t epoch) {

@@ -1,8 +1,9 @@
-/* What a network is trained or validated on: the slices of one split, in an order, each with a mask of its own.
+/* What a network is trained or validated on: the slices of one split, in an order, each with a mask of its
+ * own.
  *
- * An epoch is drawn at its start into the table EPOCH: training shuffles the slices and gives each a fresh mask,
- * validation keeps order and masks. Both are pure functions of the seed and the epoch: sample i of epoch e is the
- * scan with number e * slices + i, whatever the batch. */
+ * An epoch is drawn at its start into the table EPOCH: training shuffles the slices and gives each a fresh
+ * mask, validation keeps order and masks. Both are pure functions of the seed and the epoch: sample i of
+ * epoch e is the scan with number e * slices + i, whatever the batch. */
 #ifndef L2SR_SYSTEMS_FEED_H
 #define L2SR_SYSTEMS_FEED_H
 

@@ -22,14 +22,15 @@ struct load {
   struct arena *arena;
   struct load_report *report;
   struct coil_plan coils;
-  float *image, *crop; /* one slice before and after the crop */
-  size_t rows;         /* of SLICE filled so far */
-  size_t volume, volume_start; /* the volume being read and its first row */
+  float *image, *crop;                     /* one slice before and after the crop */
+  size_t rows;                             /* of SLICE filled so far */
+  size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
   bool volume_failed;
 };
 
-static bool make_image(struct load *load, const struct volume *volume, const float *data, struct error *error) {
+static bool make_image(struct load *load, const struct volume *volume, const float *data,
+                       struct error *error) {
   const float *image = data;
   if (volume->from_kspace) {
     if (!coil_plan_for(&load->coils, load->world->device, load->world->kernels, volume, error) ||
@@ -220,8 +221,8 @@ static size_t largest_image(const struct dataset *dataset) {
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
                  struct arena *arena, struct load_report *report, struct error *error) {
   size_t capacity = world->capacity[TABLE_SLICE];
-  struct load load = {.world = world, .dataset = dataset, .options = options, .arena = arena,
-                      .report = report};
+  struct load load = {
+      .world = world, .dataset = dataset, .options = options, .arena = arena, .report = report};
   *report = (struct load_report){.names = ARENA_NEW(arena, struct slice_name, capacity),
                                  .data_range = ARENA_NEW(arena, double, capacity)};
   load.image = ARENA_NEW(arena, float, largest_image(dataset));

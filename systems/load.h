@@ -20,7 +20,8 @@ struct load_report {
 };
 
 /* The world must hold load_columns and have room for dataset->slice_count rows; world->rows[TABLE_SLICE]
- * becomes the number of usable slices. Broken volumes are named, left out and counted (data.strict: refused). */
+ * becomes the number of usable slices. Broken volumes are named, left out and counted (data.strict: refused).
+ */
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
                  struct arena *arena, struct load_report *report, struct error *error);
 

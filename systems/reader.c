@@ -43,7 +43,8 @@ static void hand_over(struct reader *reader, bool end) {
 }
 
 /* Reads one volume; false when the consumer has gone. */
-static bool read_volume(struct reader *reader, size_t index, struct store *store, const struct error *opening) {
+static bool read_volume(struct reader *reader, size_t index, struct store *store,
+                        const struct error *opening) {
   const struct volume *volume = &reader->dataset->volumes[index];
   for (size_t s = 0; s < volume->slice_count; s++) {
     struct place *place = wait_for_place(reader);

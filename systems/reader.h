@@ -14,7 +14,8 @@ struct reader_slice {
 };
 
 bool reader_open(struct reader **reader, const struct dataset *dataset, struct error *error);
-/* The next slice, or NULL after the last; valid until the next call. A volume that fails has no more slices. */
+/* The next slice, or NULL after the last; valid until the next call. A volume that fails has no more slices.
+ */
 const struct reader_slice *reader_next(struct reader *reader);
 void reader_close(struct reader *reader); /* at any time */
 

@@ -20,9 +20,10 @@ const struct system system_reconstruct = {.name = "reconstruct",
 static void standardise(struct world *world, const struct reconstructor *reconstructor, size_t first,
                         size_t images) {
   kernel_run(world->kernels, "image_standardise", images,
-             ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude), world_in(world, ENV_magnitude_mean),
-                  world_in(world, ENV_magnitude_std), world_in(world, SLICE_unit),
-                  arg_buffer(ARG_OUT, ELEMENT_F32, reconstructor->input), arg_u32((uint32_t)first)));
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
+                  world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
+                  world_in(world, SLICE_unit), arg_buffer(ARG_OUT, ELEMENT_F32, reconstructor->input),
+                  arg_u32((uint32_t)first)));
 }
 
 static void run_standardise(struct world *world, void *context) {

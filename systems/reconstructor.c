@@ -26,8 +26,8 @@ static bool build(struct reconstructor *reconstructor, struct error *error) {
 
 static bool plan(struct reconstructor *reconstructor, size_t batch, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct graph_setup graph_setup = {.device = setup->device, .kernels = setup->kernels, .batch = batch,
-                                    .train = setup->train};
+  struct graph_setup graph_setup = {
+      .device = setup->device, .kernels = setup->kernels, .batch = batch, .train = setup->train};
   return graph_plan(reconstructor->graph, &graph_setup, error);
 }
 
@@ -88,14 +88,15 @@ static bool try_fused(struct reconstructor *reconstructor, struct error *error) 
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train};
   if (open_fused_buffers(reconstructor, error) &&
-      blocks_open(&reconstructor->blocks, reconstructor->graph, setup->device, setup->kernels, &block_setup, error))
+      blocks_open(&reconstructor->blocks, reconstructor->graph, setup->device, setup->kernels, &block_setup,
+                  error))
     return true;
   close_fused_buffers(reconstructor);
   return false;
 }
 
-/* The graph holds the parameters; one image of activations is planned and not used. Halves the images a pass until
- * they fit. */
+/* The graph holds the parameters; one image of activations is planned and not used. Halves the images a pass
+ * until they fit. */
 static bool open_fused(struct reconstructor *reconstructor, struct error *error) {
   if (!plan(reconstructor, 1, error)) return false;
   reconstructor->fused = true;
@@ -113,8 +114,7 @@ static bool open_path(struct reconstructor *reconstructor, struct error *error) 
   static const char *const names[] = {"f32", "mixed", "half"};
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct error reason;
-  if (blocks_fit(reconstructor->graph, setup->device, &reason))
-    return open_fused(reconstructor, error);
+  if (blocks_fit(reconstructor->graph, setup->device, &reason)) return open_fused(reconstructor, error);
   if (setup->precision == BLOCK_F32) return open_portable(reconstructor, error);
   return fail(error,
               "network.precision is %s, the portable path computes in f32 only; the fused one cannot run: "
@@ -137,7 +137,7 @@ void reconstructor_close(struct reconstructor *reconstructor) {
   *reconstructor = (struct reconstructor){0};
 }
 
-/* ---- running -------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
   REQUIRE(images <= reconstructor->batch, "%zu images; a pass takes %zu", images, reconstructor->batch);
@@ -164,7 +164,7 @@ void reconstructor_changed(struct reconstructor *reconstructor) {
   if (reconstructor->blocks) blocks_pack(reconstructor->blocks);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 bool reconstructor_write(const struct reconstructor *reconstructor, struct store *store,
                          struct error *error) {

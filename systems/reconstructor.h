@@ -1,6 +1,6 @@
-/* The network that makes an image of a zero-filled one, behind one interface for train, evaluate and render: the
- * U-Net of systems/net_unet.h on the fused path (engine/block.h) where the device and the sizes allow, else on the
- * portable graph. */
+/* The network that makes an image of a zero-filled one, behind one interface for train, evaluate and render:
+ * the U-Net of systems/net_unet.h on the fused path (engine/block.h) where the device and the sizes allow,
+ * else on the portable graph. */
 #ifndef L2SR_SYSTEMS_RECONSTRUCTOR_H
 #define L2SR_SYSTEMS_RECONSTRUCTOR_H
 
@@ -19,17 +19,18 @@ struct reconstructor_setup {
 
 struct reconstructor {
   struct reconstructor_setup setup;
-  size_t batch; /* images a pass: the setup's, or to train what fits the device */
+  size_t batch;        /* images a pass: the setup's, or to train what fits the device */
   struct graph *graph; /* owns the parameters, and their gradients to train */
   tensor in, out;
-  bool fused;            /* input and output are own buffers; else the graph's */
-  struct blocks *blocks; /* NULL: the portable graph computes */
-  cl_mem input, output;  /* [batch][1][N][N], f32; the caller writes the one and reads the other */
+  bool fused;             /* input and output are own buffers; else the graph's */
+  struct blocks *blocks;  /* NULL: the portable graph computes */
+  cl_mem input, output;   /* [batch][1][N][N], f32; the caller writes the one and reads the other */
   cl_mem output_gradient; /* the same, to train */
 };
 
-/* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not run,
- * with the reason. The parameters are not set: graph_start or a checkpoint follows, then reconstructor_changed. */
+/* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
+ * run, with the reason. The parameters are not set: graph_start or a checkpoint follows, then
+ * reconstructor_changed. */
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
@@ -43,8 +44,8 @@ void reconstructor_changed(struct reconstructor *reconstructor); /* after the pa
 /* Sizes as attributes and parameters in group "param" of a checkpoint. */
 bool reconstructor_write(const struct reconstructor *reconstructor, struct store *store, struct error *error);
 
-/* Opens the network of a checkpoint: channels and pools come from its attributes. Refused when it was trained for
- * another N. */
+/* Opens the network of a checkpoint: channels and pools come from its attributes. Refused when it was trained
+ * for another N. */
 bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error);
 

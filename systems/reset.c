@@ -11,10 +11,10 @@ static void run(struct world *world, void *context) {
                   arg_u32(acquisition->initial_lines)));
 }
 
-const struct system system_reset = {
-    .name = "reset",
-    .doc = "start the next scan where one has ended",
-    .reads = SET(ENV_done) | SET(ENV_scan) | SET(SLICE_order) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
-    .writes = SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
-    .kernels = {"mask_reset"},
-    .run = run};
+const struct system system_reset = {.name = "reset",
+                                    .doc = "start the next scan where one has ended",
+                                    .reads = SET(ENV_done) | SET(ENV_scan) | SET(SLICE_order) |
+                                             SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
+                                    .writes = SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
+                                    .kernels = {"mask_reset"},
+                                    .run = run};

@@ -33,8 +33,8 @@ static bool fill_random(const struct options *options, const struct acquisition 
 }
 
 /* active-mri's RandomLowBias: exp(-((i - W/2) / (W/10))^2 / 2) + 1 / (2 acceleration). */
-static bool fill_low_bias(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
-                          struct error *error) {
+static bool fill_low_bias(const struct options *options, const struct acquisition *acquisition,
+                          uint32_t *table, struct error *error) {
   double weights[512], width = acquisition->lines / 10.0;
   (void)options, (void)error;
   for (size_t i = 0; i < acquisition->lines; i++) {
@@ -55,8 +55,8 @@ static bool fill_polynomial(const struct options *options, const struct acquisit
   return true;
 }
 
-static bool fill_gaussian(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
-                          struct error *error) {
+static bool fill_gaussian(const struct options *options, const struct acquisition *acquisition,
+                          uint32_t *table, struct error *error) {
   double weights[512], width = options->sampler.gaussian_width * acquisition->lines;
   (void)error;
   for (size_t i = 0; i < acquisition->lines; i++) {
@@ -96,8 +96,8 @@ static void clear_ranks(const struct acquisition *acquisition, uint32_t *table) 
   for (size_t i = 0; i < acquisition->lines; i++) table[i] = NO_LINE;
 }
 
-static bool fill_two_sided(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
-                           struct error *error) {
+static bool fill_two_sided(const struct options *options, const struct acquisition *acquisition,
+                           uint32_t *table, struct error *error) {
   (void)options, (void)error;
   clear_ranks(acquisition, table);
   take_equispaced(acquisition, 0, acquisition->lines, acquisition->budget, table);
@@ -105,8 +105,8 @@ static bool fill_two_sided(const struct options *options, const struct acquisiti
 }
 
 /* The side after the centre; what does not fit there goes to the other side. */
-static bool fill_one_sided(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
-                           struct error *error) {
+static bool fill_one_sided(const struct options *options, const struct acquisition *acquisition,
+                           uint32_t *table, struct error *error) {
   size_t centre = acquisition->lines / 2, end = acquisition->initial_start + acquisition->initial_lines;
   size_t start = end > centre ? end : centre, side = acquisition->lines - start, budget = acquisition->budget;
   (void)options, (void)error;
@@ -124,7 +124,8 @@ static bool fill_none(const struct options *options, const struct acquisition *a
 }
 
 /* Reads 0s and 1s, with or without white space between them. */
-static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found, struct error *error) {
+static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
+                           struct error *error) {
   FILE *file = fopen(path, "rb");
   if (!file) return fail(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
   bool good = true;
@@ -133,7 +134,8 @@ static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t
     if (isspace(c) || c == ',') continue;
     good = c == '0' || c == '1';
     if (!good)
-      fail(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path, isprint(c) ? c : '?', lines);
+      fail(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path, isprint(c) ? c : '?',
+           lines);
     if (*found < lines) mask[*found] = c == '1';
     ++*found;
   }
@@ -142,7 +144,8 @@ static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t
   return good;
 }
 
-static bool read_stored_mask(const char *path, uint8_t *mask, size_t lines, size_t *found, struct error *error) {
+static bool read_stored_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
+                             struct error *error) {
   struct store *store;
   struct arena *arena = arena_open();
   void *data;
@@ -164,9 +167,10 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
     missing += is_initial(acquisition, i) && !mask[i];
   }
   if (count == acquisition->initial_lines + acquisition->budget && !missing) return true;
-  return fail(error, "sampler.mask %s has %zu lines and misses %zu of the %u initial ones; the budget is exactly "
-                     "%u lines with the initial ones; change the mask, acquisition.initial_lines or "
-                     "acquisition.budget",
+  return fail(error,
+              "sampler.mask %s has %zu lines and misses %zu of the %u initial ones; the budget is exactly "
+              "%u lines with the initial ones; change the mask, acquisition.initial_lines or "
+              "acquisition.budget",
               path, count, missing, acquisition->initial_lines,
               acquisition->initial_lines + acquisition->budget);
 }
@@ -199,7 +203,8 @@ const struct sampler sampler_list[] = {
     {"equispaced_two_sided", "equal spacing over the free lines of both sides, low frequencies first",
      SAMPLER_NEXT, false, fill_two_sided},
     {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, fill_lowest},
-    {"fixed_mask", "the lines of the file sampler.mask, low frequencies first", SAMPLER_NEXT, false, fill_fixed},
+    {"fixed_mask", "the lines of the file sampler.mask, low frequencies first", SAMPLER_NEXT, false,
+     fill_fixed},
     {NULL, NULL, SAMPLER_DRAW, false, NULL},
 };
 

@@ -37,7 +37,8 @@ static bool in_list(const char *words, const char *word) {
   return false;
 }
 
-static void place_scores(struct list *list, const struct options *options, const char *metrics, bool network) {
+static void place_scores(struct list *list, const struct options *options, const char *metrics,
+                         bool network) {
   const struct metric *reward = &metric_list[options->reward.metric];
   const struct system *last = NULL;
   place(list, network ? &system_reconstruct_network : &system_reconstruct);
@@ -52,7 +53,8 @@ static void place_record(struct list *list) {
   component_set produced = list->produced & system_record.reads, kept = 0;
   for (size_t c = 0; c < component_schema.component_count; c++)
     for (size_t r = 0; r < component_schema.component_count; r++) {
-      const struct component_desc *from = &component_schema.components[c], *to = &component_schema.components[r];
+      const struct component_desc *from = &component_schema.components[c],
+                                  *to = &component_schema.components[r];
       if ((produced & SET(c)) && to->table == TABLE_ROLLOUT && !strcmp(from->name, to->name)) kept |= SET(r);
     }
   struct system *record = place(list, &system_record);
@@ -69,7 +71,8 @@ static bool build(struct list *list, struct schedule *schedule, struct error *er
   return schedule_build(schedule, &component_schema, list->row, error);
 }
 
-static bool build_begin(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+static bool build_begin(struct simulation *simulation, const struct simulation_plan *plan,
+                        struct error *error) {
   struct list list = {.simulation = simulation};
   place(&list, &system_reset);
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
@@ -78,7 +81,8 @@ static bool build_begin(struct simulation *simulation, const struct simulation_p
   return build(&list, &simulation->begin, error);
 }
 
-static bool build_step(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+static bool build_step(struct simulation *simulation, const struct simulation_plan *plan,
+                       struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->rolling) place(&list, &system_reset);
   place_decide(&list, simulation->sampler);
@@ -89,7 +93,8 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
   return build(&list, &simulation->step, error);
 }
 
-static bool build_finish(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+static bool build_finish(struct simulation *simulation, const struct simulation_plan *plan,
+                         struct error *error) {
   struct list list = {.simulation = simulation};
   if (!plan->score_every_step && plan->metrics) {
     place(&list, &system_observe);
@@ -99,7 +104,8 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
   return build(&list, &simulation->finish, error);
 }
 
-static bool build_batch(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+static bool build_batch(struct simulation *simulation, const struct simulation_plan *plan,
+                        struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->epoch_rows) {
     place(&list, &system_deal);
@@ -157,10 +163,13 @@ static bool open_tables(struct simulation *simulation, size_t n, struct error *e
   return true;
 }
 
-static bool open_world(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+static bool open_world(struct simulation *simulation, const struct simulation_plan *plan,
+                       struct error *error) {
   size_t n = simulation->options->data.size;
-  struct world_setup setup = {
-      .schema = &component_schema, .height = n, .width = n, .half = simulation->options->world.observation == OBSERVATION_F16};
+  struct world_setup setup = {.schema = &component_schema,
+                              .height = n,
+                              .width = n,
+                              .half = simulation->options->world.observation == OBSERVATION_F16};
   setup.columns = load_columns() | simulation->begin.touched | simulation->step.touched |
                   simulation->finish.touched | simulation->batch.touched;
   setup.rows[TABLE_SLICE] = plan->slices;
@@ -182,13 +191,15 @@ static bool check_size(const struct options *options, struct error *error) {
                     options->data.size, near);
 }
 
-static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan, struct error *error) {
+static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan,
+                         struct error *error) {
   size_t n = simulation->options->data.size;
   bool half = simulation->options->world.observation == OBSERVATION_F16;
   struct kernel_setup setup = {n, n, half, plan->kernel_folder};
   simulation->kernels = plan->kernels;
   simulation->shares_kernels = plan->kernels;
-  return plan->kernels || kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error);
+  return plan->kernels ||
+         kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error);
 }
 
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
@@ -196,9 +207,9 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   size_t n = options->data.size;
   *simulation = (struct simulation){.device = device, .options = options, .sampler = &sampler_list[0]};
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
-              open_kernels(simulation, plan, error) &&
-              open_world(simulation, plan, error) && open_tables(simulation, n, error) &&
-              prepare(simulation, error) && kernel_need(simulation->kernels, "line_next", error) &&
+              open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
+              open_tables(simulation, n, error) && prepare(simulation, error) &&
+              kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error);
   if (!good) simulation_close(simulation);
   return good;

@@ -3,8 +3,8 @@
  *   begin   starts the next scan of every environment whose scan has ended (reset is the one owner of that)
  *   step    decide, acquire, observe ... for one line
  *   finish  what happens once, after the last line
- *   batch   deals samples of the running epoch (systems/feed.h) to the environments, observes them, and either
- *           writes the network's input or reconstructs and scores
+ *   batch   deals samples of the running epoch (systems/feed.h) to the environments, observes them, and
+ * either writes the network's input or reconstructs and scores
  *
  * The observation of a scan's last line stays until the next begin: nothing is lost at the end. */
 #ifndef L2SR_SYSTEMS_SIMULATION_H
@@ -42,12 +42,12 @@ struct simulation {
   struct world world;
   struct acquisition acquisition;
   const struct sampler *sampler;
-  cl_mem phase;  /* exp(2 pi i k / N) */
-  cl_mem choice; /* the sampler's weights or ranks */
+  cl_mem phase;                        /* exp(2 pi i k / N) */
+  cl_mem choice;                       /* the sampler's weights or ranks */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
-  uint32_t first_scan; /* number of environment 0's first scan */
-  size_t rollout_row;  /* of ROLLOUT that record writes */
-  size_t epoch_row;    /* of EPOCH that deal reads from */
+  uint32_t first_scan;                 /* number of environment 0's first scan */
+  size_t rollout_row;                  /* of ROLLOUT that record writes */
+  size_t epoch_row;                    /* of EPOCH that deal reads from */
   struct system system[32];
   struct schedule begin, step, finish, batch;
 };
@@ -58,12 +58,12 @@ struct simulation_plan {
   const char *metrics;                /* comma list: which are computed */
   bool observe_every_step;            /* bench and policies: observe after every line */
   bool record;                        /* keep actions, rewards and metrics in ROLLOUT */
-  bool rolling; /* the step resets finished scans itself: endless stepping */
-  bool network; /* a network reconstructs: simulation.reconstructor, set after opening */
-  size_t epoch_rows;  /* of EPOCH; 0: no schedule `batch` */
-  bool score_batches; /* `batch` reconstructs and scores too */
-  struct kernels *kernels; /* to share, of the same sizes; NULL: own ones */
-  const char *kernel_folder;          /* --kernels */
+  bool rolling;                       /* the step resets finished scans itself: endless stepping */
+  bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
+  size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
+  bool score_batches;        /* `batch` reconstructs and scores too */
+  struct kernels *kernels;   /* to share, of the same sizes; NULL: own ones */
+  const char *kernel_folder; /* --kernels */
 };
 
 /* Builds kernels, allocates the world and derives the schedules. */

@@ -8,7 +8,7 @@
 
 const char *const epoch_value_names[EPOCH_VALUES] = {"loss", "rate", "val_loss", "val_ssim", "val_psnr"};
 
-/* ---- opening -------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool read_milestones(struct training *training, struct error *error) {
   const char *words = training->options->train.milestones;
@@ -26,8 +26,11 @@ static bool read_milestones(struct training *training, struct error *error) {
 
 static bool open_feeds(struct training *training, size_t batch, const char *kernel_folder,
                        struct error *error) {
-  struct feed_setup setup = {.device = training->device, .options = training->options, .split = SPLIT_TRAIN,
-                             .batch = batch, .kernel_folder = kernel_folder};
+  struct feed_setup setup = {.device = training->device,
+                             .options = training->options,
+                             .split = SPLIT_TRAIN,
+                             .batch = batch,
+                             .kernel_folder = kernel_folder};
   if (!feed_open(&training->train, &setup, error)) return false;
   setup.split = SPLIT_VAL;
   setup.validate = true;
@@ -44,10 +47,12 @@ static bool open_network(struct training *training, size_t batch, struct error *
   const struct options *options = training->options;
   struct reconstructor_setup setup = {.device = training->device,
                                       .kernels = training->train.simulation.kernels,
-                                      .size = options->data.size, .channels = options->network.channels,
+                                      .size = options->data.size,
+                                      .channels = options->network.channels,
                                       .pools = options->network.pools,
                                       .precision = (enum block_precision)options->network.precision,
-                                      .batch = batch, .train = true};
+                                      .batch = batch,
+                                      .train = true};
   if (!reconstructor_open(&training->reconstructor, &setup, error)) return false;
   graph_start(training->reconstructor.graph, options->world.seed);
   reconstructor_changed(&training->reconstructor);
@@ -127,7 +132,7 @@ void training_close(struct training *training) {
   *training = (struct training){0};
 }
 
-/* ---- one update ----------------------------------------------------------------------------------------- */
+/* ---- one update ---------------------------------------------------------------------------------------- */
 
 double training_rate(const struct training *training, uint32_t epoch) {
   const struct options *options = training->options;
@@ -164,7 +169,7 @@ void training_step(struct training *training, size_t first, size_t count) {
   training->pending++;
 }
 
-/* ---- losses --------------------------------------------------------------------------------------------- */
+/* ---- losses -------------------------------------------------------------------------------------------- */
 
 static size_t batch_of(const struct training *training, size_t update, size_t *first) {
   size_t batch = training->options->train.batch, left;
@@ -221,7 +226,7 @@ static bool read_losses(struct training *training, size_t update, double *mean, 
   return true;
 }
 
-/* ---- an epoch ------------------------------------------------------------------------------------------- */
+/* ---- an epoch ------------------------------------------------------------------------------------------ */
 
 static bool run_updates(struct training *training, struct progress *progress, struct error *error) {
   size_t every = training->options->train.log_every, first, seen = progress->done, logged = 0;

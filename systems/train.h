@@ -1,8 +1,8 @@
 /* Trains a reconstructor (PROTOCOL 1.10): epochs of shuffled batches, validation, checkpoints, logs.
  *
- * In the output folder: last.h5 after every epoch and best.h5 (lowest validation loss), log.h5 (every update and
- * epoch) and log.jsonl. All but log.jsonl's times are pure functions of the scene, the data and the device: a
- * training that goes on from last.h5 writes the same files as one that was never stopped. */
+ * In the output folder: last.h5 after every epoch and best.h5 (lowest validation loss), log.h5 (every update
+ * and epoch) and log.jsonl. All but log.jsonl's times are pure functions of the scene, the data and the
+ * device: a training that goes on from last.h5 writes the same files as one that was never stopped. */
 #ifndef L2SR_SYSTEMS_TRAIN_H
 #define L2SR_SYSTEMS_TRAIN_H
 
@@ -34,13 +34,13 @@ struct training {
   float *part;    /* room to read them into */
   size_t pending; /* updates whose losses have not been read */
   /* Where it stands: */
-  uint32_t epoch;          /* done */
-  uint32_t best_epoch;     /* counted from 1; 0: none */
-  double best;             /* its validation loss */
-  double images_per_second; /* of the last epoch's updates */
-  double *update_loss;     /* [updates done]: mean of the batch */
+  uint32_t epoch;                    /* done */
+  uint32_t best_epoch;               /* counted from 1; 0: none */
+  double best;                       /* its validation loss */
+  double images_per_second;          /* of the last epoch's updates */
+  double *update_loss;               /* [updates done]: mean of the batch */
   double *epoch_value[EPOCH_VALUES]; /* [epochs done] */
-  FILE *log; /* log.jsonl; NULL: none */
+  FILE *log;                         /* log.jsonl; NULL: none */
 };
 
 struct training_wish {
@@ -50,8 +50,8 @@ struct training_wish {
   const char *kernel_folder;
 };
 
-/* Loads the data and makes the network with its initial parameters, or those of train.output/last.h5. Without an
- * output folder nothing is written. */
+/* Loads the data and makes the network with its initial parameters, or those of train.output/last.h5. Without
+ * an output folder nothing is written. */
 bool training_open(struct training *training, struct device *device, const struct options *options,
                    const struct training_wish *wish, struct error *error);
 void training_close(struct training *training);
@@ -64,7 +64,7 @@ void training_step(struct training *training, size_t first, size_t count);
 /* Learning rate of an epoch, from 0. */
 double training_rate(const struct training *training, uint32_t epoch);
 
-/* ---- files (train_files.c) ------------------------------------------------------------------------------ */
+/* ---- files (train_files.c) ----------------------------------------------------------------------------- */
 
 const char *training_path(const struct training *training, const char *name); /* in the output folder */
 /* Opens the folder and the log: refuses a folder that holds a training unless it goes on, and a checkpoint of

@@ -27,7 +27,7 @@ static char *scene_text(const struct training *training) {
   return scene;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 static bool write_log(const struct training *training, struct store *store, struct error *error) {
   size_t epochs = training->epoch, updates = epochs * training->updates;
@@ -93,7 +93,7 @@ bool training_save(struct training *training, struct error *error) {
          save_checkpoint(training, "last.h5", error);
 }
 
-/* ---- log.jsonl ------------------------------------------------------------------------------------------ */
+/* ---- log.jsonl ----------------------------------------------------------------------------------------- */
 
 void training_log_update(const struct training *training, double loss, double images_per_second) {
   if (!training->log) return;
@@ -118,9 +118,10 @@ void training_log_epoch(const struct training *training, FILE *file) {
   fflush(file);
 }
 
-/* ---- going on ------------------------------------------------------------------------------------------- */
+/* ---- going on ------------------------------------------------------------------------------------------ */
 
-/* Keys that may change between a checkpoint and going on from it: they say where, how long, what is printed. */
+/* Keys that may change between a checkpoint and going on from it: they say where, how long, what is printed.
+ */
 static bool may_differ(const struct option *row) {
   static const char *const sections[] = {"evaluate", "phantom", "reward", "acquisition"};
   static const char *const keys[] = {"data.path",    "data.split",           "train.epochs",
@@ -156,8 +157,9 @@ static bool compare_scene(const struct training *training, const char *stored, s
     if (may_differ(row)) continue;
     const char *before = stored_value(stored, row, arena), *now = stored_value(scene, row, arena);
     if (!before || strcmp(before, now))
-      same = fail(error, "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
-                         "train.output",
+      same = fail(error,
+                  "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
+                  "train.output",
                   row->section, row->name, before ? before : "not known", now);
   }
   free(scene);

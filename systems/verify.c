@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- comparing ------------------------------------------------------------------------------------------ */
+/* ---- comparing ----------------------------------------------------------------------------------------- */
 
 /* Largest difference over the largest magnitude of the expected values. */
 static double worst_error(const double *found, const double *expected, size_t count) {
@@ -46,7 +46,9 @@ static bool open_bench(struct bench *bench, const struct verify *verify, size_t 
   option_defaults(&option_table, &bench->options, bench->arena);
   bench->options.data.size = (uint32_t)n;
   bench->options.world.observation = half ? OBSERVATION_F16 : OBSERVATION_F32;
-  struct simulation_plan plan = {.slices = count, .envs = count, .score_every_step = true,
+  struct simulation_plan plan = {.slices = count,
+                                 .envs = count,
+                                 .score_every_step = true,
                                  .metrics = "ssim,ssim_uniform,psnr,psnr_unclamped,nmse,mse",
                                  .kernel_folder = verify->kernel_folder};
   if (!simulation_open(&bench->simulation, verify->device, &bench->options, &plan, error)) {
@@ -89,7 +91,7 @@ static double *column(struct bench *bench, unsigned component) {
 /* (value * scale[slice] - mean) / (std + 1e-11), clamped to +-6: what every consumer does on load. */
 static double *standardise(struct bench *bench, const double *values, const double *mean, const double *std) {
   size_t pixels = bench->n * bench->n;
-  double *out = ARENA_NEW(bench->arena, double, bench->count * pixels);
+  double *out = ARENA_NEW(bench->arena, double, bench->count *pixels);
   for (size_t i = 0; i < bench->count * pixels; i++)
     out[i] = fmin(fmax((values[i] - mean[i / pixels]) / (std[i / pixels] + 1e-11), -6), 6);
   return out;
@@ -99,7 +101,7 @@ static void scale_by(struct bench *bench, double *values, size_t per_row, const 
   for (size_t i = 0; i < bench->count * per_row; i++) values[i] *= scale[i / per_row];
 }
 
-/* ---- acquisition ---------------------------------------------------------------------------------------- */
+/* ---- acquisition --------------------------------------------------------------------------------------- */
 
 /* What an acquisition must give; NULL: not known. */
 struct acquisition_vectors {
@@ -148,7 +150,8 @@ static bool verify_kspace(const struct verify *verify, struct bench *bench, cons
 
 static void compare_slices(const struct verify *verify, struct bench *bench, const char *source,
                            const struct acquisition_vectors *v) {
-  double *image = column(bench, SLICE_image), *mean = column(bench, SLICE_mean), *std = column(bench, SLICE_std);
+  double *image = column(bench, SLICE_image), *mean = column(bench, SLICE_mean),
+         *std = column(bench, SLICE_std);
   see(verify, source, "target_mean", worst_error(mean, v->target_mean, v->count), 1e-5);
   see(verify, source, "target_std", worst_error(std, v->target_std, v->count), 1e-5);
   if (v->target)
@@ -201,7 +204,7 @@ static bool verify_acquisition(const struct verify *verify, const char *source,
   return good;
 }
 
-/* ---- metrics -------------------------------------------------------------------------------------------- */
+/* ---- metrics ------------------------------------------------------------------------------------------- */
 
 struct metric_vectors {
   size_t count, n;
@@ -236,7 +239,7 @@ static bool verify_metrics(const struct verify *verify, const char *source, cons
   return good;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 struct vector_file {
   struct store *store;
@@ -252,8 +255,9 @@ static bool read_vector(const struct vector_file *file, const char *name, enum s
   size_t found;
   if (!store_read_all(file->store, name, type, file->arena, &read, &found, error)) return false;
   *data = read;
-  return found == total ? true
-                        : fail(error, "%s in %s has %zu elements; expected %zu", name, file->path, found, total);
+  return found == total
+             ? true
+             : fail(error, "%s in %s has %zu elements; expected %zu", name, file->path, found, total);
 }
 
 static bool read_sizes(struct vector_file *file, const char *name, struct error *error) {
@@ -301,8 +305,8 @@ static bool verify_acquisition_file(const struct verify *verify, struct vector_f
 static bool verify_metrics_file(const struct verify *verify, struct vector_file *file, const char *source,
                                 struct error *error) {
   /* the file's names, by place in metric_list */
-  static const char *const names[METRICS] = {"ssim_gaussian11", "ssim_uniform7", "psnr_clamped",
-                                             "psnr", "nmse", "mse"};
+  static const char *const names[METRICS] = {
+      "ssim_gaussian11", "ssim_uniform7", "psnr_clamped", "psnr", "nmse", "mse"};
   struct metric_vectors v = {0};
   const void *data;
   if (!read_sizes(file, "reference", error)) return false;
@@ -334,7 +338,8 @@ bool verify_file(const struct verify *verify, const char *path, struct error *er
     else if (store_has(file.store, "grad"))
       good = verify_network_file(verify, path, error);
     else
-      good = fail(error, "%s holds no acquisition, metric or network vectors; this version knows no others", path);
+      good = fail(error, "%s holds no acquisition, metric or network vectors; this version knows no others",
+                  path);
     store_close(file.store);
   }
   arena_close(file.arena);
@@ -373,8 +378,13 @@ static bool golden_acquisition(const struct verify *verify, const float *g, stru
   static const double mean[1] = {0.5019009665265304}, std[1] = {0.250063209638349};
   uint8_t mask[GOLDEN] = {0};
   memset(mask + 12, 1, 8);
-  struct acquisition_vectors v = {.count = 1, .n = GOLDEN, .image = g, .mask = mask, .observation_mean = mean,
-                                  .observation_std = std, .target_mean = target_mean,
+  struct acquisition_vectors v = {.count = 1,
+                                  .n = GOLDEN,
+                                  .image = g,
+                                  .mask = mask,
+                                  .observation_mean = mean,
+                                  .observation_std = std,
+                                  .target_mean = target_mean,
                                   .target_std = target_std};
   return verify_acquisition(verify, "golden", &v, error);
 }
@@ -385,7 +395,7 @@ bool verify_golden(const struct verify *verify, struct error *error) {
   return golden_acquisition(verify, g, error) && golden_metrics(verify, g, h, error);
 }
 
-/* ---- kernels -------------------------------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------------------------------------- */
 
 static bool uses_real(const struct kernel_desc *row) {
   for (int i = 0; i < ARGS_MOST; i++)
@@ -399,8 +409,8 @@ static bool check_kernel(const struct verify *verify, const struct kernel_desc *
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (int half = 0; half <= uses_real(row); half++) {
       size_t height = sizes[s][0], width = sizes[s][1], shape[SHAPE_COUNT] = {1, width, height * width};
-      struct check_sizes check = {row->launch == LAUNCH_ITEM ? 1000 : 5, height, width, shape, TABLE_SHARED,
-                                  half, (uint32_t)s};
+      struct check_sizes check = {
+          row->launch == LAUNCH_ITEM ? 1000 : 5, height, width, shape, TABLE_SHARED, half, (uint32_t)s};
       struct check_result result;
       if (row->fits && !row->fits(height, width)) continue;
       if (!kernel_check(verify->device, &kernel_table, row, &check, verify->kernel_folder, &result, error))

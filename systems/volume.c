@@ -17,10 +17,12 @@ static bool choose_key(struct store *store, struct volume *volume, uint32_t sour
     }
   if (!volume->key[0])
     return fail(error, "%s has no dataset %s; its images cannot be found", volume->path,
-                source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace" : keys[source - 1]);
+                source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace"
+                                      : keys[source - 1]);
   if (volume->from_kspace && store_has(store, "mask"))
-    return fail(error, "%s is undersampled (it has a mask and no reconstruction): a test file without target "
-                       "cannot be used",
+    return fail(error,
+                "%s is undersampled (it has a mask and no reconstruction): a test file without target "
+                "cannot be used",
                 volume->path);
   return true;
 }
@@ -30,8 +32,8 @@ static bool read_shape(struct store *store, struct volume *volume, struct error 
   if (!store_shape(store, volume->key, &shape, error)) return false;
   bool coils = volume->from_kspace && shape.rank == 4;
   if (shape.rank != 3 && !coils)
-    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s", volume->key, volume->path,
-                shape.rank, volume->from_kspace ? " or [slices, coils, height, width]" : "");
+    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s", volume->key,
+                volume->path, shape.rank, volume->from_kspace ? " or [slices, coils, height, width]" : "");
   if (shape.complex != volume->from_kspace)
     return fail(error, "%s in %s holds %s numbers; it must hold %s ones", volume->key, volume->path,
                 shape.complex ? "complex" : "real", volume->from_kspace ? "complex" : "real");
@@ -81,8 +83,9 @@ static bool check_size(const struct volume *volume, const struct options *option
   size_t n = options->data.size, pad = options->data.pad;
   bool small = volume->image_height < n || volume->image_width < n;
   if (!small || pad >= n) return true;
-  return fail(error, "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu or "
-                     "data.size to at most %zu",
+  return fail(error,
+              "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu or "
+              "data.size to at most %zu",
               volume->path, volume->image_height, volume->image_width, n, n, volume_largest_size(volume));
 }
 
@@ -99,8 +102,7 @@ static bool check_memory(const struct volume *volume, struct error *error) {
 
 static void select_slices(struct volume *volume, uint32_t rule) {
   volume->slice_first = rule == SLICES_CENTRE ? volume->slices / 4 : 0;
-  volume->slice_count =
-      rule == SLICES_CENTRE ? volume->slices * 3 / 4 - volume->slices / 4 : volume->slices;
+  volume->slice_count = rule == SLICES_CENTRE ? volume->slices * 3 / 4 - volume->slices / 4 : volume->slices;
 }
 
 static bool describe(struct store *store, struct volume *volume, const struct options *options,

@@ -13,7 +13,7 @@ struct volume {
   size_t image_height, image_width;    /* of an image before padding and cropping to N */
   char acquisition[64], patient[80];   /* empty where the file does not say */
   bool has_max;
-  double max;                    /* attribute max */
+  double max;                      /* attribute max */
   size_t slice_first, slice_count; /* by data.slices */
 };
 
@@ -22,7 +22,8 @@ struct volume {
 bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
                  struct error *error);
 
-/* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal. */
+/* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal.
+ */
 const char *volume_fault(const float *image, size_t count, bool *constant);
 /* The largest N that the images have without padding and that can be transformed. */
 size_t volume_largest_size(const struct volume *volume);

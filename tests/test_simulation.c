@@ -30,8 +30,12 @@ static void open_scene(struct scene *scene, struct device *device, size_t envs, 
   scene->options.reward.scale = 100;
   scene->options.world.observation = half ? OBSERVATION_F16 : OBSERVATION_F32;
   assert_good(acquisition_plan(&scene->acquisition, &scene->options, 4, "base", &error), &error);
-  struct simulation_plan plan = {.slices = SLICES, .envs = envs, .rollout_steps = scene->acquisition.budget + 1,
-                                 .score_every_step = every_step, .metrics = "ssim,psnr,nmse", .record = true};
+  struct simulation_plan plan = {.slices = SLICES,
+                                 .envs = envs,
+                                 .rollout_steps = scene->acquisition.budget + 1,
+                                 .score_every_step = every_step,
+                                 .metrics = "ssim,psnr,nmse",
+                                 .record = true};
   assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);
 }
 
@@ -51,7 +55,8 @@ static void fill_slices(struct scene *scene) {
     random_start(&random, 1, STREAM_PHANTOM, s);
     for (int i = 0; i < N * N; i++) {
       double x = i % N - 16 + s, y = i / N - 14.0;
-      image[i] = (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
+      image[i] =
+          (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
     }
     world_write(world, SLICE_image, s, 1, image);
     order[s] = s;
@@ -76,9 +81,13 @@ static void run_scans(struct scene *scene, uint32_t first, size_t envs) {
   assert_good(device_finish(scene->simulation.device, &error), &error);
 }
 
-static const char *const samplers[] = {"random",        "low_bias",     "variable_density",
-                                       "variable_density_gaussian",     "poisson_disc",
-                                       "equispaced_one_sided",          "equispaced_two_sided",
+static const char *const samplers[] = {"random",
+                                       "low_bias",
+                                       "variable_density",
+                                       "variable_density_gaussian",
+                                       "poisson_disc",
+                                       "equispaced_one_sided",
+                                       "equispaced_two_sided",
                                        "lowest_index"};
 
 static void budgets_are_exact(void **state) {
@@ -96,7 +105,8 @@ static void budgets_are_exact(void **state) {
         lines += mask[e][c];
         centre += mask[e][c] && c - scene.acquisition.initial_start < 3;
       }
-      if (lines != N / 4 || centre != 3) fail_msg("%s: %u lines, %u of 3 initial", samplers[s], lines, centre);
+      if (lines != N / 4 || centre != 3)
+        fail_msg("%s: %u lines, %u of 3 initial", samplers[s], lines, centre);
     }
   }
   close_scene(&scene);
@@ -233,7 +243,8 @@ static void half_observations_are_close(void **state) {
   }
   assert_memory_equal(&mean[0], &mean[1], sizeof *mean); /* statistics are taken before the rounding */
   assert_memory_equal(&std[0], &std[1], sizeof *std);
-  for (int i = 0; i < N * N; i++) assert_true(fabsf(half_to_float(halves[i]) - full[i]) <= 1e-3f * full[i] + 1e-6f);
+  for (int i = 0; i < N * N; i++)
+    assert_true(fabsf(half_to_float(halves[i]) - full[i]) <= 1e-3f * full[i] + 1e-6f);
 }
 
 /* <A x, y> = <x, A* y> for the masked transform along the lines: A = M F, A* = F^-1 M. */
@@ -335,7 +346,7 @@ static void initial_masks_are_the_published_ones(void **state) {
     uint32_t n, acceleration;
     const char *horizon;
     uint32_t start, lines, budget;
-  } rows[] = {{128, 4, "base", 56, 16, 16}, {128, 4, "long", 62, 4, 28},  {128, 8, "base", 60, 8, 8},
+  } rows[] = {{128, 4, "base", 56, 16, 16}, {128, 4, "long", 62, 4, 28},   {128, 8, "base", 60, 8, 8},
               {128, 8, "long", 63, 2, 14},  {256, 8, "base", 120, 16, 16}, {256, 8, "long", 126, 4, 28},
               {256, 16, "base", 124, 8, 8}, {256, 16, "long", 127, 2, 14}};
   struct arena *arena = arena_open();
@@ -346,7 +357,8 @@ static void initial_masks_are_the_published_ones(void **state) {
     struct acquisition acquisition;
     struct error error;
     options.data.size = rows[i].n;
-    assert_good(acquisition_plan(&acquisition, &options, rows[i].acceleration, rows[i].horizon, &error), &error);
+    assert_good(acquisition_plan(&acquisition, &options, rows[i].acceleration, rows[i].horizon, &error),
+                &error);
     assert_int_equal(acquisition.initial_start, rows[i].start);
     assert_int_equal(acquisition.initial_lines, rows[i].lines);
     assert_int_equal(acquisition.budget, rows[i].budget);

@@ -65,7 +65,7 @@ static double largest_difference(const float *a, const float *b, size_t count) {
   return worst;
 }
 
-/* ---- masks ---------------------------------------------------------------------------------------------- */
+/* ---- masks --------------------------------------------------------------------------------------------- */
 
 /* PROTOCOL 1.10: R_dense for x4 at 128 lines. */
 static void mixtures_are_the_published_ones(void **state) {
@@ -174,7 +174,7 @@ static void exact_masks_keep_their_budgets(void **state) {
   close_run(&run);
 }
 
-/* ---- an update ------------------------------------------------------------------------------------------ */
+/* ---- an update ----------------------------------------------------------------------------------------- */
 
 /* |IDFT(mask * DFT(row))| with the centre of k-space at line N/2, in double. */
 static void zero_fill(const float *image, const uint8_t *mask, double *to) {
@@ -203,7 +203,7 @@ static void standardise(const double *image, float *to) {
 /* The network's input of the first BATCH samples of the running epoch, from images and masks alone. */
 static float *make_input(struct run *run) {
   struct world *world = &run->training.train.simulation.world;
-  float *input = ARENA_NEW(run->arena, float, BATCH * N * N), image[N * N];
+  float *input = ARENA_NEW(run->arena, float, BATCH *N *N), image[N * N];
   uint32_t slice[BATCH];
   uint8_t mask[BATCH][N];
   double filled[N * N];
@@ -307,7 +307,7 @@ static void a_step_allocates_nothing(void **state) {
   close_run(&run);
 }
 
-/* ---- epochs --------------------------------------------------------------------------------------------- */
+/* ---- epochs -------------------------------------------------------------------------------------------- */
 
 static void the_loss_goes_down(void **state) {
   struct run run;
@@ -395,7 +395,7 @@ static void training_stops_early(void **state) {
   close_run(&run);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------------------ */
 
 static void refuse_open(struct run *run, bool resume, const char *part) {
   struct training_wish wish = {.resume = resume, .kernel_folder = ""};

@@ -16,8 +16,9 @@
 enum { REPEATS = 7, CHECKED = 4 };
 
 static const char *const precision_names[] = {"f32", "mixed", "half"};
-/* How far the fused path may be off the portable one, of the size of output and gradients. A pixel near zero may
- * pass ReLU on one path and not on the other; this, not rounding, is what the gradients' bounds leave room for. */
+/* How far the fused path may be off the portable one, of the size of output and gradients. A pixel near zero
+ * may pass ReLU on one path and not on the other; this, not rounding, is what the gradients' bounds leave
+ * room for. */
 static const double output_bounds[] = {2e-5, 1e-2, 2e-2}, gradient_bounds[] = {2e-2, 3e-1, 4e-1};
 
 struct network {
@@ -29,9 +30,10 @@ struct network_bench {
   const struct options *options;
   struct device *device;
   struct kernels *kernels;
-  struct network portable; /* planned for the images that are checked, or for the batch where nothing is fused */
+  struct network
+      portable; /* planned for the images that are checked, or for the batch where nothing is fused */
   struct network parameters; /* whose parameters the fused path uses */
-  struct blocks *blocks;   /* NULL where the fused path does not fit */
+  struct blocks *blocks;     /* NULL where the fused path does not fit */
   struct optimiser optimiser;
   struct loss loss;
   struct loss_target target;
@@ -46,15 +48,18 @@ static size_t pixels_of(const struct network_bench *bench) {
   return bench->n * bench->n;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool open_network(struct network_bench *bench, struct network *network, size_t batch, struct error *error) {
+static bool open_network(struct network_bench *bench, struct network *network, size_t batch,
+                         struct error *error) {
   const struct options *options = bench->options;
-  struct graph_setup setup = {.device = bench->device, .kernels = bench->kernels, .batch = batch, .train = bench->train};
+  struct graph_setup setup = {
+      .device = bench->device, .kernels = bench->kernels, .batch = batch, .train = bench->train};
   int n = (int)bench->n;
   if (!graph_open(&network->graph)) return fail(error, "no host memory for a graph");
   network->input = graph_input(network->graph, "image", 1, n, n);
-  network->output = net_unet(network->graph, network->input, (int)options->network.channels, (int)options->network.pools);
+  network->output =
+      net_unet(network->graph, network->input, (int)options->network.channels, (int)options->network.pools);
   if (!graph_good(network->graph, error) || !graph_plan(network->graph, &setup, error)) return false;
   graph_start(network->graph, options->world.seed);
   if (bench->train) graph_zero_gradients(network->graph);
@@ -110,11 +115,12 @@ static bool open_target(struct network_bench *bench, struct error *error) {
   return good;
 }
 
-/* ---- checking --------------------------------------------------------------------------------------------- */
+/* ---- checking ------------------------------------------------------------------------------------------ */
 
 static bool run_portable(struct network_bench *bench, size_t count) {
   struct network *net = &bench->portable;
-  device_copy(bench->device, bench->in, 0, graph_value(net->graph, net->input), 0, 4 * count * pixels_of(bench));
+  device_copy(bench->device, bench->in, 0, graph_value(net->graph, net->input), 0,
+              4 * count * pixels_of(bench));
   graph_set_images(net->graph, count);
   graph_forward(net->graph);
   return true;
@@ -127,7 +133,8 @@ static bool check_output(struct network_bench *bench, size_t count, struct error
   float *fused = ARENA_NEW(arena, float, floats), *portable = ARENA_NEW(arena, float, floats);
   double off = 0, all = 0;
   run_portable(bench, count);
-  device_read(bench->device, graph_value(bench->portable.graph, bench->portable.output), 0, 4 * floats, portable);
+  device_read(bench->device, graph_value(bench->portable.graph, bench->portable.output), 0, 4 * floats,
+              portable);
   blocks_forward(bench->blocks, bench->in, bench->out, count);
   device_read(bench->device, bench->out, 0, 4 * floats, fused);
   bool good = device_finish(bench->device, error);
@@ -139,14 +146,15 @@ static bool check_output(struct network_bench *bench, size_t count, struct error
   bench->output_error = sqrt(off / all);
   double bound = output_bounds[bench->options->network.precision];
   if (good && !(bench->output_error <= bound))
-    return fail(error, "the fused network's output is off by %.2e of its size, the bound is %.0e", bench->output_error,
-                bound);
+    return fail(error, "the fused network's output is off by %.2e of its size, the bound is %.0e",
+                bench->output_error, bound);
   return good;
 }
 
 /* The same measure of one parameter's gradient. */
 static double gradient_error(struct network_bench *bench, int i, struct arena *arena) {
-  const struct parameter *a = &bench->portable.graph->parameter[i], *b = &bench->parameters.graph->parameter[i];
+  const struct parameter *a = &bench->portable.graph->parameter[i],
+                         *b = &bench->parameters.graph->parameter[i];
   float *portable = ARENA_NEW(arena, float, a->count), *fused = ARENA_NEW(arena, float, a->count);
   double off = 0, all = 0;
   device_read(bench->device, a->gradient, 0, 4 * a->count, portable);
@@ -162,7 +170,8 @@ static bool check_gradients(struct network_bench *bench, size_t count, struct er
   struct network *net = &bench->portable;
   struct arena *arena = arena_open();
   size_t bytes = 4 * count * pixels_of(bench);
-  loss_run(&bench->loss, &bench->target, graph_value(net->graph, net->output), bench->gradient, count, 1.0 / (double)count);
+  loss_run(&bench->loss, &bench->target, graph_value(net->graph, net->output), bench->gradient, count,
+           1.0 / (double)count);
   device_copy(bench->device, bench->gradient, 0, graph_gradient(net->graph, net->output), 0, bytes);
   graph_backward(net->graph);
   blocks_backward(bench->blocks, bench->in, bench->gradient, count);
@@ -182,7 +191,7 @@ static bool check_gradients(struct network_bench *bench, size_t count, struct er
               bench->gradient_error, bound);
 }
 
-/* ---- timing ----------------------------------------------------------------------------------------------- */
+/* ---- timing -------------------------------------------------------------------------------------------- */
 
 /* One pass: forward, and to train also the loss, backward and a step of Adam. */
 static void run_once(struct network_bench *bench) {
@@ -240,7 +249,7 @@ static bool profile_pass(struct network_bench *bench, struct error *error) {
   return good;
 }
 
-/* ---- reporting -------------------------------------------------------------------------------------------- */
+/* ---- reporting ----------------------------------------------------------------------------------------- */
 
 /* Multiply-adds of one image, counted as two; training takes three times as many. */
 static double flops_of(const struct network_bench *bench) {
@@ -277,13 +286,15 @@ static void print_result(const struct network_bench *bench, bool json) {
          precision_names[options->network.precision], bench->blocks ? "fused" : "portable",
          bench->device->facts.name);
   printf("  %s %.5g images/s, %.4g ms a batch, %.4g TFLOP/s",
-         bench->train ? "forward + loss + backward + Adam" : "forward", rate, 1e3 * bench->seconds, flops / 1e12);
+         bench->train ? "forward + loss + backward + Adam" : "forward", rate, 1e3 * bench->seconds,
+         flops / 1e12);
   if (bench->blocks) printf(", output %.1e off the portable path", bench->output_error);
-  if (bench->blocks && bench->train) printf(", gradients at most %.1e (%s)", bench->gradient_error, bench->worst);
+  if (bench->blocks && bench->train)
+    printf(", gradients at most %.1e (%s)", bench->gradient_error, bench->worst);
   printf("\n");
 }
 
-/* ---- the bench -------------------------------------------------------------------------------------------- */
+/* ---- the bench ----------------------------------------------------------------------------------------- */
 
 static bool open_training(struct network_bench *bench, const struct graph *graph, struct error *error) {
   struct optimiser_setup setup = optimise_defaults(OPTIMISER_ADAM, 1e-3);
@@ -305,9 +316,11 @@ static bool run_portable_bench(struct network_bench *bench, const char *reason, 
 static bool run(struct network_bench *bench, struct error *error) {
   struct error reason;
   size_t count = bench->batch < CHECKED ? bench->batch : CHECKED;
-  struct block_setup setup = {bench->batch, (enum block_precision)bench->options->network.precision, bench->train};
+  struct block_setup setup = {bench->batch, (enum block_precision)bench->options->network.precision,
+                              bench->train};
   if (!open_network(bench, &bench->portable, count, error)) return false;
-  if (!blocks_fit(bench->portable.graph, bench->device, &reason)) return run_portable_bench(bench, reason.text, error);
+  if (!blocks_fit(bench->portable.graph, bench->device, &reason))
+    return run_portable_bench(bench, reason.text, error);
   if (!open_network(bench, &bench->parameters, 1, error) || !open_buffers(bench, error) ||
       !blocks_open(&bench->blocks, bench->parameters.graph, bench->device, bench->kernels, &setup, error) ||
       (bench->train && !open_training(bench, bench->parameters.graph, error)))
@@ -330,8 +343,11 @@ static void close_target(struct network_bench *bench) {
 
 bool bench_network(struct call *call, struct device *device, struct error *error) {
   const struct options *options = &call->options;
-  struct network_bench bench = {.options = options, .device = device, .n = options->data.size,
-                                .batch = options->network.batch, .train = call_flag(call, "train")};
+  struct network_bench bench = {.options = options,
+                                .device = device,
+                                .n = options->data.size,
+                                .batch = options->network.batch,
+                                .train = call_flag(call, "train")};
   struct kernel_setup setup = {bench.n, bench.n, false, call_flag(call, "kernels")};
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
   bool good = run(&bench, error);

@@ -109,7 +109,8 @@ struct sample {
   void *magnitude;
 };
 
-static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env, struct error *error) {
+static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env,
+                      struct error *error) {
   struct world *world = &bench->simulation.world;
   size_t n = bench->n, lines = 0;
   uint32_t slice, step;
@@ -175,18 +176,20 @@ static void print_step(const struct bench_step *bench, const struct device *devi
   if (json) {
     printf("{\"bench\":\"step\",\"device\":");
     json_text(stdout, device->facts.name);
-    printf(",\"size\":%zu,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
-           "\"steps_per_second\":%.6g,\"milliseconds\":%.6g,\"bytes_per_step\":%.6g,\"bytes_per_second\":%.6g,"
-           "\"copy_bytes_per_second\":%.6g,\"share\":%.4g}\n",
-           bench->n, bench->envs, bench->slices, bench->half ? "f16" : "f32", bench->acquisition.initial_lines,
-           bench->acquisition.budget, rate, 1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth,
-           bandwidth / bench->copy_bandwidth);
+    printf(
+        ",\"size\":%zu,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
+        "\"steps_per_second\":%.6g,\"milliseconds\":%.6g,\"bytes_per_step\":%.6g,\"bytes_per_second\":%.6g,"
+        "\"copy_bytes_per_second\":%.6g,\"share\":%.4g}\n",
+        bench->n, bench->envs, bench->slices, bench->half ? "f16" : "f32", bench->acquisition.initial_lines,
+        bench->acquisition.budget, rate, 1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth,
+        bandwidth / bench->copy_bandwidth);
     return;
   }
   printf("step: %zu environments of %zux%zu over %zu slices, %s observations, %u + %u lines, on %s\n",
          bench->envs, bench->n, bench->n, bench->slices, bench->half ? "f16" : "f32",
          bench->acquisition.initial_lines, bench->acquisition.budget, device->facts.name);
-  printf("  %.4g environment-steps/s (%.4g ms a step of all, median of %d scans)\n", rate, 1e3 * seconds, REPEATS);
+  printf("  %.4g environment-steps/s (%.4g ms a step of all, median of %d scans)\n", rate, 1e3 * seconds,
+         REPEATS);
   printf("  %.4g kB needed a step, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)\n", bytes / 1e3,
          bandwidth / 1e9, bench->copy_bandwidth / 1e9, 100 * bandwidth / bench->copy_bandwidth);
 }
@@ -203,8 +206,11 @@ static bool run_step(struct call *call, struct device *device, struct error *err
   bench.acquisition = settings[0];
   bench.envs = options->world.envs;
   bench.slices = slices;
-  struct simulation_plan plan = {.slices = bench.slices, .envs = bench.envs, .observe_every_step = true,
-                                 .rolling = true, .kernel_folder = call_flag(call, "kernels")};
+  struct simulation_plan plan = {.slices = bench.slices,
+                                 .envs = bench.envs,
+                                 .observe_every_step = true,
+                                 .rolling = true,
+                                 .kernel_folder = call_flag(call, "kernels")};
   if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
   bool good = fill_slices(&bench, options->world.seed, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
@@ -249,8 +255,9 @@ const struct command command_bench = {
     .name = "bench",
     .operands = "step|network [SCENE]",
     .doc = "measures environment-steps or reconstructions per second",
-    .more = "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
-            "scans. network: the reconstructor's forward pass. Results are checked before the clock starts.",
+    .more =
+        "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
+        "scans. network: the reconstructor's forward pass. Results are checked before the clock starts.",
     .words = "step|network",
     .operands_least = 1,
     .operands_most = 2,

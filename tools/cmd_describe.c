@@ -3,8 +3,8 @@
 #include "engine/log.h"
 #include "engine/schedule.h"
 #include "kernels/kernels.h"
-#include "systems/samplers.h"
 #include "systems/net_unet.h"
+#include "systems/samplers.h"
 #include "systems/systems.h"
 #include "tools/command.h"
 #include "tools/help.h"
@@ -21,7 +21,7 @@
   X("commands", commands, 0, "json", "every command")                                                        \
   X("flags", flags, 0, "json", "every flag of every command")                                                \
   X("schedule", schedule, 1, "json dot", "SCENE: the systems of a step, in order; --dot: as a graph")        \
-  X("network", network, 1, "", "SCENE: the reconstructor's nodes, shapes, parameters, bytes and flops")       \
+  X("network", network, 1, "", "SCENE: the reconstructor's nodes, shapes, parameters, bytes and flops")      \
   X("scene", scene, 1, "json", "FILE: the resolved scene and the memory of its tables")                      \
   X("completion-bash", bash, 0, "", "completion for bash: source it or put it into bash-completion")         \
   X("completion-zsh", zsh, 0, "", "completion for zsh: _l2sr in a folder of fpath")                          \
@@ -268,10 +268,9 @@ static void print_memory(const struct call *call, const struct simulation *simul
   _Static_assert(sizeof rows_of / sizeof *rows_of == TABLE_COUNT, "what a row of every table is");
   const struct options *options = &call->options;
   size_t side = options->data.size, envs = options->world.envs;
-  struct world_setup setup = {
-      .schema = &component_schema,
-      .half = options->world.observation == OBSERVATION_F16,
-      .shape = {[SHAPE_ONE] = 1, [SHAPE_W] = side, [SHAPE_HW] = side * side}};
+  struct world_setup setup = {.schema = &component_schema,
+                              .half = options->world.observation == OBSERVATION_F16,
+                              .shape = {[SHAPE_ONE] = 1, [SHAPE_W] = side, [SHAPE_HW] = side * side}};
   component_set columns = method_columns(simulation);
   for (uint8_t t = 0; t < TABLE_COUNT; t++) {
     size_t bytes = world_row_bytes(&setup, columns, t), rows = t == TABLE_SLICE ? 1 : envs;

@@ -16,7 +16,7 @@ static bool is_shown(const struct options *options, size_t metric) {
   return false;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------ */
+/* ---- the table ----------------------------------------------------------------------------------------- */
 
 static void print_setting(const struct evaluation *evaluation, const struct options *options,
                           const struct acquisition *setting) {
@@ -35,7 +35,7 @@ static void print_run(const struct evaluation *evaluation, const struct options 
     double mean, std;
     if (!is_shown(options, m)) continue;
     evaluate_mean(evaluation, run, m, run->acquisition.budget, &mean, &std);
-    printf(strstr(metric_list[m].name, "psnr")   ? " %9.3f +- %6.3f"
+    printf(strstr(metric_list[m].name, "psnr")  ? " %9.3f +- %6.3f"
            : strcmp(metric_list[m].name, "mse") ? " %9.5f +- %6.4f"
                                                 : " %9.3e +- %6.0e", /* as small as the images */
            mean, std);
@@ -57,9 +57,10 @@ static void print_table(const struct evaluation *evaluation, const struct option
          evaluation->reconstructor);
 }
 
-/* ---- JSON lines ------------------------------------------------------------------------------------------ */
+/* ---- JSON lines ---------------------------------------------------------------------------------------- */
 
-static void print_json_metric(const struct evaluation *evaluation, const struct evaluate_run *run, size_t metric) {
+static void print_json_metric(const struct evaluation *evaluation, const struct evaluate_run *run,
+                              size_t metric) {
   double mean, std;
   evaluate_mean(evaluation, run, metric, run->acquisition.budget, &mean, &std);
   printf("\"%s\":{\"mean\":", metric_list[metric].name);
@@ -82,8 +83,8 @@ static void print_json(const struct evaluation *evaluation, const struct device 
     printf("{\"sampler\":\"%s\",\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
            "\"lines\":%u,\"slices\":%zu,\"selection\":\"%s\",\"device\":",
            run->sampler->name, run->acquisition.acceleration, run->acquisition.horizon,
-           run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines, evaluation->slices,
-           evaluation->dataset.hash);
+           run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines,
+           evaluation->slices, evaluation->dataset.hash);
     json_text(stdout, device->facts.name);
     printf(",\"reconstructor\":");
     json_text(stdout, evaluation->reconstructor);
@@ -101,7 +102,7 @@ static void print_json(const struct evaluation *evaluation, const struct device 
   }
 }
 
-/* ---- CSV -------------------------------------------------------------------------------------------------- */
+/* ---- CSV ----------------------------------------------------------------------------------------------- */
 
 static void write_metric_names(FILE *file, const struct evaluation *evaluation, const char *suffix) {
   for (size_t m = 0; m < METRICS; m++)
@@ -135,8 +136,8 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
     const struct evaluate_run *run = &evaluation->runs[r];
     for (size_t t = evaluation->curves ? 0 : run->acquisition.budget; t <= run->acquisition.budget; t++) {
       double mean[METRICS], std[METRICS];
-      fprintf(file, "%u,%s,%s,%zu", run->acquisition.acceleration, run->acquisition.horizon, run->sampler->name,
-              run->acquisition.initial_lines + t);
+      fprintf(file, "%u,%s,%s,%zu", run->acquisition.acceleration, run->acquisition.horizon,
+              run->sampler->name, run->acquisition.initial_lines + t);
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) {
           evaluate_mean(evaluation, run, m, t, &mean[m], &std[m]);
@@ -160,20 +161,23 @@ static bool write_csv(const char *folder, const char *name, const struct evaluat
   return file_commit(&file, error);
 }
 
-/* ---- HDF5 ------------------------------------------------------------------------------------------------- */
+/* ---- HDF5 ---------------------------------------------------------------------------------------------- */
 
-static bool store_run(struct store *store, const struct evaluation *evaluation, const struct evaluate_run *run,
-                      struct error *error) {
+static bool store_run(struct store *store, const struct evaluation *evaluation,
+                      const struct evaluate_run *run, struct error *error) {
   struct arena *arena = arena_open();
   const struct acquisition *setting = &run->acquisition;
-  const char *group = arena_text(arena, "x%u_%s/%s", setting->acceleration, setting->horizon, run->sampler->name);
+  const char *group =
+      arena_text(arena, "x%u_%s/%s", setting->acceleration, setting->horizon, run->sampler->name);
   size_t slices = evaluation->slices, n = evaluation->size, steps = setting->budget;
-  size_t curve[] = {slices, steps + 1}, mask[] = {slices, n}, action[] = {slices, steps}, image[] = {slices, n, n};
-  bool good = store_write(store, arena_text(arena, "%s/mask", group), STORE_U8, 2, mask, run->mask, true, error) &&
-              store_write(store, arena_text(arena, "%s/action", group), STORE_U32, 2, action, run->action, true,
-                          error) &&
-              store_write(store, arena_text(arena, "%s/return", group), STORE_F32, 1, curve, run->returns, false,
-                          error);
+  size_t curve[] = {slices, steps + 1}, mask[] = {slices, n}, action[] = {slices, steps},
+         image[] = {slices, n, n};
+  bool good =
+      store_write(store, arena_text(arena, "%s/mask", group), STORE_U8, 2, mask, run->mask, true, error) &&
+      store_write(store, arena_text(arena, "%s/action", group), STORE_U32, 2, action, run->action, true,
+                  error) &&
+      store_write(store, arena_text(arena, "%s/return", group), STORE_F32, 1, curve, run->returns, false,
+                  error);
   for (size_t m = 0; good && m < METRICS; m++)
     if (run->metric[m])
       good = store_write(store, arena_text(arena, "%s/%s", group, metric_list[m].name), STORE_F32, 2, curve,
@@ -187,7 +191,8 @@ static bool store_run(struct store *store, const struct evaluation *evaluation, 
 
 static bool store_slices(struct store *store, const struct evaluation *evaluation, struct error *error) {
   struct arena *arena = arena_open();
-  size_t count = evaluation->slices, shape[] = {count, evaluation->size, evaluation->size}, used = 0, bytes = 1;
+  size_t count = evaluation->slices, shape[] = {count, evaluation->size, evaluation->size}, used = 0,
+         bytes = 1;
   uint32_t *volume = ARENA_NEW(arena, uint32_t, count), *slice = ARENA_NEW(arena, uint32_t, count);
   for (size_t v = 0; v < evaluation->dataset.volume_count; v++)
     bytes += strlen(evaluation->dataset.volumes[v].name) + 1;
@@ -200,8 +205,8 @@ static bool store_slices(struct store *store, const struct evaluation *evaluatio
   }
   bool good = store_write(store, "slice/volume", STORE_U32, 1, shape, volume, false, error) &&
               store_write(store, "slice/number", STORE_U32, 1, shape, slice, false, error) &&
-              store_write(store, "slice/data_range", STORE_F64, 1, shape, evaluation->report.data_range, false,
-                          error) &&
+              store_write(store, "slice/data_range", STORE_F64, 1, shape, evaluation->report.data_range,
+                          false, error) &&
               store_write_text(store, "volume_names", names, error) &&
               (!evaluation->truth ||
                store_write(store, "slice/image", STORE_F32, 3, shape, evaluation->truth, true, error));
@@ -242,12 +247,11 @@ static bool write_results(const struct call *call, const struct evaluation *eval
     store_close(store);
     return false;
   }
-  return store_commit(store, error) &&
-         write_csv(folder, "slices.csv", evaluation, write_slices, error) &&
+  return store_commit(store, error) && write_csv(folder, "slices.csv", evaluation, write_slices, error) &&
          write_csv(folder, "curves.csv", evaluation, write_curves, error);
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------ */
+/* ---- the command --------------------------------------------------------------------------------------- */
 
 static bool report(const struct call *call, const struct evaluation *evaluation, const struct device *device,
                    struct error *error) {

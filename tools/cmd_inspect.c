@@ -33,8 +33,7 @@ static const char *shape_text(struct arena *arena, const struct store_shape *sha
   return text;
 }
 
-/* ---- one file: what is stored ---------------------------------------------------------------------------
- */
+/* ---- one file: what is stored -------------------------------------------------------------------------- */
 
 struct view {
   struct arena *arena;
@@ -125,8 +124,7 @@ static void show_stored(const struct view *view) {
   if (view->json) printf("}\n");
 }
 
-/* ---- one file: what its images are ----------------------------------------------------------------------
- */
+/* ---- one file: what its images are --------------------------------------------------------------------- */
 
 struct pixels {
   double largest;
@@ -260,8 +258,7 @@ static bool inspect_file(struct call *call, const char *path, struct error *erro
   return good;
 }
 
-/* ---- a folder -------------------------------------------------------------------------------------------
- */
+/* ---- a folder ------------------------------------------------------------------------------------------ */
 
 /* One split, or a folder without splits. */
 struct part {
@@ -366,8 +363,7 @@ static size_t count_small(const struct folder *folder, const struct dataset *dat
   return count;
 }
 
-/* ---- a folder: the parts --------------------------------------------------------------------------------
- */
+/* ---- a folder: the parts ------------------------------------------------------------------------------- */
 
 static void print_volume(const struct volume *volume) {
   printf("  %-32s %-18s %4zu of %zu slices, %zux%zu  %s\n", volume->name, volume->key, volume->slice_count,
@@ -434,8 +430,7 @@ static void print_part_json(const struct folder *folder, const struct part *part
   }
 }
 
-/* ---- a folder: the census -------------------------------------------------------------------------------
- */
+/* ---- a folder: the census ------------------------------------------------------------------------------ */
 
 struct kind {
   const struct volume *like; /* the first of them */
@@ -536,8 +531,7 @@ static bool inspect_folder(struct call *call, struct error *error) {
   return folder->volumes;
 }
 
-/* ---- the command ----------------------------------------------------------------------------------------
- */
+/* ---- the command --------------------------------------------------------------------------------------- */
 
 static bool is_split_given(const struct call *call) {
   bool given = call_flag(call, "split");

@@ -1,4 +1,5 @@
-/* Contact sheets: truth, reconstruction, error map and mask of every sampler, one picture a slice and setting. */
+/* Contact sheets: truth, reconstruction, error map and mask of every sampler, one picture a slice and
+ * setting. */
 #include "engine/fft.h"
 #include "engine/log.h"
 #include "engine/store.h"
@@ -58,8 +59,8 @@ static void fill_column(const struct evaluation *evaluation, const struct evalua
   column->caption = arena_text(arena, "SSIM %.4f  PSNR %.2f dB", run->metric[0][last], run->metric[2][last]);
 }
 
-static bool draw(const struct evaluation *evaluation, const struct evaluate_run *runs, size_t count, size_t slice,
-                 const char *folder, struct error *error) {
+static bool draw(const struct evaluation *evaluation, const struct evaluate_run *runs, size_t count,
+                 size_t slice, const char *folder, struct error *error) {
   struct arena *arena = arena_open();
   const struct acquisition *setting = &runs->acquisition;
   const struct slice_name *name = &evaluation->report.names[slice];
@@ -69,12 +70,15 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
   memset(initial + setting->initial_start, 1, setting->initial_lines);
   for (size_t c = 0; c < count; c++) fill_column(evaluation, &runs[c], slice, initial, &columns[c], arena);
-  struct picture_sheet sheet = {
-      .title = arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u lines", volume, name->slice,
-                          setting->acceleration, setting->horizon, setting->initial_lines, setting->budget,
-                          setting->lines),
-      .truth = evaluation->truth + slice * n * n, .height = n, .width = n, .columns = columns,
-      .column_count = count};
+  struct picture_sheet sheet = {.title =
+                                    arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u lines", volume,
+                                               name->slice, setting->acceleration, setting->horizon,
+                                               setting->initial_lines, setting->budget, setting->lines),
+                                .truth = evaluation->truth + slice * n * n,
+                                .height = n,
+                                .width = n,
+                                .columns = columns,
+                                .column_count = count};
   sheet.white = white_of(sheet.truth, n * n);
   sheet.error_white = 0.25f * sheet.white;
   const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
@@ -94,8 +98,8 @@ static bool draw_all(const struct evaluation *evaluation, const struct wanted *w
                   evaluation->slices - 1);
   for (size_t first = 0, end; first < evaluation->run_count; first = end) {
     const struct evaluate_run *runs = &evaluation->runs[first];
-    for (end = first; end < evaluation->run_count &&
-                      !memcmp(&evaluation->runs[end].acquisition, &runs->acquisition, sizeof runs->acquisition);)
+    for (end = first; end < evaluation->run_count && !memcmp(&evaluation->runs[end].acquisition,
+                                                             &runs->acquisition, sizeof runs->acquisition);)
       end++;
     for (size_t w = 0; w < wanted->count; w++)
       if (!draw(evaluation, runs, end - first, wanted->row[w], folder, error)) return false;

@@ -18,7 +18,8 @@ static void see(const char *source, const char *quantity, double worst, double b
     json_number(stdout, worst);
     printf(",\"bound\":%.3g,\"good\":%s}\n", bound, good ? "true" : "false");
   } else {
-    printf("%s  %-22s %-24s worst %.2e  bound %.0e\n", good ? "good" : "BAD ", source, quantity, worst, bound);
+    printf("%s  %-22s %-24s worst %.2e  bound %.0e\n", good ? "good" : "BAD ", source, quantity, worst,
+           bound);
   }
 }
 

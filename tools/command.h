@@ -20,9 +20,10 @@ enum { OPERANDS_MOST = 256, GIVEN_MOST = 64 };
 
 struct call {
   const struct command *command;
-  struct arena *arena;     /* lives until the command returns */
-  struct options options;  /* defaults, then the scene file (when the command takes one), then flags and --set */
-  const char *scene;       /* path of the scene file, or NULL */
+  struct arena *arena; /* lives until the command returns */
+  struct options
+      options;       /* defaults, then the scene file (when the command takes one), then flags and --set */
+  const char *scene; /* path of the scene file, or NULL */
   const char *operand[OPERANDS_MOST]; /* without the scene */
   int operand_count;
   struct {
@@ -35,18 +36,18 @@ struct call {
 
 struct command {
   const char *name;
-  const char *operands; /* "SCENE [FILE...]": shown in the help */
-  const char *doc;      /* one line */
-  const char *more;     /* what else the help says; NULL if nothing */
-  const char *words;    /* what the first operand may be, joined by '|'; NULL: files */
-  bool takes_scene;     /* the first operand is a scene file */
+  const char *operands;              /* "SCENE [FILE...]": shown in the help */
+  const char *doc;                   /* one line */
+  const char *more;                  /* what else the help says; NULL if nothing */
+  const char *words;                 /* what the first operand may be, joined by '|'; NULL: files */
+  bool takes_scene;                  /* the first operand is a scene file */
   int operands_least, operands_most; /* beside the scene */
   const struct flag *flags;          /* ended by a NULL name */
   bool (*run)(struct call *call, struct error *error);
 };
 
 extern const struct command *const command_list[]; /* commands.c; ended by NULL */
-extern const struct flag common_flags[];           /* --device, --set, --kernels, --quiet, --verbose, --help */
+extern const struct flag common_flags[]; /* --device, --set, --kernels, --quiet, --verbose, --help */
 
 /* Sets call->options anew: defaults, the scene (NULL: none), the flags that are option rows, then --set.
  * A name without '/' is also looked for with .yaml and in the installed scenes folder. */
