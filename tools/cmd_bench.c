@@ -1,6 +1,5 @@
 /* Throughput of the engine's hot loops, after a check of what they compute. */
 #include "components/components.h"
-#include "engine/fft.h"
 #include "engine/half.h"
 #include "engine/log.h"
 #include "engine/random.h"
@@ -221,19 +220,11 @@ static bool run_step(struct call *call, struct device *device, struct error *err
 }
 
 static bool run(struct call *call, struct error *error) {
-  struct device device;
   bool network = !strcmp(call->operand[0], "network");
   if (!network && strcmp(call->operand[0], "step"))
     return fail_usage(error, "no bench '%s'; there are: step, network", call->operand[0]);
   if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
-  if (!call_device(call, &device, error)) return false;
-  bool good = fft_library_open(error);
-  if (good) {
-    good = network ? bench_network(call, &device, error) : run_step(call, &device, error);
-    fft_library_close();
-  }
-  device_close(&device);
-  return good;
+  return call_on_device(call, network ? bench_network : run_step, error);
 }
 
 static const struct flag flags[] = {

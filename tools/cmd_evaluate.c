@@ -1,5 +1,4 @@
 /* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
-#include "engine/fft.h"
 #include "engine/log.h"
 #include "engine/store.h"
 #include "systems/evaluate.h"
@@ -268,24 +267,19 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
   return true;
 }
 
-static bool run(struct call *call, struct error *error) {
-  struct device device;
+static bool evaluate(struct call *call, struct device *device, struct error *error) {
   struct evaluation evaluation;
-  const char *kernels = call_flag(call, "kernels"), *folder = call->options.evaluate.output;
-  struct evaluate_wish wish = {call->options.evaluate.images, kernels};
-  if (*folder && !folder_make(folder, error)) return false;
-  if (!call_device(call, &device, error)) return false;
-  bool good = fft_library_open(error);
-  if (good) {
-    good = evaluate_open(&evaluation, &device, &call->options, &wish, error);
-    if (good) {
-      good = report(call, &evaluation, &device, error);
-      evaluate_close(&evaluation);
-    }
-    fft_library_close();
-  }
-  device_close(&device);
+  struct evaluate_wish wish = {call->options.evaluate.images, call_flag(call, "kernels")};
+  if (!evaluate_open(&evaluation, device, &call->options, &wish, error)) return false;
+  bool good = report(call, &evaluation, device, error);
+  evaluate_close(&evaluation);
   return good;
+}
+
+static bool run(struct call *call, struct error *error) {
+  const char *folder = call->options.evaluate.output;
+  if (*folder && !folder_make(folder, error)) return false;
+  return call_on_device(call, evaluate, error);
 }
 
 static const struct flag flags[] = {

@@ -1,6 +1,5 @@
 /* Contact sheets: truth, reconstruction, error map and mask of every sampler, one picture a slice and
  * setting. */
-#include "engine/fft.h"
 #include "engine/log.h"
 #include "engine/store.h"
 #include "systems/evaluate.h"
@@ -117,26 +116,21 @@ static void narrow(struct options *options, const struct wanted *wanted) {
   options->evaluate.metrics = "ssim,psnr";
 }
 
-static bool run(struct call *call, struct error *error) {
-  struct device device;
+static bool render(struct call *call, struct device *device, struct error *error) {
   struct evaluation evaluation;
   struct wanted wanted = {0};
   struct evaluate_wish wish = {true, call_flag(call, "kernels")};
   const char *folder = *call->options.evaluate.output ? call->options.evaluate.output : "pictures";
   if (!read_wanted(call, &wanted, error) || !folder_make(folder, error)) return false;
   narrow(&call->options, &wanted);
-  if (!call_device(call, &device, error)) return false;
-  bool good = fft_library_open(error);
-  if (good) {
-    good = evaluate_open(&evaluation, &device, &call->options, &wish, error);
-    if (good) {
-      good = draw_all(&evaluation, &wanted, folder, error);
-      evaluate_close(&evaluation);
-    }
-    fft_library_close();
-  }
-  device_close(&device);
+  if (!evaluate_open(&evaluation, device, &call->options, &wish, error)) return false;
+  bool good = draw_all(&evaluation, &wanted, folder, error);
+  evaluate_close(&evaluation);
   return good;
+}
+
+static bool run(struct call *call, struct error *error) {
+  return call_on_device(call, render, error);
 }
 
 static const struct flag flags[] = {

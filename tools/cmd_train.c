@@ -1,5 +1,4 @@
 /* Trains a reconstructor on the scene's training slices and keeps the best and the last. */
-#include "engine/fft.h"
 #include "systems/train.h"
 #include "tools/command.h"
 
@@ -18,7 +17,7 @@ static void print_summary(const struct training *training) {
   printf("written: %s/best.h5, last.h5, log.h5, log.jsonl\n", folder);
 }
 
-static bool train(const struct call *call, struct device *device, struct error *error) {
+static bool train(struct call *call, struct device *device, struct error *error) {
   struct training training;
   bool json = call_flag(call, "json");
   struct training_wish wish = {.resume = call_flag(call, "resume"), .see = json ? print_json : NULL,
@@ -31,17 +30,9 @@ static bool train(const struct call *call, struct device *device, struct error *
 }
 
 static bool run(struct call *call, struct error *error) {
-  struct device device;
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
-  if (!call_device(call, &device, error)) return false;
-  bool good = fft_library_open(error);
-  if (good) {
-    good = train(call, &device, error);
-    fft_library_close();
-  }
-  device_close(&device);
-  return good;
+  return call_on_device(call, train, error);
 }
 
 static const struct flag flags[] = {

@@ -1,5 +1,4 @@
 /* Trust in a device and its driver: stored results and every kernel's reference, worst error by quantity. */
-#include "engine/fft.h"
 #include "engine/log.h"
 #include "systems/verify.h"
 #include "tools/command.h"
@@ -30,21 +29,18 @@ static bool verify_all(const struct call *call, const struct verify *verify, str
   return true;
 }
 
-static bool run(struct call *call, struct error *error) {
-  struct device device;
+static bool verify_device(struct call *call, struct device *device, struct error *error) {
   struct tally tally = {.json = call_flag(call, "json")};
-  if (!call_device(call, &device, error)) return false;
-  struct verify verify = {&device, call_flag(call, "kernels"), see, &tally};
-  bool good = fft_library_open(error);
-  if (good) {
-    good = verify_all(call, &verify, error);
-    fft_library_close();
-  }
+  struct verify verify = {device, call_flag(call, "kernels"), see, &tally};
+  bool good = verify_all(call, &verify, error);
   if (good && !tally.json)
-    printf("%s: %d quantities within their bounds, %d not\n", device.facts.name, tally.passed, tally.failed);
+    printf("%s: %d quantities within their bounds, %d not\n", device->facts.name, tally.passed, tally.failed);
   call->status = tally.failed ? 1 : 0;
-  device_close(&device);
   return good;
+}
+
+static bool run(struct call *call, struct error *error) {
+  return call_on_device(call, verify_device, error);
 }
 
 static const struct flag flags[] = {
@@ -56,7 +52,7 @@ const struct command command_verify = {
     .name = "verify",
     .operands = "[FILE...]",
     .doc = "checks the device against reference vectors and every kernel against its reference",
-    .more = "FILE holds acquisition or metric vectors (HDF5). With no file: the built-in golden numbers and\n"
+    .more = "FILE holds acquisition, metric or network vectors (HDF5). With no file: the built-in golden numbers and\n"
             "every kernel against its scalar reference. Errors are relative to the largest value. The exit\n"
             "status is 1 when a bound is broken.",
     .operands_most = OPERANDS_MOST,

@@ -59,7 +59,9 @@ const char *call_flag(const struct call *call, const char *name);
 bool call_number(const struct call *call, const char *name, uint32_t low, uint32_t high, uint32_t *value,
                  struct error *error);
 
-/* Opens the device of --device or L2SR_DEVICE and prints its name to the log. */
-bool call_device(const struct call *call, struct device *device, struct error *error);
+/* Opens the device of --device or L2SR_DEVICE and clFFT, prints the device's name to the log, does the work and
+ * closes both again. */
+typedef bool call_work(struct call *call, struct device *device, struct error *error);
+bool call_on_device(struct call *call, call_work *work, struct error *error);
 
 #endif

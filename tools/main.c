@@ -1,5 +1,6 @@
 /* Finds the subcommand, reads flags and operands into struct call, runs it, prints what went wrong and picks
  * the exit status: 0 good, 1 failed or differs, 2 wrong usage (which includes a scene that is refused). */
+#include "engine/fft.h"
 #include "engine/log.h"
 #include "engine/scene.h"
 #include "engine/store.h"
@@ -37,11 +38,18 @@ bool call_number(const struct call *call, const char *name, uint32_t low, uint32
   return true;
 }
 
-bool call_device(const struct call *call, struct device *device, struct error *error) {
+bool call_on_device(struct call *call, call_work *work, struct error *error) {
   const char *select = call_flag(call, "device");
-  if (!device_open(device, select ? select : "", error)) return false;
-  log_info("device %s, %s", device->facts.name, device->facts.platform);
-  return true;
+  struct device device;
+  if (!device_open(&device, select ? select : "", error)) return false;
+  log_info("device %s, %s", device.facts.name, device.facts.platform);
+  bool good = fft_library_open(error);
+  if (good) {
+    good = work(call, &device, error);
+    fft_library_close();
+  }
+  device_close(&device);
+  return good;
 }
 
 /* ---- scene and options -------------------------------------------------------------------------------- */
