@@ -470,14 +470,3 @@ void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t i
                           arg_buffer(ARG_IN, ELEMENT_F32, blocks->folded),
                           arg_buffer(ARG_OUT, ELEMENT_F128, output)));
 }
-
-void blocks_print(const struct blocks *blocks, FILE *file) {
-  for (int l = 0; l < blocks->layers; l++) {
-    const struct block_layer *layer = &blocks->layer[l];
-    double flops = 18.0 * layer->in * layer->out * layer->rows * layer->columns;
-    fprintf(file, "%-34s %4d -> %-4d %3dx%-3d tile %2dx%-2d x%d%s, %.1f MFLOP an image\n",
-            block_node(blocks->graph, layer->conv)->name, layer->in, layer->out, layer->rows, layer->columns,
-            layer->tile.x, layer->tile.y, layer->tile.warps_out, layer->tile.staged ? " staged" : "",
-            flops / 1e6);
-  }
-}

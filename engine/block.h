@@ -36,7 +36,5 @@ void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t i
  * parameters, whose gradients are added to. Enqueues. Within, gradients are scaled by a power of two near
  * their number of pixels, so that halves and fixed-point sums keep their digits. */
 void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images);
-/* Layer, tile, bytes and flops of one image. */
-void blocks_print(const struct blocks *blocks, FILE *file);
 
 #endif

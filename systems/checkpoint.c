@@ -1,5 +1,6 @@
 #include "systems/checkpoint.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const kind_names[] = {"adam", "rmsprop", "rmsprop_tf", "sgd"};
@@ -114,6 +115,11 @@ static bool read_flat(struct store *store, const char *group, const struct graph
     void *data;
     size_t total;
     good = store_read_all(store, comparison.path[i], STORE_F32, arena, &data, &total, error);
+    for (size_t k = 0; good && k < total; k++)
+      if (!isfinite(((float *)data)[k]))
+        good =
+            fail(error, "%s holds %g at element %zu; a checkpoint's numbers are finite: the file is damaged",
+                 comparison.path[i], ((float *)data)[k], k);
     if (good) memcpy(values + graph->parameter[i].offset, data, sizeof(float) * total);
   }
   if (good) device_write(graph->device, to, 0, sizeof(float) * graph->elements, values);

@@ -11,14 +11,15 @@ static bool read_number(const char *key, const char *word, uint32_t n, uint32_t 
   unsigned long number = strtoul(word, &end, 10);
   *value = (uint32_t)number;
   if (*word >= '0' && *word <= '9' && !*end && number >= 1 && number <= n) return true;
-  return fail(error, "train.%s has '%s'; it must be whole numbers from 1 to %u (data.size)", key, word, n);
+  return fail_usage(error, "train.%s has '%s'; it must be whole numbers from 1 to %u (data.size)", key, word,
+                    n);
 }
 
 /* N / initial lines to start from, rounded half to even, and N / acceleration in all. */
 static bool make_pair(struct acquisition *pair, uint32_t n, uint32_t acceleration, uint32_t initial,
                       struct error *error) {
   if (initial < acceleration)
-    return fail(
+    return fail_usage(
         error,
         "train.initial_accelerations has %u for the acceleration %u: more initial lines than lines in "
         "all; it must be %u or more",
@@ -38,10 +39,11 @@ bool feed_pairs(struct feed *feed, struct error *error) {
   char word[32];
   uint32_t n = feed->options.data.size, acceleration, initial;
   if (!count || count != others || count > PAIRS_MOST)
-    return fail(error,
-                "train.accelerations has %zu entries and train.initial_accelerations %zu; they are pairs, "
-                "1 to %d of them",
-                count, others, PAIRS_MOST);
+    return fail_usage(
+        error,
+        "train.accelerations has %zu entries and train.initial_accelerations %zu; they are pairs, "
+        "1 to %d of them",
+        count, others, PAIRS_MOST);
   for (feed->pairs = 0; feed->pairs < count; feed->pairs++) {
     accelerations = option_next(accelerations, word, sizeof word);
     if (!read_number("accelerations", word, n, &acceleration, error)) return false;

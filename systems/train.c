@@ -17,8 +17,8 @@ static bool read_milestones(struct training *training, struct error *error) {
     char *end;
     unsigned long epoch = strtoul(word, &end, 10);
     if (*word < '0' || *word > '9' || *end || epoch > UINT32_MAX || training->milestones == MILESTONES_MOST)
-      return fail(error, "train.milestones has '%s'; it must be at most %d epochs, as 30,40", word,
-                  MILESTONES_MOST);
+      return fail_usage(error, "train.milestones has '%s'; it must be at most %d epochs, as 30,40", word,
+                        MILESTONES_MOST);
     training->milestone[training->milestones++] = (uint32_t)epoch;
   }
   return true;

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -212,11 +213,17 @@ static bool read_state(struct training *training, struct store *store, double *l
   char *scene = arena_try(training->arena, SCENE_MOST);
   if (!scene || !store_text(store, "scene", scene, SCENE_MOST) || !store_number(store, "epoch", &epoch) ||
       !store_number(store, "best_epoch", &best_epoch) ||
-      !store_number(store, "best_val_loss", &training->best) ||
-      !store_number(store, "log_bytes", log_bytes) || epoch < 0 || epoch > 1e9)
+      !store_number(store, "best_val_loss", &training->best) || !store_number(store, "log_bytes", log_bytes))
     return fail(error,
                 "it is no checkpoint of a training: scene, epoch, best_epoch, best_val_loss or log_bytes is "
                 "missing");
+  if (!(epoch >= 0 && epoch <= 1e9 && epoch == floor(epoch)) ||
+      !(best_epoch >= 0 && best_epoch <= epoch && best_epoch == floor(best_epoch)) ||
+      !(*log_bytes >= 0 && *log_bytes <= 1e15))
+    return fail(error,
+                "it has epoch %g, best_epoch %g and log_bytes %g; epochs are whole, best_epoch is at most "
+                "epoch and log_bytes is at least 0: the file is damaged, start anew in another train.output",
+                epoch, best_epoch, *log_bytes);
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
   return compare_scene(training, scene, error) && compare_data(training, store, error) &&
@@ -278,6 +285,11 @@ bool training_open_files(struct training *training, bool resume, struct error *e
   if (is_there(last) && !resume)
     return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
                 training->options->train.output);
+  const char *others[] = {"best.h5", "log.h5"};
+  for (int i = 0; i < 2; i++)
+    if (!resume && is_there(training_path(training, others[i])))
+      return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
+                  training->options->train.output, others[i]);
   if (is_there(last) && !go_on(training, last, &log_bytes, error)) return false;
   remove_leftovers(training);
   if (resume && !is_there(last)) log_info("there is no %s yet: training from the start", last);

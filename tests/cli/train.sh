@@ -84,6 +84,10 @@ run "render" "$l2sr" render scene --reconstructor whole/best.h5 --slices 0 --out
 
 refuse 2 'train.output is empty; give --output DIR' train scene
 refuse 1 'whole holds a training (last.h5); go on with --resume' train scene --output whole
+mkdir alone
+cp whole/best.h5 alone
+refuse 1 "alone holds best.h5 of another training and no last.h5" train scene --output alone
+refuse 2 "train.milestones has 'x'" train scene --output none --set train.milestones=x
 refuse 1 'network.pools was 2 and is 3 now' train scene --output whole --resume --set network.pools=3
 refuse 1 'train.loss was ssim and is l1 now' train scene --output whole --resume --set train.loss=l1
 refuse 1 'it has 60 epochs, train.epochs is 3' train scene --output whole --resume --epochs 3
