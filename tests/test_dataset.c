@@ -10,15 +10,13 @@
 #include <unistd.h>
 
 static struct folder folder;
-static struct arena *arena;
 static struct options options;
 
 static int open_folder(void **state) {
   (void)state;
   log_level(LOG_QUIET);
   support_open_folder(&folder);
-  arena = arena_open();
-  option_defaults(&option_table, &options, arena);
+  option_defaults(&option_table, &options, folder.arena);
   options.data.size = 8;
   options.data.path = folder.path;
   return 0;
@@ -26,14 +24,13 @@ static int open_folder(void **state) {
 
 static int close_folder(void **state) {
   (void)state;
-  arena_close(arena);
   support_close_folder(&folder);
   return 0;
 }
 
 static void set(const char *assignment) {
   struct error error;
-  assert_good(scene_assign(&option_table, &options, arena, assignment, "test", &error), &error);
+  assert_good(scene_assign(&option_table, &options, folder.arena, assignment, "test", &error), &error);
 }
 
 /* ---- made-up volumes --------------------------------------------------------------------------------------
@@ -58,9 +55,9 @@ static void make(const char *name, struct made made) {
   struct error error;
   size_t count = 1, width = 16;
   for (int i = 0; i < made.rank; i++) count *= made.size[i];
-  void *zeros = arena_new(arena, count * 8 + 1);
+  void *zeros = arena_new(folder.arena, count * 8 + 1);
   const char *path = support_path(&folder, name);
-  const char *parent = arena_text(arena, "%.*s", (int)(strrchr(path, '/') - path), path);
+  const char *parent = arena_text(folder.arena, "%.*s", (int)(strrchr(path, '/') - path), path);
   assert_good(folder_make(parent, &error), &error);
   assert_good(store_create(&store, path, &error), &error);
   assert_good(store_write(store, made.key ? made.key : "reconstruction_esc", made.type, made.rank, made.size,
@@ -80,7 +77,7 @@ static const char *volumes_of(struct dataset *dataset) {
   const char *text = "";
   assert_good(dataset_open(dataset, &options, &error), &error);
   for (size_t v = 0; v < dataset->volume_count; v++)
-    text = arena_text(arena, "%s%s%s", text, v ? " " : "", dataset->volumes[v].name);
+    text = arena_text(folder.arena, "%s%s%s", text, v ? " " : "", dataset->volumes[v].name);
   return text;
 }
 
@@ -102,8 +99,8 @@ static void expect_refusal(const char *part) {
 
 static void make_named(size_t count) {
   for (size_t i = 0; i < count; i++) {
-    const char *name = i < 15 ? arena_text(arena, "file%zu.h5", 1000001 + 3 * i)
-                              : arena_text(arena, "file_brain_AXT2_%zu_%zu.h5", 185 + i, i - 15);
+    const char *name = i < 15 ? arena_text(folder.arena, "file%zu.h5", 1000001 + 3 * i)
+                              : arena_text(folder.arena, "file_brain_AXT2_%zu_%zu.h5", 185 + i, i - 15);
     make(name, slices(1));
   }
 }
@@ -243,7 +240,7 @@ static void make_patients(void) {
   for (size_t i = 0; i < 24; i++) {
     struct made made = slices(1);
     made.patient = names[i / 2];
-    make(arena_text(arena, "%s/%s%zu.h5", splits[i % 3], names[i / 2], i % 2), made);
+    make(arena_text(folder.arena, "%s/%s%zu.h5", splits[i % 3], names[i / 2], i % 2), made);
   }
 }
 
@@ -296,7 +293,8 @@ static void a_file_without_patient_goes_by_its_name(void **state) {
 static void shares_of_the_patient_split(void **state) {
   size_t count[3] = {0};
   (void)state;
-  for (size_t i = 0; i < 10000; i++) count[dataset_patient_split(arena_text(arena, "patient %zu", i))]++;
+  for (size_t i = 0; i < 10000; i++)
+    count[dataset_patient_split(arena_text(folder.arena, "patient %zu", i))]++;
   assert_in_range(count[0], 6800, 7200);
   assert_in_range(count[1], 1350, 1650);
   assert_in_range(count[2], 1350, 1650);
@@ -399,7 +397,7 @@ static void make_truncated(const char *name) {
   size_t bytes;
   make(name, slices(3));
   const char *path = support_path(&folder, name);
-  support_read(arena, path, &bytes);
+  support_read(folder.arena, path, &bytes);
   assert_int_equal(truncate(path, (off_t)bytes / 2), 0);
 }
 
@@ -510,7 +508,7 @@ static void what_was_left_out_is_printed(void **state) {
   dataset_print(&dataset, file);
   fclose(file);
   assert_holds(text, "volumes: 2 of 7 files (2 slices), selection ");
-  assert_holds(text, arena_text(arena, "%.16s", dataset.hash));
+  assert_holds(text, arena_text(folder.arena, "%.16s", dataset.hash));
   assert_holds(text, "1 file not .h5");
   assert_holds(text, "3 files left out by data.volumes");
   assert_holds(text, "1 file broken, skipped");

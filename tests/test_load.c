@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 static struct folder folder;
-static struct arena *arena;
 static struct options options;
 static struct random noise;
 
@@ -20,8 +19,7 @@ static int open_folder(void **state) {
   (void)state;
   log_level(LOG_QUIET);
   support_open_folder(&folder);
-  arena = arena_open();
-  option_defaults(&option_table, &options, arena);
+  option_defaults(&option_table, &options, folder.arena);
   options.data.size = 8;
   options.data.path = folder.path;
   random_start(&noise, 1, STREAM_PHANTOM, 0);
@@ -30,7 +28,6 @@ static int open_folder(void **state) {
 
 static int close_folder(void **state) {
   (void)state;
-  arena_close(arena);
   support_close_folder(&folder);
   return 0;
 }
@@ -48,14 +45,14 @@ static int close_libraries(void **state) {
 
 static void set(const char *assignment) {
   struct error error;
-  assert_good(scene_assign(&option_table, &options, arena, assignment, "test", &error), &error);
+  assert_good(scene_assign(&option_table, &options, folder.arena, assignment, "test", &error), &error);
 }
 
 /* ---- volumes and worlds -----------------------------------------------------------------------------------
  */
 
 static float *draw(size_t count) {
-  float *values = ARENA_NEW(arena, float, count);
+  float *values = ARENA_NEW(folder.arena, float, count);
   for (size_t i = 0; i < count; i++) values[i] = (float)random_normal(&noise);
   return values;
 }
@@ -109,7 +106,8 @@ static void load(struct loaded *loaded, struct device *device, struct error *err
   *loaded = (struct loaded){.good = false};
   assert_good(dataset_open(&loaded->dataset, &options, error), error);
   open_world(loaded, device);
-  loaded->good = load_slices(&loaded->world, &loaded->dataset, &options, arena, &loaded->report, error);
+  loaded->good =
+      load_slices(&loaded->world, &loaded->dataset, &options, folder.arena, &loaded->report, error);
 }
 
 static void unload(struct loaded *loaded) {
@@ -138,7 +136,7 @@ static void expect_refusal(struct device *device, const char *part) {
 /* The rows of a column in use. */
 static void *column(struct loaded *loaded, unsigned component) {
   size_t rows = loaded->world.rows[TABLE_SLICE];
-  void *data = arena_new(arena, rows * world_column_bytes(&loaded->world, component));
+  void *data = arena_new(folder.arena, rows * world_column_bytes(&loaded->world, component));
   world_read(&loaded->world, component, 0, rows, data);
   return data;
 }
@@ -155,7 +153,7 @@ static void expect_near(double got, double want, double tolerance) {
 static const float *pad_and_crop(const float *image, size_t height, size_t width, size_t pad, size_t n) {
   size_t h = height < pad ? pad : height, w = width < pad ? pad : width;
   size_t top = (h - height + 1) / 2, left = (w - width + 1) / 2; /* ceiling: the extra line goes before */
-  float *padded = ARENA_NEW(arena, float, h *w), *crop = ARENA_NEW(arena, float, n *n);
+  float *padded = ARENA_NEW(folder.arena, float, h *w), *crop = ARENA_NEW(folder.arena, float, n *n);
   for (size_t y = 0; y < height; y++)
     memcpy(padded + (top + y) * w + left, image + y * width, width * sizeof *image);
   for (size_t y = 0; y < n; y++)
@@ -165,7 +163,7 @@ static const float *pad_and_crop(const float *image, size_t height, size_t width
 
 static void expect_crop(size_t height, size_t width, size_t pad, size_t n) {
   const float *image = draw(height * width), *want = pad_and_crop(image, height, width, pad, n);
-  float *got = ARENA_NEW(arena, float, n *n);
+  float *got = ARENA_NEW(folder.arena, float, n *n);
   volume_crop(image, height, width, pad, n, got);
   if (memcmp(got, want, n * n * sizeof *got))
     fail_msg("%zu x %zu padded to %zu, cropped to %zu", height, width, pad, n);
@@ -187,8 +185,9 @@ static void crops_follow_the_protocol(void **state) {
 
 /* 213 -> 384: 86 before, 85 after; -> 256 from 64: the image starts at 22. 320 -> 128: from 96. */
 static void crops_start_where_the_protocol_says(void **state) {
-  float *small = ARENA_NEW(arena, float, 213 * 213), *large = ARENA_NEW(arena, float, 320 * 320);
-  float *crop = ARENA_NEW(arena, float, 256 * 256);
+  float *small = ARENA_NEW(folder.arena, float, 213 * 213),
+        *large = ARENA_NEW(folder.arena, float, 320 * 320);
+  float *crop = ARENA_NEW(folder.arena, float, 256 * 256);
   (void)state;
   for (size_t i = 0; i < 213 * 213; i++) small[i] = 1 + (float)i;
   for (size_t i = 0; i < 320 * 320; i++) large[i] = 1 + (float)i;
@@ -212,7 +211,7 @@ struct kspace {
 
 /* exp(2 pi i (a - n/2)(b - n/2) / n) / sqrt(n) for all a and b. */
 static const double complex *transform_matrix(size_t n) {
-  double complex *matrix = ARENA_NEW(arena, double complex, n *n);
+  double complex *matrix = ARENA_NEW(folder.arena, double complex, n *n);
   for (size_t a = 0; a < n; a++)
     for (size_t b = 0; b < n; b++) {
       double place = ((double)a - (double)(n / 2)) * ((double)b - (double)(n / 2));
@@ -224,7 +223,7 @@ static const double complex *transform_matrix(size_t n) {
 /* The centred orthonormal inverse transform of one coil, by its definition. */
 static void add_power(const struct kspace *k, const float complex *coil, double *power) {
   const double complex *rows = transform_matrix(k->height), *columns = transform_matrix(k->width);
-  double complex *half = ARENA_NEW(arena, double complex, k->height * k->width);
+  double complex *half = ARENA_NEW(folder.arena, double complex, k->height * k->width);
   for (size_t u = 0; u < k->height; u++)
     for (size_t x = 0; x < k->width; x++)
       for (size_t v = 0; v < k->width; v++)
@@ -239,9 +238,9 @@ static void add_power(const struct kspace *k, const float complex *coil, double 
 
 /* Root-sum-of-squares of a slice, cropped to the image and then to N. */
 static const float *reconstruct(const struct kspace *k, size_t slice, size_t n) {
-  double *power = ARENA_NEW(arena, double, k->height * k->width);
-  float *image = ARENA_NEW(arena, float, k->image_height * k->image_width),
-        *crop = ARENA_NEW(arena, float, n *n);
+  double *power = ARENA_NEW(folder.arena, double, k->height * k->width);
+  float *image = ARENA_NEW(folder.arena, float, k->image_height * k->image_width),
+        *crop = ARENA_NEW(folder.arena, float, n *n);
   size_t top = (k->height - k->image_height) / 2, left = (k->width - k->image_width) / 2;
   for (size_t c = 0; c < k->coils; c++)
     add_power(k, k->data + (slice * k->coils + c) * k->height * k->width, power);
@@ -255,7 +254,7 @@ static const float *reconstruct(const struct kspace *k, size_t slice, size_t n) 
 static void write_kspace(const char *name, struct kspace *k, bool header) {
   const size_t single[] = {k->slices, k->height, k->width};
   const size_t multi[] = {k->slices, k->coils, k->height, k->width};
-  const char *text = arena_text(arena,
+  const char *text = arena_text(folder.arena,
                                 "<encodedSpace><matrixSize><x>1</x><y>1</y></matrixSize></encodedSpace>"
                                 "<reconSpace><matrixSize><x>%zu</x><y>%zu</y><z>1</z></matrixSize>",
                                 k->image_height, k->image_width);
@@ -282,7 +281,7 @@ static void images_come_from_kspace(void **state) {
   const bool header[] = {false, false, true, true, false, true};
   enum { COUNT = sizeof list / sizeof *list };
   options.data.size = 32;
-  for (size_t v = 0; v < COUNT; v++) write_kspace(arena_text(arena, "%zu.h5", v), &list[v], header[v]);
+  for (size_t v = 0; v < COUNT; v++) write_kspace(arena_text(folder.arena, "%zu.h5", v), &list[v], header[v]);
   struct loaded loaded = load_good(*state);
   assert_int_equal(loaded.report.slices, 8);
   expect_images(&loaded, list, COUNT, 32);
@@ -475,7 +474,7 @@ static void make_broken(size_t broken, float value) {
   for (size_t v = 0; v < 3; v++) {
     float *images = draw_images(4, 12, 1);
     if (v == broken) images[144 + 65] = value;
-    write_images(arena_text(arena, "%zu.h5", v), images, 4, 12);
+    write_images(arena_text(folder.arena, "%zu.h5", v), images, 4, 12);
   }
 }
 
@@ -554,12 +553,13 @@ static void a_file_cut_short_later_is_dropped(void **state) {
   assert_good(dataset_open(&loaded.dataset, &options, &error), &error);
   assert_int_equal(truncate(support_path(&folder, "0.h5"), 1000), 0);
   open_world(&loaded, *state);
-  assert_good(load_slices(&loaded.world, &loaded.dataset, &options, arena, &loaded.report, &error), &error);
+  assert_good(load_slices(&loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error),
+              &error);
   assert_int_equal(loaded.report.slices, 8);
   assert_int_equal(loaded.report.broken_volumes, 1);
   assert_int_equal(loaded.report.names[0].volume, 1);
   options.data.strict = true;
-  assert_false(load_slices(&loaded.world, &loaded.dataset, &options, arena, &loaded.report, &error));
+  assert_false(load_slices(&loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error));
   assert_holds(error.text, "cut short");
   unload(&loaded);
 }
@@ -614,7 +614,7 @@ static void constant_slices_of_a_dropped_volume_do_not_count(void **state) {
 }
 
 static void nothing_usable_is_refused(void **state) {
-  float *images = ARENA_NEW(arena, float, 3 * 64);
+  float *images = ARENA_NEW(folder.arena, float, 3 * 64);
   write_images("a.h5", images, 3, 8);
   set("data.exclude_constant=true");
   expect_refusal(*state, ": 0 broken volumes, 3 constant slices (data.exclude_constant); `l2sr inspect");

@@ -11,18 +11,15 @@
 #include <unistd.h>
 
 static struct folder folder;
-static struct arena *arena;
 
 static int open_folder(void **state) {
   (void)state;
   support_open_folder(&folder);
-  arena = arena_open();
   return 0;
 }
 
 static int close_folder(void **state) {
   (void)state;
-  arena_close(arena);
   support_close_folder(&folder);
   return 0;
 }
@@ -34,11 +31,11 @@ static struct options small_options(const char *const settings[]) {
                                       "phantom.size=37",  "phantom.noise=0.02", NULL};
   struct options options;
   struct error error;
-  option_defaults(&option_table, &options, arena);
+  option_defaults(&option_table, &options, folder.arena);
   for (const char *const *s = small; *s; s++)
-    assert_good(scene_assign(&option_table, &options, arena, *s, "test", &error), &error);
+    assert_good(scene_assign(&option_table, &options, folder.arena, *s, "test", &error), &error);
   for (const char *const *s = settings; *s; s++)
-    assert_good(scene_assign(&option_table, &options, arena, *s, "test", &error), &error);
+    assert_good(scene_assign(&option_table, &options, folder.arena, *s, "test", &error), &error);
   return options;
 }
 
@@ -72,7 +69,7 @@ static void *read_dataset(struct store *store, const char *name, enum store_type
   size_t total;
   assert_good(store_shape(store, name, shape, &error), &error);
   assert_int_equal(shape->rank, rank);
-  assert_good(store_read_all(store, name, type, arena, &data, &total, &error), &error);
+  assert_good(store_read_all(store, name, type, folder.arena, &data, &total, &error), &error);
   return data;
 }
 
@@ -145,7 +142,7 @@ static void reconstruct(const struct volume *volume, size_t slice, double *image
 
 static void assert_consistent(const struct volume *volume) {
   size_t pixels = volume->size * volume->size;
-  double *image = ARENA_NEW(arena, double, pixels), most = 0, square = 0, worst = 0;
+  double *image = ARENA_NEW(folder.arena, double, pixels), most = 0, square = 0, worst = 0;
   for (size_t s = 0; s < volume->slices; s++) {
     reconstruct(volume, s, image);
     for (size_t i = 0; i < pixels; i++)
@@ -288,8 +285,8 @@ static void test_patients(void **state) {
   write_phantom("patients", SETTINGS("phantom.train=4", "phantom.val=4"));
   struct volume train[4], val;
   for (int i = 0; i < 4; i++) {
-    train[i] = read_volume(arena_text(arena, "patients/train/file%d.h5", 1000001 + 3 * i), true);
-    val = read_volume(arena_text(arena, "patients/val/file%d.h5", 1000002 + 3 * i), true);
+    train[i] = read_volume(arena_text(folder.arena, "patients/train/file%d.h5", 1000001 + 3 * i), true);
+    val = read_volume(arena_text(folder.arena, "patients/val/file%d.h5", 1000002 + 3 * i), true);
     for (int k = 0; k < 4; k++)
       if (k <= i) assert_string_not_equal(val.patient, train[k].patient);
   }

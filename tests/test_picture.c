@@ -9,18 +9,15 @@
 enum { HEIGHT = 20, WIDTH = 24 };
 
 static struct folder folder;
-static struct arena *arena;
 
 static int open_folder(void **state) {
   (void)state;
   support_open_folder(&folder);
-  arena = arena_open();
   return 0;
 }
 
 static int close_folder(void **state) {
   (void)state;
-  arena_close(arena);
   support_close_folder(&folder);
   return 0;
 }
@@ -55,7 +52,7 @@ static struct decoded write_and_decode(const struct picture_sheet *sheet, const 
   png_image image = {.version = PNG_IMAGE_VERSION};
   assert_true(png_image_begin_read_from_file(&image, path));
   image.format = PNG_FORMAT_RGB;
-  struct decoded decoded = {image.width, image.height, arena_new(arena, PNG_IMAGE_SIZE(image))};
+  struct decoded decoded = {image.width, image.height, arena_new(folder.arena, PNG_IMAGE_SIZE(image))};
   assert_true(png_image_finish_read(&image, NULL, decoded.pixel, 0, NULL));
   return decoded;
 }
@@ -180,8 +177,8 @@ static void test_same_sheet_gives_the_same_bytes(void **state) {
   write_and_decode(&scene.sheet, "a.png");
   write_and_decode(&scene.sheet, "b.png");
   size_t a_bytes, b_bytes;
-  unsigned char *a = support_read(arena, support_path(&folder, "a.png"), &a_bytes);
-  unsigned char *b = support_read(arena, support_path(&folder, "b.png"), &b_bytes);
+  unsigned char *a = support_read(folder.arena, support_path(&folder, "a.png"), &a_bytes);
+  unsigned char *b = support_read(folder.arena, support_path(&folder, "b.png"), &b_bytes);
   assert_int_equal(a_bytes, b_bytes);
   assert_memory_equal(a, b, a_bytes);
 }

@@ -7,29 +7,26 @@
 #include <sys/stat.h>
 
 static struct folder folder;
-static struct arena *arena;
 static struct options options;
 static const char *installed; /* the folder that every scene may extend from; NULL: none */
 
 static int open_scene(void **state) {
   (void)state;
   support_open_folder(&folder);
-  arena = arena_open();
   memset(&options, 0, sizeof options);
-  option_defaults(&option_table, &options, arena);
+  option_defaults(&option_table, &options, folder.arena);
   installed = NULL;
   return 0;
 }
 
 static int close_scene(void **state) {
   (void)state;
-  arena_close(arena);
   support_close_folder(&folder);
   return 0;
 }
 
 static bool read_scene(const char *name, struct error *error) {
-  return scene_read(&option_table, &options, arena, support_path(&folder, name), installed, error);
+  return scene_read(&option_table, &options, folder.arena, support_path(&folder, name), installed, error);
 }
 
 static void write_scene(const char *name, const char *text) {
@@ -48,7 +45,7 @@ static void expect_refusal(const char *text, int line, const char *part) {
   write_scene("a.yaml", text);
   if (read_scene("a.yaml", &error)) fail_msg("accepted: %s", text);
   assert_holds(error.text, part);
-  if (line) assert_holds(error.text, arena_text(arena, "a.yaml:%d", line));
+  if (line) assert_holds(error.text, arena_text(folder.arena, "a.yaml:%d", line));
 }
 
 static const char good[] = "# an experiment\n"
@@ -123,8 +120,8 @@ static void extends_is_found_beside_the_file_or_by_its_whole_path(void **state) 
   write_scene("sub/beside.yaml", "world: {envs: 9}\n");
   write_scene("sub/a.yaml", "extends: ../base.yaml\n");
   write_scene("sub/b.yaml", "extends: beside.yaml\n");
-  write_scene("c.yaml",
-              arena_text(arena, "extends: %s\ndata: {size: 48}\n", support_path(&folder, "sub/b.yaml")));
+  write_scene("c.yaml", arena_text(folder.arena, "extends: %s\ndata: {size: 48}\n",
+                                   support_path(&folder, "sub/b.yaml")));
   assert_good(read_scene("sub/a.yaml", &error), &error);
   assert_int_equal(options.world.seed, 5);
   assert_good(read_scene("c.yaml", &error), &error);
@@ -156,7 +153,8 @@ static void extends_is_refused_with_its_place(void **state) {
   write_scene("b.yaml", "extends: ./a.yaml\n");
   expect_refusal("extends: b.yaml\n", 1, "b.yaml:1 extends: scene ");
   for (int i = 0; i < 8; i++)
-    write_scene(arena_text(arena, "%d.yaml", i), arena_text(arena, "extends: %d.yaml\n", i + 1));
+    write_scene(arena_text(folder.arena, "%d.yaml", i),
+                arena_text(folder.arena, "extends: %d.yaml\n", i + 1));
   expect_refusal("extends: 0.yaml\n", 1, "more than 8 deep");
   write_scene("b.yaml", "\n\ndata: {size: 1}\n");
   expect_refusal("# x\nextends: b.yaml\n", 2, "b.yaml:3; it must be 32 to 512");
@@ -235,30 +233,31 @@ static void nul_bytes_are_refused(void **state) {
 }
 
 static const char *repeat(char letter, size_t count) {
-  char *text = arena_new(arena, count + 1);
+  char *text = arena_new(folder.arena, count + 1);
   memset(text, letter, count);
   return text;
 }
 
 static void overlong_values_are_refused(void **state) {
   (void)state;
-  expect_good(arena_text(arena, "data:\n  path: %s\n", repeat('x', 4095)));
+  expect_good(arena_text(folder.arena, "data:\n  path: %s\n", repeat('x', 4095)));
   assert_int_equal(strlen(options.data.path), 4095);
-  expect_refusal(arena_text(arena, "data:\n  path: %s\n", repeat('x', 4096)), 2,
+  expect_refusal(arena_text(folder.arena, "data:\n  path: %s\n", repeat('x', 4096)), 2,
                  "a value of 4096 bytes; at most 4095 fit");
-  expect_refusal(arena_text(arena, "data:\n  %s: 1\n", repeat('x', 127)), 2, "unknown key data.xxx");
-  expect_refusal(arena_text(arena, "data:\n  \"%s\": 1\n", repeat('x', 128)), 2, "at most 127 fit");
-  expect_refusal(arena_text(arena, "\"%s\": 1\n", repeat('x', 128)), 1, "at most 127 fit");
-  expect_refusal(arena_text(arena, "evaluate:\n  samplers: [%s, %s]\n", repeat('x', 2000), repeat('y', 3000)),
-                 2, "a value of 3000 bytes");
-  expect_refusal(arena_text(arena, "evaluate:\n  samplers: [%s, y]\n", repeat('x', 4094)), 2,
+  expect_refusal(arena_text(folder.arena, "data:\n  %s: 1\n", repeat('x', 127)), 2, "unknown key data.xxx");
+  expect_refusal(arena_text(folder.arena, "data:\n  \"%s\": 1\n", repeat('x', 128)), 2, "at most 127 fit");
+  expect_refusal(arena_text(folder.arena, "\"%s\": 1\n", repeat('x', 128)), 1, "at most 127 fit");
+  expect_refusal(
+      arena_text(folder.arena, "evaluate:\n  samplers: [%s, %s]\n", repeat('x', 2000), repeat('y', 3000)), 2,
+      "a value of 3000 bytes");
+  expect_refusal(arena_text(folder.arena, "evaluate:\n  samplers: [%s, y]\n", repeat('x', 4094)), 2,
                  "the list is too long");
 }
 
 static void many_sections_are_refused(void **state) {
   const char *text = "";
   (void)state;
-  for (int i = 0; i < 33; i++) text = arena_text(arena, "%ss%d: {}\n", text, i);
+  for (int i = 0; i < 33; i++) text = arena_text(folder.arena, "%ss%d: {}\n", text, i);
   expect_refusal(text, 33, "too many sections");
 }
 
@@ -268,20 +267,20 @@ static void files_that_cannot_be_read_are_named(void **state) {
   assert_false(read_scene("none.yaml", &error));
   assert_holds(error.text, "cannot open scene");
   assert_holds(error.text, "none.yaml: No such file or directory");
-  assert_false(scene_read(&option_table, &options, arena, folder.path, NULL, &error));
+  assert_false(scene_read(&option_table, &options, folder.arena, folder.path, NULL, &error));
   assert_holds(error.text, folder.path);
 }
 
 static void deep_nesting_is_refused(void **state) {
   (void)state;
   expect_refusal(repeat('[', 100000), 1, "");
-  expect_refusal(arena_text(arena, "evaluate: {samplers: %s", repeat('[', 100000)), 1,
+  expect_refusal(arena_text(folder.arena, "evaluate: {samplers: %s", repeat('[', 100000)), 1,
                  "expected a single value");
   expect_refusal(repeat('{', 100000), 1, "");
 }
 
 static bool assign(const char *assignment, struct error *error) {
-  return scene_assign(&option_table, &options, arena, assignment, "--set", error);
+  return scene_assign(&option_table, &options, folder.arena, assignment, "--set", error);
 }
 
 static void assignments_come_last(void **state) {

@@ -8,18 +8,15 @@
 #include <unistd.h>
 
 static struct folder folder;
-static struct arena *arena;
 
 static int open_folder(void **state) {
   (void)state;
   support_open_folder(&folder);
-  arena = arena_open();
   return 0;
 }
 
 static int close_folder(void **state) {
   (void)state;
-  arena_close(arena);
   support_close_folder(&folder);
   return 0;
 }
@@ -34,7 +31,7 @@ static bool exists(const char *name) {
 
 /* Name of the file that this process writes beside. */
 static const char *part_of(const char *name) {
-  return arena_text(arena, "%s.%ld.part", name, (long)getpid());
+  return arena_text(folder.arena, "%s.%ld.part", name, (long)getpid());
 }
 
 static struct store *create(const char *name) {
@@ -67,7 +64,7 @@ static void expect_data(struct store *store, const char *name, enum store_type t
   struct error error;
   void *data;
   size_t total;
-  assert_good(store_read_all(store, name, type, arena, &data, &total, &error), &error);
+  assert_good(store_read_all(store, name, type, folder.arena, &data, &total, &error), &error);
   assert_memory_equal(data, want, bytes);
 }
 
@@ -341,7 +338,7 @@ static void expect_read_refusal(struct store *store, const char *name, enum stor
   struct error error;
   void *data;
   size_t total;
-  assert_false(store_read_all(store, name, type, arena, &data, &total, &error));
+  assert_false(store_read_all(store, name, type, folder.arena, &data, &total, &error));
   assert_holds(error.text, part);
   assert_holds(error.text, name);
   assert_holds(error.text, "a.h5");
@@ -486,7 +483,7 @@ static void strings_of_all_kinds_are_read(void **state) {
 /* Byte 8 is the version of the superblock; a user block lies before it. */
 static void expect_superblock(const char *name, size_t start, bool oldest) {
   size_t bytes;
-  const unsigned char *data = support_read(arena, path_of(name), &bytes);
+  const unsigned char *data = support_read(folder.arena, path_of(name), &bytes);
   assert_memory_equal(data + start, "\x89HDF\r\n\x1a\n", 8);
   assert_true(oldest ? data[start + 8] == 0 : data[start + 8] >= 2);
 }
@@ -510,7 +507,7 @@ static void a_filled_user_block_is_passed_over(void **state) {
   hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 512);
   put_dataset(file, "x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 6, floats_in);
   H5Fclose(file);
-  unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  unsigned char *data = support_read(folder.arena, path_of("a.h5"), &bytes);
   memset(data, 'u', 512);
   support_write(path_of("a.h5"), data, bytes);
   struct store *store = open_store("a.h5");
@@ -566,7 +563,7 @@ static void cut_files_are_refused(void **state) {
   size_t bytes;
   (void)state;
   write_large("a.h5");
-  const unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  const unsigned char *data = support_read(folder.arena, path_of("a.h5"), &bytes);
   for (size_t part = 1; part < 20; part++) {
     support_write(path_of("cut.h5"), data, bytes * part / 20);
     assert_false(store_open(&store, path_of("cut.h5"), &error));
@@ -582,7 +579,7 @@ static void newer_files_say_so(void **state) {
   size_t bytes;
   (void)state;
   write_large("a.h5");
-  unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  unsigned char *data = support_read(folder.arena, path_of("a.h5"), &bytes);
   data[8] = 9;
   support_write(path_of("a.h5"), data, bytes);
   expect_open_refusal(path_of("a.h5"), "written by a newer HDF5 than this one");
@@ -593,7 +590,7 @@ static double seconds_to_read(const char *name, size_t slices) {
   struct error error;
   struct store *store = open_store(name);
   size_t start[3] = {0}, count[] = {256 / slices, 64, 256};
-  float *data = ARENA_NEW(arena, float, count[0] * 64 * 256);
+  float *data = ARENA_NEW(folder.arena, float, count[0] * 64 * 256);
   double began = clock_seconds();
   for (; start[0] < 256; start[0] += count[0])
     assert_good(store_read(store, "image", STORE_F32, start, count, data, &error), &error);
@@ -605,7 +602,7 @@ static double seconds_to_read(const char *name, size_t slices) {
 /* 16 MiB in one chunk: decompressing it for every slice takes 256 times as long as once. */
 static void a_chunk_is_decompressed_once(void **state) {
   const hsize_t size[] = {256, 64, 256};
-  float *values = ARENA_NEW(arena, float, 256 * 64 * 256);
+  float *values = ARENA_NEW(folder.arena, float, 256 * 64 * 256);
   (void)state;
   for (size_t i = 0; i < 256 * 64 * 256; i++) values[i] = (float)i;
   hid_t file = H5Fcreate(path_of("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -638,7 +635,7 @@ static void damaged_chunks_are_refused(void **state) {
   size_t bytes;
   (void)state;
   write_large("a.h5");
-  unsigned char *data = support_read(arena, path_of("a.h5"), &bytes);
+  unsigned char *data = support_read(folder.arena, path_of("a.h5"), &bytes);
   memset(data + chunk_place("a.h5"), 0xff, 32);
   support_write(path_of("a.h5"), data, bytes);
   struct store *store = open_store("a.h5");
@@ -735,11 +732,11 @@ static void text_files_are_whole_or_none(void **state) {
   fputs("slice,ssim\n", text.file);
   assert_false(exists("a.csv"));
   assert_good(file_commit(&text, &error), &error);
-  assert_string_equal(support_read(arena, path_of("a.csv"), &bytes), "slice,ssim\n");
+  assert_string_equal(support_read(folder.arena, path_of("a.csv"), &bytes), "slice,ssim\n");
   assert_good(file_create(&text, path_of("a.csv"), &error), &error);
   fputs("half", text.file);
   file_abandon(&text);
-  assert_string_equal(support_read(arena, path_of("a.csv"), &bytes), "slice,ssim\n");
+  assert_string_equal(support_read(folder.arena, path_of("a.csv"), &bytes), "slice,ssim\n");
   assert_int_equal(support_count(folder.path), 1);
 }
 

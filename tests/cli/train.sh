@@ -2,29 +2,14 @@
 # Training from the command line: killed and gone on with, compared with a training that was never stopped; the
 # trained network in evaluate and render; refusals. train.sh L2SR
 set -u
-l2sr=$(realpath "$1") failed=0
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-export L2SR_CACHE="$temp/cache"
-cd "$temp" || exit 1
-complain() {
-  echo "FAILED: $1"
-  cat out err
-  failed=1
-}
+. "${0%/*}/setup.sh"
+export L2SR_CACHE="$dir/cache"
+
 run() { # run NAME COMMAND...
   name=$1
   shift
+  tried=$((tried + 1))
   "$@" >out 2>err || complain "$name: $*"
-}
-refuse() { # refuse STATUS TEXT ARGUMENTS...
-  want=$1 text=$2
-  shift 2
-  "$l2sr" "$@" >out 2>err
-  got=$?
-  [ $got = "$want" ] || complain "$*: exit status $got, expected $want"
-  [ "$(grep -c '^l2sr: ' err)" = 1 ] || complain "$*: not one line 'l2sr: ...'"
-  grep '^l2sr: ' err | grep -qF -e "$text" || complain "$*: the line does not hold '$text'"
 }
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}
@@ -106,4 +91,4 @@ refuse 1 'was trained for 32x32 images, data.size is 40' evaluate scene --recons
 refuse 1 'it is no checkpoint of a reconstructor' evaluate scene --reconstructor data/val/file1000002.h5
 dd if=whole/last.h5 of=cut/last.h5 bs=1000 count=9 2>/dev/null
 refuse 1 'cut/last.h5' train scene --output cut --resume
-exit $failed
+finish

@@ -3,25 +3,8 @@
 # usage: usage.sh PATH_OF_L2SR
 set -u
 
-[ $# -eq 1 ] || { echo "usage: usage.sh PATH_OF_L2SR" >&2; exit 2; }
-case $1 in
-/*) l2sr=$1 ;;
-*) l2sr=$PWD/$1 ;;
-esac
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$dir" || exit 1
+. "${0%/*}/setup.sh"
 export L2SR_CACHE=off OCL_ICD_VENDORS="$dir"
-failed=0
-tried=0
-
-complain() {
-  failed=$((failed + 1))
-  echo "FAILED: $1" >&2
-  sed 's/^/  out: /' out | head -n 20 >&2
-  sed 's/^/  err: /' err | head -n 20 >&2
-}
 
 # expect STATUS ARGUMENTS...: runs l2sr, leaves its output in the files out and err
 expect() {
@@ -32,12 +15,6 @@ expect() {
   "$l2sr" "$@" >out 2>err
   got=$?
   [ "$got" -eq "$want" ] || complain "$what: exit status $got, expected $want"
-}
-
-# says FILE TEXT: the last run wrote TEXT to out or err
-says() {
-  tried=$((tried + 1))
-  grep -qF -e "$2" "$1" || complain "$what: '$2' is not in $1"
 }
 
 silent() {
@@ -283,5 +260,4 @@ got=$?
 [ $got -eq 1 ] || complain "$what: exit status $got, expected 1"
 says err 'l2sr: cannot write the results'
 
-echo "$tried checks, $failed failed"
-[ "$failed" -eq 0 ]
+finish
