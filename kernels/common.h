@@ -36,6 +36,25 @@ INLINE uint4 random_words(uint seed, uint stream, uint scan, uint step) {
   return c;
 }
 
+/* Eight values from `start` on; zeros from `count` on. */
+INLINE float8 load_eight(__global const float *from, uint start, uint count) {
+  if (start + 8u <= count) return vload8(0, from + start);
+  return (float8)(start < count ? from[start] : 0.0f, start + 1u < count ? from[start + 1u] : 0.0f,
+                  start + 2u < count ? from[start + 2u] : 0.0f, start + 3u < count ? from[start + 3u] : 0.0f,
+                  start + 4u < count ? from[start + 4u] : 0.0f, start + 5u < count ? from[start + 5u] : 0.0f,
+                  start + 6u < count ? from[start + 6u] : 0.0f, 0.0f);
+}
+
+INLINE void store_eight(__global float *to, uint start, uint count, float8 value) {
+  if (start + 8u <= count) {
+    vstore8(value, 0, to + start);
+    return;
+  }
+  float part[8];
+  vstore8(value, 0, part);
+  for (uint k = 0u; start + k < count; k++) to[start + k] = part[k];
+}
+
 /* Sums `value` over the work-group; every work-item gets the sum. The order is fixed: the same bytes on
  * every run. `scratch` holds one float a work-item, whose number must be a power of two. */
 INLINE float group_sum(float value, __local float *scratch) {
@@ -92,6 +111,24 @@ INLINE moments group_moments(moments mine, __local moments *scratch) {
 INLINE float target_pixel(float pixel, float mean, float deviation) {
   return clamp((pixel - mean) / (deviation + 1e-11f), -6.0f, 6.0f) * deviation + mean;
 }
+
+/* SSIM's window: exp(-d^2 / (2 1.5^2)) / sum, d = -5 to 5. */
+#define GAUSSIAN_RADIUS 5
+__constant float gaussian[2 * GAUSSIAN_RADIUS + 1] = {0.001028380f, 0.007598758f, 0.036000772f, 0.109360690f,
+                                                      0.213005538f, 0.266011725f, 0.213005538f, 0.109360690f,
+                                                      0.036000772f, 0.007598758f, 0.001028380f};
+
+#define MOMENTS 5 /* sums of x, y, xx, yy, xy */
+
+INLINE void add_products(float *m, float w, float x, float y) {
+  m[0] += w * x;
+  m[1] += w * y;
+  m[2] += w * x * x;
+  m[3] += w * y * y;
+  m[4] += w * x * y;
+}
+
+INLINE float inverse_range(float range) { return range > 0.0f ? 1.0f / range : 1.0f; }
 
 #ifdef L2SR_NVIDIA
 /* ---- NVIDIA's instructions: pairs of halves in a word, matrix products, shuffles -------------------------- */

@@ -8,28 +8,9 @@
 #define LINES 2
 #define OUTPUTS 4
 
-/* Eight pixels from x on; zeros from `width` on. */
-INLINE float8 load_strip(__global const float *line, uint x, uint width) {
-  if (x + STRIP <= width) return vload8(0, line + x);
-  return (float8)(x < width ? line[x] : 0.0f, x + 1u < width ? line[x + 1u] : 0.0f,
-                  x + 2u < width ? line[x + 2u] : 0.0f, x + 3u < width ? line[x + 3u] : 0.0f,
-                  x + 4u < width ? line[x + 4u] : 0.0f, x + 5u < width ? line[x + 5u] : 0.0f,
-                  x + 6u < width ? line[x + 6u] : 0.0f, 0.0f);
-}
-
-INLINE void store_strip(__global float *line, uint x, uint width, float8 value) {
-  if (x + STRIP <= width) {
-    vstore8(value, 0, line + x);
-    return;
-  }
-  float part[STRIP];
-  vstore8(value, 0, part);
-  for (uint k = 0u; x + k < width; k++) line[x + k] = part[k];
-}
-
 /* The strip and its two neighbours shifted by one pixel. */
 INLINE void load_window(__global const float *line, uint x, uint width, float8 *window) {
-  float8 middle = load_strip(line, x, width);
+  float8 middle = load_eight(line, x, width);
   float before = x > 0u ? line[x - 1u] : 0.0f, after = x + STRIP < width ? line[x + STRIP] : 0.0f;
   window[0] = (float8)(before, middle.s0123, middle.s456);
   window[1] = middle;
@@ -98,7 +79,7 @@ INLINE void convolve(__global const float *input, __global const float *weight, 
 #pragma unroll
       for (uint l = 0u; l < LINES; l++) {
         if (at.y + l >= height) continue;
-        float8 pixels = load_strip(plane + (at.y + l) * width, at.x, width);
+        float8 pixels = load_eight(plane + (at.y + l) * width, at.x, width);
 #pragma unroll
         for (uint o = 0u; o < OUTPUTS; o++) sum[o][l] = fma((float8)taps[o][0], pixels, sum[o][l]);
       }
@@ -128,7 +109,7 @@ __kernel void conv_forward(__global const float *restrict input, __global const 
 #pragma unroll
     for (uint l = 0u; l < LINES; l++)
       if (at.output + o < outputs && at.y + l < height)
-        store_strip(output + ((at.image * outputs + at.output + o) * height + at.y + l) * width, at.x, width,
+        store_eight(output + ((at.image * outputs + at.output + o) * height + at.y + l) * width, at.x, width,
                     sum[o][l]);
 }
 
@@ -155,8 +136,8 @@ __kernel void conv_backward(__global const float *restrict output_gradient,
       if (at.output + o >= inputs || at.y + l >= height) continue;
       __global float *line =
           input_gradient + ((at.image * inputs + at.output + o) * height + at.y + l) * width;
-      if (add) sum[o][l] += load_strip(line, at.x, width);
-      store_strip(line, at.x, width, sum[o][l]);
+      if (add) sum[o][l] += load_eight(line, at.x, width);
+      store_eight(line, at.x, width, sum[o][l]);
     }
 }
 
@@ -178,7 +159,7 @@ INLINE void add_line(__global const float *plane, __global const float *const *s
 #pragma unroll
     for (int o = 0; o < PAIR; o++) load_window(slope[o] + y * width, x, width, window[o]);
     if (!wide) {
-      float8 pixels = load_strip(plane + y * width, x, width);
+      float8 pixels = load_eight(plane + y * width, x, width);
 #pragma unroll
       for (int o = 0; o < PAIR; o++) sum[o][0] = fma(window[o][1], pixels, sum[o][0]);
       continue;
@@ -187,7 +168,7 @@ INLINE void add_line(__global const float *plane, __global const float *const *s
     for (int dy = 0; dy < 3; dy++) {
       uint line = y + (uint)dy - 1u; /* wraps above the image */
       if (line >= height) continue;
-      float8 pixels = load_strip(plane + line * width, x, width);
+      float8 pixels = load_eight(plane + line * width, x, width);
 #pragma unroll
       for (int o = 0; o < PAIR; o++)
 #pragma unroll
@@ -254,7 +235,7 @@ conv_bias(__global const float *restrict output_gradient, __global float *restri
   float8 sum = (float8)0.0f;
   for (uint image = 0u; image < images; image++) {
     __global const float *plane = output_gradient + (image * channels + row) * pixels;
-    for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP) sum += load_strip(plane, i, pixels);
+    for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP) sum += load_eight(plane, i, pixels);
   }
   float total = group_sum(strip_sum(sum), scratch);
   if (item == 0u) gradient[row] += total;

@@ -5,23 +5,13 @@
 #define GROUP 256
 #define TILE_X 32
 #define TILE_Y 16
-#define RADIUS 5
+#define RADIUS GAUSSIAN_RADIUS
 #define HALO_X (TILE_X + 2 * RADIUS)
 #define HALO_Y (TILE_Y + 2 * RADIUS)
 #define TILES_X ((WIDTH + TILE_X - 1) / TILE_X)
 #define TILES_Y ((HEIGHT + TILE_Y - 1) / TILE_Y)
 #define TILES (TILES_X * TILES_Y)
-#define MOMENTS 5 /* sums of x, y, xx, yy, xy */
-#define SLOPES 3  /* of the map's value at a pixel: by the sums of x, xx, xy */
-
-/* exp(-d^2 / (2 1.5^2)) / sum, d = -5 to 5 */
-__constant float gaussian[2 * RADIUS + 1] = {0.001028380f, 0.007598758f, 0.036000772f, 0.109360690f,
-                                             0.213005538f, 0.266011725f, 0.213005538f, 0.109360690f,
-                                             0.036000772f, 0.007598758f, 0.001028380f};
-
-INLINE float inverse_range(float range) {
-  return range > 0.0f ? 1.0f / range : 1.0f;
-}
+#define SLOPES 3 /* of the map's value at a pixel: by the sums of x, xx, xy */
 
 /* What makes pixels comparable: both images divided by the data range. The window's variances do not change
  * when all pixels, the zeros outside included, are moved by `pivot`; without it they would cancel. */
@@ -66,14 +56,7 @@ INLINE void filter_rows(__local const float *a, __local const float *b, __local 
   for (int i = (int)get_local_id(0); i < TILE_X * HALO_Y; i += GROUP) {
     int start = i / TILE_X * HALO_X + i % TILE_X;
     float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-    for (int d = 0; d <= 2 * RADIUS; d++) {
-      float w = gaussian[d], x = a[start + d], y = b[start + d];
-      m[0] += w * x;
-      m[1] += w * y;
-      m[2] += w * x * x;
-      m[3] += w * y * y;
-      m[4] += w * x * y;
-    }
+    for (int d = 0; d <= 2 * RADIUS; d++) add_products(m, gaussian[d], a[start + d], b[start + d]);
     for (int k = 0; k < MOMENTS; k++) sums[k * TILE_X * HALO_Y + i] = m[k];
   }
 }

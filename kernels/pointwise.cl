@@ -3,26 +3,9 @@
 
 #define STRIP 8
 
-INLINE float8 load_part(__global const float *from, uint start, uint count) {
-  if (start + STRIP <= count) return vload8(0, from + start);
-  float part[STRIP] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-  for (uint k = 0u; start + k < count; k++) part[k] = from[start + k];
-  return vload8(0, part);
-}
-
-INLINE void store_part(__global float *to, uint start, uint count, float8 value) {
-  if (start + STRIP <= count) {
-    vstore8(value, 0, to + start);
-    return;
-  }
-  float part[STRIP];
-  vstore8(value, 0, part);
-  for (uint k = 0u; start + k < count; k++) to[start + k] = part[k];
-}
-
 INLINE void store_slope(__global float *to, uint start, uint count, float8 slope, uint add) {
-  if (add) slope += load_part(to, start, count);
-  store_part(to, start, count, slope);
+  if (add) slope += load_eight(to, start, count);
+  store_eight(to, start, count, slope);
 }
 
 /* max(x, slope * x) for slopes below 1: ReLU with slope 0. */
@@ -30,8 +13,8 @@ __kernel void relu_forward(__global const float *restrict input, __global float 
                            uint count, uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
-  float8 x = load_part(input, start, count);
-  store_part(output, start, count, select(x * slope, x, x > 0.0f));
+  float8 x = load_eight(input, start, count);
+  store_eight(output, start, count, select(x * slope, x, x > 0.0f));
 }
 
 __kernel void relu_backward(__global const float *restrict output,
@@ -40,7 +23,7 @@ __kernel void relu_backward(__global const float *restrict output,
                             uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
-  float8 y = load_part(output, start, count), dy = load_part(output_gradient, start, count);
+  float8 y = load_eight(output, start, count), dy = load_eight(output_gradient, start, count);
   store_slope(input_gradient, start, count, select(dy * slope, dy, y > 0.0f), add);
 }
 
@@ -49,8 +32,8 @@ __kernel void softplus_forward(__global const float *restrict input, __global fl
                                uint count, uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
-  float8 x = load_part(input, start, count);
-  store_part(output, start, count, fmax(x, 0.0f) + log1p(exp(-fabs(x))));
+  float8 x = load_eight(input, start, count);
+  store_eight(output, start, count, fmax(x, 0.0f) + log1p(exp(-fabs(x))));
 }
 
 __kernel void softplus_backward(__global const float *restrict input,
@@ -58,7 +41,7 @@ __kernel void softplus_backward(__global const float *restrict input,
                                 __global float *restrict input_gradient, uint count, uint add, uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
-  float8 x = load_part(input, start, count), dy = load_part(output_gradient, start, count);
+  float8 x = load_eight(input, start, count), dy = load_eight(output_gradient, start, count);
   store_slope(input_gradient, start, count, dy / (1.0f + exp(-x)), add);
 }
 
@@ -66,7 +49,7 @@ __kernel void sigmoid_forward(__global const float *restrict input, __global flo
                               uint count, uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
-  store_part(output, start, count, 1.0f / (1.0f + exp(-load_part(input, start, count))));
+  store_eight(output, start, count, 1.0f / (1.0f + exp(-load_eight(input, start, count))));
 }
 
 __kernel void sigmoid_backward(__global const float *restrict output,
@@ -74,7 +57,7 @@ __kernel void sigmoid_backward(__global const float *restrict output,
                                __global float *restrict input_gradient, uint count, uint add, uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
-  float8 y = load_part(output, start, count), dy = load_part(output_gradient, start, count);
+  float8 y = load_eight(output, start, count), dy = load_eight(output_gradient, start, count);
   store_slope(input_gradient, start, count, dy * y * (1.0f - y), add);
 }
 

@@ -4,17 +4,9 @@
 #define GROUP 256
 #define TILE_X 32
 #define TILE_Y 16
-#define RADIUS_MOST 5
+#define RADIUS_MOST GAUSSIAN_RADIUS
 #define HALO_X (TILE_X + 2 * RADIUS_MOST)
 #define HALO_Y (TILE_Y + 2 * RADIUS_MOST)
-#define MOMENTS 5 /* sums of x, y, xx, yy, xy */
-
-/* exp(-d^2 / (2 1.5^2)) / sum, d = -5 to 5 */
-__constant float gaussian[2 * RADIUS_MOST + 1] = {0.001028380f, 0.007598758f, 0.036000772f, 0.109360690f,
-                                                  0.213005538f, 0.266011725f, 0.213005538f, 0.109360690f,
-                                                  0.036000772f, 0.007598758f, 0.001028380f};
-
-INLINE float inverse_range(float range) { return range > 0.0f ? 1.0f / range : 1.0f; }
 
 typedef struct {
   __global const float *reconstruction, *image;
@@ -43,14 +35,8 @@ INLINE void filter_rows(int radius, bool uniform_window, __local const float *a,
   for (int i = (int)get_local_id(0); i < TILE_X * height; i += GROUP) {
     int start = i / TILE_X * width + i % TILE_X;
     float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-    for (int d = 0; d <= 2 * radius; d++) {
-      float w = window_weight(uniform_window, d), x = a[start + d], y = b[start + d];
-      m[0] += w * x;
-      m[1] += w * y;
-      m[2] += w * x * x;
-      m[3] += w * y * y;
-      m[4] += w * x * y;
-    }
+    for (int d = 0; d <= 2 * radius; d++)
+      add_products(m, window_weight(uniform_window, d), a[start + d], b[start + d]);
     for (int k = 0; k < MOMENTS; k++) sums[k * TILE_X * HALO_Y + i] = m[k];
   }
 }
