@@ -1,4 +1,5 @@
 #include "engine/arena.h"
+#include "engine/round.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static struct block *add_block(struct arena *arena, size_t size) {
 
 void *arena_try(struct arena *arena, size_t bytes) {
   if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
-  size_t need = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  size_t need = round_up(bytes, ALIGNMENT);
   if (need == 0) need = ALIGNMENT;
   struct block *block = arena->head;
   if (!block || block->size - block->used < need) block = add_block(arena, need > BLOCK ? need : BLOCK);

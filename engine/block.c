@@ -1,4 +1,5 @@
 #include "engine/block_plan.h"
+#include "engine/round.h"
 
 /* ---- recognising blocks -------------------------------------------------------------------------------- */
 
@@ -250,7 +251,7 @@ size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int 
 
 static size_t sums_bytes(const struct blocks *blocks, const struct block_layer *layer) {
   size_t bytes = (blocks->batch + blocks->batch % 2) * (size_t)layer->out * 16;
-  return (bytes + GRAPH_ALIGNMENT - 1) / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+  return round_up(bytes, GRAPH_ALIGNMENT);
 }
 
 static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct error *error) {
@@ -313,8 +314,7 @@ static void note_packed(struct blocks *blocks, const struct block_layer *layer, 
                                  (uint32_t)weight->offset,
                                  kind};
   for (int f = 0; f < PACK_FIELDS; f++) table[row * PACK_FIELDS + f] = facts[f];
-  size_t step = GRAPH_ALIGNMENT / 4;
-  blocks->packed_words += (layer->weight_words + step - 1) / step * step;
+  blocks->packed_words += round_up(layer->weight_words, GRAPH_ALIGNMENT / 4);
 }
 
 static bool cut_packed(struct blocks *blocks, const uint32_t *facts, cl_mem *piece, struct error *error) {

@@ -1,4 +1,5 @@
 #include "engine/graph.h"
+#include "engine/round.h"
 
 #include <string.h>
 
@@ -66,7 +67,7 @@ int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int ra
                                   .fan_in = fan_in,
                                   .offset = graph->elements};
   for (int i = 0; i < rank; i++) parameter->count *= parameter->size[i] = size[i];
-  graph->elements += (parameter->count + unit - 1) / unit * unit;
+  graph->elements += round_up(parameter->count, unit);
   return graph->parameters++;
 }
 

@@ -1,6 +1,7 @@
 #include "engine/graph.h"
 
 #include "engine/random.h"
+#include "engine/round.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,10 +9,6 @@
 
 /* Kernels index values with 32 bits. */
 static const size_t slot_limit = sizeof(float) * ((size_t)UINT32_MAX / 2);
-
-static size_t round_up(size_t bytes) {
-  return (bytes + GRAPH_ALIGNMENT - 1) / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
-}
 
 /* ---- what is needed when ------------------------------------------------------------------------------- */
 
@@ -57,8 +54,8 @@ static void mark_nodes(struct graph *graph) {
 static void add_slot(struct graph *graph, cl_mem *place, const char *what, int node, int first, int last,
                      size_t bytes) {
   REQUIRE(graph->slots < SLOTS_MOST, "more than %d slots", SLOTS_MOST);
-  graph->slot[graph->slots++] =
-      (struct slot){place, what, (uint16_t)node, first, last, round_up(bytes ? bytes : 1), 0};
+  graph->slot[graph->slots++] = (struct slot){
+      place, what, (uint16_t)node, first, last, round_up(bytes ? bytes : 1, GRAPH_ALIGNMENT), 0};
 }
 
 /* Inputs and outputs stay to the end: callers write and read them. */

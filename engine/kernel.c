@@ -1,6 +1,7 @@
 #include "engine/kernel.h"
 
 #include "engine/profile.h"
+#include "engine/round.h"
 
 #include <errno.h>
 #include <string.h>
@@ -227,7 +228,7 @@ static void launch(struct device *device, const struct kernel_desc *row, cl_kern
       CL(device, clSetKernelArg(kernel, i, sizeof(cl_mem), &args[i].as.m));
   }
   CL(device, clSetKernelArg(kernel, i, sizeof count, &count));
-  size_t groups = row->launch == LAUNCH_GROUP ? rows : (rows + local - 1) / local;
+  size_t groups = row->launch == LAUNCH_GROUP ? rows : divide_up(rows, local);
   size_t global = groups * local;
   cl_event event = NULL;
   CL(device, clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, &local, 0, NULL,

@@ -1,9 +1,6 @@
 /* 2D convolution: 3x3 or 1x1, zeros outside, stride 1. */
 #include "engine/graph.h"
-
-static size_t ceiling(size_t a, size_t b) {
-  return (a + b - 1) / b;
-}
+#include "engine/round.h"
 
 static bool shape(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
@@ -33,7 +30,7 @@ static struct sizes find_sizes(const struct graph *graph, tensor out) {
 
 /* Work-items of conv_forward and conv_backward: tiles of 4 channels, 2 lines and 8 pixels. */
 static size_t tiles(const struct graph *graph, const struct sizes *s, size_t channels) {
-  return graph->images * ceiling(channels, 4) * ceiling(s->height, 2) * ceiling(s->width, 8);
+  return graph->images * divide_up(channels, 4) * divide_up(s->height, 2) * divide_up(s->width, 8);
 }
 
 #define SIZE_ARGS(s)                                                                                         \
@@ -53,8 +50,8 @@ static void forward(struct graph *graph, tensor out) {
 /* Into how many pieces the lines of all images are cut for the weights' gradient: enough work for a GPU, few
  * enough that the partial sums stay small. The same on every device, so that sums keep their order. */
 static size_t count_parts(const struct sizes *s, size_t images) {
-  size_t rows = s->inputs * ceiling(s->outputs, 2), lines = images * s->height;
-  size_t parts = ceiling(32768, rows);
+  size_t rows = s->inputs * divide_up(s->outputs, 2), lines = images * s->height;
+  size_t parts = divide_up(32768, rows);
   return parts > lines ? lines : parts;
 }
 
@@ -66,7 +63,7 @@ static size_t scratch(const struct graph *graph, tensor out, size_t images) {
 static void backward_weight(struct graph *graph, const struct node *node, const struct sizes *s) {
   const struct parameter *weight = &graph->parameter[node->weight];
   size_t parts = count_parts(s, graph->images), lines = graph->images * s->height;
-  kernel_run(graph->kernels, "conv_weight", parts * ceiling(s->outputs, 2) * s->inputs,
+  kernel_run(graph->kernels, "conv_weight", parts * divide_up(s->outputs, 2) * s->inputs,
              ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s),
                   arg_u32((uint32_t)lines), arg_u32((uint32_t)parts)));

@@ -1,9 +1,6 @@
 /* Max pooling, bilinear up-sampling and concatenation of channels. */
 #include "engine/graph.h"
-
-static size_t ceiling(size_t a, size_t b) {
-  return (a + b - 1) / b;
-}
+#include "engine/round.h"
 
 static const struct node *input_of(struct graph *graph, const struct node *node, int k) {
   return graph_node(graph, node->input[k]);
@@ -29,14 +26,15 @@ static bool shape_pool(struct graph *graph, tensor out, struct error *error) {
 
 static void forward_pool(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *x = input_of(graph, node, 0);
-  size_t strips = ceiling((size_t)node->shape.width, 4);
+  size_t strips = divide_up((size_t)node->shape.width, 4);
   kernel_run(graph->kernels, "pool_forward", planes(graph, node) * (size_t)node->shape.height * strips,
              ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_OUT, node->value), PLANE_ARGS(x->shape)));
 }
 
 static void backward_pool(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *x = input_of(graph, node, 0);
-  size_t corners = ceiling((size_t)x->shape.height, 2) * ceiling((size_t)x->shape.width, 8); /* by fours */
+  size_t corners =
+      divide_up((size_t)x->shape.height, 2) * divide_up((size_t)x->shape.width, 8); /* by fours */
   kernel_run(graph->kernels, "pool_backward", planes(graph, node) * corners,
              ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
                   graph_arg(ARG_INOUT, x->gradient), PLANE_ARGS(x->shape), arg_u32(node->adds[0])));
@@ -53,7 +51,7 @@ static bool shape_up_sample(struct graph *graph, tensor out, struct error *error
 }
 
 static size_t input_strips(const struct graph *graph, const struct node *node, const struct node *x) {
-  return planes(graph, node) * (size_t)x->shape.height * ceiling((size_t)x->shape.width, 4);
+  return planes(graph, node) * (size_t)x->shape.height * divide_up((size_t)x->shape.width, 4);
 }
 
 static void forward_up_sample(struct graph *graph, tensor out) {
@@ -88,7 +86,7 @@ struct place {
 };
 
 static void copy(struct graph *graph, size_t count, struct place from, struct place to, bool add) {
-  kernel_run(graph->kernels, "concat_copy", graph->images * ceiling(count, 8),
+  kernel_run(graph->kernels, "concat_copy", graph->images * divide_up(count, 8),
              ARGS(graph_arg(ARG_IN, from.buffer), graph_arg(ARG_INOUT, to.buffer), arg_u32((uint32_t)count),
                   arg_u32((uint32_t)from.image), arg_u32((uint32_t)from.start), arg_u32((uint32_t)to.image),
                   arg_u32((uint32_t)to.start), arg_u32(add)));

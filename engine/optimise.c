@@ -1,4 +1,5 @@
 #include "engine/optimise.h"
+#include "engine/round.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static size_t moment_bytes(const struct optimiser *optimiser) {
 }
 
 static size_t parts(const struct optimiser *optimiser) {
-  return (optimiser->graph->elements + CHUNK - 1) / CHUNK;
+  return divide_up(optimiser->graph->elements, CHUNK);
 }
 
 static bool need_kernels(const struct optimiser *optimiser, struct error *error) {

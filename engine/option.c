@@ -25,6 +25,15 @@ size_t option_count(const char *list) {
   return count;
 }
 
+bool option_whole(const char *word, uint32_t least, uint32_t most, uint32_t *value) {
+  size_t digits = strspn(word, "0123456789");
+  if (!digits || word[digits] || digits > 15) return false;
+  unsigned long long number = strtoull(word, NULL, 10);
+  if (number < least || number > most) return false;
+  *value = (uint32_t)number;
+  return true;
+}
+
 bool option_repeated(const char *list, char *word, size_t size) {
   char other[128];
   REQUIRE(size <= sizeof other, "words of %zu bytes; at most %zu are compared", size, sizeof other);

@@ -53,6 +53,9 @@ size_t option_count(const char *list);
 /* Whether a word stands twice in the list; copies the first that does. */
 bool option_repeated(const char *list, char *word, size_t size);
 
+/* A number of nothing but digits, from least to most; otherwise *value stays as it is. */
+bool option_whole(const char *word, uint32_t least, uint32_t most, uint32_t *value);
+
 /* The entry of `names` (count of them) nearest to `word` by edit distance, or NULL if none is near. */
 const char *nearest_name(const char *word, const char *const names[], size_t count);
 

@@ -610,9 +610,13 @@ bool file_commit(struct text_file *file, struct error *error) {
   return good;
 }
 
+bool folder_is_there(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 bool folder_make(const char *path, struct error *error) {
   char part[4096];
-  struct stat status;
   snprintf(part, sizeof part, "%s", path);
   for (char *c = part; *c; c++)
     if (*c == '/' && c > part) {
@@ -622,7 +626,7 @@ bool folder_make(const char *path, struct error *error) {
     }
   if (mkdir(part, 0777) && errno != EEXIST)
     return fail(error, "cannot make folder %s: %s", path, strerror(errno));
-  if (stat(part, &status) || !S_ISDIR(status.st_mode))
+  if (!folder_is_there(part))
     return fail(error, "%s is not a folder; name another place for the output", path);
   return true;
 }

@@ -1,3 +1,4 @@
+#include "engine/round.h"
 #include "kernels/kernels.h"
 
 struct sizes {
@@ -10,13 +11,9 @@ static double at(const float *plane, const struct sizes *s, long y, long x) {
   return plane[y * (long)s->width + x];
 }
 
-static size_t ceiling(size_t a, size_t b) {
-  return (a + b - 1) / b;
-}
-
 /* The images that `rows` tiles of 4 channels, 2 lines and 8 pixels cover. */
 static size_t tiled_images(const struct sizes *s, size_t channels, size_t rows) {
-  return rows / (ceiling(channels, 4) * ceiling(s->height, 2) * ceiling(s->width, 8));
+  return rows / (divide_up(channels, 4) * divide_up(s->height, 2) * divide_up(s->width, 8));
 }
 
 static double forward_at(const float *input, const float *weight, const struct sizes *s, size_t output,
@@ -174,7 +171,7 @@ void conv_weight_prepare(struct host_args *args, struct random *random) {
   uint32_t images = parts > 64 ? parts / 16 : 1 + below(random, 2);
   args->value[3].u = factors[0];
   args->value[4].u = outputs;
-  args->value[5].u = (parts + images - 1) / images + below(random, 4);
+  args->value[5].u = (uint32_t)divide_up(parts, images) + below(random, 4);
   args->value[6].u = 1 + below(random, 16);
   args->value[7].u = 1 + 2 * below(random, 2);
   args->value[8].u = images * args->value[5].u;

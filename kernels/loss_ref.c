@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "components/components.h"
+#include "engine/round.h"
 
 #include <math.h>
 
@@ -53,8 +54,7 @@ struct visit {
 typedef void visit_pixel(const struct visit *visit, void *context);
 
 static void visit_tiles(const struct host_args *args, visit_pixel *see, void *context) {
-  size_t across = (args->width + TILE_X - 1) / TILE_X,
-         tiles = across * ((args->height + TILE_Y - 1) / TILE_Y);
+  size_t across = divide_up(args->width, TILE_X), tiles = across * divide_up(args->height, TILE_Y);
   for (size_t row = 0; row < args->rows; row++) {
     size_t tile = row % tiles;
     long top = (long)(tile / across) * TILE_Y, left = (long)(tile % across) * TILE_X;

@@ -1,14 +1,11 @@
+#include "engine/round.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
 
-static size_t ceiling(size_t a, size_t b) {
-  return (a + b - 1) / b;
-}
-
 void pool_forward_reference(const struct host_args *args) {
   size_t height = args->value[2].u, width = args->value[3].u, high = height / 2, wide = width / 2;
-  size_t planes = args->rows / (high * ceiling(wide, 4));
+  size_t planes = args->rows / (high * divide_up(wide, 4));
   float *to = args->out[1];
   for (size_t p = 0; p < planes; p++)
     for (size_t y = 0; y < high; y++)
@@ -30,7 +27,7 @@ static size_t first_largest(const float *plane, size_t width, size_t y, size_t x
 
 void pool_backward_reference(const struct host_args *args) {
   size_t height = args->value[3].u, width = args->value[4].u, pixels = height * width;
-  size_t planes = args->rows / (ceiling(height, 2) * ceiling(ceiling(width, 2), 4));
+  size_t planes = args->rows / (divide_up(height, 2) * divide_up(divide_up(width, 2), 4));
   const float *slope = args->in[1];
   float *to = args->out[2];
   for (size_t i = 0; !args->value[5].u && i < planes * pixels; i++) to[i] = 0;
@@ -50,7 +47,7 @@ static double take(size_t fine, size_t coarse, size_t size) {
 
 void up_sample_forward_reference(const struct host_args *args) {
   size_t height = args->value[2].u, width = args->value[3].u;
-  size_t planes = args->rows / (height * ceiling(width, 4));
+  size_t planes = args->rows / (height * divide_up(width, 4));
   float *to = args->out[1];
   for (size_t p = 0; p < planes; p++)
     for (size_t y = 0; y < 2 * height; y++)
@@ -66,7 +63,7 @@ void up_sample_forward_reference(const struct host_args *args) {
 
 void up_sample_backward_reference(const struct host_args *args) {
   size_t height = args->value[2].u, width = args->value[3].u;
-  size_t planes = args->rows / (height * ceiling(width, 4));
+  size_t planes = args->rows / (height * divide_up(width, 4));
   float *to = args->out[1];
   for (size_t p = 0; p < planes; p++)
     for (size_t y = 0; y < height; y++)
@@ -82,7 +79,7 @@ void up_sample_backward_reference(const struct host_args *args) {
 
 void concat_copy_reference(const struct host_args *args) {
   const union host_value *value = args->value;
-  size_t count = value[2].u, images = args->rows / ceiling(count, 8);
+  size_t count = value[2].u, images = args->rows / divide_up(count, 8);
   for (size_t n = 0; n < images; n++)
     for (size_t i = 0; i < count; i++) {
       float from = ((const float *)args->in[0])[n * value[3].u + value[4].u + i];

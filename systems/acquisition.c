@@ -1,6 +1,5 @@
 #include "systems/acquisition.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *ratio, struct error *error) {
@@ -36,10 +35,7 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
 }
 
 static bool read_acceleration(const char *word, uint32_t n, uint32_t *value, struct error *error) {
-  char *end;
-  unsigned long number = strtoul(word, &end, 10);
-  *value = (uint32_t)number;
-  if (*word >= '0' && *word <= '9' && !*end && number >= 1 && number <= n) return true;
+  if (option_whole(word, 1, n, value)) return true;
   return fail_usage(
       error, "acquisition.acceleration is '%s'; it must be a whole number from 1 to %u (data.size)", word, n);
 }

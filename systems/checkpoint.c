@@ -179,26 +179,3 @@ bool checkpoint_write_optimiser(struct store *store, const struct optimiser *opt
          store_put_number(store, "optimiser_step", (double)optimiser->step, error) &&
          store_put_number(store, "optimiser_rate", optimiser->rate, error);
 }
-
-/* ---- whole files --------------------------------------------------------------------------------------- */
-
-bool checkpoint_load(const char *path, struct graph *graph, struct optimiser *optimiser,
-                     struct error *error) {
-  struct store *store;
-  if (!store_open(&store, path, error)) return false;
-  bool good = checkpoint_read_parameters(store, "param", graph, error) &&
-              (!optimiser || checkpoint_read_optimiser(store, optimiser, error));
-  store_close(store);
-  return good ? true : fail_in(error, "%s", path);
-}
-
-bool checkpoint_save(const char *path, const struct graph *graph, const struct optimiser *optimiser,
-                     struct error *error) {
-  struct store *store;
-  if (!store_create(&store, path, error)) return false;
-  if (checkpoint_write_parameters(store, "param", graph, error) &&
-      (!optimiser || checkpoint_write_optimiser(store, optimiser, error)))
-    return store_commit(store, error);
-  store_close(store);
-  return false;
-}

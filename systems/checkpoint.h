@@ -18,9 +18,4 @@ bool checkpoint_write_parameters(struct store *store, const char *group, const s
 bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser, struct error *error);
 bool checkpoint_write_optimiser(struct store *store, const struct optimiser *optimiser, struct error *error);
 
-/* A whole file: parameters in group "param" and, unless NULL, the optimiser. */
-bool checkpoint_load(const char *path, struct graph *graph, struct optimiser *optimiser, struct error *error);
-bool checkpoint_save(const char *path, const struct graph *graph, const struct optimiser *optimiser,
-                     struct error *error);
-
 #endif

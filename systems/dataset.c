@@ -9,17 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct names {
   const char **path;
   size_t count, capacity;
 };
-
-static bool is_folder(const char *path) {
-  struct stat status;
-  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 static bool ends_in_h5(const char *name) {
   size_t length = strlen(name);
@@ -42,7 +36,7 @@ static bool list_folder(struct dataset *dataset, struct names *names, const char
   if (!folder) return fail(error, "cannot list %s: %s", path, strerror(errno));
   for (struct dirent *entry; (entry = readdir(folder));) {
     const char *full = arena_text(dataset->arena, "%s/%s", path, entry->d_name);
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || is_folder(full)) continue;
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || folder_is_there(full)) continue;
     dataset->entries++;
     if (ends_in_h5(entry->d_name))
       add_name(dataset->arena, names, full);
@@ -61,7 +55,7 @@ static bool list_split(struct dataset *dataset, struct names *names, const char 
   static const char *const prefixes[] = {"", "singlecoil_", "multicoil_"};
   for (size_t p = 0; p < 3; p++) {
     const char *path = arena_text(dataset->arena, "%s/%s%s", root, prefixes[p], split_names[split]);
-    if (!is_folder(path)) continue;
+    if (!folder_is_there(path)) continue;
     *any = true;
     if (!list_folder(dataset, names, path, error)) return false;
   }
@@ -73,12 +67,12 @@ static bool list_names(struct dataset *dataset, struct names *names, const struc
   const char *root = options->data.path;
   bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
   if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
-  if (!is_folder(root) && ends_in_h5(root)) {
+  if (!folder_is_there(root) && ends_in_h5(root)) {
     dataset->entries = 1;
     add_name(dataset->arena, names, root);
     return true;
   }
-  if (!is_folder(root))
+  if (!folder_is_there(root))
     return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", root);
   for (unsigned s = 0; s < 3; s++)
     if ((all || s == options->data.split) && !list_split(dataset, names, root, s, &any, error)) return false;

@@ -1,16 +1,12 @@
 #include "systems/feed.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the mixture --------------------------------------------------------------------------------------- */
 
 static bool read_number(const char *key, const char *word, uint32_t n, uint32_t *value, struct error *error) {
-  char *end;
-  unsigned long number = strtoul(word, &end, 10);
-  *value = (uint32_t)number;
-  if (*word >= '0' && *word <= '9' && !*end && number >= 1 && number <= n) return true;
+  if (option_whole(word, 1, n, value)) return true;
   return fail_usage(error, "train.%s has '%s'; it must be whole numbers from 1 to %u (data.size)", key, word,
                     n);
 }

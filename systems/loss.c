@@ -1,4 +1,5 @@
 #include "systems/loss.h"
+#include "engine/round.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ static int slopes(const struct loss *loss) {
 bool loss_open(struct loss *loss, struct device *device, struct kernels *kernels, enum loss_kind kind,
                size_t height, size_t width, size_t batch, struct error *error) {
   *loss = (struct loss){device, kernels, kind, batch, height, width, 0, {NULL}, NULL};
-  loss->tiles = ((width + TILE_X - 1) / TILE_X) * ((height + TILE_Y - 1) / TILE_Y);
+  loss->tiles = divide_up(width, TILE_X) * divide_up(height, TILE_Y);
   bool good = kind == LOSS_SSIM ? kernel_need(kernels, "loss_ssim", error) &&
                                       kernel_need(kernels, "loss_ssim_backward", error)
                                 : kernel_need(kernels, "loss_power", error);

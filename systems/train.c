@@ -1,9 +1,9 @@
 #include "systems/train.h"
 
 #include "engine/log.h"
+#include "engine/round.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const epoch_value_names[EPOCH_VALUES] = {"loss", "rate", "val_loss", "val_ssim", "val_psnr"};
@@ -13,14 +13,11 @@ const char *const epoch_value_names[EPOCH_VALUES] = {"loss", "rate", "val_loss",
 static bool read_milestones(struct training *training, struct error *error) {
   const char *words = training->options->train.milestones;
   char word[32];
-  while ((words = option_next(words, word, sizeof word))) {
-    char *end;
-    unsigned long epoch = strtoul(word, &end, 10);
-    if (*word < '0' || *word > '9' || *end || epoch > UINT32_MAX || training->milestones == MILESTONES_MOST)
+  while ((words = option_next(words, word, sizeof word)))
+    if (training->milestones == MILESTONES_MOST ||
+        !option_whole(word, 0, UINT32_MAX, &training->milestone[training->milestones++]))
       return fail_usage(error, "train.milestones has '%s'; it must be at most %d epochs, as 30,40", word,
                         MILESTONES_MOST);
-    training->milestone[training->milestones++] = (uint32_t)epoch;
-  }
   return true;
 }
 
@@ -97,7 +94,7 @@ static bool open_loss(struct training *training, struct error *error) {
 
 static bool open_history(struct training *training, struct error *error) {
   size_t epochs = training->options->train.epochs, batch = training->options->train.batch;
-  training->updates = (training->train.slices + batch - 1) / batch;
+  training->updates = divide_up(training->train.slices, batch);
   bool good =
       (training->update_loss = arena_try(training->arena, sizeof(double) * epochs * training->updates));
   for (int v = 0; good && v < EPOCH_VALUES; v++)

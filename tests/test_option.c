@@ -307,6 +307,20 @@ static void context_is_cut_and_not_the_reason(void **state) {
   assert_true(error.text[0] == 'x');
 }
 
+static void whole_numbers_are_digits_within_bounds(void **state) {
+  static const char *const refused[] = {"",   "0",  "11",  "-1",  "+2",
+                                        " 2", "2 ", "2.0", "0x2", "99999999999999999999"};
+  uint32_t value = 77;
+  (void)state;
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    assert_false(option_whole(refused[i], 1, 10, &value));
+  assert_int_equal(value, 77);
+  assert_true(option_whole("10", 1, 10, &value));
+  assert_int_equal(value, 10);
+  assert_true(option_whole("4294967295", 0, UINT32_MAX, &value));
+  assert_int_equal(value, UINT32_MAX);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(defaults_are_those_of_the_rows),
@@ -320,6 +334,7 @@ int main(void) {
       cmocka_unit_test(unknown_keys_are_refused_with_the_nearest),
       cmocka_unit_test(the_nearest_name_is_found),
       cmocka_unit_test(lists_are_walked),
+      cmocka_unit_test(whole_numbers_are_digits_within_bounds),
       cmocka_unit_test(values_are_written_as_they_are_read),
       cmocka_unit_test(printed_options_are_a_scene),
       cmocka_unit_test(printed_numbers_and_lists_come_back),

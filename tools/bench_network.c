@@ -1,4 +1,4 @@
-#include "tools/bench_network.h"
+#include "tools/bench.h"
 
 #include "engine/block.h"
 #include "engine/log.h"
@@ -10,10 +10,9 @@
 #include "systems/net_unet.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS = 7, CHECKED = 4 };
+enum { CHECKED = 4 };
 
 static const char *const precision_names[] = {"f32", "mixed", "half"};
 /* How far the fused path may be off the portable one, of the size of output and gradients. A pixel near zero
@@ -213,25 +212,19 @@ static void run_once(struct network_bench *bench) {
   if (bench->blocks) blocks_pack(bench->blocks);
 }
 
-static int compare_seconds(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Each repeat takes at least a tenth of a second where one pass is short. */
 static bool time_passes(struct network_bench *bench, struct error *error) {
-  double seconds[REPEATS], start = clock_seconds();
+  double seconds[BENCH_REPEATS], start = clock_seconds();
   run_once(bench);
   if (!device_finish(bench->device, error)) return false;
   int passes = (int)fmin(200, fmax(1, ceil(0.1 / (clock_seconds() - start))));
-  for (int r = 0; r < REPEATS; r++) {
+  for (int r = 0; r < BENCH_REPEATS; r++) {
     start = clock_seconds();
     for (int p = 0; p < passes; p++) run_once(bench);
     if (!device_finish(bench->device, error)) return false;
     seconds[r] = (clock_seconds() - start) / passes;
   }
-  qsort(seconds, REPEATS, sizeof *seconds, compare_seconds);
-  bench->seconds = seconds[REPEATS / 2];
+  bench->seconds = bench_median(seconds);
   return true;
 }
 

@@ -5,22 +5,20 @@
 #include "engine/random.h"
 #include "systems/load.h"
 #include "systems/simulation.h"
-#include "tools/bench_network.h"
+#include "tools/bench.h"
 #include "tools/command.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS = 7 };
-
 struct bench_step {
   struct simulation simulation;
   struct acquisition acquisition;
   size_t envs, slices, n;
   bool half;
-  double seconds[REPEATS]; /* of one step */
-  double copy_bandwidth;   /* bytes/s, read and written counted */
+  double seconds[BENCH_REPEATS]; /* of one step */
+  double copy_bandwidth;         /* bytes/s, read and written counted */
 };
 
 static int compare_doubles(const void *a, const void *b) {
@@ -28,23 +26,21 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double median(const double *values, size_t count) {
-  double sorted[REPEATS];
-  memcpy(sorted, values, count * sizeof *values);
-  qsort(sorted, count, sizeof *sorted, compare_doubles);
-  return sorted[count / 2];
+double bench_median(double seconds[BENCH_REPEATS]) {
+  qsort(seconds, BENCH_REPEATS, sizeof *seconds, compare_doubles);
+  return seconds[BENCH_REPEATS / 2];
 }
 
 /* Copies between two buffers as large as the device comfortably has. */
 static bool measure_copy(struct bench_step *bench, struct device *device, struct error *error) {
   size_t bytes = (size_t)1 << 30, room = (device->facts.memory - device->bytes) / 4;
-  double seconds[REPEATS];
+  double seconds[BENCH_REPEATS];
   while (bytes > room || bytes > device->facts.largest / 2) bytes /= 2;
   cl_mem from = device_buffer(device, bytes, "the copy test", error);
   cl_mem to = from ? device_buffer(device, bytes, "the copy test", error) : NULL;
   bool good = to != NULL;
   if (good) device_fill(device, from, 0, bytes, 1);
-  for (size_t r = 0; good && r < REPEATS; r++) {
+  for (size_t r = 0; good && r < BENCH_REPEATS; r++) {
     device_copy(device, from, 0, to, 0, bytes); /* the first of each pair warms up */
     good = device_finish(device, error);
     double start = clock_seconds();
@@ -52,7 +48,7 @@ static bool measure_copy(struct bench_step *bench, struct device *device, struct
     good = good && device_finish(device, error);
     seconds[r] = clock_seconds() - start;
   }
-  if (good) bench->copy_bandwidth = 2 * (double)bytes / median(seconds, REPEATS);
+  if (good) bench->copy_bandwidth = 2 * (double)bytes / bench_median(seconds);
   device_release(device, from, bytes);
   device_release(device, to, bytes);
   return good;
@@ -152,7 +148,7 @@ static bool time_steps(struct bench_step *bench, struct error *error) {
   uint32_t budget = bench->acquisition.budget;
   uint64_t allocations = simulation->device->allocations;
   simulation_restart(simulation, 0, bench->envs);
-  for (int r = -1; r < REPEATS; r++) { /* the first is the warm-up */
+  for (int r = -1; r < BENCH_REPEATS; r++) { /* the first is the warm-up */
     double start = clock_seconds();
     for (uint32_t t = 0; t < budget; t++) schedule_run(&simulation->step, &simulation->world);
     if (!device_finish(simulation->device, error)) return false;
@@ -169,8 +165,8 @@ static double needed_bytes(const struct bench_step *bench) {
   return lines * (double)bench->n * 8 + (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
 }
 
-static void print_step(const struct bench_step *bench, const struct device *device, bool json) {
-  double seconds = median(bench->seconds, REPEATS), rate = (double)bench->envs / seconds;
+static void print_step(struct bench_step *bench, const struct device *device, bool json) {
+  double seconds = bench_median(bench->seconds), rate = (double)bench->envs / seconds;
   double bytes = needed_bytes(bench), bandwidth = bytes * rate;
   if (json) {
     printf("{\"bench\":\"step\",\"device\":");
@@ -188,7 +184,7 @@ static void print_step(const struct bench_step *bench, const struct device *devi
          bench->envs, bench->n, bench->n, bench->slices, bench->half ? "f16" : "f32",
          bench->acquisition.initial_lines, bench->acquisition.budget, device->facts.name);
   printf("  %.4g environment-steps/s (%.4g ms a step of all, median of %d scans)\n", rate, 1e3 * seconds,
-         REPEATS);
+         BENCH_REPEATS);
   printf("  %.4g kB needed a step, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)\n", bytes / 1e3,
          bandwidth / 1e9, bench->copy_bandwidth / 1e9, 100 * bandwidth / bench->copy_bandwidth);
 }

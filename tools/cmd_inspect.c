@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static void json_member(const char *name, const char *text) {
   printf(",\"%s\":", name);
@@ -282,15 +281,10 @@ struct folder {
   bool json;
 };
 
-static bool is_folder(const char *path) {
-  struct stat status;
-  return !stat(path, &status) && S_ISDIR(status.st_mode);
-}
-
 static bool has_split(struct arena *arena, const char *path, const char *split) {
-  return is_folder(arena_text(arena, "%s/%s", path, split)) ||
-         is_folder(arena_text(arena, "%s/singlecoil_%s", path, split)) ||
-         is_folder(arena_text(arena, "%s/multicoil_%s", path, split));
+  return folder_is_there(arena_text(arena, "%s/%s", path, split)) ||
+         folder_is_there(arena_text(arena, "%s/singlecoil_%s", path, split)) ||
+         folder_is_there(arena_text(arena, "%s/multicoil_%s", path, split));
 }
 
 static void open_part(struct folder *folder, const char *name, uint32_t split) {
@@ -545,7 +539,7 @@ static bool run(struct call *call, struct error *error) {
   call->options.data.path = path;
   call->options.data.patient_split |= call_flag(call, "patient-split") != NULL;
   if (!is_split_given(call)) call->options.data.split = SPLIT_ALL;
-  return is_folder(path) ? inspect_folder(call, error) : inspect_file(call, path, error);
+  return folder_is_there(path) ? inspect_folder(call, error) : inspect_file(call, path, error);
 }
 
 static const struct flag flags[] = {

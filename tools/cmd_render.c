@@ -21,13 +21,12 @@ static bool read_wanted(const struct call *call, struct wanted *wanted, struct e
   char word[32];
   if (!list) list = "0,1,2,3";
   while ((list = option_next(list, word, sizeof word))) {
-    char *end;
-    unsigned long row = strtoul(word, &end, 10);
-    if (*end || *word < '0' || *word > '9' || row > 10000000)
+    uint32_t row;
+    if (!option_whole(word, 0, 10000000, &row))
       return fail_usage(error, "--slices has '%s'; it must be rows of the data set, as 0,5,12", word);
     if (wanted->count == SLICES_MOST)
       return fail_usage(error, "--slices names more than %d slices", SLICES_MOST);
-    wanted->row[wanted->count++] = (uint32_t)row;
+    wanted->row[wanted->count++] = row;
   }
   return wanted->count ? true : fail_usage(error, "--slices is empty; name at least one row");
 }

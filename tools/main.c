@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,13 +28,8 @@ const char *call_flag(const struct call *call, const char *name) {
 bool call_number(const struct call *call, const char *name, uint32_t low, uint32_t high, uint32_t *value,
                  struct error *error) {
   const char *text = call_flag(call, name);
-  if (!text) return true;
-  size_t digits = strspn(text, "0123456789");
-  unsigned long long number = digits && !text[digits] && digits < 16 ? strtoull(text, NULL, 10) : UINT64_MAX;
-  if (number < low || number > high)
-    return fail_usage(error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low, high);
-  *value = (uint32_t)number;
-  return true;
+  if (!text || option_whole(text, low, high, value)) return true;
+  return fail_usage(error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low, high);
 }
 
 bool call_on_device(struct call *call, call_work *work, struct error *error) {
@@ -62,14 +56,13 @@ static bool is_file(const char *path) {
 /* Where the installed scenes are: by the program, wherever it was put, else where it was built for. */
 static const char *scenes_folder(struct arena *arena) {
   char program[4096];
-  struct stat status;
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
   program[length] = 0;
   const char *slash = strrchr(program, '/');
   const char *folder =
       arena_text(arena, "%.*s/../share/l2sr/scenes", slash ? (int)(slash - program) : 0, program);
-  return !stat(folder, &status) && S_ISDIR(status.st_mode) ? folder : L2SR_SCENES;
+  return folder_is_there(folder) ? folder : L2SR_SCENES;
 }
 
 /* The scene file that a name means, or NULL. */
