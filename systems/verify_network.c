@@ -2,6 +2,7 @@
 
 #include "kernels/kernels.h"
 #include "systems/checkpoint.h"
+#include "systems/decisions.h"
 #include "systems/loss.h"
 #include "systems/net_unet.h"
 
@@ -163,20 +164,18 @@ static bool read_group(struct check *check, const char *group, const double **ex
   return true;
 }
 
-/* Every parameter's error relative to that tensor's largest; returns their sum. What is 0 but for the
+/* Every parameter's error relative to that tensor's largest. What is 0 but for the
  * reference's own rounding (gradients of biases before a norm) is measured against the largest of all. */
-static double compare_flat(const struct check *check, const float *found, const double *const *expected,
-                           double *worst) {
+static void compare_flat(const struct check *check, const float *found, const double *const *expected,
+                         double *worst) {
   const struct graph *graph = check->graph;
-  double largest = 0, sum = 0;
+  double largest = 0;
   for (int i = 0; i < graph->parameters; i++)
     largest = fmax(largest, largest_of(expected[i], graph->parameter[i].count));
   for (int i = 0; i < graph->parameters; i++) {
     const struct parameter *parameter = &graph->parameter[i];
     worst[i] = worst_error(found + parameter->offset, expected[i], parameter->count, 1e-10 * largest);
-    sum += worst[i];
   }
-  return sum;
 }
 
 static void see_flat(const struct check *check, const char *group, const double *worst, double bound) {
@@ -210,132 +209,53 @@ static bool compare_norms(struct check *check, struct error *error) {
   return true;
 }
 
-/* ---- decisions within rounding ------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------------------
+ */
 
-/* The slope of a ReLU jumps at 0, that of a maximum where two pixels are equal. Where single precision cannot
- * say on which side an input lies, the reference, in double, may stand on the other, and one such pixel moves
- * whole gradients by half a percent (in PyTorch's single precision as well). Those few are tried on either
- * side; what is left is the error. */
-enum { DECISIONS_MOST = 64 };
-static const float undecided = 2e-5f; /* the largest error of a normalised value at the network's end */
+/* The largest distance from its edge, of values of about 1, of a decision that single precision may take
+ * otherwise than the reference: the error of a normalised value at the network's end. */
+static const double undecided = 2e-5;
 
-struct decision {
-  tensor place; /* the value that decides, and what turns the decision */
-  size_t element;
-  float turned;
-  float distance;
-};
-
-struct decisions {
-  struct decision list[DECISIONS_MOST]; /* nearest first */
-  int count;
-};
-
-/* Keeps the list sorted; the farthest falls off the end. */
-static void note_decision(struct decisions *decisions, struct decision decision) {
-  int place = decisions->count;
-  if (decision.distance > undecided) return;
-  while (place > 0 && decisions->list[place - 1].distance > decision.distance) place--;
-  if (place == DECISIONS_MOST) return;
-  if (decisions->count < DECISIONS_MOST) decisions->count++;
-  for (int i = decisions->count - 1; i > place; i--) decisions->list[i] = decisions->list[i - 1];
-  decisions->list[place] = decision;
-}
-
-/* Backward looks at the ReLU's output: a tiny one lets the gradient through. */
-static void note_relu(struct decisions *decisions, tensor out, const float *input, size_t total) {
-  for (size_t k = 0; k < total; k++)
-    note_decision(decisions, (struct decision){out, k, input[k] > 0 ? 0 : 1e-30f, fabsf(input[k])});
-}
-
-/* Of every 2x2 pixels the second largest, unless a ReLU has made them zero. */
-static void note_pool(struct decisions *decisions, tensor in, const float *input, size_t planes,
-                      size_t height, size_t width) {
-  for (size_t i = 0; i < planes * (height / 2) * (width / 2); i++) {
-    size_t plane = i / (width / 2) / (height / 2), y = i / (width / 2) % (height / 2), x = i % (width / 2);
-    size_t corner = (plane * height + 2 * y) * width + 2 * x, best = corner, second = corner + 1;
-    const size_t places[] = {corner + 1, corner + width, corner + width + 1};
-    for (int k = 0; k < 3; k++) {
-      if (input[places[k]] > input[best])
-        second = best, best = places[k];
-      else if (second == best || input[places[k]] > input[second])
-        second = places[k];
-    }
-    if (input[best] > 0)
-      note_decision(decisions, (struct decision){in, second, nextafterf(input[best], INFINITY),
-                                                 input[best] - input[second]});
-  }
-}
-
-static void find_decisions(struct check *check, struct decisions *decisions) {
-  const struct graph *graph = check->graph;
-  *decisions = (struct decisions){.count = 0};
-  graph_forward(check->graph); /* backward has used the room of what is read here */
-  for (int i = 0; i < graph->nodes; i++) {
-    const struct node *node = &graph->node[i];
-    if (node->op != &op_relu && node->op != &op_pool) continue;
-    struct arena *arena = arena_open();
-    const struct tensor_shape *in = &graph->node[node->input[0].node].shape;
-    size_t total = check->count * graph_elements(graph, node->input[0]);
-    float *input = ARENA_NEW(arena, float, total);
-    device_read(check->device, graph_value(graph, node->input[0]), 0, sizeof(float) * total, input);
-    if (node->op == &op_relu)
-      note_relu(decisions, (tensor){(uint16_t)i}, input, total);
-    else
-      note_pool(decisions, node->input[0], input, check->count * (size_t)in->channels, (size_t)in->height,
-                (size_t)in->width);
-    arena_close(arena);
-  }
-}
-
-/* Forward and backward with the chosen decisions turned. */
-static const float *run_gradient(struct check *check, const struct decisions *decisions, uint64_t turned) {
+static void run_loss(struct check *check) {
   graph_forward(check->graph);
   loss_run(&check->loss, &check->target, graph_value(check->graph, check->output),
            graph_gradient(check->graph, check->output), check->count, 1 / (double)check->count);
-  for (int i = 0; i < decisions->count; i++) {
-    const struct decision *decision = &decisions->list[i];
-    if (turned >> i & 1)
-      device_write(check->device, graph_value(check->graph, decision->place),
-                   sizeof(float) * decision->element, sizeof(float), &decision->turned);
-  }
-  graph_zero_gradients(check->graph);
-  graph_backward(check->graph);
-  return read_flat(check, check->graph->gradients);
 }
 
-/* Leaves the gradients of the best choice on the device. */
-static bool compare_gradients(struct check *check, struct error *error) {
+static void run_backward(struct check *check) {
+  graph_zero_gradients(check->graph);
+  graph_backward(check->graph);
+}
+
+/* After run_loss; leaves the gradients on the device. */
+static bool compare_gradients(struct check *check, const float *input, struct error *error) {
   struct decisions decisions;
   const double *expected[PARAMETERS_MOST];
   double worst[PARAMETERS_MOST];
-  uint64_t turned = 0;
-  if (!read_group(check, "grad", expected, error)) return false;
-  find_decisions(check, &decisions);
-  double best = compare_flat(check, run_gradient(check, &decisions, 0), expected, worst);
-  for (int i = 0; i < decisions.count; i++) {
-    uint64_t tried = turned | (uint64_t)1 << i;
-    double sum = compare_flat(check, run_gradient(check, &decisions, tried), expected, worst);
-    if (sum < best) best = sum, turned = tried;
-  }
-  compare_flat(check, run_gradient(check, &decisions, turned), expected, worst);
-  see(check, "pixels turned to the reference's side", __builtin_popcountll(turned), 4);
+  if (!read_group(check, "grad", expected, error) || !decisions_turn(check->graph, input, &decisions, error))
+    return false;
+  see(check, "farthest decision turned to double's side", decisions.farthest, undecided);
+  run_backward(check);
+  compare_flat(check, read_flat(check, check->graph->gradients), expected, worst);
   see_flat(check, "grad", worst, 1e-4);
-  return device_finish(check->device, error);
+  return true;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static bool run_step(struct check *check, int step, double expected, struct error *error) {
+static bool run_step(struct check *check, int step, const float *input, double expected,
+                     struct error *error) {
   double each[COUNT_MOST], loss = 0;
-  const struct decisions none = {.count = 0};
   size_t count = check->count;
-  run_gradient(check, &none, 0);
+  run_loss(check);
   if (!loss_read(&check->loss, count, each, error)) return false;
   for (size_t i = 0; i < count; i++) loss += each[i] / (double)count;
   see(check, step ? arena_text(check->arena, "loss after %d Adam steps", step) : "loss",
       fabs(loss - expected) / fabs(expected), 1e-5);
-  if (step == 0 && (!compare_output(check, error) || !compare_gradients(check, error))) return false;
+  if (step)
+    run_backward(check);
+  else if (!compare_output(check, error) || !compare_gradients(check, input, error))
+    return false;
   optimise_step(&check->optimiser);
   return device_finish(check->device, error);
 }
@@ -349,7 +269,7 @@ static bool run(struct check *check, struct error *error) {
     return false;
   device_write(check->device, graph_value(check->graph, check->input), 0, sizeof(float) * total, input);
   for (int step = 0; step < STEPS; step++)
-    if (!run_step(check, step, ((const double *)losses)[step], error)) return false;
+    if (!run_step(check, step, input, ((const double *)losses)[step], error)) return false;
   if (store_has(check->store, "param_after_3_steps_l2")) return compare_norms(check, error);
   return compare_values(check, error);
 }
