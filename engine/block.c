@@ -121,7 +121,7 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
 }
 
 static bool recognise(struct blocks *blocks, struct error *error) {
-  if (blocks->device->facts.maker != MAKER_NVIDIA)
+  if (blocks->device->facts.matrix == MATRIX_NONE)
     return fail(error, "%s has no matrix instructions that the fused path knows", blocks->device->facts.name);
   return find_layers(blocks, error) && find_tail(blocks, error);
 }
@@ -214,13 +214,16 @@ static void choose_pitch(const struct block_tile *tile, int *pitch, int *plane) 
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+const char *block_cap(const struct blocks *blocks, int registers) {
+  bool capped = registers && blocks->device->facts.matrix == MATRIX_NVIDIA;
+  return capped ? arena_text(blocks->arena, " -cl-nv-maxrregcount=%d", registers) : "";
+}
+
 const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
                          const struct block_tile *tile, enum block_source source, bool target_sums) {
   int pitch, plane, pixels = layer->rows * layer->columns;
   bool back = source == SOURCE_GRADIENT;
   choose_pitch(tile, &pitch, &plane);
-  const char *cap =
-      tile->registers ? arena_text(blocks->arena, " -cl-nv-maxrregcount=%d", tile->registers) : "";
   return arena_text(
       blocks->arena,
       "-DCIN=%d -DCOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DSTRIP=%d -DWARPS_OUT=%d "
@@ -230,7 +233,8 @@ const char *block_macros(const struct blocks *blocks, const struct block_layer *
       back ? layer->out : layer->in, back ? layer->in : layer->out, layer->rows, layer->columns, tile->x,
       tile->y, tile->strip, tile->warps_out, tile->images, (int)source, layer->up_channels,
       layer->first_pooled ? 4 * pixels : pixels, pixels / 4, layer->store_full, layer->store_pooled,
-      target_sums, (int)blocks->precision, pitch, plane, tile->staged, tile->stages, tile->tiles, cap);
+      target_sums, (int)blocks->precision, pitch, plane, tile->staged, tile->stages, tile->tiles,
+      block_cap(blocks, tile->registers));
 }
 
 size_t block_group(const struct block_tile *tile) {

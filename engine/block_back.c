@@ -70,11 +70,10 @@ static const char *weights_macros(const struct blocks *blocks, const struct bloc
   return arena_text(
       blocks->arena,
       "-DIN=%d -DOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DIN_BLOCK=%d -DOUT_BLOCK=%d "
-      "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DPRECISION=%d "
-      "-cl-nv-maxrregcount=%d",
+      "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DPRECISION=%d%s",
       layer->in, layer->out, layer->rows, layer->columns, call->tile_x, call->tile_y, call->in_block,
       call->out_block, layer->up_channels, layer->first_pooled ? 4 * pixels : pixels, in_plane, out_plane,
-      pitch, (int)blocks->precision, blocks->precision == BLOCK_F32 ? 168 : 128);
+      pitch, (int)blocks->precision, block_cap(blocks, blocks->precision == BLOCK_F32 ? 168 : 128));
 }
 
 static size_t weights_tiles(const struct block_layer *layer, const struct block_weights *call,

@@ -73,6 +73,8 @@ struct blocks {
 
 /* block.c, for block_back.c */
 const struct node *block_node(const struct graph *graph, int i);
+/* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
+const char *block_cap(const struct blocks *blocks, int registers);
 /* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */
 const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
                          const struct block_tile *tile, enum block_source source, bool target_sums);

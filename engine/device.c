@@ -74,6 +74,7 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   if (!(facts->kind & CL_DEVICE_TYPE_GPU)) return; /* a CPU may be "AuthenticAMD": no fast path of a GPU */
   facts->maker = read_maker(facts->vendor);
   if (facts->maker == MAKER_OTHER && strstr(facts->platform, "NVIDIA")) facts->maker = MAKER_NVIDIA;
+  if (facts->maker == MAKER_NVIDIA) facts->matrix = MATRIX_NVIDIA;
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
 }
 

@@ -13,6 +13,9 @@
 #include <stdio.h>
 
 enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
+/* The matrix instructions that the fused networks use (engine/block.h). Emulated: lanes exchange words through
+ * local memory, slowly, on any device; tests set it after device_open. */
+enum device_matrix { MATRIX_NONE, MATRIX_NVIDIA, MATRIX_EMULATED };
 
 struct profile;
 
@@ -20,6 +23,7 @@ struct device_facts {
   char name[128], vendor[128], version[128], driver[128], platform[128];
   cl_device_type kind;
   enum device_maker maker;
+  enum device_matrix matrix;
   cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
   cl_uint units, alignment;        /* compute units; base address alignment in bytes */
   size_t group;                    /* largest work-group */

@@ -59,7 +59,7 @@ const struct kernel_desc *kernel_row(const struct kernel_table *table, const cha
   return NULL;
 }
 
-static const char *const makers[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", " -DL2SR_INTEL"};
+static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_EMULATED"};
 
 bool kernels_open(struct kernels **out, struct device *device, const struct kernel_table *table,
                   const struct kernel_setup *setup, struct error *error) {
@@ -71,7 +71,7 @@ bool kernels_open(struct kernels **out, struct device *device, const struct kern
   kernels->folder = arena_text(arena, "%s", setup->folder ? setup->folder : "");
   kernels->options =
       arena_text(arena, "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable -DHEIGHT=%zu -DWIDTH=%zu%s%s",
-                 setup->height, setup->width, setup->half ? " -DREAL_HALF" : "", makers[device->facts.maker]);
+                 setup->height, setup->width, setup->half ? " -DREAL_HALF" : "", matrices[device->facts.matrix]);
   *out = kernels;
   return true;
 }

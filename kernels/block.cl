@@ -25,7 +25,7 @@
  *
  * Sums are 64-bit integers in units of 2^-20: their order does not matter, the result is the same on every
  * run. */
-#ifdef L2SR_NVIDIA
+#ifdef L2SR_MATRIX
 
 #ifndef CIN /* a layer, so that the file can be read and linted alone */
 #define CIN 16
@@ -78,15 +78,6 @@
 #define PARTS (PRECISION == 0 ? 2 : 1) /* of an operand */
 #define LOADS (HALF_STORAGE || SOURCE == 0 ? 1 : 2) /* vectors that make four pixels of a plane */
 #define WEIGHT_SCALE 64.0f /* keeps the low parts of small weights normal numbers */
-
-/* ---- asynchronous copies ----------------------------------------------------------------------------------- */
-
-#define COPY16(to, from)                                                                                     \
-  __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
-#define COPY4(to, from)                                                                                      \
-  __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
-#define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT() __asm__ volatile("cp.async.wait_group 0;" ::: "memory")
 
 /* ---- normalisation --------------------------------------------------------------------------------------- */
 
@@ -384,7 +375,7 @@ INLINE void load_weights(__global const uint4 *weights, uint lane, uint b[9][2][
 
 /* Row r of the tile times the nine taps: low holds pixels 2g-1 to 2g+2 of channels 2t, 2t+1; high of 2t+8. */
 INLINE void multiply_row(int r, const uint low[4], const uint high[4], const uint b[9][2][2],
-                         float acc[STRIP][2][4]) {
+                         float acc[STRIP][2][4] LANES) {
   UNROLL for (int dx = 0; dx < 3; dx++)
     UNROLL for (int dy = 0; dy < 3; dy++)
       if (r - dy >= 0 && r - dy < STRIP)
@@ -399,7 +390,7 @@ INLINE void read4(__local const uint *from, uint words[4]) {
 
 /* One chunk: high parts times high parts, and for split operands low x high and high x low. */
 INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weights, uint lane,
-                           float acc[STRIP][2][4]) {
+                           float acc[STRIP][2][4] LANES) {
   NO_UNROLL for (int part = 0; part < PARTS; part++) {
     uint b[9][2][2];
     load_weights(weights + part * (CHUNKS * (COUT / 16) * 288), lane, b);
@@ -407,12 +398,12 @@ INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weigh
       uint low[4], high[4];
       read4(tile + r * PITCH, low);
       read4(tile + 4 * PLANE + r * PITCH, high);
-      multiply_row(r, low, high, b, acc);
+      multiply_row(r, low, high, b, acc GIVE_LANES);
       if (PARTS == 2 && part == 0) {
         uint low_rest[4], high_rest[4];
         read4(tile + 8 * PLANE + r * PITCH, low_rest);
         read4(tile + 12 * PLANE + r * PITCH, high_rest);
-        multiply_row(r, low_rest, high_rest, b, acc);
+        multiply_row(r, low_rest, high_rest, b, acc GIVE_LANES);
       }
     }
   }
@@ -462,14 +453,14 @@ INLINE void store_strip(float acc[STRIP][2][4], __global uint *full, __global ui
 
 /* Sums over the group's pixels of every channel, in a fixed order within the group. */
 INLINE void store_sums(float sum[2][2], float square[2][2], __local float2 *reduced, __global long *sums, uint n,
-                       uint out_group) {
+                       uint out_group LANES) {
   const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
   const uint warp_out = warp % WARPS_OUT, place = warp / WARPS_OUT;
   UNROLL for (int k = 0; k < 2; k++) UNROLL for (int e = 0; e < 2; e++) {
     float a = sum[k][e], b = square[k][e];
-    a += shuffle(a, 4), b += shuffle(b, 4);
-    a += shuffle(a, 8), b += shuffle(b, 8);
-    if (IMAGES == 1) a += shuffle(a, 16), b += shuffle(b, 16);
+    a += shuffle(a, 4 GIVE_LANES), b += shuffle(b, 4 GIVE_LANES);
+    a += shuffle(a, 8 GIVE_LANES), b += shuffle(b, 8 GIVE_LANES);
+    if (IMAGES == 1) a += shuffle(a, 16 GIVE_LANES), b += shuffle(b, 16 GIVE_LANES);
     uint channel = warp_out * 16 + k * 8 + 2 * t + e;
     if (IMAGES == 1 ? g == 0u : (g & 3u) == 0u)
       reduced[(place * IMAGES + (IMAGES == 1 ? 0u : g >> 2)) * GROUP_OUT + channel] = (float2)(a, b);
@@ -520,6 +511,7 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
                              __global const uint4 *restrict weights, __global uint *restrict full,
                              __global const uint *restrict target, __global const long *restrict target_sums,
                              __global long *restrict target_back, uint rows) {
+  OPEN_LANES(GROUP);
   __local uint tile[PLANES * PARTS * PLANE] __attribute__((aligned(16)));
   __local float4 norms[IMAGES * CIN];
   __local float2 reduced[WARPS_X * WARPS_Y * IMAGES * GROUP_OUT];
@@ -545,13 +537,13 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
     load_back_rows(gradient, raw_output, norms, tile, chunk, n, left, top);
     if (IMAGES == 1 && COLUMNS > TILE_X) load_back_columns(gradient, raw_output, norms, tile, chunk, n, left, top);
     barrier(CLK_LOCAL_MEM_FENCE);
-    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc);
+    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
   }
   const uint image = IMAGES == 2 ? n + (g >> 2) : n;
   const uint x = IMAGES == 2 ? 2 * (g & 3u) : (uint)left + warp_x * 16 + 2 * g;
   store_gradient(acc, full, target, target_sums, image, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum,
                  square);
-  if (TARGET_SUMS) store_sums(sum, square, reduced, target_back, n, out_group);
+  if (TARGET_SUMS) store_sums(sum, square, reduced, target_back, n, out_group GIVE_LANES);
 }
 
 #elif !STAGED
@@ -559,6 +551,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
                             __global const uint *restrict second, __global const long *restrict second_sums,
                             __global const uint4 *restrict weights, __global uint *restrict full,
                             __global uint *restrict pooled, __global long *restrict sums, uint rows) {
+  OPEN_LANES(GROUP);
   __local uint tile[PLANES * PARTS * PLANE] __attribute__((aligned(16)));
   __local float2 norms[IMAGES * CIN], reduced[WARPS_X * WARPS_Y * IMAGES * GROUP_OUT];
 #if SOURCE == 2
@@ -601,13 +594,13 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
 #if SOURCE == 0
     multiply_image(mine, (__global const float4 *)weights, outputs, t, acc);
 #else
-    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc);
+    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
 #endif
   }
   const uint image = IMAGES == 2 ? n + (g >> 2) : n;
   const uint x = IMAGES == 2 ? 2 * (g & 3u) : (uint)left + warp_x * 16 + 2 * g;
   store_strip(acc, full, pooled, image, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum, square);
-  store_sums(sum, square, reduced, sums, n, out_group);
+  store_sums(sum, square, reduced, sums, n, out_group GIVE_LANES);
 }
 
 #else /* STAGED: half storage; the whole tile is in flight at once, raw, normalised as it is used */
@@ -682,7 +675,7 @@ INLINE void blend_coarse(__local const uint *coarse, __local const uint2 *norms,
 #endif
 
 INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], uint2 norm_low, uint2 norm_high,
-                            float acc[STRIP][2][4]) {
+                            float acc[STRIP][2][4] LANES) {
   UNROLL for (int r = 0; r < STRIP + 2; r++) {
     __local const uint *from = tile + r * PITCH;
     uint2 l0 = *(__local const uint2 *)from, l1 = *(__local const uint2 *)(from + 2);
@@ -693,7 +686,7 @@ INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], uin
       low[j] = fma_relu_pair(low[j], norm_low.x, norm_low.y);
       high[j] = fma_relu_pair(high[j], norm_high.x, norm_high.y);
     }
-    multiply_row(r, low, high, b, acc);
+    multiply_row(r, low, high, b, acc GIVE_LANES);
   }
 }
 
@@ -701,6 +694,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
                             __global const uint *restrict second, __global const long *restrict second_sums,
                             __global const uint4 *restrict weights, __global uint *restrict full,
                             __global uint *restrict pooled, __global long *restrict sums, uint rows) {
+  OPEN_LANES(GROUP);
   __local uint tiles[STAGES * PLANES * PLANE] __attribute__((aligned(16)));
   __local uint2 norms[CIN / 2];
   __local float2 reduced[WARPS_X * WARPS_Y * GROUP_OUT];
@@ -767,7 +761,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
     if (STAGES == 2 && step + 1u < CHUNKS * TILES) STAGE(step + 1u);
     COPY_COMMIT();
     multiply_staged(tile + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g + COLUMN0 - 2, b, norm_low,
-                    norm_high, acc);
+                    norm_high, acc GIVE_LANES);
     if (chunk == CHUNKS - 1u) {
       store_strip(acc, full, pooled, n, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP,
                   (uint)left + warp_x * 16 + 2 * g, sum, square);
@@ -775,7 +769,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
           UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
     }
   }
-  store_sums(sum, square, reduced, sums, n, out_group);
+  store_sums(sum, square, reduced, sums, n, out_group GIVE_LANES);
 }
 #endif
 

@@ -7,7 +7,7 @@
  *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
  *   HAS_JOINED HAS_POOLED     block_join: which consumers there are
  *   PRECISION GROUP           2: half storage, channel pairs in a word; work-items a group */
-#ifdef L2SR_NVIDIA
+#ifdef L2SR_MATRIX
 
 #ifndef CHANNELS /* a map, so that the file can be read and linted alone */
 #define CHANNELS 16
@@ -248,6 +248,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_weights_image(__global const float *restrict image, __global const uint *restrict gradient,
                     __global const uint *restrict raw_output, __global const long *restrict sums,
                     __global const long *restrict back, __global float *restrict part, uint rows) {
+  OPEN_LANES(GROUP);
   __local float reduced[GROUP / 32 * 18];
   uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
   uint item = (uint)get_local_id(0), start = (n * ALL_PLANES + plane) * MAP;
@@ -274,7 +275,7 @@ block_weights_image(__global const float *restrict image, __global const uint *r
   }
   UNROLL for (int k = 0; k < 18; k++) {
     float value = acc[k >> 1][k & 1];
-    UNROLL for (int mask = 16; mask; mask >>= 1) value += shuffle(value, mask);
+    UNROLL for (int mask = 16; mask; mask >>= 1) value += shuffle(value, mask GIVE_LANES);
     if ((item & 31u) == 0u) reduced[(item >> 5) * 18 + k] = value;
   }
   barrier(CLK_LOCAL_MEM_FENCE);

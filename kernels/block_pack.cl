@@ -3,7 +3,7 @@
  * `table` has six words a packed layer: its first word (counted in words of one part), words, input channels,
  * output channels, where its parameter starts in `values`, and the kind: 0 one input channel, plain floats; 1 forward;
  * 2 backward, where input and output channels are exchanged and the taps turned around. PRECISION 0 has two parts. */
-#ifdef L2SR_NVIDIA
+#ifdef L2SR_MATRIX
 
 #ifndef PRECISION
 #define PRECISION 1

@@ -13,7 +13,7 @@
  *   SUM_PIXELS                pixels over which the activation's sums were taken
  *   IN_PLANE OUT_PLANE PITCH  words from plane to plane of the two tiles and from row to row of the gradient's
  *   PRECISION                 as in block.cl; 0: operands split in two, three products; else TF32 */
-#ifdef L2SR_NVIDIA
+#ifdef L2SR_MATRIX
 
 #ifndef IN /* a layer, so that the file can be read and linted alone */
 #define IN 16
@@ -34,7 +34,8 @@
 
 #define MAP (ROWS * COLUMNS)
 #define GROUP 256
-#define SHARES_X (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / 8))) /* warps side by side along x */
+#define SHARES (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / 8))) /* warps for the same channels */
+#define SHARES_X (SHARES < TILE_X / 8 ? SHARES : TILE_X / 8) /* of them side by side along x; the others idle */
 #define STEPS_X (TILE_X / 8 / SHARES_X)
 #define TILES_X (COLUMNS / TILE_X)
 #define TILES_IMAGE (TILES_X * (ROWS / TILE_Y))
@@ -50,17 +51,13 @@
 #if PRECISION == 0
 #define KEEP(value) as_uint(value) /* split where it is used */
 #else
-INLINE uint KEEP(float value) {
-  uint word;
-  __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(word) : "f"(value));
-  return word;
-}
+#define KEEP(value) round_tf32(value)
 #endif
 
 INLINE uint high_part(uint word) { return word & 0xffffe000u; }
 INLINE uint low_part(uint word) { return as_uint(as_float(word) - as_float(word & 0xffffe000u)); }
 
-INLINE void multiply_tap(float acc[4], uint2 low, uint2 high, uint b0, uint b1) {
+INLINE void multiply_tap(float acc[4], uint2 low, uint2 high, uint b0, uint b1 LANES) {
 #if PRECISION == 0
   uint2 low_high = (uint2)(high_part(low.x), high_part(low.y)), high_high = (uint2)(high_part(high.x), high_part(high.y));
   uint2 low_low = (uint2)(low_part(low.x), low_part(low.y)), high_low = (uint2)(low_part(high.x), low_part(high.y));
@@ -159,7 +156,7 @@ INLINE void put_gradient(__local uint *tile, const uint4 d[OUT_LOADS], const uin
 }
 
 /* Gradient row r of the tile meets activation rows r - 2, r - 1 and r, of which three are kept. */
-INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][4]) {
+INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][4] LANES) {
   uint2 low[3], high[3];
   UNROLL for (int j = 0; j < 3; j++) low[j] = high[j] = (uint2)(0u, 0u);
   UNROLL for (int r = 0; r < TILE_Y + 2; r++) {
@@ -172,9 +169,9 @@ INLINE void multiply_tile(__local const uint *a, __local const uint *d, float ac
       int row = r - 2 + dy;
       if (row < 0 || row >= TILE_Y) continue;
       uint2 u = low[row % 3], v = high[row % 3];
-      multiply_tap(acc[dy * 3], u, v, d1.x, d1.y);
-      multiply_tap(acc[dy * 3 + 1], u, v, d0.y, d1.x);
-      multiply_tap(acc[dy * 3 + 2], u, v, d0.x, d0.y);
+      multiply_tap(acc[dy * 3], u, v, d1.x, d1.y GIVE_LANES);
+      multiply_tap(acc[dy * 3 + 1], u, v, d0.y, d1.x GIVE_LANES);
+      multiply_tap(acc[dy * 3 + 2], u, v, d0.x, d0.y GIVE_LANES);
     }
   }
 }
@@ -184,6 +181,7 @@ __kernel void block_weights(__global const uint *restrict activation, __global c
                             __global const uint *restrict gradient, __global const uint *restrict raw_output,
                             __global const long *restrict sums, __global const long *restrict back,
                             __global float *restrict part, uint tiles, uint parts, uint rows) {
+  OPEN_LANES(GROUP);
   __local uint in_tile[IN_BLOCK * IN_PLANE] __attribute__((aligned(16)));
   __local uint out_tile[OUT_BLOCK * OUT_PLANE] __attribute__((aligned(16)));
   __local float2 in_norms[IN_BLOCK];
@@ -191,8 +189,8 @@ __kernel void block_weights(__global const uint *restrict activation, __global c
   const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
   const uint in_block = (uint)get_group_id(0) % (IN / IN_BLOCK), rest = (uint)get_group_id(0) / (IN / IN_BLOCK);
   const uint out_block = rest % (OUT / OUT_BLOCK), which = rest / (OUT / OUT_BLOCK);
-  const uint share = warp % SHARES_X, warp_in = warp / SHARES_X % (IN_BLOCK / 16);
-  const uint warp_out = warp / SHARES_X / (IN_BLOCK / 16);
+  const uint share = warp % SHARES, warp_in = warp / SHARES % (IN_BLOCK / 16);
+  const uint warp_out = warp / SHARES / (IN_BLOCK / 16);
   const uint each = (tiles + parts - 1u) / parts, first = which * each, end = min(first + each, tiles);
   float acc[9][4];
   UNROLL for (int i = 0; i < 9; i++) UNROLL for (int j = 0; j < 4; j++) acc[i][j] = 0.0f;
@@ -212,15 +210,16 @@ __kernel void block_weights(__global const uint *restrict activation, __global c
       if (item < IN_BLOCK) in_norms[item] = in_norm(in_sums, n, c);
       if (item < OUT_BLOCK)
         out_norms[item] = back_norm_of(sums + 2 * (n * OUT + o), back + 2 * (n * OUT + o), MAP);
-      barrier(CLK_LOCAL_MEM_FENCE);
     }
+    barrier(CLK_LOCAL_MEM_FENCE);
     put_activation(in_tile, a, in_norms);
     put_gradient(out_tile, d, y, out_norms, left, top);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (tile + 1u < end) fetch(activation, second, gradient, raw_output, tile + 1u, in_block, out_block, a, d, y);
     NO_UNROLL for (uint step = 0u; step < STEPS_X; step++) {
-      uint x = (share * STEPS_X + step) * 8 + 2 * t;
-      multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + x, out_tile + (warp_out * 8 + g) * OUT_PLANE + x, acc);
+      uint x = (share % SHARES_X * STEPS_X + step) * 8 + 2 * t;
+      multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + x, out_tile + (warp_out * 8 + g) * OUT_PLANE + x, acc
+                    GIVE_LANES);
     }
   }
   for (uint w = 0u; w < SHARES_X; w++) { /* the warps that share a row of pixels, one after the other */

@@ -131,10 +131,15 @@ INLINE void add_products(float *m, float w, float x, float y) {
 INLINE float inverse_range(float range) { return range > 0.0f ? 1.0f / range : 1.0f; }
 
 #ifdef L2SR_NVIDIA
+#define L2SR_MATRIX
 /* ---- NVIDIA's instructions: pairs of halves in a word, matrix products, shuffles -------------------------- */
 
 #define UNROLL _Pragma("unroll")
 #define NO_UNROLL _Pragma("unroll 1")
+/* Lanes exchange words by themselves: no local memory is handed down for it. */
+#define OPEN_LANES(group)
+#define LANES
+#define GIVE_LANES
 
 INLINE uint pack(float even, float odd) {
   uint word;
@@ -191,14 +196,129 @@ INLINE float shuffle(float value, int lane_mask) {
           : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])                                           \
           : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
 
+INLINE void red_add(__global long *place, long value) {
+  __asm__ volatile("red.global.add.u64 [%0], %1;" ::"l"(place), "l"(value) : "memory");
+}
+
+/* Rounds to TF32. */
+INLINE uint round_tf32(float value) {
+  uint word;
+  __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(word) : "f"(value));
+  return word;
+}
+
+/* Asynchronous copies from global to local memory. */
+#define COPY16(to, from)                                                                                     \
+  __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
+#define COPY4(to, from)                                                                                      \
+  __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
+#define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
+#define COPY_WAIT() __asm__ volatile("cp.async.wait_group 0;" ::: "memory")
+
+#elif defined(L2SR_EMULATED)
+#define L2SR_MATRIX
+/* ---- the same for any device, where tests run the fused path: lanes exchange words through local memory ------ */
+
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#define UNROLL _Pragma("unroll 1")
+#define NO_UNROLL _Pragma("unroll 1")
+#define LANE_WORDS 6
+#define OPEN_LANES(group) __local uint lanes[(group)*LANE_WORDS]
+#define LANES , __local uint *lanes
+#define GIVE_LANES , lanes
+
+INLINE uint pack(float even, float odd) {
+  ushort halves[2];
+  vstore_half_rte(even, 0, (half *)halves);
+  vstore_half_rte(odd, 1, (half *)halves);
+  return halves[0] | (uint)halves[1] << 16;
+}
+
+INLINE float even_of(uint word) {
+  ushort bits = (ushort)word;
+  return vload_half(0, (const half *)&bits);
+}
+
+INLINE float odd_of(uint word) { return even_of(word >> 16); }
+
+INLINE uint fma_pair(uint a, uint b, uint c) {
+  return pack(fma(even_of(a), even_of(b), even_of(c)), fma(odd_of(a), odd_of(b), odd_of(c)));
+}
+
+INLINE uint mul_pair(uint a, uint b) { return pack(even_of(a) * even_of(b), odd_of(a) * odd_of(b)); }
+
+INLINE uint fma_relu_pair(uint a, uint b, uint c) {
+  return pack(fmax(fma(even_of(a), even_of(b), even_of(c)), 0.0f), fmax(fma(odd_of(a), odd_of(b), odd_of(c)), 0.0f));
+}
+
+/* Where the lane `lane` of this work-item's warp left its words. */
+INLINE __local uint *lane_words(__local uint *lanes, uint lane) {
+  return lanes + (((uint)get_local_id(0) & ~31u) + lane) * LANE_WORDS;
+}
+
+INLINE float shuffle(float value, uint lane_mask LANES) {
+  const uint lane = (uint)get_local_id(0) & 31u;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  lane_words(lanes, lane)[0] = as_uint(value);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return as_float(lane_words(lanes, lane ^ lane_mask)[0]);
+}
+
+INLINE void give_words(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1 LANES) {
+  __local uint *mine = lane_words(lanes, (uint)get_local_id(0) & 31u);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  mine[0] = a0, mine[1] = a1, mine[2] = a2, mine[3] = a3, mine[4] = b0, mine[5] = b1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* d[j] is row g + 8 (j / 2), column 2t + j % 2 of the product. Word w of row r (and of column c of B) lies with lane
+ * 4 (r % 8) + w % 4. */
+INLINE void multiply(float *d, bool tf32 LANES) {
+  const uint lane = (uint)get_local_id(0) & 31u, g = lane >> 2, t = lane & 3u;
+  for (uint j = 0u; j < 4u; j++)
+    for (uint w = 0u; w < 8u; w++) {
+      uint a = lane_words(lanes, 4u * g + w % 4u)[(j >> 1) + 2u * (w / 4u)];
+      uint b = lane_words(lanes, 4u * (2u * t + (j & 1u)) + w % 4u)[4u + w / 4u];
+      if (tf32)
+        d[j] = fma(as_float(a & 0xffffe000u), as_float(b & 0xffffe000u), d[j]);
+      else
+        d[j] = fma(even_of(a), even_of(b), fma(odd_of(a), odd_of(b), d[j]));
+    }
+}
+
+#define MULTIPLY(d, a0, a1, a2, a3, b0, b1)                                                                  \
+  do {                                                                                                       \
+    give_words(a0, a1, a2, a3, b0, b1 GIVE_LANES);                                                           \
+    multiply(d, false GIVE_LANES);                                                                           \
+  } while (0)
+#define MULTIPLY_TF32(d, a0, a1, a2, a3, b0, b1)                                                             \
+  do {                                                                                                       \
+    give_words(a0, a1, a2, a3, b0, b1 GIVE_LANES);                                                           \
+    multiply(d, true GIVE_LANES);                                                                            \
+  } while (0)
+
+INLINE void red_add(__global long *place, long value) { atom_add((volatile __global long *)place, value); }
+
+/* Rounds to TF32. */
+INLINE uint round_tf32(float value) {
+  uint word = as_uint(value);
+  return (word + 0xfffu + ((word >> 13) & 1u)) & 0xffffe000u;
+}
+
+#define COPY16(to, from) (*(__local uint4 *)(to) = *(__global const uint4 *)(from))
+#define COPY4(to, from) (*(to) = *(from))
+#define COPY_COMMIT()
+#define COPY_WAIT()
+#endif
+
+#ifdef L2SR_MATRIX
 /* ---- instance norms whose sums travel as 64-bit integers in units of 2^-20 (kernels/block.cl) -------------- */
 
 #define SUM_UNIT 1048576.0f
 #define EPSILON 1e-5f
 
 INLINE void add_sum(__global long *sums, uint place, float value) {
-  long whole = convert_long_rte(value * SUM_UNIT);
-  __asm__ volatile("red.global.add.u64 [%0], %1;" ::"l"(sums + place), "l"(whole) : "memory");
+  red_add(sums + place, convert_long_rte(value * SUM_UNIT));
 }
 
 /* Scale and shift of a channel from its sums over `pixels` pixels. */

@@ -11,7 +11,7 @@ for file in "$source"/kernels/*.cl; do
   done
 done
 # the parts for NVIDIA, with the instructions written out: assembler is looked at by the driver only
-for file in $(grep -l L2SR_NVIDIA "$source"/kernels/*.cl); do
+for file in $(grep -l L2SR_MATRIX "$source"/kernels/*.cl); do
   clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-cuda -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra \
     -Werror -Wno-unused-function -Wno-unused-parameter -Wno-sign-compare -Wno-constant-logical-operand \
     -Wno-unknown-pragmas -DL2SR_NVIDIA -include "$source/kernels/common.h" "$file" || failed=1

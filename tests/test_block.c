@@ -1,0 +1,153 @@
+/* The fused path of a network against the portable graph: output and gradients, in every precision and every
+ * kind of layer. Where the device has no matrix instructions, its lanes are emulated (engine/device.h). */
+#include "engine/block.h"
+#include "engine/random.h"
+#include "kernels/kernels.h"
+#include "systems/net_unet.h"
+#include "tests/support.h"
+
+#include <math.h>
+
+struct fused_case {
+  int size, channels, pools;
+  size_t images;
+  enum block_precision precision;
+  double output_bound, gradient_bound; /* of the largest relative root mean square */
+};
+
+struct pair {
+  struct device *device;
+  struct kernels *kernels;
+  struct graph *portable, *fused;
+  tensor input, output;
+  struct blocks *blocks;
+  cl_mem in, out, gradient;
+  size_t floats, bytes; /* of the images in use; of the buffers */
+};
+
+static struct graph *open_graph(struct pair *pair, const struct fused_case *test, size_t batch) {
+  struct graph *graph;
+  struct error error;
+  struct graph_setup setup = {pair->device, pair->kernels, batch, true, false, NULL};
+  graph_open(&graph);
+  pair->input = graph_input(graph, "input", 1, test->size, test->size);
+  pair->output = net_unet(graph, pair->input, test->channels, test->pools);
+  assert_good(graph_plan(graph, &setup, &error), &error);
+  graph_start(graph, 7);
+  graph_zero_gradients(graph);
+  return graph;
+}
+
+static cl_mem open_buffer(struct pair *pair, uint32_t seed, double scale) {
+  struct error error;
+  struct random random;
+  struct arena *arena = arena_open();
+  float *values = ARENA_NEW(arena, float, pair->bytes / sizeof(float));
+  cl_mem buffer = device_buffer(pair->device, pair->bytes, "a test's images", &error);
+  assert_good(buffer, &error);
+  random_start(&random, seed, STREAM_PHANTOM, 0);
+  for (size_t i = 0; i < pair->floats; i++)
+    values[i] = (float)(scale * (sin(0.07 * (double)i) + 0.3 * random_normal(&random)));
+  device_write(pair->device, buffer, 0, pair->bytes, values);
+  arena_close(arena);
+  return buffer;
+}
+
+static void open_pair(struct pair *pair, struct device *device, const struct fused_case *test) {
+  struct error error;
+  size_t n = (size_t)test->size, even = test->images + test->images % 2;
+  struct kernel_setup kernel_setup = {n, n, false, ""};
+  struct block_setup setup = {test->images, test->precision, true};
+  *pair =
+      (struct pair){.device = device, .floats = n * n * test->images, .bytes = sizeof(float) * n * n * even};
+  assert_good(kernels_open(&pair->kernels, device, &kernel_table, &kernel_setup, &error), &error);
+  pair->fused = open_graph(pair, test, 1);
+  pair->portable = open_graph(pair, test, test->images);
+  pair->in = open_buffer(pair, 1, 1);
+  pair->out = open_buffer(pair, 2, 0);
+  pair->gradient = open_buffer(pair, 3, 1 / (double)pair->floats);
+  assert_good(blocks_fit(pair->fused, device, &error), &error);
+  assert_good(blocks_open(&pair->blocks, pair->fused, device, pair->kernels, &setup, &error), &error);
+}
+
+static void close_pair(struct pair *pair) {
+  blocks_close(pair->blocks);
+  device_release(pair->device, pair->in, pair->bytes);
+  device_release(pair->device, pair->out, pair->bytes);
+  device_release(pair->device, pair->gradient, pair->bytes);
+  graph_close(pair->portable);
+  graph_close(pair->fused);
+  kernels_close(pair->kernels);
+}
+
+/* Root of the mean squared difference over the root of the mean square of the second. */
+static double distance(struct device *device, cl_mem found, cl_mem expected, size_t count) {
+  struct arena *arena = arena_open();
+  float *a = ARENA_NEW(arena, float, count), *b = ARENA_NEW(arena, float, count);
+  double off = 0, all = 0;
+  device_read(device, found, 0, sizeof(float) * count, a);
+  device_read(device, expected, 0, sizeof(float) * count, b);
+  for (size_t i = 0; i < count; i++) {
+    off += pow((double)a[i] - b[i], 2);
+    all += pow(b[i], 2);
+  }
+  arena_close(arena);
+  return all > 0 ? sqrt(off / all) : sqrt(off);
+}
+
+static void run_both(struct pair *pair, size_t images) {
+  struct graph *graph = pair->portable;
+  size_t bytes = sizeof(float) * pair->floats;
+  device_copy(pair->device, pair->in, 0, graph_value(graph, pair->input), 0, bytes);
+  graph_forward(graph);
+  device_copy(pair->device, pair->gradient, 0, graph_gradient(graph, pair->output), 0, bytes);
+  graph_backward(graph);
+  blocks_forward(pair->blocks, pair->in, pair->out, images);
+  blocks_backward(pair->blocks, pair->in, pair->gradient, images);
+}
+
+static void check_gradients(const struct pair *pair, double bound) {
+  for (int i = 0; i < pair->portable->parameters; i++) {
+    const struct parameter *expected = &pair->portable->parameter[i], *found = &pair->fused->parameter[i];
+    double off = distance(pair->device, found->gradient, expected->gradient, expected->count);
+    if (!(off <= bound)) fail_msg("gradient of %s is off by %.2e, bound %.0e", expected->name, off, bound);
+  }
+}
+
+static void check_case(struct device *device, const struct fused_case *test) {
+  struct pair pair;
+  struct error error;
+  open_pair(&pair, device, test);
+  run_both(&pair, test->images);
+  double off = distance(device, pair.out, graph_value(pair.portable, pair.output), pair.floats);
+  assert_good(device_finish(device, &error), &error);
+  if (!(off <= test->output_bound))
+    fail_msg("the output is off by %.2e, bound %.0e", off, test->output_bound);
+  check_gradients(&pair, test->gradient_bound);
+  close_pair(&pair);
+}
+
+/* 32, 16 and 8 pixels a side: two images at a time on the smallest maps, an odd number of them. */
+static void test_small_maps(void **state) {
+  check_case(*state, &(struct fused_case){32, 16, 2, 3, BLOCK_F32, 1e-5, 1e-3});
+  check_case(*state, &(struct fused_case){32, 16, 2, 3, BLOCK_MIXED, 5e-3, 1e-1});
+  check_case(*state, &(struct fused_case){32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
+}
+
+/* Wide maps, whose tiles are other ones; with halves they come by staged copies. */
+static void test_wide_maps(void **state) {
+  check_case(*state, &(struct fused_case){128, 16, 1, 1, BLOCK_F32, 1e-5, 1e-3});
+  check_case(*state, &(struct fused_case){128, 16, 1, 1, BLOCK_HALF, 1e-2, 1e-1});
+}
+
+static int open_device(void **state) {
+  int status = support_open_device(state);
+  struct device *device = *state;
+  if (!status && device->facts.matrix == MATRIX_NONE) device->facts.matrix = MATRIX_EMULATED;
+  return status;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps), cmocka_unit_test(test_wide_maps)};
+  return cmocka_run_group_tests(tests, open_device, support_close_device);
+}
