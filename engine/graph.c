@@ -159,6 +159,20 @@ tensor concat(struct graph *graph, tensor a, tensor b) {
   return append(graph, &node);
 }
 
+tensor graph_orthogonal(struct graph *graph, tensor x, double gain) {
+  if (graph->failed) return x;
+  const struct node *node = graph_node(graph, x);
+  REQUIRE(node->weight >= 0 && node->bias >= 0, "'%s' has no weight and bias", node->name);
+  graph->parameter[node->weight].start = START_ORTHOGONAL;
+  graph->parameter[node->weight].gain = gain;
+  graph->parameter[node->bias].start = START_ZERO;
+  return x;
+}
+
+void graph_output(struct graph *graph, tensor x) {
+  if (!graph->failed) graph_node(graph, x)->output = true;
+}
+
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 void graph_set_images(struct graph *graph, size_t images) {

@@ -30,8 +30,9 @@ struct tensor_shape {
   int channels, height, width; /* of one image */
 };
 
-/* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers) or 0. */
-enum parameter_start { START_FAN_IN, START_ZERO };
+/* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, or gain
+ * times an orthogonal matrix of [size 0][the others]. */
+enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL };
 
 struct parameter {
   const char *name; /* dotted, as in the public implementations */
@@ -39,6 +40,7 @@ struct parameter {
   size_t size[4];
   size_t count, fan_in;
   enum parameter_start start;
+  double gain;   /* of START_ORTHOGONAL */
   size_t offset; /* elements from the start of the flat buffers */
   cl_mem value, gradient;
 };
@@ -54,6 +56,7 @@ struct node {
   int weight, bias; /* places in the graph's parameters; -1: none */
   int size;         /* of a convolution */
   float slope;      /* of a leaky ReLU */
+  bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
   /* From the plan: */
   bool needs_gradient;
   bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
@@ -133,6 +136,11 @@ tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel cent
 tensor concat(struct graph *graph, tensor a, tensor b);
 /* Flattens [channels][height][width]; parameters NAME.weight and NAME.bias. */
 tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
+
+/* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
+tensor graph_orthogonal(struct graph *graph, tensor x, double gain);
+/* An output that other nodes of the graph use as well. Those that nobody uses are outputs by themselves. */
+void graph_output(struct graph *graph, tensor x);
 
 /* For the rows: one more parameter of the node; its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);

@@ -1,5 +1,6 @@
 #include "engine/graph.h"
 
+#include "engine/orthogonal.h"
 #include "engine/random.h"
 #include "engine/round.h"
 
@@ -43,6 +44,7 @@ static void mark_nodes(struct graph *graph) {
     for (int k = 0; k < node->inputs; k++)
       node->needs_gradient |= graph->node[node->input[k].node].needs_gradient;
     node->bias_cancels = node->op == &op_conv && only_norms_follow(graph, i);
+    written[i] = node->output; /* by the caller */
   }
   for (int i = graph->nodes - 1; i >= 0; i--)
     for (int k = 0; k < graph->node[i].inputs; k++) {
@@ -62,7 +64,7 @@ static void add_slot(struct graph *graph, cl_mem *place, const char *what, int n
 static int last_use(const struct graph *graph, int i) {
   const struct node *node = &graph->node[i];
   int last = last_consumer(graph, i);
-  if (last < 0 || !node->op) return backward_moment(graph, 0);
+  if (last < 0 || !node->op || node->output) return backward_moment(graph, 0);
   if (!graph->train) return last;
   if (node->op->keeps_output && node->needs_gradient) last = backward_moment(graph, i);
   for (int j = i + 1; j < graph->nodes; j++)
@@ -77,7 +79,7 @@ static void add_gradient_slots(struct graph *graph, int i, size_t bytes) {
   struct node *node = &graph->node[i];
   tensor out = {(uint16_t)i};
   int moment = backward_moment(graph, i), consumer = last_consumer(graph, i);
-  int first = consumer < 0 ? graph->nodes : backward_moment(graph, consumer);
+  int first = consumer < 0 || node->output ? graph->nodes : backward_moment(graph, consumer);
   add_slot(graph, &node->gradient, "gradient", i, first, node->op ? moment : backward_moment(graph, 0),
            bytes);
   size_t scratch = node->op && node->op->scratch ? node->op->scratch(graph, out, graph->batch) : 0;
@@ -309,17 +311,22 @@ void graph_close(struct graph *graph) {
 
 /* ---- initial parameters -------------------------------------------------------------------------------- */
 
+static void start_uniform(struct random *random, const struct parameter *parameter, float *to) {
+  double bound = 1 / sqrt((double)parameter->fan_in);
+  for (size_t k = 0; k < parameter->count; k++) to[k] = (float)(bound * (2 * random_uniform(random) - 1));
+}
+
 void graph_start(struct graph *graph, uint32_t seed) {
   struct arena *arena = arena_open();
   float *values = ARENA_NEW(arena, float, graph->elements);
   for (int i = 0; i < graph->parameters; i++) {
     const struct parameter *parameter = &graph->parameter[i];
     struct random random;
-    double bound = 1 / sqrt((double)parameter->fan_in);
-    if (parameter->start == START_ZERO) continue;
     random_start(&random, seed, STREAM_START, (uint32_t)i);
-    for (size_t k = 0; k < parameter->count; k++)
-      values[parameter->offset + k] = (float)(bound * (2 * random_uniform(&random) - 1));
+    if (parameter->start == START_FAN_IN) start_uniform(&random, parameter, values + parameter->offset);
+    if (parameter->start == START_ORTHOGONAL)
+      orthogonal_fill(&random, parameter->size[0], parameter->count / parameter->size[0], parameter->gain,
+                      values + parameter->offset);
   }
   device_write(graph->device, graph->values, 0, sizeof(float) * graph->elements, values);
   arena_close(arena);

@@ -27,11 +27,16 @@ static size_t host_bytes(enum element element) {
   return element == ELEMENT_REAL || element == ELEMENT_F16 ? 4 : element_bytes(element, false);
 }
 
+/* Numbers that the host compares in an element. */
+static size_t numbers_in(enum element element) {
+  return element == ELEMENT_C64 ? 2 : element == ELEMENT_F128 ? 4 : 1;
+}
+
 static void fill_random(struct operand *operand, enum element element, struct random *random) {
   float *floats = operand->host;
   uint32_t *words = operand->host;
   uint8_t *bytes = operand->host;
-  size_t numbers = element == ELEMENT_C64 ? 2 * operand->count : operand->count;
+  size_t numbers = numbers_in(element) * operand->count;
   for (size_t i = 0; i < numbers; i++) switch (element) {
     case ELEMENT_U8: bytes[i] = random_u32(random) & 1; break;
     case ELEMENT_U32: words[i] = random_u32(random) % 8; break;
@@ -130,7 +135,7 @@ static bool is_whole(enum element element) {
 /* Garbage that both left alone reads as the same number. */
 static void compare(const struct check *check, int place, struct check_result *result) {
   const struct arg_desc *arg = &check->row->args[place];
-  size_t count = check->operand[place].count * (arg->element == ELEMENT_C64 ? 2 : 1);
+  size_t count = check->operand[place].count * numbers_in(arg->element);
   double largest = 0, bound = check->row->tolerance + (is_half(check, place) ? 1e-3 : 0);
   for (size_t i = 0; i < count; i++) {
     double value = fabs(host_value(check, place, i));

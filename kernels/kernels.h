@@ -59,6 +59,9 @@ void optimise_rmsprop_reference(const struct host_args *args);
 void optimise_sgd_reference(const struct host_args *args);
 void optimise_square_reference(const struct host_args *args);
 void optimise_clip_reference(const struct host_args *args);
+void policy_act_reference(const struct host_args *args);
+void policy_loss_reference(const struct host_args *args);
+void policy_advantage_reference(const struct host_args *args);
 
 void mask_reset_prepare(struct host_args *args, struct random *random);
 void mask_acquire_prepare(struct host_args *args, struct random *random);
@@ -94,6 +97,9 @@ void optimise_rmsprop_prepare(struct host_args *args, struct random *random);
 void optimise_sgd_prepare(struct host_args *args, struct random *random);
 void optimise_square_prepare(struct host_args *args, struct random *random);
 void optimise_clip_prepare(struct host_args *args, struct random *random);
+void policy_act_prepare(struct host_args *args, struct random *random);
+void policy_loss_prepare(struct host_args *args, struct random *random);
+void policy_advantage_prepare(struct host_args *args, struct random *random);
 
 /* Sizes that observe_fft is written for. */
 bool observe_fft_fits(size_t height, size_t width);

@@ -1,0 +1,119 @@
+/* The policy's decisions and what it learns from them. Lines that the mask holds have no probability at all:
+ * what follows is over the free ones. A row is one scan; it is walked in the order of its lines, so that the
+ * same numbers give the same decision for any number of scans. */
+
+#define NO_LINE 0xffffffffu
+
+/* Largest logit of the free lines and the sum of the others' shares of it; a sum of 0: no line is free. */
+typedef struct {
+  float largest, sum;
+} softmax;
+
+INLINE softmax softmax_of(__global const float *logits, __global const float *mask) {
+  softmax whole = {-INFINITY, 0.0f};
+  for (uint line = 0u; line < WIDTH; line++)
+    if (mask[line] == 0.0f) whole.largest = fmax(whole.largest, logits[line]);
+  for (uint line = 0u; line < WIDTH; line++)
+    if (mask[line] == 0.0f) whole.sum += exp(logits[line] - whole.largest);
+  return whole;
+}
+
+/* The first line at which the shares, added up in order, pass the draw: an inverse distribution function. */
+INLINE uint line_drawn(__global const float *logits, __global const float *mask, softmax whole, uint word) {
+  float left = (float)(word >> 8) * 0x1p-24f * whole.sum, passed = 0.0f;
+  for (uint line = 0u; line < WIDTH; line++) {
+    if (mask[line] != 0.0f) continue;
+    passed += exp(logits[line] - whole.largest);
+    if (passed > left) return line;
+  }
+  return NO_LINE;
+}
+
+INLINE uint line_best(__global const float *logits, __global const float *mask, softmax whole) {
+  for (uint line = 0u; line < WIDTH; line++)
+    if (mask[line] == 0.0f && logits[line] == whole.largest) return line;
+  return NO_LINE;
+}
+
+/* Chooses a free line for scans from `first` on: drawn, or the first of the most probable. */
+__kernel void policy_act(__global const float *restrict logits, __global const float *restrict mask,
+                         __global const uint *restrict scan, __global const uint *restrict step,
+                         __global uint *restrict action, __global float *restrict log_prob, uint first,
+                         uint seed, uint best, uint rows) {
+  uint row = (uint)get_global_id(0), env = first + row;
+  if (row >= rows) return;
+  __global const float *own = logits + (size_t)row * WIDTH, *taken = mask + (size_t)row * WIDTH;
+  softmax whole = softmax_of(own, taken);
+  uint chosen =
+      best ? line_best(own, taken, whole)
+           : line_drawn(own, taken, whole, random_words(seed, STREAM_ACTION, scan[env], step[env]).x);
+  action[env] = chosen;
+  log_prob[env] = chosen == NO_LINE ? 0.0f : own[chosen] - whole.largest - log(whole.sum);
+}
+
+/* Minus the sum of p log p. */
+INLINE float entropy_of(__global const float *logits, __global const float *mask, softmax whole) {
+  float sum = 0.0f;
+  for (uint line = 0u; line < WIDTH; line++)
+    if (mask[line] == 0.0f) sum += exp(logits[line] - whole.largest) * (logits[line] - whole.largest);
+  return log(whole.sum) - sum / whole.sum;
+}
+
+/* The loss of the policy and its slope by the action's log-probability. clip 0: A2C, -advantage * log_prob.
+ * Else PPO, minus the lesser of ratio * advantage and that of the ratio kept within 1 +- clip. */
+INLINE float2 surrogate(float log_prob, float old_log_prob, float advantage, float clip) {
+  if (clip == 0.0f) return (float2)(-advantage * log_prob, -advantage);
+  float ratio = exp(log_prob - old_log_prob), gain = ratio * advantage;
+  float clipped = clamp(ratio, 1.0f - clip, 1.0f + clip) * advantage;
+  return (float2)(-fmin(gain, clipped), gain <= clipped ? -gain : 0.0f);
+}
+
+/* Losses of rows first, first + 1 ... of an update and their gradients by logits and value. Row i of the
+ * update is row order[i] of the rollout. terms: loss of the policy, entropy, squared error of the value, and
+ * the logarithm of how much more probable the action has become; the gradients are those of share * (the
+ * first - entropy_weight * the second + value_weight * the third). */
+__kernel void policy_loss(__global const uint *restrict order, __global const float *restrict logits,
+                          __global const float *restrict mask, __global const float *restrict value,
+                          __global const uint *restrict action, __global const float *restrict log_prob,
+                          __global const float *restrict advantage, __global const float *restrict target,
+                          __global float *restrict logits_gradient, __global float *restrict value_gradient,
+                          __global float4 *restrict terms, uint first, float share, float entropy_weight,
+                          float value_weight, float clip, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint place = order[first + row], taken = action[place];
+  __global const float *own = logits + (size_t)row * WIDTH, *acquired = mask + (size_t)row * WIDTH;
+  __global float *slope = logits_gradient + (size_t)row * WIDTH;
+  softmax whole = softmax_of(own, acquired);
+  float base = whole.largest + log(whole.sum), entropy = entropy_of(own, acquired, whole);
+  float chance = own[min(taken, WIDTH - 1u)] - base, gap = value[row] - target[place];
+  float2 loss = surrogate(chance, log_prob[place], advantage[place], clip);
+  for (uint line = 0u; line < WIDTH; line++) {
+    bool is_free = acquired[line] == 0.0f;
+    float part = is_free ? own[line] - base : 0.0f, p = is_free ? exp(part) : 0.0f;
+    float by_chance = (line == taken ? 1.0f : 0.0f) - p;
+    slope[line] = share * (loss.y * by_chance + entropy_weight * p * (part + entropy));
+  }
+  value_gradient[row] = share * value_weight * 2.0f * gap;
+  terms[first + row] = (float4)(loss.x, entropy, gap * gap, chance - log_prob[place]);
+}
+
+/* Generalised advantages (Schulman et al. 2016) of one scan after another, from the last of `steps` steps
+ * back to the first; what stands at [step][row]. done: a scan ended with this step, and nothing after it
+ * counts. last_value: of what follows the last step. */
+__kernel void policy_advantage(__global const float *restrict reward, __global const float *restrict value,
+                               __global const uint *restrict done, __global const float *restrict last_value,
+                               __global float *restrict advantage, __global float *restrict target,
+                               uint steps, float gamma, float lambda, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float next = last_value[row], sum = 0.0f;
+  for (uint step = steps; step > 0u; step--) {
+    uint place = (step - 1u) * rows + row;
+    float keep = done[place] ? 0.0f : gamma;
+    sum = reward[place] + keep * next - value[place] + keep * lambda * sum;
+    advantage[place] = sum;
+    next = value[place];
+    target[place] = sum + next;
+  }
+}

@@ -1,0 +1,190 @@
+#include "kernels/kernels.h"
+
+#include <math.h>
+
+/* One row's logits over the lines that its mask leaves free. */
+struct choice {
+  const float *logits, *mask;
+  size_t width;
+};
+
+static struct choice choice_of(const struct host_args *args, int logits, size_t row) {
+  return (struct choice){(const float *)args->in[logits] + row * args->width,
+                         (const float *)args->in[logits + 1] + row * args->width, args->width};
+}
+
+static double largest_of(const struct choice *choice) {
+  double largest = -INFINITY;
+  for (size_t line = 0; line < choice->width; line++)
+    if (choice->mask[line] == 0) largest = fmax(largest, choice->logits[line]);
+  return largest;
+}
+
+/* The logarithm of a line's probability; of a line that is not free minus infinity. */
+static double log_chance(const struct choice *choice, size_t line) {
+  double largest = largest_of(choice), sum = 0;
+  for (size_t i = 0; i < choice->width; i++)
+    if (choice->mask[i] == 0) sum += exp(choice->logits[i] - largest);
+  return choice->mask[line] == 0 ? choice->logits[line] - largest - log(sum) : -INFINITY;
+}
+
+/* ---- decisions ----------------------------------------------------------------------------------------- */
+
+/* The first line at which the distribution function passes `drawn`; *edge: how near it comes to it. */
+static uint32_t draw_line(const struct choice *choice, double drawn, double *edge) {
+  double passed = 0;
+  uint32_t chosen = NO_LINE;
+  *edge = 1;
+  for (uint32_t line = 0; line < choice->width; line++) {
+    if (choice->mask[line] != 0) continue;
+    passed += exp(log_chance(choice, line));
+    if (passed > drawn && chosen == NO_LINE) chosen = line;
+    *edge = fmin(*edge, fabs(passed - drawn));
+  }
+  return chosen;
+}
+
+static uint32_t best_line(const struct choice *choice) {
+  for (uint32_t line = 0; line < choice->width; line++)
+    if (choice->mask[line] == 0 && choice->logits[line] == largest_of(choice)) return line;
+  return NO_LINE;
+}
+
+static double drawn_by(const struct host_args *args, size_t env) {
+  const uint32_t *scan = args->in[2], *step = args->in[3];
+  struct philox words = random_words(args->value[7].u, STREAM_ACTION, scan[env], step[env]);
+  return (words.word[0] >> 8) * 0x1p-24;
+}
+
+void policy_act_reference(const struct host_args *args) {
+  uint32_t *action = args->out[4];
+  for (size_t row = 0; row < args->rows; row++) {
+    struct choice choice = choice_of(args, 0, row);
+    size_t env = args->value[6].u + row;
+    double edge;
+    action[env] = args->value[8].u ? best_line(&choice) : draw_line(&choice, drawn_by(args, env), &edge);
+    ((float *)args->out[5])[env] = action[env] == NO_LINE ? 0 : (float)log_chance(&choice, action[env]);
+  }
+}
+
+/* ---- learning ------------------------------------------------------------------------------------------ */
+
+/* The loss and its slope by the action's log-probability. */
+static void surrogate(double log_prob, double old, double advantage, double clip, double loss[2]) {
+  double ratio = exp(log_prob - old), kept = fmin(fmax(ratio, 1 - clip), 1 + clip);
+  bool ppo = clip > 0, held = ppo && kept * advantage < ratio * advantage;
+  loss[0] = ppo ? -fmin(ratio * advantage, kept * advantage) : -advantage * log_prob;
+  loss[1] = held ? 0 : ppo ? -ratio * advantage : -advantage;
+}
+
+static double entropy_of(const struct choice *choice) {
+  double entropy = 0;
+  for (size_t line = 0; line < choice->width; line++)
+    if (choice->mask[line] == 0) entropy -= exp(log_chance(choice, line)) * log_chance(choice, line);
+  return entropy;
+}
+
+static void loss_of_row(const struct host_args *args, size_t row) {
+  const union host_value *v = args->value;
+  size_t at = v[11].u + row, place = ((const uint32_t *)args->in[0])[at];
+  struct choice choice = choice_of(args, 1, row);
+  uint32_t action = ((const uint32_t *)args->in[4])[place];
+  double entropy = entropy_of(&choice), loss[2], chance = log_chance(&choice, action);
+  double old = ((const float *)args->in[5])[place], advantage = ((const float *)args->in[6])[place];
+  double gap = (double)((const float *)args->in[3])[row] - ((const float *)args->in[7])[place];
+  float *slope = (float *)args->out[8] + row * args->width, *terms = (float *)args->out[10] + 4 * at;
+  surrogate(chance, old, advantage, v[15].f, loss);
+  for (size_t line = 0; line < args->width; line++) {
+    double log_p = log_chance(&choice, line), p = exp(log_p);
+    double by_entropy = p > 0 ? -p * (log_p + entropy) : 0;
+    slope[line] = (float)(v[12].f * (loss[1] * ((line == action) - p) - v[13].f * by_entropy));
+  }
+  ((float *)args->out[9])[row] = (float)(2 * v[12].f * v[14].f * gap);
+  terms[0] = (float)loss[0];
+  terms[1] = (float)entropy;
+  terms[2] = (float)(gap * gap);
+  terms[3] = (float)(chance - old);
+}
+
+void policy_loss_reference(const struct host_args *args) {
+  for (size_t row = 0; row < args->rows; row++) loss_of_row(args, row);
+}
+
+/* The sum over what follows of (gamma lambda)^k times the temporal differences, up to the scan's end. */
+void policy_advantage_reference(const struct host_args *args) {
+  const float *reward = args->in[0], *value = args->in[1], *last = args->in[3];
+  const uint32_t *done = args->in[2];
+  size_t steps = args->value[6].u, rows = args->rows;
+  double gamma = args->value[7].f, lambda = args->value[8].f;
+  for (size_t i = 0; i < steps * rows; i++) {
+    double sum = 0, weight = 1;
+    for (size_t at = i; at < steps * rows; at += rows) {
+      double next = at + rows < steps * rows ? value[at + rows] : last[at % rows];
+      sum += weight * (reward[at] + (done[at] ? 0 : gamma * next) - value[at]);
+      weight *= done[at] ? 0 : gamma * lambda;
+    }
+    ((float *)args->out[4])[i] = (float)sum;
+    ((float *)args->out[5])[i] = (float)(sum + value[i]);
+  }
+}
+
+/* ---- arguments that mean something --------------------------------------------------------------------- */
+
+/* Logits of which some are equal; masks from empty to full, or with a free line at least. */
+static void prepare_choices(struct host_args *args, struct random *random, int logits, bool any_free) {
+  for (size_t row = 0; row < args->rows; row++) {
+    uint32_t density = random_u32(random) % 11;
+    for (size_t line = 0; line < args->width; line++) {
+      size_t i = row * args->width + line;
+      ((float *)args->in[logits])[i] = (float)(random_u32(random) % 64) / 8 - 4;
+      ((float *)args->in[logits + 1])[i] = random_u32(random) % 10 < density ? 1 : 0;
+    }
+    if (any_free) ((float *)args->in[logits + 1])[row * args->width + random_u32(random) % args->width] = 0;
+  }
+}
+
+/* Draws keep away from the edges of the distribution function, where rounding decides. */
+void policy_act_prepare(struct host_args *args, struct random *random) {
+  double edge = 0;
+  prepare_choices(args, random, 0, false);
+  args->value[6].u = random_u32(random) % 4;
+  args->value[7].u = random_u32(random);
+  args->value[8].u = random_u32(random) % 2;
+  for (size_t row = 0; row < args->rows; row++, edge = 0) {
+    struct choice choice = choice_of(args, 0, row);
+    size_t env = args->value[6].u + row;
+    for (uint32_t *scan = (uint32_t *)args->in[2]; edge < 1e-4; scan[env]++)
+      draw_line(&choice, drawn_by(args, env), &edge);
+    ((uint32_t *)args->in[2])[env]--;
+  }
+}
+
+/* Actions are free; ratios lie well inside or outside of what PPO keeps. */
+void policy_loss_prepare(struct host_args *args, struct random *random) {
+  static const float values[] = {0.25f, 0.03f, 0.5f};
+  uint32_t *order = (uint32_t *)args->in[0], first = args->value[11].u = random_u32(random) % 4;
+  prepare_choices(args, random, 1, true);
+  for (uint32_t i = 0; i < args->rows + 3; i++) order[i] = (uint32_t)args->rows + 2 - i;
+  for (size_t row = 0; row < args->rows; row++) {
+    struct choice choice = choice_of(args, 1, row);
+    uint32_t place = order[first + row], line = random_u32(random) % (uint32_t)args->width;
+    while (choice.mask[line] != 0) line = (line + 1) % (uint32_t)args->width;
+    ((uint32_t *)args->in[4])[place] = line;
+    ((float *)args->in[5])[place] =
+        (float)(log_chance(&choice, line) + 0.1 * ((double)(random_u32(random) % 9) - 4));
+    ((float *)args->in[6])[place] = (float)random_normal(random);
+  }
+  for (int i = 0; i < 3; i++) args->value[12 + i].f = values[i];
+  args->value[15].f = random_u32(random) % 2 ? 0.25f : 0;
+}
+
+void policy_advantage_prepare(struct host_args *args, struct random *random) {
+  size_t steps = 1 + random_u32(random) % (args->width < 28 ? args->width : 28);
+  for (size_t i = 0; i < steps * args->rows; i++) {
+    ((float *)args->in[1])[i] -= 0.5f;
+    ((uint32_t *)args->in[2])[i] = ((uint32_t *)args->in[2])[i] == 0;
+  }
+  args->value[6].u = (uint32_t)steps;
+  args->value[7].f = 0.9f;
+  args->value[8].f = 0.95f;
+}

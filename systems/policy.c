@@ -1,0 +1,151 @@
+#include "systems/policy.h"
+
+#include "engine/log.h"
+#include "systems/checkpoint.h"
+
+#include <string.h>
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static bool build(struct policy *policy, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  struct graph *graph;
+  graph_open(&graph);
+  policy->graph = graph;
+  policy->observation = graph_input(graph, "observation", 1, (int)setup->size, (int)setup->size);
+  policy->lines = graph_input(graph, "mask", (int)setup->size, 1, 1);
+  policy->maps = net_policy_maps(graph, policy->observation, (int)setup->channels, (int)setup->pools);
+  policy->heads = net_policy_heads(graph, policy->maps, policy->lines, (int)setup->hidden);
+  return graph_good(graph, error);
+}
+
+/* As many images a pass as fit, an optimiser's moments aside; when not even one does, the plan that follows
+ * says so. */
+static void fit_batch(struct policy *policy) {
+  const struct device *device = policy->setup.device;
+  struct graph *graph = policy->graph;
+  size_t left = device->facts.memory - device->bytes;
+  size_t beside = policy->setup.train ? 2 * sizeof(float) * graph->elements : 0;
+  graph->block_bytes = device->facts.largest / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+  size_t room = graph_batch_within(graph, left > beside ? left - beside : 0, policy->setup.train, false);
+  if (room >= policy->batch) return;
+  policy->batch = room ? room : 1;
+  if (room)
+    log_info("%s has room for %zu images a pass through the policy, of the %zu asked for", device->facts.name,
+             room, policy->setup.batch);
+}
+
+static bool plan(struct policy *policy, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  struct graph_setup graph_setup = {
+      .device = setup->device, .kernels = setup->kernels, .batch = policy->batch, .train = setup->train};
+  return graph_plan(policy->graph, &graph_setup, error);
+}
+
+static void find_buffers(struct policy *policy) {
+  const struct graph *graph = policy->graph;
+  policy->input = graph_value(graph, policy->observation);
+  policy->mask = graph_value(graph, policy->lines);
+  policy->logits = graph_value(graph, policy->heads.logits);
+  policy->value = graph_value(graph, policy->heads.value);
+  if (!policy->setup.train) return;
+  policy->logits_gradient = graph_gradient(graph, policy->heads.logits);
+  policy->value_gradient = graph_gradient(graph, policy->heads.value);
+}
+
+static bool check_precision(const struct policy_setup *setup, struct error *error) {
+  static const char *const names[] = {"f32", "mixed", "half"};
+  if (setup->precision == BLOCK_F32) return true;
+  return fail(error, "the policy's precision is %s, it computes in f32 only; set f32",
+              names[setup->precision]);
+}
+
+bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error) {
+  *policy = (struct policy){.setup = *setup, .batch = setup->batch};
+  bool good = check_precision(setup, error) && build(policy, error);
+  if (good) fit_batch(policy);
+  if (good && plan(policy, error)) {
+    find_buffers(policy);
+    return true;
+  }
+  policy_close(policy);
+  return false;
+}
+
+void policy_close(struct policy *policy) {
+  graph_close(policy->graph);
+  *policy = (struct policy){0};
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+void policy_forward(struct policy *policy, size_t images) {
+  graph_set_images(policy->graph, images);
+  graph_forward(policy->graph);
+}
+
+void policy_backward(struct policy *policy, size_t images) {
+  REQUIRE(policy->logits_gradient, "the policy was not opened to train");
+  REQUIRE(images == policy->graph->images, "%zu images; the last forward had %zu", images,
+          policy->graph->images);
+  graph_backward(policy->graph);
+}
+
+void policy_changed(struct policy *policy) {
+  (void)policy; /* the graph reads the parameters where they are */
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+bool policy_write(const struct policy *policy, struct store *store, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  return store_put_text(store, "network", "policy", error) &&
+         store_put_number(store, "network_channels", setup->channels, error) &&
+         store_put_number(store, "network_pools", setup->pools, error) &&
+         store_put_number(store, "network_hidden", setup->hidden, error) &&
+         store_put_number(store, "network_size", (double)setup->size, error) &&
+         checkpoint_write_parameters(store, "param", policy->graph, error);
+}
+
+static bool read_sizes(struct store *store, struct policy_setup *setup, struct error *error) {
+  char network[32] = "";
+  double channels, pools, hidden, size;
+  if (!store_text(store, "network", network, sizeof network) || strcmp(network, "policy") ||
+      !store_number(store, "network_channels", &channels) || !store_number(store, "network_pools", &pools) ||
+      !store_number(store, "network_hidden", &hidden) || !store_number(store, "network_size", &size))
+    return fail(error, "it is no checkpoint of a policy: the attributes network (policy), network_channels, "
+                       "network_pools, network_hidden and network_size are missing or of another kind; give "
+                       "one that training a policy has written");
+  if (!(channels >= 1 && channels <= 1024 && pools >= 1 && pools <= 12 && hidden >= 1 && hidden <= 65536))
+    return fail(
+        error,
+        "network_channels %g, network_pools %g and network_hidden %g are beyond 1 to 1024, 1 to 12 and "
+        "1 to 65536: the file is damaged",
+        channels, pools, hidden);
+  if (size != (double)setup->size)
+    return fail(error,
+                "the policy was trained for %.0fx%.0f images, data.size is %zu; set data.size to %.0f or "
+                "train one for %zu",
+                size, size, setup->size, size, setup->size);
+  setup->channels = (uint32_t)channels;
+  setup->pools = (uint32_t)pools;
+  setup->hidden = (uint32_t)hidden;
+  return true;
+}
+
+bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
+                 struct error *error) {
+  struct policy_setup own = *setup;
+  struct store *store;
+  *policy = (struct policy){0};
+  if (!store_open(&store, path, error)) return false;
+  bool good = read_sizes(store, &own, error) && policy_open(policy, &own, error);
+  if (good && !checkpoint_read_parameters(store, "param", policy->graph, error)) {
+    policy_close(policy);
+    good = false;
+  }
+  store_close(store);
+  if (!good) return fail_in(error, "%s", path);
+  policy_changed(policy);
+  return true;
+}
