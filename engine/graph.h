@@ -53,7 +53,7 @@ struct node {
   struct tensor_shape shape;
   int weight, bias; /* places in the graph's parameters; -1: none */
   int size;         /* of a convolution */
-  float slope;      /* of a leaky ReLU */
+  float slope;      /* of a leaky ReLU or a straight-through step */
   /* From the plan: */
   bool needs_gradient;
   bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
@@ -106,11 +106,12 @@ struct op_desc {
   size_t (*kept)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
   size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
   bool keeps_input, keeps_output;                                          /* values that backward reads */
+  bool blocks[NODE_INPUTS]; /* inputs that get no gradient through it */
   const char *kernels[OP_KERNELS];
 };
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
-    op_concat, op_linear;
+    op_concat, op_linear, op_log_softmax, op_straight_through;
 extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
 /* ---- building ------------------------------------------------------------------------------------------ */
@@ -133,6 +134,14 @@ tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel cent
 tensor concat(struct graph *graph, tensor a, tensor b);
 /* Flattens [channels][height][width]; parameters NAME.weight and NAME.bias. */
 tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
+/* Logarithms of the probabilities of the free actions, x and taken [actions][1][1]. `taken`, 1 where an
+ * action is not free, gets no gradient; the output there is -1e10, as in the public code of L2SR
+ * (PROTOCOL 1.6). */
+tensor log_softmax(struct graph *graph, tensor x, tensor taken);
+/* 1 where x is above the threshold, else 0. Backward takes the derivative of sigmoid(slope * (x - threshold))
+ * for that of the step, as the public code of LOUPE and tau-step sampling does with slope 10 (PROTOCOL 3.2);
+ * slope 0 passes the gradient through as it is. The threshold, of x's shape, gets none. */
+tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope);
 
 /* For the rows: one more parameter of the node; its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
