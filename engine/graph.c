@@ -4,8 +4,8 @@
 #include <string.h>
 
 const struct op_desc *const op_table[] = {
-    &op_conv,      &op_norm,   &op_relu,   &op_softplus,    &op_sigmoid,          &op_pool,
-    &op_up_sample, &op_concat, &op_linear, &op_log_softmax, &op_straight_through, NULL};
+    &op_conv,   &op_norm,   &op_relu,        &op_softplus,         &op_sigmoid,     &op_pool, &op_up_sample,
+    &op_concat, &op_linear, &op_log_softmax, &op_straight_through, &op_standardise, NULL};
 
 bool graph_open(struct graph **graph) {
   struct arena *arena = arena_open();
@@ -136,6 +136,10 @@ tensor relu(struct graph *graph, tensor x) {
 
 tensor instance_norm(struct graph *graph, tensor x) {
   return append_op(graph, &op_norm, x, NULL);
+}
+
+tensor standardise_image(struct graph *graph, tensor x) {
+  return append_op(graph, &op_standardise, x, NULL);
 }
 
 tensor softplus(struct graph *graph, tensor x) {

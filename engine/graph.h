@@ -111,7 +111,7 @@ struct op_desc {
 };
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
-    op_concat, op_linear, op_log_softmax, op_straight_through;
+    op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise;
 extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
 /* ---- building ------------------------------------------------------------------------------------------ */
@@ -125,6 +125,9 @@ tensor graph_input(struct graph *graph, const char *name, int channels, int heig
 /* Parameters NAME.weight and NAME.bias. Padding keeps the size: zeros outside, stride 1. size: 1 or 3. */
 tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size);
 tensor instance_norm(struct graph *graph, tensor x); /* no affine, eps 1e-5, biased variance */
+/* Every image, all channels together, by its mean and sample deviation: (x - mean) / (deviation + 1e-11),
+ * clamped to -6 to 6 (PROTOCOL 1.5). A constant image gives 0 and gets no gradient. */
+tensor standardise_image(struct graph *graph, tensor x);
 tensor relu(struct graph *graph, tensor x);
 tensor leaky_relu(struct graph *graph, tensor x, float slope);
 tensor softplus(struct graph *graph, tensor x);

@@ -49,6 +49,13 @@ static double norm_at(const double *plane, int pixels, double value) {
   return (value - mean) / sqrt(variance + 1e-5);
 }
 
+static double standard_at(const double *image, int pixels, double value) {
+  double mean = 0, square = 0;
+  for (int i = 0; i < pixels; i++) mean += image[i] / pixels;
+  for (int i = 0; i < pixels; i++) square += (image[i] - mean) * (image[i] - mean);
+  return fmin(fmax((value - mean) / (sqrt(square / (pixels - 1)) + 1e-11), -6), 6);
+}
+
 static double up_at(const double *plane, int height, int width, int y, int x) {
   double fy = fmin(fmax((y + 0.5) / 2 - 0.5, 0), height - 1),
          fx = fmin(fmax((x + 0.5) / 2 - 0.5, 0), width - 1);
@@ -104,6 +111,7 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   }
   double value = plane[y * in->width + x];
   if (node->op == &op_norm) return norm_at(plane, pixels, value);
+  if (node->op == &op_standardise) return standard_at(whole, in->channels * pixels, value);
   if (node->op == &op_relu) return value > 0 ? value : node->slope * value;
   if (node->op == &op_softplus) return log1p(exp(value));
   if (node->op == &op_sigmoid) return sigmoid_of(value);
@@ -304,6 +312,14 @@ static tensor build_norm(struct graph *graph, tensor x) {
   return instance_norm(graph, x);
 }
 
+static tensor build_standardise(struct graph *graph, tensor x) {
+  return standardise_image(graph, x);
+}
+
+static tensor build_standardise_shared(struct graph *graph, tensor x) {
+  return concat(graph, standardise_image(graph, x), sigmoid(graph, x));
+}
+
 static tensor build_relu(struct graph *graph, tensor x) {
   return relu(graph, x);
 }
@@ -379,6 +395,9 @@ static void test_operations(void **state) {
                {"conv 3x3 on one line", build_conv3, 1, 1, 17},
                {"conv 1x1", build_conv1, 3, 5, 8},
                {"norm", build_norm, 3, 5, 7},
+               {"standardise", build_standardise, 2, 5, 7},
+               {"standardise two pixels", build_standardise, 1, 1, 2},
+               {"standardise, shared input", build_standardise_shared, 1, 7, 9},
                {"relu", build_relu, 2, 5, 7},
                {"leaky relu", build_leaky, 2, 5, 7},
                {"softplus", build_softplus, 2, 5, 7},
@@ -476,6 +495,40 @@ static void test_actions(void **state) {
   close_bench(&bench);
 }
 
+/* Pixels that are clamped still move mean and deviation of the others. */
+static void test_clamped(void **state) {
+  struct bench bench;
+  open_bench(&bench, *state, build_standardise, 1, 9, 11);
+  double *pixels = bench.reference.value[bench.input.node];
+  pixels[7] = 100; /* of 99 pixels one can be 9.8 deviations off */
+  pixels[98] = -20;
+  pixels[99 + 98] = -80;
+  objective(&bench);
+  assert_true(bench.reference.value[bench.output.node][7] == 6);
+  assert_true(bench.reference.value[bench.output.node][99 + 98] == -6);
+  check_bench(&bench);
+  close_bench(&bench);
+}
+
+/* Images without deviation give 0 and get 0; those far from 0 keep their digits. */
+static void test_constant(void **state) {
+  enum { PIXELS = 33 * 37 };
+  struct bench bench;
+  open_bench(&bench, *state, build_standardise, 1, 33, 37);
+  double *pixels = bench.reference.value[bench.input.node];
+  for (int i = 0; i < PIXELS; i++) {
+    pixels[i] = (float)(1000 + pixels[i] / 16);
+    pixels[PIXELS + i] = 1.1f;
+  }
+  run_device(&bench);
+  objective(&bench);
+  const float *found = read_floats(&bench, graph_value(bench.graph, bench.output), 2 * PIXELS);
+  check_close("the output", found, bench.reference.value[bench.output.node], PIXELS, 1e-6);
+  const float *gradient = read_floats(&bench, graph_gradient(bench.graph, bench.input), 2 * PIXELS);
+  for (int i = PIXELS; i < 2 * PIXELS; i++) assert_true(found[i] == 0 && gradient[i] == 0);
+  close_bench(&bench);
+}
+
 /* What only blocking inputs read gets no gradient, and neither does what lies behind it. */
 static tensor build_blocked(struct graph *graph, tensor x) {
   return straight_through(graph, x, conv2d(graph, x, "threshold", 2, 1), 10);
@@ -496,6 +549,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_adjoints),
       cmocka_unit_test(test_cancelled_bias), cmocka_unit_test(test_actions),
+      cmocka_unit_test(test_clamped),        cmocka_unit_test(test_constant),
       cmocka_unit_test(test_blocked),
   };
   return cmocka_run_group_tests_name("gradients", tests, support_open_device, support_close_device);

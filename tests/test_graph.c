@@ -50,6 +50,10 @@ static tensor build_linear(struct graph *graph, tensor x) {
   return linear(graph, x, "dense", 0);
 }
 
+static tensor build_standardise(struct graph *graph, tensor x) {
+  return standardise_image(graph, linear(graph, x, "dense", 1));
+}
+
 static tensor build_logits(struct graph *graph, tensor x) {
   return log_softmax(graph, x, x);
 }
@@ -78,6 +82,7 @@ static void test_refusals(void **state) {
       {build_slope, "the slope is 2; it must be 0 to 1"},
       {build_norm, "a plane has one pixel"},
       {build_linear, "0 outputs; there must be at least 1"},
+      {build_standardise, "an image has one pixel; standardising needs at least 2"},
       {build_logits, "logits of 2x9x13; they must be actions x1x1"},
       {build_taken, "'taken' is 5x1x1; it must be 4x1x1, as the logits are"},
       {build_step, "the slope is -1; it must be 0 or more"},
