@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-const struct op_desc *const op_table[] = {&op_conv, &op_norm,      &op_relu,   &op_softplus, &op_sigmoid,
-                                          &op_pool, &op_up_sample, &op_concat, &op_linear,   NULL};
+const struct op_desc *const op_table[] = {
+    &op_conv,   &op_norm,   &op_relu,        &op_softplus,         &op_sigmoid,     &op_pool, &op_up_sample,
+    &op_concat, &op_linear, &op_log_softmax, &op_straight_through, &op_standardise, NULL};
 
 bool graph_open(struct graph **graph) {
   struct arena *arena = arena_open();
@@ -137,6 +138,10 @@ tensor instance_norm(struct graph *graph, tensor x) {
   return append_op(graph, &op_norm, x, NULL);
 }
 
+tensor standardise_image(struct graph *graph, tensor x) {
+  return append_op(graph, &op_standardise, x, NULL);
+}
+
 tensor softplus(struct graph *graph, tensor x) {
   return append_op(graph, &op_softplus, x, NULL);
 }
@@ -153,9 +158,9 @@ tensor up_sample(struct graph *graph, tensor x) {
   return append_op(graph, &op_up_sample, x, NULL);
 }
 
-tensor concat(struct graph *graph, tensor a, tensor b) {
-  struct node node = {.op = &op_concat, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1};
-  node.name = graph_name(graph, "%s.%d", op_concat.name, graph->nodes);
+static tensor append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b, float slope) {
+  struct node node = {.op = op, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1, .slope = slope};
+  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
   return append(graph, &node);
 }
 
@@ -171,6 +176,18 @@ tensor graph_orthogonal(struct graph *graph, tensor x, double gain) {
 
 void graph_output(struct graph *graph, tensor x) {
   if (!graph->failed) graph_node(graph, x)->output = true;
+}
+
+tensor concat(struct graph *graph, tensor a, tensor b) {
+  return append_pair(graph, &op_concat, a, b, 0);
+}
+
+tensor log_softmax(struct graph *graph, tensor x, tensor taken) {
+  return append_pair(graph, &op_log_softmax, x, taken, 0);
+}
+
+tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope) {
+  return append_pair(graph, &op_straight_through, x, threshold, slope);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */

@@ -55,7 +55,7 @@ struct node {
   struct tensor_shape shape;
   int weight, bias; /* places in the graph's parameters; -1: none */
   int size;         /* of a convolution */
-  float slope;      /* of a leaky ReLU */
+  float slope;      /* of a leaky ReLU or a straight-through step */
   bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
   /* From the plan: */
   bool needs_gradient;
@@ -109,11 +109,12 @@ struct op_desc {
   size_t (*kept)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
   size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
   bool keeps_input, keeps_output;                                          /* values that backward reads */
+  bool blocks[NODE_INPUTS]; /* inputs that get no gradient through it */
   const char *kernels[OP_KERNELS];
 };
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
-    op_concat, op_linear;
+    op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise;
 extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
 /* ---- building ------------------------------------------------------------------------------------------ */
@@ -127,6 +128,9 @@ tensor graph_input(struct graph *graph, const char *name, int channels, int heig
 /* Parameters NAME.weight and NAME.bias. Padding keeps the size: zeros outside, stride 1. size: 1 or 3. */
 tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size);
 tensor instance_norm(struct graph *graph, tensor x); /* no affine, eps 1e-5, biased variance */
+/* Every image, all channels together, by its mean and sample deviation: (x - mean) / (deviation + 1e-11),
+ * clamped to -6 to 6 (PROTOCOL 1.5). A constant image gives 0 and gets no gradient. */
+tensor standardise_image(struct graph *graph, tensor x);
 tensor relu(struct graph *graph, tensor x);
 tensor leaky_relu(struct graph *graph, tensor x, float slope);
 tensor softplus(struct graph *graph, tensor x);
@@ -136,6 +140,14 @@ tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel cent
 tensor concat(struct graph *graph, tensor a, tensor b);
 /* Flattens [channels][height][width]; parameters NAME.weight and NAME.bias. */
 tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
+/* Logarithms of the probabilities of the free actions, x and taken [actions][1][1]. `taken`, 1 where an
+ * action is not free, gets no gradient; the output there is -1e10, as in the public code of L2SR
+ * (PROTOCOL 1.6). */
+tensor log_softmax(struct graph *graph, tensor x, tensor taken);
+/* 1 where x is above the threshold, else 0. Backward takes the derivative of sigmoid(slope * (x - threshold))
+ * for that of the step, as the public code of LOUPE and tau-step sampling does with slope 10 (PROTOCOL 3.2);
+ * slope 0 passes the gradient through as it is. The threshold, of x's shape, gets none. */
+tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope);
 
 /* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
 tensor graph_orthogonal(struct graph *graph, tensor x, double gain);

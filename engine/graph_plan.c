@@ -36,21 +36,30 @@ static bool only_norms_follow(const struct graph *graph, int node) {
   return any;
 }
 
+static bool passes(const struct node *node, int input) {
+  return !node->op->blocks[input];
+}
+
+/* A gradient is needed where a parameter (or an input of the graph, if asked for) lies behind and an output,
+ * whose gradient the caller writes, ahead. */
 static void mark_nodes(struct graph *graph) {
   bool written[NODES_MOST] = {false};
   for (int i = 0; i < graph->nodes; i++) {
     struct node *node = &graph->node[i];
     node->needs_gradient = graph->train && (node->op ? node->weight >= 0 : graph->input_gradient);
     for (int k = 0; k < node->inputs; k++)
-      node->needs_gradient |= graph->node[node->input[k].node].needs_gradient;
+      node->needs_gradient |= passes(node, k) && graph->node[node->input[k].node].needs_gradient;
     node->bias_cancels = node->op == &op_conv && only_norms_follow(graph, i);
     written[i] = node->output; /* by the caller */
   }
-  for (int i = graph->nodes - 1; i >= 0; i--)
-    for (int k = 0; k < graph->node[i].inputs; k++) {
-      graph->node[i].adds[k] = written[graph->node[i].input[k].node];
-      written[graph->node[i].input[k].node] = true;
+  for (int i = graph->nodes - 1; i >= 0; i--) {
+    struct node *node = &graph->node[i];
+    node->needs_gradient &= written[i] || last_consumer(graph, i) < 0;
+    for (int k = 0; k < node->inputs; k++) {
+      node->adds[k] = written[node->input[k].node];
+      written[node->input[k].node] |= node->needs_gradient && passes(node, k);
     }
+  }
 }
 
 static void add_slot(struct graph *graph, cl_mem *place, const char *what, int node, int first, int last,
@@ -341,7 +350,7 @@ static size_t node_parameters(const struct graph *graph, const struct node *node
 
 void graph_print(const struct graph *graph, FILE *file) {
   double flops = 0, bytes = 0;
-  fprintf(file, "%4s  %-9s  %-32s  %14s  %10s  %10s  %10s\n", "node", "op", "name", "shape", "parameters",
+  fprintf(file, "%4s  %-16s  %-32s  %14s  %10s  %10s  %10s\n", "node", "op", "name", "shape", "parameters",
           "bytes", "MFLOP");
   for (int i = 0; i < graph->nodes; i++) {
     const struct node *node = &graph->node[i];
@@ -349,7 +358,7 @@ void graph_print(const struct graph *graph, FILE *file) {
     char shape[48];
     double own = node->op && node->op->flops ? node->op->flops(graph, out) : 0;
     snprintf(shape, sizeof shape, "%dx%dx%d", node->shape.channels, node->shape.height, node->shape.width);
-    fprintf(file, "%4d  %-9s  %-32s  %14s  %10zu  %10zu  %10.3f\n", i, node->op ? node->op->name : "input",
+    fprintf(file, "%4d  %-16s  %-32s  %14s  %10zu  %10zu  %10.3f\n", i, node->op ? node->op->name : "input",
             node->name, shape, node_parameters(graph, node), sizeof(float) * graph_elements(graph, out),
             own * 1e-6);
     flops += own;

@@ -1,4 +1,5 @@
-/* Instance normalisation without affine. Forward keeps mean and 1/deviation of every plane. */
+/* Instance normalisation without affine, of planes, and standardising of images. Forward keeps what it has
+ * found of every plane (mean, 1/deviation) or image (mean less the first pixel, deviation). */
 #include "engine/graph.h"
 
 static bool shape(struct graph *graph, tensor out, struct error *error) {
@@ -44,3 +45,41 @@ const struct op_desc op_norm = {.name = "norm",
                                 .kept = kept,
                                 .keeps_output = true,
                                 .kernels = {"norm_forward", "norm_backward"}};
+
+/* ---- standardising ------------------------------------------------------------------------------------- */
+
+static bool shape_standardise(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_node(graph, node->input[0])->shape;
+  if (graph_elements(graph, out) > 1) return true;
+  return fail(error, "an image has one pixel; standardising needs at least 2");
+}
+
+static size_t kept_standardise(const struct graph *graph, tensor out, size_t images) {
+  (void)graph, (void)out;
+  return 2 * sizeof(float) * images;
+}
+
+static void forward_standardise(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "standardise_forward", graph->images,
+             ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
+                  graph_arg(ARG_OUT, node->value), arg_buffer(ARG_OUT, ELEMENT_C64, node->kept),
+                  arg_u32((uint32_t)graph_elements(graph, out))));
+}
+
+static void backward_standardise(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
+  kernel_run(graph->kernels, "standardise_backward", graph->images,
+             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
+                  arg_buffer(ARG_IN, ELEMENT_C64, node->kept), graph_arg(ARG_INOUT, x->gradient),
+                  arg_u32((uint32_t)graph_elements(graph, out)), arg_u32(node->adds[0])));
+}
+
+const struct op_desc op_standardise = {.name = "standardise",
+                                       .shape = shape_standardise,
+                                       .forward = forward_standardise,
+                                       .backward = backward_standardise,
+                                       .kept = kept_standardise,
+                                       .keeps_input = true,
+                                       .kernels = {"standardise_forward", "standardise_backward"}};

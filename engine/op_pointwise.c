@@ -1,4 +1,4 @@
-/* Functions of one value: ReLU (and leaky), softplus, sigmoid. */
+/* Functions of one value: ReLU (and leaky), softplus, sigmoid; the step at a threshold. */
 #include "engine/graph.h"
 
 static bool shape_same(struct graph *graph, tensor out, struct error *error) {
@@ -12,6 +12,16 @@ static bool shape_same(struct graph *graph, tensor out, struct error *error) {
 static bool shape_relu(struct graph *graph, tensor out, struct error *error) {
   float slope = graph_node(graph, out)->slope;
   if (!(slope >= 0 && slope <= 1)) return fail(error, "the slope is %g; it must be 0 to 1", (double)slope);
+  return shape_same(graph, out, error);
+}
+
+static bool shape_straight_through(struct graph *graph, tensor out, struct error *error) {
+  const struct node *node = graph_node(graph, out), *threshold = graph_node(graph, node->input[1]);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape, limit = threshold->shape;
+  if (!(node->slope >= 0)) return fail(error, "the slope is %g; it must be 0 or more", (double)node->slope);
+  if (limit.channels != in.channels || limit.height != in.height || limit.width != in.width)
+    return fail(error, "the threshold '%s' is %dx%dx%d; it must be %dx%dx%d, as the input is",
+                threshold->name, limit.channels, limit.height, limit.width, in.channels, in.height, in.width);
   return shape_same(graph, out, error);
 }
 
@@ -69,6 +79,22 @@ static void backward_sigmoid(struct graph *graph, tensor out) {
   run_backward(graph, out, "sigmoid_backward", graph_node(graph, out)->value);
 }
 
+static void forward_straight_through(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "straight_through_forward", strips(graph, out),
+             ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
+                  graph_arg(ARG_IN, graph_node(graph, node->input[1])->value),
+                  graph_arg(ARG_OUT, node->value), arg_u32(count(graph, out))));
+}
+
+static void backward_straight_through(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
+  kernel_run(graph->kernels, "straight_through_backward", strips(graph, out),
+             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, graph_node(graph, node->input[1])->value),
+                  graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, x->gradient), arg_f32(node->slope),
+                  arg_u32(count(graph, out)), arg_u32(node->adds[0])));
+}
+
 const struct op_desc op_relu = {.name = "relu",
                                 .shape = shape_relu,
                                 .forward = forward_relu,
@@ -89,3 +115,12 @@ const struct op_desc op_sigmoid = {.name = "sigmoid",
                                    .backward = backward_sigmoid,
                                    .keeps_output = true,
                                    .kernels = {"sigmoid_forward", "sigmoid_backward"}};
+
+const struct op_desc op_straight_through = {
+    .name = "straight_through",
+    .shape = shape_straight_through,
+    .forward = forward_straight_through,
+    .backward = backward_straight_through,
+    .keeps_input = true,
+    .blocks = {false, true},
+    .kernels = {"straight_through_forward", "straight_through_backward"}};

@@ -1,5 +1,6 @@
 /* Instance normalisation without affine: every plane (one channel of one image) to mean 0 and variance 1 with
- * the biased variance and eps 1e-5. A work-group takes a plane; its items take strips of eight pixels. */
+ * the biased variance and eps 1e-5. A work-group takes a plane; its items take strips of eight pixels. Below,
+ * the same of whole images as reconstructors see them. */
 
 #define GROUP 64
 #define STRIP 8
@@ -67,4 +68,72 @@ norm_backward(__global const float *restrict output, __global const float *restr
     vstore8(add ? vload8(0, dx + i) + slope : slope, 0, dx + i);
   }
   if (rest < pixels) dx[rest] = (add ? dx[rest] : 0.0f) + scale * (last - mean - last_output * share);
+}
+
+/* ---- images as the networks' inputs (PROTOCOL 1.5) ----------------------------------------------------- */
+
+#define IMAGE_GROUP 256
+#define LIMIT 6.0f
+
+/* (x - mean) / (deviation + 1e-11) with the sample deviation, clamped. The mean is taken from the first pixel
+ * on: gaps from it do not cancel, and a constant image has no deviation, not one of rounding. `statistics`
+ * keeps mean - first pixel and deviation. */
+__kernel __attribute__((reqd_work_group_size(IMAGE_GROUP, 1, 1))) void
+standardise_forward(__global const float *restrict input, __global float *restrict output,
+                    __global float2 *restrict statistics, uint pixels, uint rows) {
+  __local float scratch[IMAGE_GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), rest = find_rest(pixels, item);
+  if (row >= rows) return;
+  __global const float *image = input + row * pixels;
+  __global float *to = output + row * pixels;
+  float first = image[0], last = rest < pixels ? image[rest] - first : 0.0f;
+  float8 sum = (float8)0.0f, square = (float8)0.0f;
+  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP)
+    sum += vload8(0, image + i) - first;
+  float mean = group_sum(strip_sum(sum) + last, scratch) / (float)pixels;
+  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
+    float8 gap = vload8(0, image + i) - first - mean;
+    square += gap * gap;
+  }
+  if (rest < pixels) last -= mean;
+  float deviation = sqrt(group_sum(strip_sum(square) + last * last, scratch) / (float)(pixels - 1u));
+  float scale = 1.0f / (deviation + 1e-11f);
+  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP)
+    vstore8(clamp((vload8(0, image + i) - first - mean) * scale, -LIMIT, LIMIT), 0, to + i);
+  if (rest < pixels) to[rest] = clamp(last * scale, -LIMIT, LIMIT);
+  if (item == 0u) statistics[row] = (float2)(mean, deviation);
+}
+
+/* With z the value before the clamp and u the output's gradient, 0 where clamped:
+ * dx = scale * (u - mean(u)) - z * sum(u * z) / ((pixels - 1) * deviation); 0 for a constant image. */
+__kernel __attribute__((reqd_work_group_size(IMAGE_GROUP, 1, 1))) void
+standardise_backward(__global const float *restrict input, __global const float *restrict output_gradient,
+                     __global const float2 *restrict statistics, __global float *restrict input_gradient,
+                     uint pixels, uint add, uint rows) {
+  __local float scratch[IMAGE_GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), rest = find_rest(pixels, item);
+  if (row >= rows) return;
+  __global const float *image = input + row * pixels, *dy = output_gradient + row * pixels;
+  __global float *dx = input_gradient + row * pixels;
+  float first = image[0], mean = statistics[row].x, deviation = statistics[row].y;
+  float scale = deviation > 0.0f ? 1.0f / (deviation + 1e-11f) : 0.0f;
+  float8 sum = (float8)0.0f, product = (float8)0.0f;
+  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
+    float8 z = (vload8(0, image + i) - first - mean) * scale;
+    float8 slope = select((float8)0.0f, vload8(0, dy + i), fabs(z) <= LIMIT);
+    sum += slope;
+    product += slope * z;
+  }
+  float last = rest < pixels ? (image[rest] - first - mean) * scale : 0.0f;
+  float last_slope = rest < pixels && fabs(last) <= LIMIT ? dy[rest] : 0.0f;
+  float average = group_sum(strip_sum(sum) + last_slope, scratch) / (float)pixels;
+  float share = group_sum(strip_sum(product) + last_slope * last, scratch);
+  share = deviation > 0.0f ? share / (float)(pixels - 1u) / deviation : 0.0f;
+  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
+    float8 z = (vload8(0, image + i) - first - mean) * scale;
+    float8 slope = select((float8)0.0f, vload8(0, dy + i), fabs(z) <= LIMIT);
+    slope = scale * (slope - average) - z * share;
+    vstore8(add ? vload8(0, dx + i) + slope : slope, 0, dx + i);
+  }
+  if (rest < pixels) dx[rest] = (add ? dx[rest] : 0.0f) + scale * (last_slope - average) - last * share;
 }

@@ -61,6 +61,30 @@ __kernel void sigmoid_backward(__global const float *restrict output,
   store_slope(input_gradient, start, count, dy * y * (1.0f - y), add);
 }
 
+/* 1 above the threshold, else 0. */
+__kernel void straight_through_forward(__global const float *restrict input,
+                                       __global const float *restrict threshold,
+                                       __global float *restrict output, uint count, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  float8 x = load_eight(input, start, count), limit = load_eight(threshold, start, count);
+  store_eight(output, start, count, select((float8)0.0f, (float8)1.0f, x > limit));
+}
+
+/* The derivative of sigmoid(slope * (x - threshold)), which is even in its argument; 1 with slope 0. */
+__kernel void straight_through_backward(__global const float *restrict input,
+                                        __global const float *restrict threshold,
+                                        __global const float *restrict output_gradient,
+                                        __global float *restrict input_gradient, float slope, uint count,
+                                        uint add, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row >= rows) return;
+  float8 x = load_eight(input, start, count), limit = load_eight(threshold, start, count);
+  float8 dy = load_eight(output_gradient, start, count), far = exp(-slope * fabs(x - limit));
+  if (slope > 0.0f) dy *= slope * far / ((1.0f + far) * (1.0f + far));
+  store_slope(input_gradient, start, count, dy, add);
+}
+
 /* Puts the bias into every image's outputs, to which the product is added. A row is an output of an image. */
 __kernel void linear_bias(__global const float *restrict bias, __global float *restrict output, uint outputs,
                           uint rows) {

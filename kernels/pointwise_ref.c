@@ -42,6 +42,22 @@ void sigmoid_backward_reference(const struct host_args *args) {
     dx[i] = (float)((args->value[4].u ? dx[i] : 0) + (double)dy[i] * y[i] * (1 - (double)y[i]));
 }
 
+void straight_through_forward_reference(const struct host_args *args) {
+  const float *x = args->in[0], *threshold = args->in[1];
+  float *y = args->out[2];
+  for (size_t i = 0; i < args->value[3].u; i++) y[i] = x[i] > threshold[i] ? 1 : 0;
+}
+
+void straight_through_backward_reference(const struct host_args *args) {
+  const float *x = args->in[0], *threshold = args->in[1], *dy = args->in[2];
+  float *dx = args->out[3];
+  double slope = args->value[4].f;
+  for (size_t i = 0; i < args->value[5].u; i++) {
+    double share = 1 / (1 + exp(-slope * ((double)x[i] - threshold[i])));
+    dx[i] = (float)((args->value[6].u ? dx[i] : 0) + dy[i] * (slope > 0 ? slope * share * (1 - share) : 1));
+  }
+}
+
 void linear_bias_reference(const struct host_args *args) {
   const float *bias = args->in[0];
   float *output = args->out[1];
@@ -91,6 +107,25 @@ void curve_backward_prepare(struct host_args *args, struct random *random) {
   spread(args, 1, -1, 1);
   args->value[3].u = some_count(args, random);
   args->value[4].u = random_u32(random) % 2;
+}
+
+/* Some values lie on their thresholds. */
+static void make_ties(struct host_args *args) {
+  float *x = (float *)args->in[0];
+  const float *threshold = args->in[1];
+  for (size_t i = 0; i < (args->rows + 3) * args->height * args->width; i += 5) x[i] = threshold[i];
+}
+
+void straight_through_forward_prepare(struct host_args *args, struct random *random) {
+  make_ties(args);
+  args->value[3].u = some_count(args, random);
+}
+
+void straight_through_backward_prepare(struct host_args *args, struct random *random) {
+  make_ties(args);
+  args->value[4].f = random_u32(random) % 3 ? 10 : 0;
+  args->value[5].u = some_count(args, random);
+  args->value[6].u = random_u32(random) % 2;
 }
 
 void linear_bias_prepare(struct host_args *args, struct random *random) {

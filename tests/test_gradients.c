@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BATCH = 2 };
 
@@ -16,6 +17,7 @@ struct reference {
   const struct graph *graph;
   double *value[NODES_MOST];
   double *parameter[PARAMETERS_MOST];
+  bool smooth; /* steps are what backward takes them for */
 };
 
 static size_t elements(const struct reference *r, int node) {
@@ -47,6 +49,13 @@ static double norm_at(const double *plane, int pixels, double value) {
   return (value - mean) / sqrt(variance + 1e-5);
 }
 
+static double standard_at(const double *image, int pixels, double value) {
+  double mean = 0, square = 0;
+  for (int i = 0; i < pixels; i++) mean += image[i] / pixels;
+  for (int i = 0; i < pixels; i++) square += (image[i] - mean) * (image[i] - mean);
+  return fmin(fmax((value - mean) / (sqrt(square / (pixels - 1)) + 1e-11), -6), 6);
+}
+
 static double up_at(const double *plane, int height, int width, int y, int x) {
   double fy = fmin(fmax((y + 0.5) / 2 - 0.5, 0), height - 1),
          fx = fmin(fmax((x + 0.5) / 2 - 0.5, 0), width - 1);
@@ -63,16 +72,37 @@ static double linear_at(const struct reference *r, const struct node *node, cons
   return sum;
 }
 
+static double sigmoid_of(double value) {
+  return 1 / (1 + exp(-value));
+}
+
+static double step_at(const struct reference *r, const struct node *node, double value, double threshold) {
+  if (!r->smooth) return value > threshold;
+  return node->slope > 0 ? sigmoid_of(node->slope * (value - threshold)) : value;
+}
+
+static double log_softmax_at(const double *logits, const double *taken, int actions, int action) {
+  double top = -INFINITY, sum = 0;
+  if (taken[action] > 0) return -1e10;
+  for (int i = 0; i < actions; i++)
+    if (!(taken[i] > 0)) top = fmax(top, logits[i]);
+  for (int i = 0; i < actions; i++)
+    if (!(taken[i] > 0)) sum += exp(logits[i] - top);
+  return logits[action] - top - log(sum);
+}
+
 /* One output value of one image. */
 static double node_at(const struct reference *r, const struct node *node, size_t image, int c, int y, int x) {
   const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
   const double *whole = r->value[node->input[0].node] + image * elements(r, node->input[0].node);
+  const double *second =
+      node->inputs > 1 ? r->value[node->input[1].node] + image * elements(r, node->input[1].node) : NULL;
   int pixels = in->height * in->width;
+  if (node->op == &op_log_softmax) return log_softmax_at(whole, second, in->channels, c);
   if (node->op == &op_conv) return conv_at(r, node, whole, c, y, x);
   if (node->op == &op_linear) return linear_at(r, node, whole, c);
   if (node->op == &op_concat && c >= in->channels)
-    return r->value[node->input[1].node][image * elements(r, node->input[1].node) +
-                                         (size_t)((c - in->channels) * pixels + y * in->width + x)];
+    return second[(c - in->channels) * pixels + y * in->width + x];
   const double *plane = whole + c * pixels;
   if (node->op == &op_up_sample) return up_at(plane, in->height, in->width, y, x);
   if (node->op == &op_pool) {
@@ -81,9 +111,12 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   }
   double value = plane[y * in->width + x];
   if (node->op == &op_norm) return norm_at(plane, pixels, value);
+  if (node->op == &op_standardise) return standard_at(whole, in->channels * pixels, value);
   if (node->op == &op_relu) return value > 0 ? value : node->slope * value;
   if (node->op == &op_softplus) return log1p(exp(value));
-  if (node->op == &op_sigmoid) return 1 / (1 + exp(-value));
+  if (node->op == &op_sigmoid) return sigmoid_of(value);
+  if (node->op == &op_straight_through)
+    return step_at(r, node, value, second[c * pixels + y * in->width + x]);
   return value; /* concatenation */
 }
 
@@ -136,6 +169,22 @@ static size_t count_values(const struct bench *bench, tensor x) {
   return BATCH * graph_elements(bench->graph, x);
 }
 
+static bool is_input(const struct bench *bench, int node) {
+  return !bench->graph->node[node].op;
+}
+
+/* Random numbers; the input named 'taken' is 0 or 1. */
+static void fill_inputs(struct bench *bench) {
+  for (int i = 0; i < bench->graph->nodes; i++) {
+    size_t count = count_values(bench, (tensor){(uint16_t)i});
+    double *values = bench->reference.value[i];
+    if (!is_input(bench, i)) continue;
+    fill_random(values, count, 1 + 100 * (uint32_t)i);
+    for (size_t k = 0; k < count && !strcmp(bench->graph->node[i].name, "taken"); k++)
+      values[k] = values[k] > 0.5;
+  }
+}
+
 static void open_values(struct bench *bench) {
   struct reference *r = &bench->reference;
   r->graph = bench->graph;
@@ -150,7 +199,7 @@ static void open_values(struct bench *bench) {
   size_t outputs = count_values(bench, bench->output);
   bench->slope = ARENA_NEW(bench->arena, double, outputs);
   fill_random(bench->slope, outputs, 2);
-  fill_random(r->value[bench->input.node], count_values(bench, bench->input), 1);
+  fill_inputs(bench);
 }
 
 static void open_bench(struct bench *bench, struct device *device, architecture *build, int channels,
@@ -169,8 +218,10 @@ static void open_bench(struct bench *bench, struct device *device, architecture 
 
 static void run_device(struct bench *bench) {
   struct error error;
-  write_doubles(bench, graph_value(bench->graph, bench->input), bench->reference.value[bench->input.node],
-                count_values(bench, bench->input));
+  for (int i = 0; i < bench->graph->nodes; i++)
+    if (is_input(bench, i))
+      write_doubles(bench, bench->graph->node[i].value, bench->reference.value[i],
+                    count_values(bench, (tensor){(uint16_t)i}));
   graph_forward(bench->graph);
   write_doubles(bench, graph_gradient(bench->graph, bench->output), bench->slope,
                 count_values(bench, bench->output));
@@ -219,19 +270,31 @@ static void check_gradient(struct bench *bench, const char *what, double *values
   check_close(what, read_floats(bench, gradient, count), expected, count, 2e-6);
 }
 
+/* Output and all gradients; an input without one is skipped. */
+static void check_bench(struct bench *bench) {
+  struct reference *r = &bench->reference;
+  run_device(bench);
+  objective(bench);
+  size_t outputs = count_values(bench, bench->output);
+  check_close("the output", read_floats(bench, graph_value(bench->graph, bench->output), outputs),
+              r->value[bench->output.node], outputs, 2e-6);
+  r->smooth = true;
+  for (int i = 0; i < bench->graph->nodes; i++) {
+    const struct node *node = &bench->graph->node[i];
+    if (is_input(bench, i) && node->gradient)
+      check_gradient(bench, node->name, r->value[i], count_values(bench, (tensor){(uint16_t)i}),
+                     node->gradient);
+  }
+  for (int i = 0; i < bench->graph->parameters; i++)
+    check_gradient(bench, bench->graph->parameter[i].name, r->parameter[i], bench->graph->parameter[i].count,
+                   bench->graph->parameter[i].gradient);
+}
+
 static void check_graph(struct device *device, architecture *build, int channels, int height, int width) {
   struct bench bench;
   open_bench(&bench, device, build, channels, height, width);
-  run_device(&bench);
-  objective(&bench);
-  size_t outputs = count_values(&bench, bench.output);
-  check_close("the output", read_floats(&bench, graph_value(bench.graph, bench.output), outputs),
-              bench.reference.value[bench.output.node], outputs, 2e-6);
-  check_gradient(&bench, "the input's gradient", bench.reference.value[bench.input.node],
-                 count_values(&bench, bench.input), graph_gradient(bench.graph, bench.input));
-  for (int i = 0; i < bench.graph->parameters; i++)
-    check_gradient(&bench, bench.graph->parameter[i].name, bench.reference.parameter[i],
-                   bench.graph->parameter[i].count, bench.graph->parameter[i].gradient);
+  assert_non_null(graph_gradient(bench.graph, bench.input));
+  check_bench(&bench);
   close_bench(&bench);
 }
 
@@ -247,6 +310,14 @@ static tensor build_conv1(struct graph *graph, tensor x) {
 
 static tensor build_norm(struct graph *graph, tensor x) {
   return instance_norm(graph, x);
+}
+
+static tensor build_standardise(struct graph *graph, tensor x) {
+  return standardise_image(graph, x);
+}
+
+static tensor build_standardise_shared(struct graph *graph, tensor x) {
+  return concat(graph, standardise_image(graph, x), sigmoid(graph, x));
 }
 
 static tensor build_relu(struct graph *graph, tensor x) {
@@ -281,6 +352,33 @@ static tensor build_linear(struct graph *graph, tensor x) {
   return linear(graph, x, "dense", 7);
 }
 
+/* An input of the shape of x beside it. */
+static tensor input_like(struct graph *graph, tensor x, const char *name) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  return graph_input(graph, name, shape->channels, shape->height, shape->width);
+}
+
+/* Softplus makes the taken actions' -1e10 a 0. */
+static tensor build_log_softmax(struct graph *graph, tensor x) {
+  return softplus(graph, log_softmax(graph, x, input_like(graph, x, "taken")));
+}
+
+static tensor build_log_softmax_shared(struct graph *graph, tensor x) {
+  return concat(graph, build_log_softmax(graph, x), x);
+}
+
+static tensor build_step(struct graph *graph, tensor x) {
+  return straight_through(graph, x, input_like(graph, x, "threshold"), 10);
+}
+
+static tensor build_step_passed(struct graph *graph, tensor x) {
+  return straight_through(graph, x, input_like(graph, x, "threshold"), 0);
+}
+
+static tensor build_step_shared(struct graph *graph, tensor x) {
+  return concat(graph, build_step(graph, x), sigmoid(graph, x));
+}
+
 /* Every consumer adds to the gradient of what it shares; the bias before the norm gets an exact 0. */
 static tensor build_shared(struct graph *graph, tensor x) {
   tensor a = leaky_relu(graph, instance_norm(graph, conv2d(graph, x, "a", 3, 3)), 0.2f);
@@ -297,6 +395,9 @@ static void test_operations(void **state) {
                {"conv 3x3 on one line", build_conv3, 1, 1, 17},
                {"conv 1x1", build_conv1, 3, 5, 8},
                {"norm", build_norm, 3, 5, 7},
+               {"standardise", build_standardise, 2, 5, 7},
+               {"standardise two pixels", build_standardise, 1, 1, 2},
+               {"standardise, shared input", build_standardise_shared, 1, 7, 9},
                {"relu", build_relu, 2, 5, 7},
                {"leaky relu", build_leaky, 2, 5, 7},
                {"softplus", build_softplus, 2, 5, 7},
@@ -307,6 +408,12 @@ static void test_operations(void **state) {
                {"up-sample of one pixel", build_up_sample, 2, 1, 1},
                {"concat", build_concat, 2, 5, 7},
                {"linear", build_linear, 2, 3, 5},
+               {"log-softmax", build_log_softmax, 37, 1, 1},
+               {"log-softmax of two", build_log_softmax, 2, 1, 1},
+               {"log-softmax, shared input", build_log_softmax_shared, 200, 1, 1},
+               {"step", build_step, 2, 5, 7},
+               {"step, gradient passed", build_step_passed, 2, 5, 7},
+               {"step, shared input", build_step_shared, 2, 5, 7},
                {"shared inputs", build_shared, 2, 6, 10}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     print_message("%s\n", cases[i].name);
@@ -358,11 +465,92 @@ static void test_cancelled_bias(void **state) {
   close_bench(&bench);
 }
 
+/* Far from 0, and nothing free in the second image: no infinity, no NaN. */
+static tensor build_actions(struct graph *graph, tensor x) {
+  return log_softmax(graph, x, input_like(graph, x, "taken"));
+}
+
+static void test_actions(void **state) {
+  enum { ACTIONS = 1000 };
+  struct bench bench;
+  open_bench(&bench, *state, build_actions, ACTIONS, 1, 1);
+  double *logits = bench.reference.value[0], *taken = bench.reference.value[1], sum = 0;
+  for (int i = 0; i < ACTIONS; i++) {
+    logits[i] = (float)(logits[i] * 3 + 300);
+    taken[ACTIONS + i] = 1;
+  }
+  run_device(&bench);
+  objective(&bench);
+  const float *found = read_floats(&bench, graph_value(bench.graph, bench.output), BATCH * ACTIONS);
+  const float *gradient = read_floats(&bench, graph_gradient(bench.graph, bench.input), BATCH * ACTIONS);
+  for (int i = 0; i < BATCH * ACTIONS; i++) {
+    double expected = bench.reference.value[bench.output.node][i];
+    if (taken[i] > 0)
+      assert_true(found[i] == -1e10f && gradient[i] == 0);
+    else
+      assert_true(fabs(found[i] - expected) < 2e-6 * fabs(expected));
+    sum += exp(found[i]);
+  }
+  assert_true(fabs(sum - 1) < 1e-5);
+  close_bench(&bench);
+}
+
+/* Pixels that are clamped still move mean and deviation of the others. */
+static void test_clamped(void **state) {
+  struct bench bench;
+  open_bench(&bench, *state, build_standardise, 1, 9, 11);
+  double *pixels = bench.reference.value[bench.input.node];
+  pixels[7] = 100; /* of 99 pixels one can be 9.8 deviations off */
+  pixels[98] = -20;
+  pixels[99 + 98] = -80;
+  objective(&bench);
+  assert_true(bench.reference.value[bench.output.node][7] == 6);
+  assert_true(bench.reference.value[bench.output.node][99 + 98] == -6);
+  check_bench(&bench);
+  close_bench(&bench);
+}
+
+/* Images without deviation give 0 and get 0; those far from 0 keep their digits. */
+static void test_constant(void **state) {
+  enum { PIXELS = 33 * 37 };
+  struct bench bench;
+  open_bench(&bench, *state, build_standardise, 1, 33, 37);
+  double *pixels = bench.reference.value[bench.input.node];
+  for (int i = 0; i < PIXELS; i++) {
+    pixels[i] = (float)(1000 + pixels[i] / 16);
+    pixels[PIXELS + i] = 1.1f;
+  }
+  run_device(&bench);
+  objective(&bench);
+  const float *found = read_floats(&bench, graph_value(bench.graph, bench.output), 2 * PIXELS);
+  check_close("the output", found, bench.reference.value[bench.output.node], PIXELS, 1e-6);
+  const float *gradient = read_floats(&bench, graph_gradient(bench.graph, bench.input), 2 * PIXELS);
+  for (int i = PIXELS; i < 2 * PIXELS; i++) assert_true(found[i] == 0 && gradient[i] == 0);
+  close_bench(&bench);
+}
+
+/* What only blocking inputs read gets no gradient, and neither does what lies behind it. */
+static tensor build_blocked(struct graph *graph, tensor x) {
+  return straight_through(graph, x, conv2d(graph, x, "threshold", 2, 1), 10);
+}
+
+static void test_blocked(void **state) {
+  struct bench bench;
+  open_bench(&bench, *state, build_blocked, 2, 5, 7);
+  run_device(&bench);
+  assert_null(bench.graph->node[1].gradient);
+  const float *gradient = read_floats(&bench, graph_find(bench.graph, "threshold.weight")->gradient, 4);
+  for (int i = 0; i < 4; i++) assert_true(gradient[i] == 0);
+  close_bench(&bench);
+  check_graph(*state, build_step_shared, 2, 5, 7);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations),
-      cmocka_unit_test(test_adjoints),
-      cmocka_unit_test(test_cancelled_bias),
+      cmocka_unit_test(test_operations),     cmocka_unit_test(test_adjoints),
+      cmocka_unit_test(test_cancelled_bias), cmocka_unit_test(test_actions),
+      cmocka_unit_test(test_clamped),        cmocka_unit_test(test_constant),
+      cmocka_unit_test(test_blocked),
   };
   return cmocka_run_group_tests_name("gradients", tests, support_open_device, support_close_device);
 }

@@ -50,6 +50,26 @@ static tensor build_linear(struct graph *graph, tensor x) {
   return linear(graph, x, "dense", 0);
 }
 
+static tensor build_standardise(struct graph *graph, tensor x) {
+  return standardise_image(graph, linear(graph, x, "dense", 1));
+}
+
+static tensor build_logits(struct graph *graph, tensor x) {
+  return log_softmax(graph, x, x);
+}
+
+static tensor build_taken(struct graph *graph, tensor x) {
+  return log_softmax(graph, linear(graph, x, "dense", 4), graph_input(graph, "taken", 5, 1, 1));
+}
+
+static tensor build_step(struct graph *graph, tensor x) {
+  return straight_through(graph, x, x, -1);
+}
+
+static tensor build_threshold(struct graph *graph, tensor x) {
+  return straight_through(graph, x, graph_input(graph, "limit", 1, 9, 13), 10);
+}
+
 static void test_refusals(void **state) {
   static const struct {
     architecture *build;
@@ -62,6 +82,11 @@ static void test_refusals(void **state) {
       {build_slope, "the slope is 2; it must be 0 to 1"},
       {build_norm, "a plane has one pixel"},
       {build_linear, "0 outputs; there must be at least 1"},
+      {build_standardise, "an image has one pixel; standardising needs at least 2"},
+      {build_logits, "logits of 2x9x13; they must be actions x1x1"},
+      {build_taken, "'taken' is 5x1x1; it must be 4x1x1, as the logits are"},
+      {build_step, "the slope is -1; it must be 0 or more"},
+      {build_threshold, "the threshold 'limit' is 1x9x13; it must be 2x9x13, as the input is"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -157,8 +182,9 @@ static void test_print(void **state) {
   FILE *file = open_memstream(&text, &size);
   graph_print(graph, file);
   fclose(file);
-  assert_holds(text, "   1  conv2d     first                                    6x20x24          60       "
-                     "11520       0.052\n");
+  assert_holds(text,
+               "   1  conv2d            first                                    6x20x24          60       "
+               "11520       0.052\n");
   assert_holds(text, "8 parameters of 1341 values");
   assert_holds(text, "a batch of 3 to train:");
   free(text);
