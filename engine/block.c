@@ -102,6 +102,18 @@ static bool find_layers(struct blocks *blocks, struct error *error) {
   return blocks->layers ? true : fail(error, "no 3x3 convolution in the network");
 }
 
+/* The pooled map of the last block. */
+static bool find_maps(struct blocks *blocks, struct error *error) {
+  const struct graph *graph = blocks->graph;
+  struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  blocks->end = END_MAPS;
+  for (int i = last->relu + 1; i < graph->nodes; i++)
+    if (is_op(graph, i, &op_pool) && input_of(graph, i, 0) == last->relu) last->store_pooled = true;
+  return last->store_pooled ? true
+                            : fail(error, "the network ends neither in three 1x1 convolutions to one channel "
+                                          "nor in a pooled block");
+}
+
 /* The last three nodes: 1x1 convolutions from the last block to one channel. */
 static bool find_tail(struct blocks *blocks, struct error *error) {
   const struct graph *graph = blocks->graph;
@@ -110,7 +122,7 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
     bool good = i >= 0 && is_op(graph, i, &op_conv) && block_node(graph, i)->size == 1 &&
                 (k == 0 || input_of(graph, i, 0) == i - 1) &&
                 (k == 0 || block_node(graph, i)->shape.channels == 1);
-    if (!good) return fail(error, "the network does not end in three 1x1 convolutions to one channel");
+    if (!good) return find_maps(blocks, error);
     blocks->tail[k] = i;
   }
   int last = take_full(blocks, input_of(graph, blocks->tail[0], 0));
@@ -356,10 +368,12 @@ static bool open_packed(struct blocks *blocks, struct error *error) {
 
 static bool open_head(struct blocks *blocks, struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  blocks->nothing = device_buffer(blocks->device, 16, "an unused argument", error);
+  if (!blocks->nothing) return false;
+  if (blocks->end == END_MAPS) return block_maps_open(blocks, &blocks->head, "block_maps", error);
   const char *macros = block_macros(blocks, last, &last->tile, last->source, false);
   blocks->folded = device_buffer(blocks->device, 4 * ((size_t)last->out + 1), "the 1x1 convolutions", error);
-  blocks->nothing = blocks->folded ? device_buffer(blocks->device, 16, "an unused argument", error) : NULL;
-  return blocks->nothing &&
+  return blocks->folded &&
          kernel_variant_open(blocks->kernels, &blocks->fold, "block_fold", macros, 64, error) &&
          kernel_variant_open(blocks->kernels, &blocks->head, "block_head", macros, 256, error);
 }
@@ -436,6 +450,7 @@ void blocks_pack(struct blocks *blocks) {
   kernel_variant_run(blocks->kernels, &blocks->pack, blocks->packed_words,
                      ARGS(arg_buffer(ARG_IN, ELEMENT_F32, blocks->graph->values),
                           words(ARG_IN, blocks->table), words(ARG_OUT, blocks->packed), arg_u32(rows)));
+  if (blocks->end == END_MAPS) return;
   const int *tail = blocks->tail;
   kernel_variant_run(blocks->kernels, &blocks->fold, 1,
                      ARGS(parameter(blocks, tail[0], false), parameter(blocks, tail[0], true),
@@ -468,6 +483,12 @@ void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t i
     run_layer(blocks, &blocks->layer[l], input, images);
   }
   blocks->device->label = "";
+  if (blocks->end == END_MAPS) {
+    kernel_variant_run(blocks->kernels, &blocks->head, block_planes(blocks, last->out, images),
+                       ARGS(words(ARG_IN, last->pooled), arg_buffer(ARG_IN, ELEMENT_I64, last->sums),
+                            arg_buffer(ARG_OUT, ELEMENT_F32, output)));
+    return;
+  }
   size_t groups = images * (size_t)(last->rows * last->columns) / 1024;
   kernel_variant_run(blocks->kernels, &blocks->head, groups,
                      ARGS(words(ARG_IN, last->full), arg_buffer(ARG_IN, ELEMENT_I64, last->sums),

@@ -2,7 +2,8 @@
  * pooling on the store and up-sampling and concatenation on the load (kernels/block.cl).
  *
  * Works on any graph made of such blocks that starts from one channel and ends in three 1x1 convolutions to
- * one channel (the U-Net), on devices with the matrix instructions; blocks_fit says why not. The parameters
+ * one channel (the U-Net) or in a pooled block (an encoder; what follows in the graph is the graph's own:
+ * graph_give), on devices with the matrix instructions; blocks_fit says why not. The parameters
  * are the graph's own: blocks_pack takes them over after they have changed. */
 #ifndef L2SR_ENGINE_BLOCK_H
 #define L2SR_ENGINE_BLOCK_H
@@ -29,12 +30,14 @@ bool blocks_open(struct blocks **blocks, struct graph *graph, struct device *dev
                  const struct block_setup *setup, struct error *error);
 void blocks_close(struct blocks *blocks);
 void blocks_pack(struct blocks *blocks);
-/* [images][1][H][W] in, the same out, f32; enqueues. With an odd number of images the buffers must hold one
+/* [images][1][H][W] in; out the same, or an encoder's maps, [images][C][h][w]; f32; enqueues. With an odd number of images the buffers must hold one
  * more: maps of 8x8 are computed two images at a time. */
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);
-/* After blocks_forward of the same input: from the gradient of the output, [images][1][H][W], to the
- * parameters, whose gradients are added to. Enqueues. Within, gradients are scaled by a power of two near
- * their number of pixels, so that halves and fixed-point sums keep their digits. */
-void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images);
+/* After blocks_forward of the same input: from the gradient of the output to the parameters, whose gradients
+ * are added to. Enqueues. Within, gradients are multiplied by the power of two next to `scale`, so that halves
+ * and fixed-point sums keep their digits: give one over the usual size of an output's gradient, as the number
+ * of pixels that a mean loss was taken over. */
+void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images,
+                     double scale);
 
 #endif

@@ -21,8 +21,9 @@ static bool find_consumers(struct blocks *blocks, struct error *error) {
       else
         *(consumer->first_pooled ? &layer->pool : &layer->plain) = c;
     }
+    if (l == blocks->layers - 1 && blocks->end == END_MAPS) layer->pool = LAYERS_MOST;
     int ways = (layer->plain >= 0) + (layer->up >= 0) + (layer->pool >= 0 || layer->join >= 0) +
-               (l == blocks->layers - 1);
+               (l == blocks->layers - 1 && blocks->end == END_IMAGE);
     if (ways != 1)
       return fail(error, "the map of %s has consumers that the fused path cannot train through",
                   block_node(blocks->graph, layer->conv)->name);
@@ -163,20 +164,38 @@ static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct 
          open_gradient(blocks, layer, error);
 }
 
+bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
+                     struct error *error) {
+  const struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false, false);
+  return kernel_variant_open(blocks->kernels, run, name, macros, merge_group(last->rows, last->columns),
+                             error);
+}
+
+/* The way back into the last block. */
+static bool open_end(struct blocks *blocks, struct error *error) {
+  const struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  if (blocks->end == END_MAPS) {
+    blocks->maps_bytes = last->pooled_bytes;
+    blocks->maps_gradient = device_buffer(blocks->device, blocks->maps_bytes, "the maps' gradient", error);
+    return blocks->maps_gradient && block_maps_open(blocks, &blocks->fold_back, "block_maps_back", error);
+  }
+  blocks->totals_bytes = 4 * blocks->batch * ((size_t)last->out + 1);
+  blocks->totals =
+      device_buffer(blocks->device, blocks->totals_bytes, "totals of the 1x1 convolutions", error);
+  return blocks->totals && block_maps_open(blocks, &blocks->fold_back, "block_fold_back", error);
+}
+
 static bool open_shared(struct blocks *blocks, struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
   const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false, false);
-  blocks->totals_bytes = 4 * blocks->batch * ((size_t)last->out + 1);
   return (blocks->backs =
               device_buffer(blocks->device, blocks->sums_bytes, "the sums of backward norms", error)) &&
          block_pieces(blocks, blocks->backs, true, error) &&
          (blocks->part =
               device_buffer(blocks->device, blocks->part_bytes, "partial gradients of weights", error)) &&
          (blocks->up = device_buffer(blocks->device, blocks->up_bytes, "an up-sampled activation", error)) &&
-         (blocks->totals =
-              device_buffer(blocks->device, blocks->totals_bytes, "totals of the 1x1 convolutions", error)) &&
-         kernel_variant_open(blocks->kernels, &blocks->fold_back, "block_fold_back", macros,
-                             merge_group(last->rows, last->columns), error) &&
+         open_end(blocks, error) &&
          kernel_variant_open(blocks->kernels, &blocks->reduce, "block_reduce", macros, 64, error);
 }
 
@@ -203,6 +222,7 @@ void block_back_close(struct blocks *blocks) {
   device_release(blocks->device, blocks->part, blocks->part_bytes);
   device_release(blocks->device, blocks->up, blocks->up_bytes);
   device_release(blocks->device, blocks->totals, blocks->totals_bytes);
+  device_release(blocks->device, blocks->maps_gradient, blocks->maps_bytes);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
@@ -219,13 +239,13 @@ static struct arg floats(enum arg_kind kind, cl_mem buffer) {
   return arg_buffer(kind, ELEMENT_F32, buffer);
 }
 
-static size_t planes(const struct blocks *blocks, int channels, size_t images) {
+size_t block_planes(const struct blocks *blocks, int channels, size_t images) {
   return images * (size_t)channels / (blocks->precision == BLOCK_HALF ? 2 : 1);
 }
 
 static void collect_gradient(struct blocks *blocks, const struct block_layer *layer, cl_mem output_gradient,
                              float scale, size_t images) {
-  size_t rows = planes(blocks, layer->out, images);
+  size_t rows = block_planes(blocks, layer->out, images);
   if (layer->plain >= 0) return;
   if (layer->up >= 0) {
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
@@ -234,7 +254,9 @@ static void collect_gradient(struct blocks *blocks, const struct block_layer *la
                             sums(ARG_INOUT, layer->back)));
   } else if (layer->join >= 0 || layer->pool >= 0) {
     cl_mem joined = layer->join >= 0 ? blocks->layer[layer->join].given : blocks->nothing;
-    cl_mem pooled = layer->pool >= 0 ? blocks->layer[layer->pool].given : blocks->nothing;
+    cl_mem pooled = layer->pool == LAYERS_MOST ? blocks->maps_gradient
+                    : layer->pool >= 0         ? blocks->layer[layer->pool].given
+                                               : blocks->nothing;
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
                        ARGS(words(ARG_IN, joined), words(ARG_IN, pooled), words(ARG_IN, layer->full),
                             sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
@@ -258,7 +280,7 @@ static void reduce_weights(struct blocks *blocks, const struct block_layer *laye
 /* The first layer's, from the input itself. */
 static void run_image_weights(struct blocks *blocks, const struct block_layer *layer, cl_mem input,
                               float factor, size_t images) {
-  kernel_variant_run(blocks->kernels, &layer->image_run, planes(blocks, layer->out, images),
+  kernel_variant_run(blocks->kernels, &layer->image_run, block_planes(blocks, layer->out, images),
                      ARGS(floats(ARG_IN, input), words(ARG_IN, layer->gradient), words(ARG_IN, layer->full),
                           sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
                           floats(ARG_OUT, blocks->part)));
@@ -273,7 +295,7 @@ static void run_weights(struct blocks *blocks, const struct block_layer *layer, 
   size_t groups = call->parts * (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
   if (second)
     kernel_variant_run(
-        blocks->kernels, &layer->up_run, planes(blocks, layer->up_channels, images),
+        blocks->kernels, &layer->up_run, block_planes(blocks, layer->up_channels, images),
         ARGS(words(ARG_IN, first->full), sums(ARG_IN, first->sums), words(ARG_OUT, blocks->up)));
   kernel_variant_run(blocks->kernels, &call->run, groups,
                      ARGS(words(ARG_IN, activation), words(ARG_IN, second ? second->full : blocks->nothing),
@@ -314,11 +336,19 @@ static void fold_back(struct blocks *blocks, float factor, size_t images) {
            arg_f32(factor)));
 }
 
-void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images) {
-  REQUIRE(blocks->train, "these blocks were opened for inference (%s)", precision_names[blocks->precision]);
+static void take_maps_gradient(struct blocks *blocks, cl_mem output_gradient, float scale, size_t images) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  float scale = ldexpf(1, ilogb((double)images * last->rows * last->columns)), factor = 1 / scale;
+  kernel_variant_run(blocks->kernels, &blocks->fold_back, block_planes(blocks, last->out, images),
+                     ARGS(floats(ARG_IN, output_gradient), words(ARG_OUT, blocks->maps_gradient),
+                          arg_f32(scale)));
+}
+
+void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images,
+                     double wanted_scale) {
+  REQUIRE(blocks->train, "these blocks were opened for inference (%s)", precision_names[blocks->precision]);
+  float scale = ldexpf(1, ilogb(wanted_scale)), factor = 1 / scale;
   device_fill(blocks->device, blocks->backs, 0, blocks->sums_bytes, 0);
+  if (blocks->end == END_MAPS) take_maps_gradient(blocks, output_gradient, scale, images);
   for (int l = blocks->layers - 1; l >= 0; l--) {
     const struct block_layer *layer = &blocks->layer[l];
     blocks->device->label = block_node(blocks->graph, layer->conv)->name;
@@ -330,5 +360,5 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
     run_gradient(blocks, layer, images);
   }
   blocks->device->label = "";
-  fold_back(blocks, factor, images);
+  if (blocks->end == END_IMAGE) fold_back(blocks, factor, images);
 }

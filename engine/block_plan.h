@@ -12,6 +12,9 @@ enum block_source {
   SOURCE_GRADIENT /* kernels/block.cl on the way back */
 };
 
+/* What follows the last block: 1x1 convolutions to an image, or its pooled map as the output. */
+enum block_end { END_IMAGE, END_MAPS };
+
 /* How a layer is cut into work-groups: measured choices. */
 struct block_tile {
   int x, y, strip, warps_out, images, staged, stages, tiles, registers;
@@ -37,7 +40,7 @@ struct block_layer {
   size_t weight_words, full_bytes, pooled_bytes;
 
   /* For training: */
-  int plain, pool, join, up; /* layers that consume the map so; -1: none */
+  int plain, pool, join, up; /* layers that consume the map so; -1: none; pool LAYERS_MOST: the output */
   bool sums_by_plain;        /* the plain consumer's block_gradient leaves this layer's back sums */
   struct block_tile back_tile;
   struct kernel_variant gradient_run, collect, up_run; /* collect: head_back, down or join */
@@ -59,16 +62,17 @@ struct blocks {
   size_t batch;
   struct block_layer layer[LAYERS_MOST];
   int layers;
-  int tail[3]; /* the 1x1 convolutions */
-  struct kernel_variant fold, head, pack;
+  enum block_end end;
+  int tail[3];                     /* END_IMAGE: the 1x1 convolutions */
+  struct kernel_variant fold, head /* or block_maps */, pack;
   cl_mem sums, folded, nothing;
   cl_mem packed, table; /* all weights as fragments; what block_pack knows of them */
   size_t sums_bytes, packed_bytes, packed_words /* of one part */, table_bytes;
 
   /* For training: */
-  struct kernel_variant fold_back, reduce;
-  cl_mem backs, part, up, totals;
-  size_t part_bytes, up_bytes, totals_bytes;
+  struct kernel_variant fold_back /* or block_maps_back */, reduce;
+  cl_mem backs, part, up, totals, maps_gradient;
+  size_t part_bytes, up_bytes, totals_bytes, maps_bytes;
 };
 
 /* block.c, for block_back.c */
@@ -86,6 +90,10 @@ bool block_pieces(struct blocks *blocks, cl_mem whole, bool back, struct error *
 struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient);
 
 /* block_back.c */
+size_t block_planes(const struct blocks *blocks, int channels, size_t images); /* of a map: words deep */
+/* A kernel of kernels/block_merge.cl on the last layer's map. */
+bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
+                     struct error *error);
 bool block_back_open(struct blocks *blocks, struct error *error);
 void block_back_close(struct blocks *blocks);
 

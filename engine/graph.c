@@ -178,6 +178,22 @@ void graph_output(struct graph *graph, tensor x) {
   if (!graph->failed) graph_node(graph, x)->output = true;
 }
 
+/* Inputs of the graph that only lead to x are left out too. */
+void graph_give(struct graph *graph, tensor x) {
+  if (graph->failed) return;
+  REQUIRE(graph_node(graph, x)->op && !graph->device, "node %u is an input or planned already", x.node);
+  graph->node[x.node].part = NODE_GIVEN;
+  for (int i = x.node - 1; i >= 0; i--) {
+    int running = 0, serving = 0;
+    for (int j = i + 1; j < graph->nodes; j++)
+      for (int k = 0; k < graph->node[j].inputs; k++)
+        if (graph->node[j].input[k].node == i) ++*(graph->node[j].part == NODE_RUNS ? &running : &serving);
+    if (serving && !running) graph->node[i].part = NODE_LEFT_OUT;
+    REQUIRE(!serving || !running, "'%s' serves '%s' and what the graph runs", graph->node[i].name,
+            graph->node[x.node].name);
+  }
+}
+
 tensor concat(struct graph *graph, tensor a, tensor b) {
   return append_pair(graph, &op_concat, a, b, 0);
 }
@@ -197,17 +213,21 @@ void graph_set_images(struct graph *graph, size_t images) {
   graph->images = images;
 }
 
+bool graph_runs(const struct node *node) {
+  return node->op && node->part == NODE_RUNS;
+}
+
 void graph_forward(struct graph *graph) {
   REQUIRE(graph->device, "the graph was not planned");
   for (int i = 0; i < graph->nodes; i++)
-    if (graph->node[i].op) graph->node[i].op->forward(graph, (tensor){(uint16_t)i});
+    if (graph_runs(&graph->node[i])) graph->node[i].op->forward(graph, (tensor){(uint16_t)i});
 }
 
 void graph_backward(struct graph *graph) {
   REQUIRE(graph->train, "the graph was planned for inference");
   for (int i = graph->nodes - 1; i >= 0; i--) {
     const struct node *node = &graph->node[i];
-    if (node->op && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
+    if (graph_runs(node) && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
   }
 }
 

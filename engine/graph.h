@@ -30,6 +30,9 @@ struct tensor_shape {
   int channels, height, width; /* of one image */
 };
 
+/* Whether the graph computes a node itself (graph_give). */
+enum node_part { NODE_RUNS, NODE_GIVEN, NODE_LEFT_OUT };
+
 /* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, or gain
  * times an orthogonal matrix of [size 0][the others]. */
 enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL };
@@ -56,6 +59,7 @@ struct node {
   int weight, bias; /* places in the graph's parameters; -1: none */
   int size;         /* of a convolution */
   float slope;      /* of a leaky ReLU or a straight-through step */
+  enum node_part part;
   bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
   /* From the plan: */
   bool needs_gradient;
@@ -154,6 +158,10 @@ tensor graph_orthogonal(struct graph *graph, tensor x, double gain);
 /* An output that other nodes of the graph use as well. Those that nobody uses are outputs by themselves. */
 void graph_output(struct graph *graph, tensor x);
 
+/* Before the plan: another path computes x. The caller writes its value and reads its gradient, as those of an
+ * input; the nodes before it that serve only it are neither placed nor run, their parameters stay. */
+void graph_give(struct graph *graph, tensor x);
+
 /* For the rows: one more parameter of the node; its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
 
@@ -194,6 +202,8 @@ void graph_backward(struct graph *graph);
 void graph_zero_gradients(struct graph *graph);
 cl_mem graph_value(const struct graph *graph, tensor x);
 cl_mem graph_gradient(const struct graph *graph, tensor x);
+
+bool graph_runs(const struct node *node); /* an operation that the graph computes itself */
 
 /* For the rows. */
 struct node *graph_node(struct graph *graph, tensor x);

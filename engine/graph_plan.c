@@ -46,8 +46,9 @@ static void mark_nodes(struct graph *graph) {
   bool written[NODES_MOST] = {false};
   for (int i = 0; i < graph->nodes; i++) {
     struct node *node = &graph->node[i];
-    node->needs_gradient = graph->train && (node->op ? node->weight >= 0 : graph->input_gradient);
-    for (int k = 0; k < node->inputs; k++)
+    bool wanted = node->part == NODE_GIVEN || (node->op ? node->weight >= 0 : graph->input_gradient);
+    node->needs_gradient = graph->train && wanted && node->part != NODE_LEFT_OUT;
+    for (int k = 0; node->part == NODE_RUNS && k < node->inputs; k++)
       node->needs_gradient |= passes(node, k) && graph->node[node->input[k].node].needs_gradient;
     node->bias_cancels = node->op == &op_conv && only_norms_follow(graph, i);
     written[i] = node->output; /* by the caller */
@@ -55,7 +56,7 @@ static void mark_nodes(struct graph *graph) {
   for (int i = graph->nodes - 1; i >= 0; i--) {
     struct node *node = &graph->node[i];
     node->needs_gradient &= written[i] || last_consumer(graph, i) < 0;
-    for (int k = 0; k < node->inputs; k++) {
+    for (int k = 0; node->part == NODE_RUNS && k < node->inputs; k++) {
       node->adds[k] = written[node->input[k].node];
       written[node->input[k].node] |= node->needs_gradient && passes(node, k);
     }
@@ -73,7 +74,7 @@ static void add_slot(struct graph *graph, cl_mem *place, const char *what, int n
 static int last_use(const struct graph *graph, int i) {
   const struct node *node = &graph->node[i];
   int last = last_consumer(graph, i);
-  if (last < 0 || !node->op || node->output) return backward_moment(graph, 0);
+  if (last < 0 || !graph_runs(node) || node->output) return backward_moment(graph, 0);
   if (!graph->train) return last;
   if (node->op->keeps_output && node->needs_gradient) last = backward_moment(graph, i);
   for (int j = i + 1; j < graph->nodes; j++)
@@ -89,9 +90,9 @@ static void add_gradient_slots(struct graph *graph, int i, size_t bytes) {
   tensor out = {(uint16_t)i};
   int moment = backward_moment(graph, i), consumer = last_consumer(graph, i);
   int first = consumer < 0 || node->output ? graph->nodes : backward_moment(graph, consumer);
-  add_slot(graph, &node->gradient, "gradient", i, first, node->op ? moment : backward_moment(graph, 0),
-           bytes);
-  size_t scratch = node->op && node->op->scratch ? node->op->scratch(graph, out, graph->batch) : 0;
+  add_slot(graph, &node->gradient, "gradient", i, first,
+           graph_runs(node) ? moment : backward_moment(graph, 0), bytes);
+  size_t scratch = graph_runs(node) && node->op->scratch ? node->op->scratch(graph, out, graph->batch) : 0;
   if (scratch) add_slot(graph, &node->scratch, "scratch", i, moment, moment, scratch);
 }
 
@@ -101,8 +102,9 @@ static void add_slots(struct graph *graph) {
     struct node *node = &graph->node[i];
     tensor out = {(uint16_t)i};
     size_t bytes = sizeof(float) * graph_elements(graph, out) * graph->batch;
-    add_slot(graph, &node->value, "value", i, node->op ? i : 0, last_use(graph, i), bytes);
-    size_t kept = node->op && node->op->kept ? node->op->kept(graph, out, graph->batch) : 0;
+    if (node->part == NODE_LEFT_OUT) continue;
+    add_slot(graph, &node->value, "value", i, graph_runs(node) ? i : 0, last_use(graph, i), bytes);
+    size_t kept = graph_runs(node) && node->op->kept ? node->op->kept(graph, out, graph->batch) : 0;
     if (kept)
       add_slot(graph, &node->kept, "kept", i, i, node->needs_gradient ? backward_moment(graph, i) : i, kept);
     if (node->needs_gradient) add_gradient_slots(graph, i, bytes);
@@ -258,7 +260,7 @@ static bool open_arena(struct graph *graph, struct error *error) {
 
 static bool need_kernels(struct graph *graph, struct error *error) {
   for (int i = 0; i < graph->nodes; i++)
-    for (int k = 0; graph->node[i].op && k < OP_KERNELS && graph->node[i].op->kernels[k]; k++)
+    for (int k = 0; graph_runs(&graph->node[i]) && k < OP_KERNELS && graph->node[i].op->kernels[k]; k++)
       if (!kernel_need(graph->kernels, graph->node[i].op->kernels[k], error)) return false;
   return true;
 }

@@ -158,6 +158,31 @@ block_join(__global const uint *restrict joined, __global const uint *restrict p
   back_store(state, back, n, plane, scratch);
 }
 
+/* The last block's pooled map, normalised, as floats [image][CHANNELS][ROWS/2][COLUMNS/2]. A row is a plane. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_maps(__global const uint *restrict pooled, __global const long *restrict sums, __global float *restrict maps,
+           uint rows) {
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  uint first = n * CHANNELS + plane * PLANE_CHANNELS;
+  float2 even = norm_of(sums + 2 * first, MAP), odd = norm_of(sums + 2 * (first + PLANE_CHANNELS - 1), MAP);
+  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
+    float2 value = read_word(pooled[(n * ALL_PLANES + plane) * (MAP / 4) + i]);
+    maps[first * (MAP / 4) + i] = norm_relu(value.x, even);
+    if (PLANE_CHANNELS == 2) maps[(first + 1) * (MAP / 4) + i] = norm_relu(value.y, odd);
+  }
+}
+
+/* The gradient of those maps, times `scale`, as the blocks store theirs. A row is a plane. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_maps_back(__global const float *restrict maps_gradient, __global uint *restrict gradient, float scale, uint rows) {
+  uint plane = (uint)get_group_id(0), first = plane * PLANE_CHANNELS;
+  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
+    float even = maps_gradient[first * (MAP / 4) + i];
+    float odd = PLANE_CHANNELS == 2 ? maps_gradient[(first + 1) * (MAP / 4) + i] : 0.0f;
+    gradient[plane * (MAP / 4) + i] = make_word(scale * (float2)(even, odd));
+  }
+}
+
 /* The gradient of the last block's activation from that of the network's output, times `scale`; with the sums for
  * its norm, and per image the output gradient's sum (totals[n][CHANNELS]) and its products with the activations
  * (totals[n][c]). A row is a plane. */

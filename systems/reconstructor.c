@@ -152,7 +152,8 @@ void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
   REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
   if (reconstructor->blocks) {
-    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images);
+    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images,
+                    (double)(images * reconstructor->setup.size * reconstructor->setup.size));
     return;
   }
   REQUIRE(images == reconstructor->graph->images, "%zu images; the last forward had %zu", images,

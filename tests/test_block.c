@@ -3,12 +3,16 @@
 #include "engine/block.h"
 #include "engine/random.h"
 #include "kernels/kernels.h"
+#include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "tests/support.h"
 
 #include <math.h>
 
+typedef tensor architecture(struct graph *graph, tensor x, int channels, int pools);
+
 struct fused_case {
+  architecture *build;
   int size, channels, pools;
   size_t images;
   enum block_precision precision;
@@ -23,6 +27,7 @@ struct pair {
   struct blocks *blocks;
   cl_mem in, out, gradient;
   size_t floats, bytes; /* of the images in use; of the buffers */
+  size_t outputs;       /* floats */
 };
 
 static struct graph *open_graph(struct pair *pair, const struct fused_case *test, size_t batch) {
@@ -31,7 +36,8 @@ static struct graph *open_graph(struct pair *pair, const struct fused_case *test
   struct graph_setup setup = {pair->device, pair->kernels, batch, true, false, NULL};
   graph_open(&graph);
   pair->input = graph_input(graph, "input", 1, test->size, test->size);
-  pair->output = net_unet(graph, pair->input, test->channels, test->pools);
+  pair->output = test->build(graph, pair->input, test->channels, test->pools);
+  pair->outputs = graph_elements(graph, pair->output) * test->images;
   assert_good(graph_plan(graph, &setup, &error), &error);
   graph_start(graph, 7);
   graph_zero_gradients(graph);
@@ -46,7 +52,7 @@ static cl_mem open_buffer(struct pair *pair, uint32_t seed, double scale) {
   cl_mem buffer = device_buffer(pair->device, pair->bytes, "a test's images", &error);
   assert_good(buffer, &error);
   random_start(&random, seed, STREAM_PHANTOM, 0);
-  for (size_t i = 0; i < pair->floats; i++)
+  for (size_t i = 0; i < pair->bytes / sizeof(float); i++)
     values[i] = (float)(scale * (sin(0.07 * (double)i) + 0.3 * random_normal(&random)));
   device_write(pair->device, buffer, 0, pair->bytes, values);
   arena_close(arena);
@@ -63,9 +69,10 @@ static void open_pair(struct pair *pair, struct device *device, const struct fus
   assert_good(kernels_open(&pair->kernels, device, &kernel_table, &kernel_setup, &error), &error);
   pair->fused = open_graph(pair, test, 1);
   pair->portable = open_graph(pair, test, test->images);
+  if (pair->bytes < sizeof(float) * pair->outputs) pair->bytes = sizeof(float) * pair->outputs;
   pair->in = open_buffer(pair, 1, 1);
   pair->out = open_buffer(pair, 2, 0);
-  pair->gradient = open_buffer(pair, 3, 1 / (double)pair->floats);
+  pair->gradient = open_buffer(pair, 3, 1 / (double)pair->outputs);
   assert_good(blocks_fit(pair->fused, device, &error), &error);
   assert_good(blocks_open(&pair->blocks, pair->fused, device, pair->kernels, &setup, &error), &error);
 }
@@ -97,13 +104,13 @@ static double distance(struct device *device, cl_mem found, cl_mem expected, siz
 
 static void run_both(struct pair *pair, size_t images) {
   struct graph *graph = pair->portable;
-  size_t bytes = sizeof(float) * pair->floats;
-  device_copy(pair->device, pair->in, 0, graph_value(graph, pair->input), 0, bytes);
+  size_t bytes = sizeof(float) * pair->outputs;
+  device_copy(pair->device, pair->in, 0, graph_value(graph, pair->input), 0, sizeof(float) * pair->floats);
   graph_forward(graph);
   device_copy(pair->device, pair->gradient, 0, graph_gradient(graph, pair->output), 0, bytes);
   graph_backward(graph);
   blocks_forward(pair->blocks, pair->in, pair->out, images);
-  blocks_backward(pair->blocks, pair->in, pair->gradient, images);
+  blocks_backward(pair->blocks, pair->in, pair->gradient, images, (double)pair->outputs);
 }
 
 static void check_gradients(const struct pair *pair, double bound) {
@@ -119,7 +126,7 @@ static void check_case(struct device *device, const struct fused_case *test) {
   struct error error;
   open_pair(&pair, device, test);
   run_both(&pair, test->images);
-  double off = distance(device, pair.out, graph_value(pair.portable, pair.output), pair.floats);
+  double off = distance(device, pair.out, graph_value(pair.portable, pair.output), pair.outputs);
   assert_good(device_finish(device, &error), &error);
   if (!(off <= test->output_bound))
     fail_msg("the output is off by %.2e, bound %.0e", off, test->output_bound);
@@ -129,15 +136,22 @@ static void check_case(struct device *device, const struct fused_case *test) {
 
 /* 32, 16 and 8 pixels a side: two images at a time on the smallest maps, an odd number of them. */
 static void test_small_maps(void **state) {
-  check_case(*state, &(struct fused_case){32, 16, 2, 3, BLOCK_F32, 1e-5, 1e-3});
-  check_case(*state, &(struct fused_case){32, 16, 2, 3, BLOCK_MIXED, 5e-3, 1e-1});
-  check_case(*state, &(struct fused_case){32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
+  check_case(*state, &(struct fused_case){net_unet, 32, 16, 2, 3, BLOCK_F32, 1e-5, 1e-3});
+  check_case(*state, &(struct fused_case){net_unet, 32, 16, 2, 3, BLOCK_MIXED, 5e-3, 1e-1});
+  check_case(*state, &(struct fused_case){net_unet, 32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
 }
 
 /* Wide maps, whose tiles are other ones; with halves they come by staged copies. */
 static void test_wide_maps(void **state) {
-  check_case(*state, &(struct fused_case){128, 16, 1, 1, BLOCK_F32, 1e-5, 1e-3});
-  check_case(*state, &(struct fused_case){128, 16, 1, 1, BLOCK_HALF, 1e-2, 1e-1});
+  check_case(*state, &(struct fused_case){net_unet, 128, 16, 1, 1, BLOCK_F32, 1e-5, 1e-3});
+  check_case(*state, &(struct fused_case){net_unet, 128, 16, 1, 1, BLOCK_HALF, 1e-2, 1e-1});
+}
+
+/* An encoder: every map but the first is pooled, and the last is the output. */
+static void test_encoder(void **state) {
+  check_case(*state, &(struct fused_case){net_policy_maps, 64, 16, 4, 3, BLOCK_F32, 1e-5, 1e-3});
+  check_case(*state, &(struct fused_case){net_policy_maps, 32, 16, 2, 3, BLOCK_MIXED, 5e-3, 1e-1});
+  check_case(*state, &(struct fused_case){net_policy_maps, 32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
 }
 
 static int open_device(void **state) {
@@ -148,6 +162,7 @@ static int open_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps), cmocka_unit_test(test_wide_maps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps), cmocka_unit_test(test_wide_maps),
+                                     cmocka_unit_test(test_encoder)};
   return cmocka_run_group_tests(tests, open_device, support_close_device);
 }

@@ -320,6 +320,55 @@ static void test_shared_parameters(void **state) {
   close_bench(&train);
 }
 
+/* Two dense outputs on a pooled block, which the graph computes itself or is given. */
+static tensor open_given(struct bench *bench, bool given) {
+  struct error error;
+  struct graph_setup setup = {bench->device, bench->kernels, BATCH, true, false, NULL};
+  graph_open(&bench->graph);
+  bench->input = graph_input(bench->graph, "input", 1, HEIGHT, WIDTH);
+  tensor maps = max_pool(bench->graph, relu(bench->graph, conv2d(bench->graph, bench->input, "conv", 3, 3)));
+  bench->output = linear(bench->graph, maps, "dense", 2);
+  if (given) graph_give(bench->graph, maps);
+  assert_good(graph_plan(bench->graph, &setup, &error), &error);
+  graph_start(bench->graph, 5);
+  return maps;
+}
+
+static void run_given(struct bench *bench, float *output, float *gradients) {
+  graph_forward(bench->graph);
+  device_read(bench->device, graph_value(bench->graph, bench->output), 0, 2 * BATCH * sizeof(float), output);
+  write_random(bench, graph_gradient(bench->graph, bench->output), 2 * BATCH, 2);
+  graph_backward(bench->graph);
+  read_gradients(bench, gradients);
+}
+
+static void test_given_node(void **state) {
+  struct bench whole = {.device = *state}, rest;
+  struct error error;
+  struct arena *arena = arena_open();
+  struct kernel_setup setup = {HEIGHT, WIDTH, false, ""};
+  float output[2][2 * BATCH];
+  assert_good(kernels_open(&whole.kernels, whole.device, &kernel_table, &setup, &error), &error);
+  rest = whole;
+  tensor maps = open_given(&whole, false), given = open_given(&rest, true);
+  size_t count = whole.graph->elements, bytes = sizeof(float) * graph_elements(rest.graph, given) * BATCH;
+  float *expected = ARENA_NEW(arena, float, count), *found = ARENA_NEW(arena, float, count);
+  write_random(&whole, graph_value(whole.graph, whole.input), BATCH * PIXELS, 1);
+  run_given(&whole, output[0], expected);
+  graph_forward(whole.graph);
+  device_copy(whole.device, graph_value(whole.graph, maps), 0, graph_value(rest.graph, given), 0, bytes);
+  run_given(&rest, output[1], found);
+  assert_memory_equal(output[0], output[1], sizeof output[0]);
+  size_t dense = graph_find(whole.graph, "dense.weight")->offset;
+  assert_memory_equal(expected + dense, found + dense, sizeof(float) * (count - dense));
+  assert_true(expected[0] != 0 && found[0] == 0); /* the convolution was not run */
+  assert_null(graph_node(rest.graph, rest.input)->value);
+  assert_non_null(graph_gradient(rest.graph, given));
+  graph_close(rest.graph);
+  close_bench(&whole);
+  arena_close(arena);
+}
+
 static void test_memory_refusal(void **state) {
   struct device small = *(struct device *)*state;
   struct bench bench = {.device = &small};
@@ -347,6 +396,7 @@ int main(void) {
       cmocka_unit_test(test_lifetimes),         cmocka_unit_test(test_print),
       cmocka_unit_test(test_micro_batches),     cmocka_unit_test(test_step_allocates_nothing),
       cmocka_unit_test(test_shared_parameters), cmocka_unit_test(test_memory_refusal),
+      cmocka_unit_test(test_given_node),
   };
   return cmocka_run_group_tests_name("graph", tests, support_open_device, support_close_device);
 }

@@ -173,7 +173,8 @@ static bool check_gradients(struct network_bench *bench, size_t count, struct er
            1.0 / (double)count);
   device_copy(bench->device, bench->gradient, 0, graph_gradient(net->graph, net->output), 0, bytes);
   graph_backward(net->graph);
-  blocks_backward(bench->blocks, bench->in, bench->gradient, count);
+  blocks_backward(bench->blocks, bench->in, bench->gradient, count,
+                  (double)(count * pixels_of(bench)));
   for (int i = 0; i < net->graph->parameters; i++) {
     double off = gradient_error(bench, i, arena);
     log_detail("gradient of %s is off by %.2e", net->graph->parameter[i].name, off);
@@ -205,7 +206,8 @@ static void run_once(struct network_bench *bench) {
   graph_zero_gradients(net->graph);
   loss_run(&bench->loss, &bench->target, out, gradient, bench->batch, 1.0 / (double)bench->batch);
   if (bench->blocks)
-    blocks_backward(bench->blocks, bench->in, gradient, bench->batch);
+    blocks_backward(bench->blocks, bench->in, gradient, bench->batch,
+                    (double)(bench->batch * pixels_of(bench)));
   else
     graph_backward(net->graph);
   optimise_step(&bench->optimiser);
