@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+const double decisions_undecided = 2e-5;
+
 /* One image, in double: what every node gives, and the parameters. */
 struct host {
   struct graph *graph;
@@ -9,6 +11,7 @@ struct host {
   const float *parameters;
   double *value[NODES_MOST];
   size_t image;
+  const float *const *input; /* the next of the graph's inputs */
 };
 
 static const struct node *node_of(const struct host *host, int i) {
@@ -142,12 +145,19 @@ static const struct {
                {&op_relu, run_relu},    {&op_pool, run_pool},     {&op_up_sample, run_up_sample},
                {&op_concat, run_concat}};
 
-static bool run_node(struct host *host, int i, const float *input, struct error *error) {
-  const struct node *node = node_of(host, i);
+static void take_input(struct host *host, int i) {
   size_t count = elements(host, i);
-  host->value[i] = ARENA_NEW(host->arena, double, count);
-  for (size_t k = 0; !node->op && k < count; k++) host->value[i][k] = input[host->image * count + k];
-  if (!node->op) return true;
+  const float *from = *host->input++ + host->image * count;
+  for (size_t k = 0; k < count; k++) host->value[i][k] = (double)from[k];
+}
+
+static bool run_node(struct host *host, int i, struct error *error) {
+  const struct node *node = node_of(host, i);
+  host->value[i] = ARENA_NEW(host->arena, double, elements(host, i));
+  if (!node->op) {
+    take_input(host, i);
+    return true;
+  }
   for (size_t k = 0; k < sizeof op_list / sizeof *op_list; k++)
     if (op_list[k].op == node->op) {
       op_list[k].run(host, i);
@@ -201,10 +211,9 @@ static void turn_pool(const struct host *host, int i, struct arena *arena, struc
   }
 }
 
-static bool run_image(struct host *host, const float *input, struct decisions *decisions,
-                      struct error *error) {
+static bool run_image(struct host *host, struct decisions *decisions, struct error *error) {
   for (int i = 0; i < host->graph->nodes; i++)
-    if (!run_node(host, i, input, error)) return false;
+    if (!run_node(host, i, error)) return false;
   for (int i = 0; i < host->graph->nodes; i++) {
     struct arena *arena = arena_open();
     if (node_of(host, i)->op == &op_relu) turn_relu(host, i, arena, decisions);
@@ -214,7 +223,7 @@ static bool run_image(struct host *host, const float *input, struct decisions *d
   return true;
 }
 
-bool decisions_turn(struct graph *graph, const float *input, struct decisions *decisions,
+bool decisions_turn(struct graph *graph, const float *const *inputs, struct decisions *decisions,
                     struct error *error) {
   struct arena *arena = arena_open();
   float *parameters = ARENA_NEW(arena, float, graph->elements);
@@ -222,8 +231,8 @@ bool decisions_turn(struct graph *graph, const float *input, struct decisions *d
   *decisions = (struct decisions){0};
   device_read(graph->device, graph->values, 0, sizeof(float) * graph->elements, parameters);
   for (size_t image = 0; good && image < graph->images; image++) {
-    struct host host = {graph, arena_open(), parameters, {NULL}, image};
-    good = run_image(&host, input, decisions, error);
+    struct host host = {graph, arena_open(), parameters, {NULL}, image, inputs};
+    good = run_image(&host, decisions, error);
     arena_close(host.arena);
   }
   arena_close(arena);

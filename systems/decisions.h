@@ -15,9 +15,13 @@ struct decisions {
   double farthest; /* largest distance from its edge, in double, of a value that was turned */
 };
 
-/* After graph_forward of the graph's one input, `input` [images][C][H][W]: writes what backward will look at.
- * Convolution, linear, norm, ReLU, pool, up-sample and concat; another operation is refused. */
-bool decisions_turn(struct graph *graph, const float *input, struct decisions *decisions,
+/* The largest distance from its edge, of values of about 1, of a decision that single precision may take
+ * otherwise than double: the error of a normalised value at a network's end. */
+extern const double decisions_undecided;
+
+/* After graph_forward of the graph's inputs, in their order, each [images][C][H][W]: writes what backward
+ * will look at. Convolution, linear, norm, ReLU, pool, up-sample and concat; another operation is refused. */
+bool decisions_turn(struct graph *graph, const float *const *inputs, struct decisions *decisions,
                     struct error *error);
 
 #endif

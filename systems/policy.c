@@ -60,11 +60,16 @@ static bool check_precision(const struct policy_setup *setup, struct error *erro
               names[setup->precision]);
 }
 
+static bool need_kernels(const struct policy_setup *setup, struct error *error) {
+  return kernel_need(setup->kernels, "policy_act", error) &&
+         (!setup->train || kernel_need(setup->kernels, "policy_loss", error));
+}
+
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error) {
   *policy = (struct policy){.setup = *setup, .batch = setup->batch};
   bool good = check_precision(setup, error) && build(policy, error);
   if (good) fit_batch(policy);
-  if (good && plan(policy, error)) {
+  if (good && plan(policy, error) && need_kernels(setup, error)) {
     find_buffers(policy);
     return true;
   }
@@ -93,6 +98,30 @@ void policy_backward(struct policy *policy, size_t images) {
 
 void policy_changed(struct policy *policy) {
   (void)policy; /* the graph reads the parameters where they are */
+}
+
+void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
+                uint32_t seed, bool best) {
+  kernel_run(policy->setup.kernels, "policy_act", images,
+             ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
+                  arg_buffer(ARG_IN, ELEMENT_U32, choice->scan),
+                  arg_buffer(ARG_IN, ELEMENT_U32, choice->step),
+                  arg_buffer(ARG_INOUT, ELEMENT_U32, choice->action), graph_arg(ARG_INOUT, choice->log_prob),
+                  arg_u32((uint32_t)first), arg_u32(seed), arg_u32(best)));
+}
+
+void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
+                 double share) {
+  REQUIRE(policy->logits_gradient, "the policy was not opened to train");
+  kernel_run(policy->setup.kernels, "policy_loss", images,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
+                  graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),
+                  arg_buffer(ARG_IN, ELEMENT_U32, update->action), graph_arg(ARG_IN, update->log_prob),
+                  graph_arg(ARG_IN, update->advantage), graph_arg(ARG_IN, update->target),
+                  graph_arg(ARG_OUT, policy->logits_gradient), graph_arg(ARG_OUT, policy->value_gradient),
+                  arg_buffer(ARG_INOUT, ELEMENT_F128, update->terms), arg_u32((uint32_t)first),
+                  arg_f32((float)share), arg_f32(update->entropy_weight), arg_f32(update->value_weight),
+                  arg_f32(update->clip)));
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

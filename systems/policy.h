@@ -40,6 +40,28 @@ void policy_forward(struct policy *policy, size_t images);
 void policy_backward(struct policy *policy, size_t images);
 void policy_changed(struct policy *policy); /* after the parameters changed */
 
+/* Columns of ENV, whole: scans first, first + 1 ... are those of the last forward. */
+struct policy_choice {
+  cl_mem scan, step;       /* key the draws */
+  cl_mem action, log_prob; /* written */
+};
+/* A free line for every scan: drawn by its probability, or the most probable one. */
+void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
+                uint32_t seed, bool best);
+
+/* What is learnt from: columns of a rollout, and which of its rows each row of the update is. */
+struct policy_update {
+  cl_mem order;                             /* U32 */
+  cl_mem action, log_prob;                  /* as the roll-out chose */
+  cl_mem advantage, target;                 /* target: of the value */
+  cl_mem terms;                             /* written, float4 a row of the update; kernels/policy.cl */
+  float entropy_weight, value_weight, clip; /* clip 0: A2C; else PPO's */
+};
+/* After a forward of rows first, first + 1 ... of the update: their terms, and the gradients that backward
+ * starts from. share: one over the rows of the whole batch, of which this may be a part. */
+void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
+                 double share);
+
 /* Sizes as attributes and parameters in group "param" of a checkpoint. */
 bool policy_write(const struct policy *policy, struct store *store, struct error *error);
 

@@ -8,6 +8,7 @@
 #include "systems/load.h"
 #include "systems/systems.h"
 #include "systems/verify_network.h"
+#include "systems/verify_policy.h"
 
 #include <math.h>
 #include <string.h>
@@ -335,10 +336,14 @@ bool verify_file(const struct verify *verify, const char *path, struct error *er
       good = verify_acquisition_file(verify, &file, source, error);
     else if (store_has(file.store, "distorted"))
       good = verify_metrics_file(verify, &file, source, error);
+    else if (store_has(file.store, "episode_start"))
+      good = verify_advantage_file(verify, path, error);
+    else if (store_has(file.store, "encoder_output"))
+      good = verify_policy_file(verify, path, error);
     else if (store_has(file.store, "grad"))
       good = verify_network_file(verify, path, error);
     else
-      good = fail(error, "%s holds no acquisition, metric or network vectors; this version knows no others",
+      good = fail(error, "%s holds no acquisition, metric, network, policy or advantage vectors; this version knows no others",
                   path);
     store_close(file.store);
   }

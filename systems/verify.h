@@ -15,7 +15,7 @@ struct verify {
   void *context;
 };
 
-/* A file as reference/README.md describes: acquisition_*.h5 and metrics.h5 are known by their datasets. False
+/* A file as reference/README.md describes: what it holds is known by its datasets. False
  * when it cannot be read or run; errors beyond a bound are the caller's to judge. */
 bool verify_file(const struct verify *verify, const char *path, struct error *error);
 bool verify_golden(const struct verify *verify, struct error *error);

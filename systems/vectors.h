@@ -1,0 +1,45 @@
+/* Files of stored results of networks (reference/README.md): what the checks of several of them share. */
+#ifndef L2SR_SYSTEMS_VECTORS_H
+#define L2SR_SYSTEMS_VECTORS_H
+
+#include "engine/graph.h"
+#include "engine/store.h"
+#include "systems/verify.h"
+
+struct vectors {
+  const struct verify *verify;
+  const char *source; /* the file's name without its folder */
+  struct store *store;
+  struct arena *arena; /* holds what is read */
+};
+
+bool vectors_open(struct vectors *vectors, const struct verify *verify, const char *path,
+                  struct error *error);
+void vectors_close(struct vectors *vectors);
+
+/* [count][N][N] of the dataset; refused when it has another shape. */
+bool vectors_sizes(struct vectors *vectors, const char *name, size_t *count, size_t *n, struct error *error);
+/* A number among the attributes. */
+bool vectors_number(struct vectors *vectors, const char *name, double *value, struct error *error);
+/* A dataset that must have `total` elements. */
+bool vectors_read(struct vectors *vectors, const char *name, enum store_type type, size_t total, void **data,
+                  struct error *error);
+/* The same as floats in a new buffer on the device; the caller releases it. */
+bool vectors_column(struct vectors *vectors, const char *name, size_t total, cl_mem *column,
+                    struct error *error);
+
+/* Largest difference over the larger of `floor` and the largest expected magnitude. */
+double vectors_error(const float *found, const double *expected, size_t count, double floor);
+/* Hands over the error of a quantity. */
+void vectors_see(const struct vectors *vectors, const char *quantity, double worst, double bound);
+/* Reads `total` floats of a buffer and the dataset, and hands over their error. */
+bool vectors_compare(struct vectors *vectors, const char *name, cl_mem buffer, size_t total, double bound,
+                     struct error *error);
+/* A flat buffer of the graph's parameters. */
+float *vectors_flat(struct vectors *vectors, const struct graph *graph, cl_mem buffer);
+/* The same for every parameter from GROUP/NAME: errors relative to that tensor's largest. What is 0 but for
+ * the reference's own rounding (gradients of biases before a norm) is measured against the largest of all. */
+bool vectors_compare_flat(struct vectors *vectors, const char *group, const struct graph *graph,
+                          cl_mem buffer, double bound, struct error *error);
+
+#endif
