@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units: the
+ * weights between are orthogonal and wide. */
+static const double maps_scale = 64;
+
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool build(struct policy *policy, struct error *error) {
@@ -42,9 +46,68 @@ static bool plan(struct policy *policy, struct error *error) {
   return graph_plan(policy->graph, &graph_setup, error);
 }
 
+/* The fused encoder computes small maps two images at a time. */
+static size_t input_bytes(const struct policy *policy) {
+  return sizeof(float) * policy->setup.size * policy->setup.size * (policy->batch + policy->batch % 2);
+}
+
+static void close_parts(struct policy *policy) {
+  if (policy->blocks) device_release(policy->setup.device, policy->input, input_bytes(policy));
+  blocks_close(policy->blocks);
+  graph_close(policy->graph);
+  policy->blocks = NULL;
+  policy->graph = NULL;
+}
+
+static bool try_fused(struct policy *policy, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  struct block_setup block_setup = {policy->batch, setup->precision, setup->train};
+  graph_give(policy->graph, policy->maps);
+  if (!plan(policy, error) ||
+      !blocks_open(&policy->blocks, policy->graph, setup->device, setup->kernels, &block_setup, error))
+    return false;
+  policy->input = device_buffer(setup->device, input_bytes(policy), "the policy's input", error);
+  if (!policy->input) return false;
+  device_fill(setup->device, policy->input, 0, input_bytes(policy), 0);
+  return true;
+}
+
+/* Halves the images a pass until they fit. */
+static bool open_fused(struct policy *policy, struct error *error) {
+  while (!try_fused(policy, error)) {
+    close_parts(policy);
+    if (policy->batch == 1) return fail_in(error, "one image a pass");
+    policy->batch /= 2;
+    if (!build(policy, error)) return false;
+  }
+  if (policy->batch < policy->setup.batch)
+    log_info("%s has room for %zu images a pass through the policy, of the %zu asked for",
+             policy->setup.device->facts.name, policy->batch, policy->setup.batch);
+  return true;
+}
+
+static bool open_portable(struct policy *policy, struct error *error) {
+  fit_batch(policy);
+  if (!plan(policy, error)) return false;
+  policy->input = graph_value(policy->graph, policy->observation);
+  return true;
+}
+
+static bool open_path(struct policy *policy, struct error *error) {
+  static const char *const names[] = {"f32", "mixed", "half"};
+  const struct policy_setup *setup = &policy->setup;
+  struct error reason;
+  if (!setup->portable && blocks_fit(policy->graph, setup->device, &reason)) return open_fused(policy, error);
+  if (setup->precision == BLOCK_F32) return open_portable(policy, error);
+  return fail(
+      error,
+      "the policy's precision is %s, the portable path computes in f32 only; the fused one cannot run: "
+      "%.900s",
+      names[setup->precision], setup->portable ? "it was not wanted" : reason.text);
+}
+
 static void find_buffers(struct policy *policy) {
   const struct graph *graph = policy->graph;
-  policy->input = graph_value(graph, policy->observation);
   policy->mask = graph_value(graph, policy->lines);
   policy->logits = graph_value(graph, policy->heads.logits);
   policy->value = graph_value(graph, policy->heads.value);
@@ -53,23 +116,14 @@ static void find_buffers(struct policy *policy) {
   policy->value_gradient = graph_gradient(graph, policy->heads.value);
 }
 
-static bool check_precision(const struct policy_setup *setup, struct error *error) {
-  static const char *const names[] = {"f32", "mixed", "half"};
-  if (setup->precision == BLOCK_F32) return true;
-  return fail(error, "the policy's precision is %s, it computes in f32 only; set f32",
-              names[setup->precision]);
-}
-
 static bool need_kernels(const struct policy_setup *setup, struct error *error) {
   return kernel_need(setup->kernels, "policy_act", error) &&
          (!setup->train || kernel_need(setup->kernels, "policy_loss", error));
 }
 
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error) {
-  *policy = (struct policy){.setup = *setup, .batch = setup->batch};
-  bool good = check_precision(setup, error) && build(policy, error);
-  if (good) fit_batch(policy);
-  if (good && plan(policy, error) && need_kernels(setup, error)) {
+  *policy = (struct policy){.setup = *setup, .batch = setup->batch, .scale = 1};
+  if (build(policy, error) && open_path(policy, error) && need_kernels(setup, error)) {
     find_buffers(policy);
     return true;
   }
@@ -78,13 +132,15 @@ bool policy_open(struct policy *policy, const struct policy_setup *setup, struct
 }
 
 void policy_close(struct policy *policy) {
-  graph_close(policy->graph);
+  close_parts(policy);
   *policy = (struct policy){0};
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 void policy_forward(struct policy *policy, size_t images) {
+  if (policy->blocks)
+    blocks_forward(policy->blocks, policy->input, graph_value(policy->graph, policy->maps), images);
   graph_set_images(policy->graph, images);
   graph_forward(policy->graph);
 }
@@ -94,10 +150,13 @@ void policy_backward(struct policy *policy, size_t images) {
   REQUIRE(images == policy->graph->images, "%zu images; the last forward had %zu", images,
           policy->graph->images);
   graph_backward(policy->graph);
+  if (policy->blocks)
+    blocks_backward(policy->blocks, policy->input, graph_gradient(policy->graph, policy->maps), images,
+                    policy->scale);
 }
 
 void policy_changed(struct policy *policy) {
-  (void)policy; /* the graph reads the parameters where they are */
+  if (policy->blocks) blocks_pack(policy->blocks);
 }
 
 void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
@@ -113,6 +172,7 @@ void policy_act(struct policy *policy, const struct policy_choice *choice, size_
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
+  policy->scale = maps_scale / share;
   kernel_run(policy->setup.kernels, "policy_loss", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
                   graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),

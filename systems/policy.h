@@ -1,5 +1,6 @@
 /* The network that chooses lines and its critic, behind one interface for training and evaluation: the
- * encoder and heads of systems/net_policy.h on the portable graph. */
+ * heads of systems/net_policy.h on the graph, the encoder before them on the fused path (engine/block.h) where
+ * the device and the sizes allow, else on the graph too. */
 #ifndef L2SR_SYSTEMS_POLICY_H
 #define L2SR_SYSTEMS_POLICY_H
 
@@ -15,6 +16,7 @@ struct policy_setup {
   enum block_precision precision;
   size_t batch; /* images a pass at most */
   bool train;
+  bool portable; /* the whole on the graph, wherever it runs */
 };
 
 struct policy {
@@ -23,13 +25,16 @@ struct policy {
   struct graph *graph; /* owns the parameters, and their gradients to train */
   tensor observation, lines, maps;
   struct net_policy_heads heads;
+  struct blocks *blocks;                  /* the fused encoder; NULL: the graph computes it */
+  double scale;                           /* of gradients within it: what policy_loss gave is about 1 / scale */
   cl_mem input;                           /* [batch][1][N][N], standardised; written by the caller */
   cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
   cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller */
   cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
 };
 
-/* Refuses sizes that the network does not take, and a precision other than f32. The parameters are not set:
+/* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
+ * run, with the reason. The parameters are not set:
  * graph_start or a checkpoint follows, then policy_changed. */
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error);
 void policy_close(struct policy *policy);

@@ -43,7 +43,8 @@ static bool read_setup(struct check *check, struct policy_setup *setup, struct e
                                  .pools = (uint32_t)pools,
                                  .hidden = (uint32_t)hidden,
                                  .batch = check->count,
-                                 .train = true};
+                                 .train = true,
+                                 .portable = true};
   return true;
 }
 

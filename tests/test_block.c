@@ -3,8 +3,8 @@
 #include "engine/block.h"
 #include "engine/random.h"
 #include "kernels/kernels.h"
-#include "systems/net_policy.h"
 #include "systems/net_unet.h"
+#include "systems/policy.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -154,6 +154,66 @@ static void test_encoder(void **state) {
   check_case(*state, &(struct fused_case){net_policy_maps, 32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
 }
 
+/* ---- a whole policy ------------------------------------------------------------------------------------ */
+
+enum { POLICY_N = 32, POLICY_BATCH = 3 };
+
+static void open_policy(struct policy *policy, struct pair *pair, bool portable) {
+  struct error error;
+  struct policy_setup setup = {.device = pair->device,
+                               .kernels = pair->kernels,
+                               .size = POLICY_N,
+                               .channels = 16,
+                               .pools = 2,
+                               .hidden = 24,
+                               .batch = POLICY_BATCH,
+                               .train = true,
+                               .portable = portable};
+  assert_good(policy_open(policy, &setup, &error), &error);
+  assert_int_equal(policy->blocks == NULL, portable);
+  graph_start(policy->graph, 11);
+  graph_zero_gradients(policy->graph);
+  policy_changed(policy);
+}
+
+/* Forward and backward of the same observations; gradients of rows as of a mean loss of some units. */
+static void run_policy(struct policy *policy, const struct pair *pair) {
+  const double share = 1.0 / POLICY_BATCH;
+  struct device *device = pair->device;
+  device_copy(device, pair->in, 0, policy->input, 0, sizeof(float) * POLICY_N * POLICY_N * POLICY_BATCH);
+  device_fill(device, policy->mask, 0, sizeof(float) * POLICY_N * POLICY_BATCH, 0);
+  policy_forward(policy, POLICY_BATCH);
+  policy->scale = 64 / share;
+  device_copy(device, pair->gradient, 0, policy->logits_gradient, 0, sizeof(float) * POLICY_N * POLICY_BATCH);
+  device_fill(device, policy->value_gradient, 0, sizeof(float) * POLICY_BATCH, 0);
+  policy_backward(policy, POLICY_BATCH);
+}
+
+static void test_policy_paths(void **state) {
+  struct pair pair = {.device = *state};
+  struct policy fused, portable;
+  struct error error;
+  struct kernel_setup setup = {POLICY_N, POLICY_N, false, ""};
+  pair.bytes = sizeof(float) * POLICY_N * POLICY_N * POLICY_BATCH;
+  assert_good(kernels_open(&pair.kernels, pair.device, &kernel_table, &setup, &error), &error);
+  pair.in = open_buffer(&pair, 1, 1);
+  pair.gradient = open_buffer(&pair, 2, 0.5);
+  open_policy(&fused, &pair, false);
+  open_policy(&portable, &pair, true);
+  run_policy(&fused, &pair);
+  run_policy(&portable, &pair);
+  assert_true(distance(pair.device, fused.logits, portable.logits, POLICY_N * POLICY_BATCH) < 1e-5);
+  assert_true(distance(pair.device, fused.value, portable.value, POLICY_BATCH) < 1e-5);
+  pair.portable = portable.graph;
+  pair.fused = fused.graph;
+  check_gradients(&pair, 1e-3);
+  policy_close(&fused);
+  policy_close(&portable);
+  device_release(pair.device, pair.in, pair.bytes);
+  device_release(pair.device, pair.gradient, pair.bytes);
+  kernels_close(pair.kernels);
+}
+
 static int open_device(void **state) {
   int status = support_open_device(state);
   struct device *device = *state;
@@ -163,6 +223,6 @@ static int open_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps), cmocka_unit_test(test_wide_maps),
-                                     cmocka_unit_test(test_encoder)};
+                                     cmocka_unit_test(test_encoder), cmocka_unit_test(test_policy_paths)};
   return cmocka_run_group_tests(tests, open_device, support_close_device);
 }
