@@ -52,6 +52,12 @@
   X(network, CHOICE, precision, "f32", 0, 0, "f32|mixed|half",                                               \
     "f32: reference; mixed: half operands; half: half storage too (where matrix instructions exist)")        \
   X(network, U32, batch, "256", 1, 65536, NULL, "images a pass through the network at most")
+#define POLICY_OPTIONS(X)                                                                                    \
+  X(policy, U32, channels, "16", 1, 1024, NULL, "channels of the encoder after its first convolution")       \
+  X(policy, U32, pools, "4", 1, 6, NULL, "poolings of the encoder; each doubles the channels")               \
+  X(policy, U32, hidden, "256", 1, 65536, NULL, "values of each of the two hidden layers")                   \
+  X(policy, CHOICE, precision, "f32", 0, 0, "f32|mixed|half", "of the encoder, as network.precision")        \
+  X(policy, U32, batch, "1024", 1, 65536, NULL, "observations a pass through the policy at most")
 #define REWARD_OPTIONS(X)                                                                                    \
   X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse",                  \
     "similarity S of the reward")                                                                            \
@@ -109,6 +115,7 @@
   WORLD_OPTIONS(X)                                                                                           \
   SAMPLER_OPTIONS(X)                                                                                         \
   NETWORK_OPTIONS(X)                                                                                         \
+  POLICY_OPTIONS(X)                                                                                          \
   REWARD_OPTIONS(X)                                                                                          \
   EVALUATE_OPTIONS(X)                                                                                        \
   TRAIN_OPTIONS(X)                                                                                           \
@@ -122,6 +129,7 @@ struct options {
   struct { WORLD_OPTIONS(X) } world;
   struct { SAMPLER_OPTIONS(X) } sampler;
   struct { NETWORK_OPTIONS(X) } network;
+  struct { POLICY_OPTIONS(X) } policy;
   struct { REWARD_OPTIONS(X) } reward;
   struct { EVALUATE_OPTIONS(X) } evaluate;
   struct { TRAIN_OPTIONS(X) } train;

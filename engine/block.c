@@ -1,6 +1,11 @@
 #include "engine/block_plan.h"
 #include "engine/round.h"
 
+const char *block_precision_name(enum block_precision precision) {
+  static const char *const names[] = {"f32", "mixed", "half"};
+  return names[precision];
+}
+
 /* ---- recognising blocks -------------------------------------------------------------------------------- */
 
 const struct node *block_node(const struct graph *graph, int i) {

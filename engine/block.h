@@ -16,6 +16,8 @@ enum block_precision {
   BLOCK_HALF   /* half storage, f32 accumulation and sums */
 };
 
+const char *block_precision_name(enum block_precision precision);
+
 struct blocks; /* opaque: block.c */
 
 /* Whether the graph and the device are of that kind; the text says what is not. */

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const char *const precision_names[] = {"f32", "mixed", "half"};
-
 /* ---- who takes a layer's map --------------------------------------------------------------------------- */
 
 static bool find_consumers(struct blocks *blocks, struct error *error) {
@@ -345,7 +343,7 @@ static void take_maps_gradient(struct blocks *blocks, cl_mem output_gradient, fl
 
 void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images,
                      double wanted_scale) {
-  REQUIRE(blocks->train, "these blocks were opened for inference (%s)", precision_names[blocks->precision]);
+  REQUIRE(blocks->train, "these blocks were opened for inference (%s)", block_precision_name(blocks->precision));
   float scale = ldexpf(1, ilogb(wanted_scale)), factor = 1 / scale;
   device_fill(blocks->device, blocks->backs, 0, blocks->sums_bytes, 0);
   if (blocks->end == END_MAPS) take_maps_gradient(blocks, output_gradient, scale, images);

@@ -94,7 +94,6 @@ static bool open_portable(struct policy *policy, struct error *error) {
 }
 
 static bool open_path(struct policy *policy, struct error *error) {
-  static const char *const names[] = {"f32", "mixed", "half"};
   const struct policy_setup *setup = &policy->setup;
   struct error reason;
   if (!setup->portable && blocks_fit(policy->graph, setup->device, &reason)) return open_fused(policy, error);
@@ -103,7 +102,7 @@ static bool open_path(struct policy *policy, struct error *error) {
       error,
       "the policy's precision is %s, the portable path computes in f32 only; the fused one cannot run: "
       "%.900s",
-      names[setup->precision], setup->portable ? "it was not wanted" : reason.text);
+      block_precision_name(setup->precision), setup->portable ? "it was not wanted" : reason.text);
 }
 
 static void find_buffers(struct policy *policy) {

@@ -111,7 +111,6 @@ static bool open_fused(struct reconstructor *reconstructor, struct error *error)
 }
 
 static bool open_path(struct reconstructor *reconstructor, struct error *error) {
-  static const char *const names[] = {"f32", "mixed", "half"};
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct error reason;
   if (blocks_fit(reconstructor->graph, setup->device, &reason)) return open_fused(reconstructor, error);
@@ -119,7 +118,7 @@ static bool open_path(struct reconstructor *reconstructor, struct error *error) 
   return fail(error,
               "network.precision is %s, the portable path computes in f32 only; the fused one cannot run: "
               "%.900s",
-              names[setup->precision], reason.text);
+              block_precision_name(setup->precision), reason.text);
 }
 
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,

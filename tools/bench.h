@@ -2,14 +2,36 @@
 #ifndef L2SR_TOOLS_BENCH_H
 #define L2SR_TOOLS_BENCH_H
 
+#include "engine/graph.h"
+#include "engine/profile.h"
+#include "engine/random.h"
 #include "tools/command.h"
 
 enum { BENCH_REPEATS = 7 };
 
 /* Sorts the seconds of the repeats. */
 double bench_median(double seconds[BENCH_REPEATS]);
+/* Median seconds of a pass, which only enqueues, after one to warm up; each repeat takes at least a tenth of
+ * a second where one pass is short. */
+bool bench_passes(struct device *device, void (*pass)(void *context), void *context, double *seconds,
+                  struct error *error);
+/* Prints the device's time of one pass by kernel and layer. */
+bool bench_profile(struct device *device, void (*pass)(void *context), void *context, struct error *error);
+/* Of one image forward, multiply-adds counted as two. */
+double bench_flops(const struct graph *graph);
+
+/* Root of the mean squared difference over the root of the mean square of the second. */
+double bench_distance(struct device *device, cl_mem found, cl_mem expected, size_t count);
+/* The largest of them over the gradients of all parameters; *worst: whose. NaN counts as largest. */
+double bench_gradient_distance(struct device *device, const struct graph *found, const struct graph *expected,
+                               const char **worst);
+
+/* Normalised images: smooth, with noise; sixteen different ones. */
+void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed);
 
 /* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
 bool bench_network(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench policy`: observations per second of the policy and its critic, checked likewise. */
+bool bench_policy(struct call *call, struct device *device, struct error *error);
 
 #endif

@@ -14,7 +14,6 @@
 
 enum { CHECKED = 4 };
 
-static const char *const precision_names[] = {"f32", "mixed", "half"};
 /* How far the fused path may be off the portable one, of the size of output and gradients. A pixel near zero
  * may pass ReLU on one path and not on the other; this, not rounding, is what the gradients' bounds leave
  * room for. */
@@ -72,22 +71,6 @@ static bool open_buffers(struct network_bench *bench, struct error *error) {
          (bench->gradient = device_buffer(bench->device, bytes, "the gradient of the output", error));
 }
 
-/* Normalised images: smooth, with noise; targets of the loss are the same with other noise. */
-static void fill_images(const struct network_bench *bench, cl_mem to, uint32_t seed) {
-  struct arena *arena = arena_open();
-  size_t pixels = pixels_of(bench);
-  float *image = ARENA_NEW(arena, float, pixels);
-  for (size_t i = 0; i < bench->batch; i++) {
-    struct random random;
-    random_start(&random, seed, STREAM_PHANTOM, (uint32_t)(i % 16));
-    double f = 3 + (double)(i % 16);
-    for (size_t p = 0; p < pixels; p++)
-      image[p] = (float)(sin(f * (double)(p % bench->n) / (double)bench->n) + 0.5 * random_normal(&random));
-    device_write(bench->device, to, 4 * pixels * i, 4 * pixels, image);
-  }
-  arena_close(arena);
-}
-
 static bool open_target(struct network_bench *bench, struct error *error) {
   struct device *device = bench->device;
   struct loss_target *target = &bench->target;
@@ -108,7 +91,7 @@ static bool open_target(struct network_bench *bench, struct error *error) {
     for (size_t i = 0; i < batch; i++) values[i] = 1;
     device_write(device, target->std, 0, 4 * batch, values);
     device_write(device, target->data_range, 0, 4 * batch, values);
-    fill_images(bench, target->image, bench->options->world.seed + 1);
+    bench_images(device, target->image, batch, bench->n, bench->options->world.seed + 1);
   }
   arena_close(arena);
   return good;
@@ -125,65 +108,29 @@ static bool run_portable(struct network_bench *bench, size_t count) {
   return true;
 }
 
-/* Root of the mean squared difference over the root of the mean square. */
 static bool check_output(struct network_bench *bench, size_t count, struct error *error) {
-  size_t floats = count * pixels_of(bench);
-  struct arena *arena = arena_open();
-  float *fused = ARENA_NEW(arena, float, floats), *portable = ARENA_NEW(arena, float, floats);
-  double off = 0, all = 0;
   run_portable(bench, count);
-  device_read(bench->device, graph_value(bench->portable.graph, bench->portable.output), 0, 4 * floats,
-              portable);
   blocks_forward(bench->blocks, bench->in, bench->out, count);
-  device_read(bench->device, bench->out, 0, 4 * floats, fused);
-  bool good = device_finish(bench->device, error);
-  for (size_t i = 0; i < floats; i++) {
-    off += pow((double)fused[i] - portable[i], 2);
-    all += pow((double)portable[i], 2);
-  }
-  arena_close(arena);
-  bench->output_error = sqrt(off / all);
+  bench->output_error =
+      bench_distance(bench->device, bench->out, graph_value(bench->portable.graph, bench->portable.output),
+                     count * pixels_of(bench));
   double bound = output_bounds[bench->options->network.precision];
-  if (good && !(bench->output_error <= bound))
-    return fail(error, "the fused network's output is off by %.2e of its size, the bound is %.0e",
-                bench->output_error, bound);
-  return good;
-}
-
-/* The same measure of one parameter's gradient. */
-static double gradient_error(struct network_bench *bench, int i, struct arena *arena) {
-  const struct parameter *a = &bench->portable.graph->parameter[i],
-                         *b = &bench->parameters.graph->parameter[i];
-  float *portable = ARENA_NEW(arena, float, a->count), *fused = ARENA_NEW(arena, float, a->count);
-  double off = 0, all = 0;
-  device_read(bench->device, a->gradient, 0, 4 * a->count, portable);
-  device_read(bench->device, b->gradient, 0, 4 * a->count, fused);
-  for (size_t k = 0; k < a->count; k++) {
-    off += pow((double)fused[k] - portable[k], 2);
-    all += pow((double)portable[k], 2);
-  }
-  return all > 0 ? sqrt(off / all) : sqrt(off);
+  if (!device_finish(bench->device, error)) return false;
+  if (bench->output_error <= bound) return true;
+  return fail(error, "the fused network's output is off by %.2e of its size, the bound is %.0e",
+              bench->output_error, bound);
 }
 
 static bool check_gradients(struct network_bench *bench, size_t count, struct error *error) {
   struct network *net = &bench->portable;
-  struct arena *arena = arena_open();
   size_t bytes = 4 * count * pixels_of(bench);
   loss_run(&bench->loss, &bench->target, graph_value(net->graph, net->output), bench->gradient, count,
            1.0 / (double)count);
   device_copy(bench->device, bench->gradient, 0, graph_gradient(net->graph, net->output), 0, bytes);
   graph_backward(net->graph);
-  blocks_backward(bench->blocks, bench->in, bench->gradient, count,
-                  (double)(count * pixels_of(bench)));
-  for (int i = 0; i < net->graph->parameters; i++) {
-    double off = gradient_error(bench, i, arena);
-    log_detail("gradient of %s is off by %.2e", net->graph->parameter[i].name, off);
-    if (!(off <= bench->gradient_error)) {
-      bench->gradient_error = off;
-      bench->worst = net->graph->parameter[i].name;
-    }
-  }
-  arena_close(arena);
+  blocks_backward(bench->blocks, bench->in, bench->gradient, count, (double)(count * pixels_of(bench)));
+  bench->gradient_error =
+      bench_gradient_distance(bench->device, bench->parameters.graph, net->graph, &bench->worst);
   if (!device_finish(bench->device, error)) return false;
   double bound = gradient_bounds[bench->options->network.precision];
   if (bench->gradient_error <= bound) return true;
@@ -194,7 +141,8 @@ static bool check_gradients(struct network_bench *bench, size_t count, struct er
 /* ---- timing -------------------------------------------------------------------------------------------- */
 
 /* One pass: forward, and to train also the loss, backward and a step of Adam. */
-static void run_once(struct network_bench *bench) {
+static void run_once(void *context) {
+  struct network_bench *bench = context;
   struct network *net = bench->blocks ? &bench->parameters : &bench->portable;
   cl_mem out = bench->blocks ? bench->out : graph_value(net->graph, net->output);
   if (bench->blocks)
@@ -214,48 +162,7 @@ static void run_once(struct network_bench *bench) {
   if (bench->blocks) blocks_pack(bench->blocks);
 }
 
-/* Each repeat takes at least a tenth of a second where one pass is short. */
-static bool time_passes(struct network_bench *bench, struct error *error) {
-  double seconds[BENCH_REPEATS], start = clock_seconds();
-  run_once(bench);
-  if (!device_finish(bench->device, error)) return false;
-  int passes = (int)fmin(200, fmax(1, ceil(0.1 / (clock_seconds() - start))));
-  for (int r = 0; r < BENCH_REPEATS; r++) {
-    start = clock_seconds();
-    for (int p = 0; p < passes; p++) run_once(bench);
-    if (!device_finish(bench->device, error)) return false;
-    seconds[r] = (clock_seconds() - start) / passes;
-  }
-  bench->seconds = bench_median(seconds);
-  return true;
-}
-
-/* The device's time of one pass by kernel and layer. */
-static bool profile_pass(struct network_bench *bench, struct error *error) {
-  struct arena *arena = arena_open();
-  struct profile *profile = ARENA_NEW(arena, struct profile, 1);
-  bench->device->profile = profile;
-  run_once(bench);
-  bench->device->profile = NULL;
-  bool good = device_finish(bench->device, error);
-  profile_collect(profile);
-  if (good) profile_print(profile, stdout);
-  arena_close(arena);
-  return good;
-}
-
 /* ---- reporting ----------------------------------------------------------------------------------------- */
-
-/* Multiply-adds of one image, counted as two; training takes three times as many. */
-static double flops_of(const struct network_bench *bench) {
-  const struct graph *graph = bench->portable.graph;
-  double flops = 0;
-  for (int i = 0; i < graph->nodes; i++) {
-    const struct op_desc *op = graph->node[i].op;
-    if (op && op->flops) flops += op->flops(graph, (tensor){(uint16_t)i});
-  }
-  return bench->train ? 3 * flops : flops;
-}
 
 static void print_json(const struct network_bench *bench, double rate, double flops) {
   const struct options *options = bench->options;
@@ -265,20 +172,21 @@ static void print_json(const struct network_bench *bench, double rate, double fl
          "\"images_per_second\":%.6g,\"milliseconds\":%.6g,\"flops_per_second\":%.6g,\"output_error\":%.3g,"
          "\"gradient_error\":%.3g}\n",
          bench->n, options->network.channels, options->network.pools, bench->batch,
-         precision_names[options->network.precision], bench->blocks ? "fused" : "portable", rate,
+         block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable", rate,
          1e3 * bench->seconds, flops, bench->output_error, bench->gradient_error);
 }
 
 static void print_result(const struct network_bench *bench, bool json) {
   const struct options *options = bench->options;
-  double rate = (double)bench->batch / bench->seconds, flops = flops_of(bench) * rate;
+  double rate = (double)bench->batch / bench->seconds,
+         flops = bench_flops(bench->portable.graph) * rate * (bench->train ? 3 : 1);
   if (json) {
     print_json(bench, rate, flops);
     return;
   }
   printf("network: U-Net %u channels, %u pools, %zux%zu, batch %zu, %s, %s path, on %s\n",
          options->network.channels, options->network.pools, bench->n, bench->n, bench->batch,
-         precision_names[options->network.precision], bench->blocks ? "fused" : "portable",
+         block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable",
          bench->device->facts.name);
   printf("  %s %.5g images/s, %.4g ms a batch, %.4g TFLOP/s",
          bench->train ? "forward + loss + backward + Adam" : "forward", rate, 1e3 * bench->seconds,
@@ -304,8 +212,9 @@ static bool run_portable_bench(struct network_bench *bench, const char *reason, 
   if (!open_network(bench, &bench->portable, bench->batch, error) ||
       (bench->train && !open_training(bench, bench->portable.graph, error)))
     return false;
-  fill_images(bench, graph_value(bench->portable.graph, bench->portable.input), bench->options->world.seed);
-  return time_passes(bench, error);
+  bench_images(bench->device, graph_value(bench->portable.graph, bench->portable.input), bench->batch,
+               bench->n, bench->options->world.seed);
+  return bench_passes(bench->device, run_once, bench, &bench->seconds, error);
 }
 
 static bool run(struct network_bench *bench, struct error *error) {
@@ -320,9 +229,9 @@ static bool run(struct network_bench *bench, struct error *error) {
       !blocks_open(&bench->blocks, bench->parameters.graph, bench->device, bench->kernels, &setup, error) ||
       (bench->train && !open_training(bench, bench->parameters.graph, error)))
     return false;
-  fill_images(bench, bench->in, bench->options->world.seed);
+  bench_images(bench->device, bench->in, bench->batch, bench->n, bench->options->world.seed);
   return check_output(bench, count, error) && (!bench->train || check_gradients(bench, count, error)) &&
-         time_passes(bench, error);
+         bench_passes(bench->device, run_once, bench, &bench->seconds, error);
 }
 
 static void close_target(struct network_bench *bench) {
@@ -347,7 +256,7 @@ bool bench_network(struct call *call, struct device *device, struct error *error
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
   bool good = run(&bench, error);
   if (good) print_result(&bench, call_flag(call, "json"));
-  if (good && call_flag(call, "profile")) good = profile_pass(&bench, error);
+  if (good && call_flag(call, "profile")) good = bench_profile(device, run_once, &bench, error);
   size_t bytes = 4 * (bench.batch + 1) * pixels_of(&bench);
   close_target(&bench);
   device_release(device, bench.in, bytes);

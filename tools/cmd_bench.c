@@ -21,16 +21,6 @@ struct bench_step {
   double copy_bandwidth;         /* bytes/s, read and written counted */
 };
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-double bench_median(double seconds[BENCH_REPEATS]) {
-  qsort(seconds, BENCH_REPEATS, sizeof *seconds, compare_doubles);
-  return seconds[BENCH_REPEATS / 2];
-}
-
 /* Copies between two buffers as large as the device comfortably has. */
 static bool measure_copy(struct bench_step *bench, struct device *device, struct error *error) {
   size_t bytes = (size_t)1 << 30, room = (device->facts.memory - device->bytes) / 4;
@@ -216,11 +206,16 @@ static bool run_step(struct call *call, struct device *device, struct error *err
 }
 
 static bool run(struct call *call, struct error *error) {
-  bool network = !strcmp(call->operand[0], "network");
-  if (!network && strcmp(call->operand[0], "step"))
-    return fail_usage(error, "no bench '%s'; there are: step, network", call->operand[0]);
-  if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
-  return call_on_device(call, network ? bench_network : run_step, error);
+  static const struct {
+    const char *name;
+    bool (*run)(struct call *call, struct device *device, struct error *error);
+  } list[] = {{"step", run_step}, {"network", bench_network}, {"policy", bench_policy}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    if (strcmp(call->operand[0], list[i].name)) continue;
+    if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
+    return call_on_device(call, list[i].run, error);
+  }
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy", call->operand[0]);
 }
 
 static const struct flag flags[] = {
@@ -229,8 +224,8 @@ static const struct flag flags[] = {
     {"observation", "f32|f16", "world.observation", NULL},
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
-    {"train", NULL, NULL, "network: forward, SSIM loss, backward and a step of Adam"},
-    {"profile", NULL, NULL, "network: also the device's time by kernel and layer"},
+    {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
+    {"profile", NULL, NULL, "network, policy: also the device's time by kernel and layer"},
     {"batch", "N", "network.batch", NULL},
     {"precision", "f32|mixed|half", "network.precision", NULL},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
@@ -240,12 +235,13 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network [SCENE]",
-    .doc = "measures environment-steps or reconstructions per second",
+    .operands = "step|network|policy [SCENE]",
+    .doc = "measures environment-steps, reconstructions or decisions per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
-        "scans. network: the reconstructor's forward pass. Results are checked before the clock starts.",
-    .words = "step|network",
+        "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic\n"
+        "(--set policy.batch=N, policy.precision=...). Results are checked before the clock starts.",
+    .words = "step|network|policy",
     .operands_least = 1,
     .operands_most = 2,
     .flags = flags,

@@ -1,0 +1,96 @@
+#include "tools/bench.h"
+
+#include "engine/log.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double bench_median(double seconds[BENCH_REPEATS]) {
+  qsort(seconds, BENCH_REPEATS, sizeof *seconds, compare_doubles);
+  return seconds[BENCH_REPEATS / 2];
+}
+
+bool bench_passes(struct device *device, void (*pass)(void *context), void *context, double *seconds,
+                  struct error *error) {
+  double repeat[BENCH_REPEATS], start = clock_seconds();
+  pass(context);
+  if (!device_finish(device, error)) return false;
+  int passes = (int)fmin(200, fmax(1, ceil(0.1 / (clock_seconds() - start))));
+  for (int r = 0; r < BENCH_REPEATS; r++) {
+    start = clock_seconds();
+    for (int p = 0; p < passes; p++) pass(context);
+    if (!device_finish(device, error)) return false;
+    repeat[r] = (clock_seconds() - start) / passes;
+  }
+  *seconds = bench_median(repeat);
+  return true;
+}
+
+bool bench_profile(struct device *device, void (*pass)(void *context), void *context, struct error *error) {
+  struct arena *arena = arena_open();
+  struct profile *profile = ARENA_NEW(arena, struct profile, 1);
+  device->profile = profile;
+  pass(context);
+  device->profile = NULL;
+  bool good = device_finish(device, error);
+  profile_collect(profile);
+  if (good) profile_print(profile, stdout);
+  arena_close(arena);
+  return good;
+}
+
+double bench_flops(const struct graph *graph) {
+  double flops = 0;
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct op_desc *op = graph->node[i].op;
+    if (op && op->flops) flops += op->flops(graph, (tensor){(uint16_t)i});
+  }
+  return flops;
+}
+
+double bench_distance(struct device *device, cl_mem found, cl_mem expected, size_t count) {
+  struct arena *arena = arena_open();
+  float *a = ARENA_NEW(arena, float, count), *b = ARENA_NEW(arena, float, count);
+  double off = 0, all = 0;
+  device_read(device, found, 0, sizeof(float) * count, a);
+  device_read(device, expected, 0, sizeof(float) * count, b);
+  for (size_t i = 0; i < count; i++) {
+    off += pow((double)a[i] - b[i], 2);
+    all += pow(b[i], 2);
+  }
+  arena_close(arena);
+  return all > 0 ? sqrt(off / all) : sqrt(off);
+}
+
+double bench_gradient_distance(struct device *device, const struct graph *found, const struct graph *expected,
+                               const char **worst) {
+  double largest = -1;
+  for (int i = 0; i < expected->parameters; i++) {
+    const struct parameter *a = &found->parameter[i], *b = &expected->parameter[i];
+    double off = bench_distance(device, a->gradient, b->gradient, b->count);
+    log_detail("gradient of %s is off by %.2e", b->name, off);
+    if (off <= largest) continue; /* not so for NaN */
+    largest = off;
+    *worst = b->name;
+  }
+  return largest;
+}
+
+void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed) {
+  struct arena *arena = arena_open();
+  float *image = ARENA_NEW(arena, float, n *n);
+  for (size_t i = 0; i < images; i++) {
+    struct random random;
+    random_start(&random, seed, STREAM_PHANTOM, (uint32_t)(i % 16));
+    double f = 3 + (double)(i % 16);
+    for (size_t p = 0; p < n * n; p++)
+      image[p] = (float)(sin(f * (double)(p % n) / (double)n) + 0.5 * random_normal(&random));
+    device_write(device, to, sizeof(float) * n * n * i, sizeof(float) * n * n, image);
+  }
+  arena_close(arena);
+}
