@@ -3,11 +3,14 @@
 
     bench_peers.py observe [--size N] [--envs N] [--slices N] [--repeats N] [--json]
     bench_peers.py network [--size N] [--batch N] [--precisions f32,tf32,autocast] [--json]
+    bench_peers.py a2c [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py train-unet --data FOLDER [--epochs N] [--batch 16] [--compile] [--json]
 
 observe: one environment-step = choose a random free line, add it to the mask, zero-filled magnitude of the
 masked k-space by ifft2, its mean and sample deviation. Eager and torch.compile, float32; the median of the
-repeats after a warm-up, synchronised. network: the U-Net, forward and a training step. train-unet: the protocol's
+repeats after a warm-up, synchronised. network: the U-Net, forward and a training step. a2c: the policy, forward and a training step (A2C loss, clipping,
+RMSprop) on --batch observations, and whole iterations of L2S: 28 steps of --envs scans, the terminal U-Net and SSIM,
+the update in micro-batches of --batch. train-unet: the protocol's
 reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
 """
 import argparse
@@ -189,6 +192,128 @@ def network(args):
                       f"({row['milliseconds']:.4g} ms a batch of {args.batch}) on {name}", flush=True)
 
 
+# ---- the policy and A2C -----------------------------------------------------------------------------------------
+
+
+class Policy(torch.nn.Module):
+    """Encoder, masked actor and critic of the public implementation."""
+
+    def __init__(self, size, channels=16, pools=4, hidden=256):
+        super().__init__()
+        layers, inputs = [], 1
+        for k in range(pools + 1):
+            outputs = channels << k
+            layers += [torch.nn.Conv2d(inputs, outputs, 3, padding=1), torch.nn.InstanceNorm2d(outputs), torch.nn.ReLU()]
+            layers += [torch.nn.MaxPool2d(2)] if k else []
+            inputs = outputs
+        flat = inputs * (size >> pools) ** 2
+        self.maps = torch.nn.Sequential(*layers)
+        self.dense = torch.nn.Sequential(torch.nn.Linear(flat, hidden), torch.nn.LeakyReLU(), torch.nn.Linear(hidden, hidden),
+                                         torch.nn.LeakyReLU(), torch.nn.Linear(hidden, size))
+        self.value = torch.nn.Linear(2 * size, 1)
+        for layer in self.modules():
+            if isinstance(layer, (torch.nn.Conv2d, torch.nn.Linear)):
+                torch.nn.init.orthogonal_(layer.weight, 1 if layer is self.value else 2 ** 0.5)
+                torch.nn.init.zeros_(layer.bias)
+
+    def forward(self, observation, mask):
+        encoded = self.dense(self.maps(observation).flatten(1))
+        return encoded.float() - 1e10 * mask, self.value(torch.cat([mask, encoded], 1)).float()[:, 0]
+
+
+def a2c_loss(logits, value, action, advantage, target):
+    spread = torch.distributions.Categorical(logits=logits)
+    return (-(advantage * spread.log_prob(action)).mean() - 0.03 * spread.entropy().mean()
+            + 0.5 * ((target - value) ** 2).mean())
+
+
+def start_mask(envs, size, device):
+    mask = torch.zeros(envs, size, device=device)
+    mask[:, size // 2 - 2:size // 2 + 2] = 1
+    return torch.fft.ifftshift(mask, dim=1)
+
+
+def l2s_iteration(data, model, unet, optimiser, args, half, device, steps=28):
+    """A rollout of all scans and one update on all of its steps, gradients added up over micro-batches."""
+    rows = torch.randint(len(data["mean"]), (args.envs,), device=device)
+    mask, masks, actions, values = start_mask(args.envs, args.size, device), [], [], []
+    with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
+        for _ in range(steps):
+            parts = [model(observe_masked(data, rows[k:k + args.batch], mask[k:k + args.batch]), mask[k:k + args.batch])
+                     for k in range(0, args.envs, args.batch)]
+            logits, value = torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
+            action = torch.distributions.Categorical(logits=logits).sample()
+            masks.append(mask)
+            actions.append(action)
+            values.append(value)
+            mask = mask.scatter(1, action[:, None], 1.0)
+        reward = 100 * torch.cat([scores(unet, data, rows[k:k + args.batch], mask[k:k + args.batch])
+                                  for k in range(0, args.envs, args.batch)])
+    advantage, target, carried = [None] * steps, [None] * steps, torch.zeros_like(reward)
+    for t in reversed(range(steps)):
+        delta = (reward if t == steps - 1 else values[t + 1]) - values[t]
+        carried = delta + 0.95 * carried
+        advantage[t], target[t] = carried, carried + values[t]
+    flat = [torch.cat(x) for x in (masks, actions, advantage, target)]
+    optimiser.zero_grad(set_to_none=True)
+    total = steps * args.envs
+    for k in range(0, total, args.batch):
+        part = [x[k:k + args.batch] for x in flat]
+        which = rows[torch.arange(k, min(k + args.batch, total), device=device) % args.envs]
+        with torch.autocast(device, torch.float16, enabled=half):
+            logits, value = model(observe_masked(data, which, part[0]), part[0])
+        (a2c_loss(logits, value, part[1], part[2], part[3]) * (len(which) / total)).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+    optimiser.step()
+
+
+def a2c(args):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    torch.backends.cudnn.benchmark = True
+    images = torch.rand(64, args.size, args.size)
+    data = prepare(images, torch.arange(64), device)
+    observation = torch.randn(args.batch, 1, args.size, args.size, device=device)
+    mask = start_mask(args.batch, args.size, device)
+    action = torch.full((args.batch,), args.size // 4, device=device)
+    advantage, target = torch.randn(args.batch, device=device), torch.randn(args.batch, device=device)
+    for precision in args.precisions.split(","):
+        tf32, half = PRECISIONS[precision]
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        for kind in ("eager", "compiled"):
+            model, unet = Policy(args.size).to(device), UNet().to(device)
+            if half:
+                model, unet = (x.to(memory_format=torch.channels_last) for x in (model, unet))
+            fast = model if kind == "eager" else torch.compile(model)
+            fast_unet = unet if kind == "eager" else torch.compile(unet)
+            optimiser = torch.optim.RMSprop(model.parameters(), 3e-4, alpha=0.99, eps=1e-5)
+
+            def forward():
+                with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
+                    return fast(observation, mask)
+
+            def train():
+                optimiser.zero_grad(set_to_none=True)
+                with torch.autocast(device, torch.float16, enabled=half):
+                    logits, value = fast(observation, mask)
+                a2c_loss(logits, value, action, advantage, target).backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+                optimiser.step()
+
+            works = [("forward", forward, args.batch), ("train", train, args.batch)]
+            if args.envs:
+                works.append(("l2s", lambda: l2s_iteration(data, fast, fast_unet, optimiser, args, half, device),
+                              28 * args.envs))
+            for work, run, count in works:
+                seconds = median_seconds(run, device)
+                row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "a2c", "work": work, "precision": precision,
+                       "device": name, "size": args.size, "batch": args.batch, "envs": args.envs,
+                       "per_second": count / seconds, "milliseconds": 1e3 * seconds}
+                print(json.dumps(row) if args.json else
+                      f"{row['peer']}, {precision}, {work}: {row['per_second']:.5g}/s ({row['milliseconds']:.4g} ms for "
+                      f"{count}) on {name}", flush=True)
+
+
 def read_slices(folder, size):
     """Images, and the volume each is of, from fastMRI-format files whose images are `size` wide."""
     import glob
@@ -274,7 +399,7 @@ def train_unet(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("work", choices=["observe", "network", "train-unet"])
+    parser.add_argument("work", choices=["observe", "network", "a2c", "train-unet"])
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--envs", type=int, default=4096)
     parser.add_argument("--slices", type=int, default=1024)
@@ -287,7 +412,7 @@ def main():
     parser.add_argument("--compile", action="store_true", help="train-unet: torch.compile the network")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    {"observe": observe, "network": network, "train-unet": train_unet}[args.work](args)
+    {"observe": observe, "network": network, "a2c": a2c, "train-unet": train_unet}[args.work](args)
 
 
 if __name__ == "__main__":
