@@ -2,9 +2,13 @@
  *
  *   dW[out][in][tap] = sum over images and pixels of activation[in][p] * back_norm(gradient)[out][p - tap]
  *
- * M is input channels, N output channels, K pixels: rows of eight pixels of the activation meet the three taps
- * along x by reading the gradient's tile one pixel apart, and the three along y by keeping three rows. A group
- * sums its share of the tiles, the shares are added in a fixed order by block_reduce.
+ * M is input channels, N output channels, K pixels: pixels of a row of the activation meet the three taps along x
+ * by taking the gradient's one pixel apart, and the three along y by keeping three rows. A group sums its share of
+ * the tiles, the shares are added in a fixed order by block_reduce.
+ *
+ * PRECISION 1 and 2 take halves, two pixels of a row in a word and sixteen in a product: with k = 2t, 2t + 1, 2t + 8,
+ * 2t + 9 as pixels 4t to 4t + 3 a lane reads neighbouring words. In maps of 8 columns they are of two rows.
+ * PRECISION 0 takes TF32, eight pixels in a product, with operands split in two and three products.
  *
  *   IN OUT ROWS COLUMNS       channels and size of the layer
  *   UP                        how many of IN come from `activation`, up-sampled and normalised (block_up); the rest
@@ -12,7 +16,7 @@
  *   TILE_X TILE_Y             a group's tile; IN_BLOCK OUT_BLOCK channels of a group
  *   SUM_PIXELS                pixels over which the activation's sums were taken
  *   IN_PLANE OUT_PLANE PITCH  words from plane to plane of the two tiles and from row to row of the gradient's
- *   PRECISION                 as in block.cl; 0: operands split in two, three products; else TF32 */
+ *   PRECISION                 as in block.cl */
 #ifdef L2SR_MATRIX
 
 #ifndef IN /* a layer, so that the file can be read and linted alone */
@@ -26,17 +30,21 @@
 #define OUT_BLOCK 16
 #define UP 0
 #define SUM_PIXELS 16384
-#define IN_PLANE 264
-#define OUT_PLANE 360
-#define PITCH 34
+#define IN_PLANE 136
+#define OUT_PLANE 200
+#define PITCH 20
 #define PRECISION 1
 #endif
 
 #define MAP (ROWS * COLUMNS)
 #define GROUP 256
+#define PAIRS (PRECISION != 0) /* of pixels, as halves in a word */
+#define PRODUCT (PAIRS ? 16 : 8) /* pixels */
+#define ROWS_K (PAIRS && TILE_X == 8 ? 2 : 1) /* rows of pixels in a product */
+#define STRIPS_X (TILE_X * ROWS_K / PRODUCT)
 #define SHARES (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / 8))) /* warps for the same channels */
-#define SHARES_X (SHARES < TILE_X / 8 ? SHARES : TILE_X / 8) /* of them side by side along x; the others idle */
-#define STEPS_X (TILE_X / 8 / SHARES_X)
+#define SHARES_X (SHARES < STRIPS_X ? SHARES : STRIPS_X) /* of them side by side along x; the others idle */
+#define STEPS_X (STRIPS_X / SHARES_X)
 #define TILES_X (COLUMNS / TILE_X)
 #define TILES_IMAGE (TILES_X * (ROWS / TILE_Y))
 #define WORD_CHANNELS (PRECISION == 2 ? 2 : 1)
@@ -48,28 +56,21 @@
 #define IN_LOADS ((IN_VECTORS + GROUP - 1) / GROUP)
 #define OUT_LOADS ((OUT_VECTORS + GROUP - 1) / GROUP)
 
-#if PRECISION == 0
-#define KEEP(value) as_uint(value) /* split where it is used */
+#if PAIRS
+/* The later pixel of one word and the earlier of the next. */
+INLINE uint between(uint word, uint next) { return word >> 16 | next << 16; }
 #else
-#define KEEP(value) round_tf32(value)
-#endif
-
 INLINE uint high_part(uint word) { return word & 0xffffe000u; }
 INLINE uint low_part(uint word) { return as_uint(as_float(word) - as_float(word & 0xffffe000u)); }
 
-INLINE void multiply_tap(float acc[4], uint2 low, uint2 high, uint b0, uint b1 LANES) {
-#if PRECISION == 0
+INLINE void multiply_split(float acc[4], uint2 low, uint2 high, uint b0, uint b1 LANES) {
   uint2 low_high = (uint2)(high_part(low.x), high_part(low.y)), high_high = (uint2)(high_part(high.x), high_part(high.y));
   uint2 low_low = (uint2)(low_part(low.x), low_part(low.y)), high_low = (uint2)(low_part(high.x), low_part(high.y));
   MULTIPLY_TF32(acc, low_low.x, high_low.x, low_low.y, high_low.y, high_part(b0), high_part(b1));
   MULTIPLY_TF32(acc, low_high.x, high_high.x, low_high.y, high_high.y, low_part(b0), low_part(b1));
   MULTIPLY_TF32(acc, low_high.x, high_high.x, low_high.y, high_high.y, high_part(b0), high_part(b1));
-#else
-  MULTIPLY_TF32(acc, low.x, high.x, low.y, high.y, b0, b1);
-#endif
 }
-
-INLINE uint activation_of(float value, float2 norm) { return KEEP(norm_relu(value, norm)); }
+#endif
 
 /* Where plane `c` (words of channels) of the layer's input starts, image n. */
 INLINE __global const uint *in_plane(__global const uint *activation, __global const uint *second, uint n, uint c) {
@@ -112,66 +113,111 @@ INLINE void fetch(__global const uint *activation, __global const uint *second, 
   }
 }
 
+/* Four pixels of a row: two words of pairs, or four floats. */
+INLINE void put4(__local uint *to, const float four[4]) {
+#if PAIRS
+  *(__local uint2 *)to = (uint2)(pack(four[0], four[1]), pack(four[2], four[3]));
+#else
+  *(__local uint4 *)to = (uint4)(as_uint(four[0]), as_uint(four[1]), as_uint(four[2]), as_uint(four[3]));
+#endif
+}
+
 INLINE void put_activation(__local uint *tile, const uint4 a[IN_LOADS], __local const float2 *norms) {
   UNROLL for (uint u = 0u; u < IN_LOADS; u++) {
     uint i = (uint)get_local_id(0) + u * GROUP, q = i % QUADS, row = i / QUADS % TILE_Y, c = i / QUADS / TILE_Y;
     if (i >= IN_VECTORS) continue;
-    uint words[4] = {a[u].x, a[u].y, a[u].z, a[u].w}, even[4], odd[4];
+    uint words[4] = {a[u].x, a[u].y, a[u].z, a[u].w};
+    __local uint *to = tile + WORD_CHANNELS * c * IN_PLANE + (row * TILE_X + 4 * q) / (PAIRS ? 2 : 1);
+    float even[4], odd[4];
     UNROLL for (int j = 0; j < 4; j++) {
 #if PRECISION == 2
-      even[j] = activation_of(even_of(words[j]), norms[2 * c]);
-      odd[j] = activation_of(odd_of(words[j]), norms[2 * c + 1]);
+      even[j] = norm_relu(even_of(words[j]), norms[2 * c]);
+      odd[j] = norm_relu(odd_of(words[j]), norms[2 * c + 1]);
 #else
-      even[j] = odd[j] = activation_of(as_float(words[j]), norms[c]);
+      even[j] = odd[j] = norm_relu(as_float(words[j]), norms[c]);
 #endif
     }
-    __local uint *to = tile + WORD_CHANNELS * c * IN_PLANE + row * TILE_X + 4 * q;
-    *(__local uint4 *)to = (uint4)(even[0], even[1], even[2], even[3]);
-    if (WORD_CHANNELS == 2) *(__local uint4 *)(to + IN_PLANE) = (uint4)(odd[0], odd[1], odd[2], odd[3]);
+    put4(to, even);
+    if (WORD_CHANNELS == 2) put4(to + IN_PLANE, odd);
   }
 }
 
-/* One pixel of the gradient's tile lies one word right of its column: the halo's left column is word 0. */
+/* Four pixels of the gradient's row from column `x` of the tile on; left and right of the tile lies one pixel. Pairs
+ * stand two words further right, so that the tile's first pixel starts a pair of words; floats one. */
+INLINE void put_row(__local uint *row, int x, const float four[4]) {
+#if PAIRS
+  if (x < 0)
+    row[1] = pack(four[2], four[3]);
+  else if (x == TILE_X)
+    row[TILE_X / 2 + 2] = pack(four[0], four[1]);
+  else
+    put4(row + x / 2 + 2, four);
+#else
+  UNROLL for (int j = 0; j < 4; j++)
+    if (x + j >= -1 && x + j <= TILE_X) row[x + j + 1] = as_uint(four[j]);
+#endif
+}
+
 INLINE void put_gradient(__local uint *tile, const uint4 d[OUT_LOADS], const uint4 y[OUT_LOADS],
                          __local const float4 *norms, int left, int top) {
   UNROLL for (uint u = 0u; u < OUT_LOADS; u++) {
     uint i = (uint)get_local_id(0) + u * GROUP, q = i % OUT_QUADS, row = i / OUT_QUADS % (TILE_Y + 2);
     uint c = i / OUT_QUADS / (TILE_Y + 2);
-    int gy = top + (int)row - 1, gx = left + 4 * ((int)q - HALO);
+    int gy = top + (int)row - 1, x = 4 * ((int)q - HALO), gx = left + x;
     if (i >= OUT_VECTORS) continue;
     bool inside = gy >= 0 && gy < ROWS && gx >= 0 && gx < COLUMNS;
     uint dw[4] = {d[u].x, d[u].y, d[u].z, d[u].w}, yw[4] = {y[u].x, y[u].y, y[u].z, y[u].w};
+    __local uint *to = tile + WORD_CHANNELS * c * OUT_PLANE + row * PITCH;
+    float even[4], odd[4];
     UNROLL for (int j = 0; j < 4; j++) {
-      int column = 1 + 4 * ((int)q - HALO) + j; /* of the tile's row */
-      if (column < 0 || column > TILE_X + 1) continue;
-      __local uint *to = tile + WORD_CHANNELS * c * OUT_PLANE + row * PITCH + (uint)column;
 #if PRECISION == 2
-      to[0] = inside ? KEEP(back_norm(even_of(dw[j]), even_of(yw[j]), norms[2 * c])) : 0u;
-      to[OUT_PLANE] = inside ? KEEP(back_norm(odd_of(dw[j]), odd_of(yw[j]), norms[2 * c + 1])) : 0u;
+      even[j] = inside ? back_norm(even_of(dw[j]), even_of(yw[j]), norms[2 * c]) : 0.0f;
+      odd[j] = inside ? back_norm(odd_of(dw[j]), odd_of(yw[j]), norms[2 * c + 1]) : 0.0f;
 #else
-      to[0] = inside ? KEEP(back_norm(as_float(dw[j]), as_float(yw[j]), norms[c])) : 0u;
+      even[j] = odd[j] = inside ? back_norm(as_float(dw[j]), as_float(yw[j]), norms[c]) : 0.0f;
 #endif
     }
+    put_row(to, x, even);
+    if (WORD_CHANNELS == 2) put_row(to + OUT_PLANE, x, odd);
   }
 }
 
-/* Gradient row r of the tile meets activation rows r - 2, r - 1 and r, of which three are kept. */
+/* Zeros left and right of the tile, once, where it spans the map. */
+INLINE void clear_columns(__local uint *tile) {
+  const uint before = PAIRS ? 1u : 0u, after = PAIRS ? TILE_X / 2 + 2u : TILE_X + 1u;
+  for (uint i = (uint)get_local_id(0); i < OUT_BLOCK * (TILE_Y + 2) * 2; i += GROUP)
+    tile[(i >> 1) / (TILE_Y + 2) * OUT_PLANE + (i >> 1) % (TILE_Y + 2) * PITCH + ((i & 1u) ? after : before)] = 0u;
+}
+
+/* Gradient row r of the tile meets activation rows r - 2, r - 1 and r, of which three are kept; with two rows in a
+ * product, row stands for it and the next. */
 INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][4] LANES) {
   uint2 low[3], high[3];
   UNROLL for (int j = 0; j < 3; j++) low[j] = high[j] = (uint2)(0u, 0u);
-  UNROLL for (int r = 0; r < TILE_Y + 2; r++) {
-    if (r < TILE_Y) {
-      low[r % 3] = *(__local const uint2 *)(a + r * TILE_X);
-      high[r % 3] = *(__local const uint2 *)(a + 8 * IN_PLANE + r * TILE_X);
+  UNROLL for (int r = 0; r < TILE_Y + 3 - ROWS_K; r++) {
+    if (r < TILE_Y && r % ROWS_K == 0) {
+      low[r % 3] = *(__local const uint2 *)(a + r * (TILE_X / (PAIRS ? 2 : 1)));
+      high[r % 3] = *(__local const uint2 *)(a + 8 * IN_PLANE + r * (TILE_X / (PAIRS ? 2 : 1)));
     }
-    uint2 d0 = *(__local const uint2 *)(d + r * PITCH), d1 = *(__local const uint2 *)(d + r * PITCH + 2);
+    __local const uint *from = d + r * PITCH;
+#if PAIRS
+    uint2 here = *(__local const uint2 *)(from + 2);
+    uint inner = between(here.x, here.y);
+    uint b[3][2] = {{inner, between(here.y, from[4])}, {here.x, here.y}, {between(from[1], here.x), inner}};
+#else
+    uint2 d0 = *(__local const uint2 *)from, d1 = *(__local const uint2 *)(from + 2);
+    uint b[3][2] = {{d1.x, d1.y}, {d0.y, d1.x}, {d0.x, d0.y}};
+#endif
     UNROLL for (int dy = 0; dy < 3; dy++) {
       int row = r - 2 + dy;
-      if (row < 0 || row >= TILE_Y) continue;
+      if (row < 0 || row >= TILE_Y || row % ROWS_K) continue;
       uint2 u = low[row % 3], v = high[row % 3];
-      multiply_tap(acc[dy * 3], u, v, d1.x, d1.y GIVE_LANES);
-      multiply_tap(acc[dy * 3 + 1], u, v, d0.y, d1.x GIVE_LANES);
-      multiply_tap(acc[dy * 3 + 2], u, v, d0.x, d0.y GIVE_LANES);
+      UNROLL for (int dx = 0; dx < 3; dx++)
+#if PAIRS
+        MULTIPLY(acc[dy * 3 + dx], u.x, v.x, u.y, v.y, b[dx][0], b[dx][1]);
+#else
+        multiply_split(acc[dy * 3 + dx], u, v, b[dx][0], b[dx][1] GIVE_LANES);
+#endif
     }
   }
 }
@@ -194,9 +240,7 @@ __kernel void block_weights(__global const uint *restrict activation, __global c
   const uint each = (tiles + parts - 1u) / parts, first = which * each, end = min(first + each, tiles);
   float acc[9][4];
   UNROLL for (int i = 0; i < 9; i++) UNROLL for (int j = 0; j < 4; j++) acc[i][j] = 0.0f;
-  if (COLUMNS == TILE_X)
-    for (uint i = item; i < OUT_BLOCK * (TILE_Y + 2) * 2; i += GROUP)
-      out_tile[(i >> 1) / (TILE_Y + 2) * OUT_PLANE + (i >> 1) % (TILE_Y + 2) * PITCH + ((i & 1u) ? TILE_X + 1u : 0u)] = 0u;
+  if (COLUMNS == TILE_X) clear_columns(out_tile);
   uint4 a[IN_LOADS], d[OUT_LOADS], y[OUT_LOADS];
   uint image = 0xffffffffu;
   if (first < end) fetch(activation, second, gradient, raw_output, first, in_block, out_block, a, d, y);
@@ -217,9 +261,14 @@ __kernel void block_weights(__global const uint *restrict activation, __global c
     barrier(CLK_LOCAL_MEM_FENCE);
     if (tile + 1u < end) fetch(activation, second, gradient, raw_output, tile + 1u, in_block, out_block, a, d, y);
     NO_UNROLL for (uint step = 0u; step < STEPS_X; step++) {
-      uint x = (share % SHARES_X * STEPS_X + step) * 8 + 2 * t;
-      multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + x, out_tile + (warp_out * 8 + g) * OUT_PLANE + x, acc
-                    GIVE_LANES);
+      uint strip = share % SHARES_X * STEPS_X + step; /* of the pixels of a row that a product takes */
+#if PAIRS
+      uint x = ROWS_K == 2 ? 2 * (t & 1u) : 8 * strip + 2 * t, y = ROWS_K == 2 ? t >> 1 : 0u;
+#else
+      uint x = 8 * strip + 2 * t, y = 0u;
+#endif
+      multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + y * (TILE_X / (PAIRS ? 2 : 1)) + x,
+                    out_tile + (warp_out * 8 + g) * OUT_PLANE + y * PITCH + x, acc GIVE_LANES);
     }
   }
   for (uint w = 0u; w < SHARES_X; w++) { /* the warps that share a row of pixels, one after the other */
