@@ -75,7 +75,8 @@
   X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
     "checkpoint of the network that reconstructs; empty: the zero-filled image itself")
 #define TRAIN_OPTIONS(X)                                                                                     \
-  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor", "what is trained")                        \
+  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr",                                  \
+    "what is trained: a reconstructor, a policy by reinforcement, or both in turn")                          \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for last.h5, best.h5, log.h5 and log.jsonl")                \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices an update")                                             \
@@ -94,10 +95,51 @@
     "bernoulli: each line beside the initial ones by chance, N/acceleration expected; exact: by sampler")    \
   X(train, TEXT, sampler, "random", 0, 0, NULL, "sampler of exact masks")                                    \
   X(train, LIST, accelerations, "4", 0, 0, NULL, "mixture: the acceleration of each pair, drawn evenly")     \
-  X(train, LIST, initial_accelerations, "8", 0, 0, NULL, "the same pairs: N over this is the initial lines") \
+  X(train, LIST, initial_accelerations, "8", 0, 0, NULL,                                                     \
+    "the same pairs: N over this is the initial lines")                                                      \
   X(train, U32, early_stopping, "0", 0, 1000000, NULL,                                                       \
     "stop after this many epochs without a better validation loss; 0: never")                                \
   X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two looks at the loss, each a log line")
+#define LEARN_OPTIONS(X)                                                                                     \
+  X(learn, TEXT, reconstructor, "", 0, 0, NULL,                                                              \
+    "checkpoint that scores the policy's scans; empty: it is trained first, in train.output/reconstructor")  \
+  X(learn, CHOICE, algorithm, "a2c", 0, 0, "a2c|ppo",                                                        \
+    "a2c: one update on all steps of a roll-out; ppo: clipped")                                              \
+  X(learn, U32, steps, "40960000", 1, 4294967295.0, NULL,                                                    \
+    "environment-steps, rounded up to whole roll-outs")                                                      \
+  X(learn, U32, scans, "16", 1, 65536, NULL, "scans of a roll-out, over which an update is one mean")        \
+  X(learn, CHOICE, optimiser, "rmsprop", 0, 0, "rmsprop|adam", "PyTorch's forms")                            \
+  X(learn, F64, rate, "0.0003", 0, 1000000000, NULL, "learning rate of the policy")                          \
+  X(learn, CHOICE, scaling, "none", 0, 0, "none|root|linear",                                                \
+    "of the rate with learn.scans / 16: for fewer, larger updates over the same steps")                      \
+  X(learn, F64, epsilon, "0.00001", 0, 1, NULL, "added to the optimiser's root")                             \
+  X(learn, F64, gamma, "1", 0, 1, NULL, "discount")                                                          \
+  X(learn, F64, lambda, "0.95", 0, 1, NULL, "of generalised advantages")                                     \
+  X(learn, F64, entropy, "0.03", 0, 1000, NULL, "weight of the entropy")                                     \
+  X(learn, F64, value, "0.5", 0, 1000, NULL, "weight of the critic's squared error")                         \
+  X(learn, F64, clip, "0.5", 0, 1000000, NULL, "largest norm of the whole gradient; 0: no limit")            \
+  X(learn, F64, ratio, "0.2", 0.001, 10, NULL, "ppo: how far the probability of an action may move")         \
+  X(learn, U32, epochs, "4", 1, 1000, NULL, "ppo: passes over a roll-out")                                   \
+  X(learn, U32, rows, "448", 1, 4294967295.0, NULL, "ppo: steps an update")                                  \
+  X(learn, U32, validations, "10", 1, 100000, NULL,                                                          \
+    "how often the validation slices are scanned; best.h5 is the best")                                      \
+  X(learn, U32, save_every, "500", 1, 1000000000, NULL, "roll-outs between two checkpoints")                 \
+  X(learn, U32, log_every, "20", 1, 1000000, NULL, "roll-outs between two log lines")
+#define ALTERNATE_OPTIONS(X)                                                                                 \
+  X(alternate, U32, rounds, "5", 1, 1000, NULL, "l2sr: rounds of policy and reconstructor")                  \
+  X(alternate, U32, steps, "8192000", 1, 4294967295.0, NULL,                                                 \
+    "environment-steps of the policy in rounds after the first")                                             \
+  X(alternate, F64, policy_divisor, "1", 1, 1000, NULL,                                                      \
+    "by which the policy's rate is divided every round; paper: 3")                                           \
+  X(alternate, U32, epochs, "10", 1, 1000000, NULL,                                                          \
+    "of the reconstructor in a round, with a new optimiser")                                                 \
+  X(alternate, U32, batch, "16", 1, 65536, NULL, "slices an update of the reconstructor")                    \
+  X(alternate, F64, rate, "0.003", 0, 1000000000, NULL, "its learning rate in the first round")              \
+  X(alternate, F64, divisor, "3", 1, 1000, NULL, "by which its rate is divided every round")                 \
+  X(alternate, F64, rate_factor, "0.1", 0, 1, NULL, "of its rate at every step within a round")              \
+  X(alternate, U32, rate_every, "5", 1, 1000000, NULL, "epochs between those steps")                         \
+  X(alternate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                  \
+    "the trajectories it trains on: of the policy's most probable lines, or drawn anew each epoch")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -119,6 +161,8 @@
   REWARD_OPTIONS(X)                                                                                          \
   EVALUATE_OPTIONS(X)                                                                                        \
   TRAIN_OPTIONS(X)                                                                                           \
+  LEARN_OPTIONS(X)                                                                                           \
+  ALTERNATE_OPTIONS(X)                                                                                       \
   PHANTOM_OPTIONS(X)
 
 /* The values of a scene: options.data.size, options.world.envs, ... */
@@ -133,6 +177,8 @@ struct options {
   struct { REWARD_OPTIONS(X) } reward;
   struct { EVALUATE_OPTIONS(X) } evaluate;
   struct { TRAIN_OPTIONS(X) } train;
+  struct { LEARN_OPTIONS(X) } learn;
+  struct { ALTERNATE_OPTIONS(X) } alternate;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
 };
@@ -147,6 +193,11 @@ enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE };
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
+enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR };
+enum learn_algorithm { LEARN_A2C, LEARN_PPO };
+enum learn_optimiser { LEARN_RMSPROP, LEARN_ADAM };
+enum learn_scaling { SCALING_NONE, SCALING_ROOT, SCALING_LINEAR };
+enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };
 enum train_masks { MASKS_BERNOULLI, MASKS_EXACT };
 
 #endif

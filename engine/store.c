@@ -610,6 +610,11 @@ bool file_commit(struct text_file *file, struct error *error) {
   return good;
 }
 
+bool file_is_there(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0;
+}
+
 bool folder_is_there(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 && S_ISDIR(status.st_mode);

@@ -64,6 +64,7 @@ bool file_create(struct text_file *file, const char *path, struct error *error);
 bool file_commit(struct text_file *file, struct error *error);
 void file_abandon(struct text_file *file); /* after file_create; removes what was written */
 
+bool file_is_there(const char *path);   /* or a folder */
 bool folder_is_there(const char *path); /* and is no file */
 /* Makes the folder and those above it. */
 bool folder_make(const char *path, struct error *error);

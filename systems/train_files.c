@@ -1,31 +1,17 @@
 /* The output folder of a training: checkpoints, logs, and going on from them. */
 #include "engine/log.h"
 #include "systems/checkpoint.h"
+#include "systems/run_files.h"
 #include "systems/train.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum { SCENE_MOST = 1 << 16 };
 
 const char *training_path(const struct training *training, const char *name) {
   return arena_text(training->arena, "%s/%s", training->options->train.output, name);
-}
-
-/* The resolved scene, as `l2sr describe scene` prints it; the caller frees it. */
-static char *scene_text(const struct training *training) {
-  char *scene = NULL;
-  size_t size = 0;
-  FILE *memory = open_memstream(&scene, &size);
-  if (!memory) return NULL;
-  option_print(&option_table, training->options, false, memory);
-  fclose(memory);
-  return scene;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -44,7 +30,7 @@ static bool write_log(const struct training *training, struct store *store, stru
 
 static bool write_facts(const struct training *training, struct store *store, struct error *error) {
   const struct device_facts *facts = &training->device->facts;
-  char *scene = scene_text(training);
+  char *scene = run_scene_text(training->options);
   long bytes = training->log ? ftell(training->log) : 0;
   bool good = scene && store_put_text(store, "scene", scene, error) &&
               store_put_text(store, "version", L2SR_VERSION, error) &&
@@ -121,52 +107,23 @@ void training_log_epoch(const struct training *training, FILE *file) {
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
-/* Keys that may change between a checkpoint and going on from it: they say where, how long, what is printed.
- */
-static bool may_differ(const struct option *row) {
-  static const char *const sections[] = {"evaluate", "phantom", "reward", "acquisition"};
-  static const char *const keys[] = {"data.path",    "data.split",           "train.epochs",
-                                     "train.output", "train.early_stopping", "train.log_every",
-                                     "world.envs"};
-  char key[128];
-  for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-    if (!strcmp(row->section, sections[i])) return true;
-  snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    if (!strcmp(key, keys[i])) return true;
-  return false;
-}
-
-/* The value of a row in the text that option_print made, or NULL. */
-static const char *stored_value(const char *scene, const struct option *row, struct arena *arena) {
-  const char *header = arena_text(arena, "%s:\n", row->section), *at = scene;
-  const char *label = arena_text(arena, "  %s: ", row->name);
-  while (at && strncmp(at, header, strlen(header))) at = (at = strchr(at, '\n')) ? at + 1 : NULL;
-  if (at) at = strchr(at, '\n') + 1;
-  for (; at && *at == ' '; at = (at = strchr(at, '\n')) ? at + 1 : NULL)
-    if (!strncmp(at, label, strlen(label)))
-      return arena_text(arena, "%.*s", (int)strcspn(at + strlen(label), "\n"), at + strlen(label));
-  return NULL;
-}
-
-static bool compare_scene(const struct training *training, const char *stored, struct error *error) {
-  struct arena *arena = arena_open();
-  char *scene = scene_text(training);
-  bool same = scene ? true : fail(error, "no host memory for the scene's text");
-  for (size_t i = 0; same && i < option_table.count; i++) {
-    const struct option *row = &option_table.rows[i];
-    if (may_differ(row)) continue;
-    const char *before = stored_value(stored, row, arena), *now = stored_value(scene, row, arena);
-    if (!before || strcmp(before, now))
-      same = fail(error,
-                  "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
-                  "train.output",
-                  row->section, row->name, before ? before : "not known", now);
-  }
-  free(scene);
-  arena_close(arena);
-  return same;
-}
+/* They say where, how long, what is printed; or are of other work. */
+static const char *const may_differ[] = {"evaluate.",
+                                         "phantom.",
+                                         "reward.",
+                                         "acquisition.",
+                                         "policy.",
+                                         "learn.",
+                                         "alternate.",
+                                         "train.method",
+                                         "data.path",
+                                         "data.split",
+                                         "train.epochs",
+                                         "train.output",
+                                         "train.log_every",
+                                         "world.envs",
+                                         "train.early_stopping",
+                                         NULL};
 
 static bool compare_data(const struct training *training, struct store *store, struct error *error) {
   char train[80] = "", validation[80] = "";
@@ -210,8 +167,8 @@ static bool read_log(struct training *training, struct store *store, struct erro
 static bool read_state(struct training *training, struct store *store, double *log_bytes,
                        struct error *error) {
   double epoch, best_epoch;
-  char *scene = arena_try(training->arena, SCENE_MOST);
-  if (!scene || !store_text(store, "scene", scene, SCENE_MOST) || !store_number(store, "epoch", &epoch) ||
+  char *scene = arena_try(training->arena, RUN_SCENE_MOST);
+  if (!scene || !store_text(store, "scene", scene, RUN_SCENE_MOST) || !store_number(store, "epoch", &epoch) ||
       !store_number(store, "best_epoch", &best_epoch) ||
       !store_number(store, "best_val_loss", &training->best) || !store_number(store, "log_bytes", log_bytes))
     return fail(error,
@@ -226,7 +183,8 @@ static bool read_state(struct training *training, struct store *store, double *l
                 epoch, best_epoch, *log_bytes);
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
-  return compare_scene(training, scene, error) && compare_data(training, store, error) &&
+  return run_same_scene(training->options, scene, may_differ, error) &&
+         compare_data(training, store, error) &&
          checkpoint_read_parameters(store, "param", training->reconstructor.graph, error) &&
          checkpoint_read_optimiser(store, &training->optimiser, error) && read_log(training, store, error);
 }
@@ -247,51 +205,13 @@ static bool go_on(struct training *training, const char *path, double *log_bytes
   return true;
 }
 
-static bool is_there(const char *path) {
-  struct stat status;
-  return stat(path, &status) == 0;
-}
-
-/* What was logged after the checkpoint is logged again. */
-static bool open_log(struct training *training, off_t bytes, struct error *error) {
-  const char *path = training_path(training, "log.jsonl");
-  struct stat status;
-  if (bytes && stat(path, &status) == 0 && status.st_size > bytes && truncate(path, bytes))
-    return fail(error, "cannot shorten %s: %s", path, strerror(errno));
-  training->log = fopen(path, bytes ? "ab" : "wb");
-  if (!training->log) return fail(error, "cannot write %s: %s", path, strerror(errno));
-  fseek(training->log, 0, SEEK_END);
-  return true;
-}
-
-/* A killed training leaves the file that it was writing, NAME.h5.PROCESS.part. */
-static void remove_leftovers(struct training *training) {
-  static const char *const names[] = {"best.h5.", "last.h5.", "log.h5."};
-  DIR *folder = opendir(training->options->train.output);
-  if (!folder) return;
-  for (struct dirent *entry; (entry = readdir(folder));) {
-    size_t length = strlen(entry->d_name);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-      if (!strncmp(entry->d_name, names[i], strlen(names[i])) && !strcmp(entry->d_name + length - 5, ".part"))
-        unlink(training_path(training, entry->d_name));
-  }
-  closedir(folder);
-}
-
 bool training_open_files(struct training *training, bool resume, struct error *error) {
   const char *last = training_path(training, "last.h5");
   double log_bytes = 0;
-  if (!folder_make(training->options->train.output, error)) return false;
-  if (is_there(last) && !resume)
-    return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
-                training->options->train.output);
-  const char *others[] = {"best.h5", "log.h5"};
-  for (int i = 0; i < 2; i++)
-    if (!resume && is_there(training_path(training, others[i])))
-      return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
-                  training->options->train.output, others[i]);
-  if (is_there(last) && !go_on(training, last, &log_bytes, error)) return false;
-  remove_leftovers(training);
-  if (resume && !is_there(last)) log_info("there is no %s yet: training from the start", last);
-  return open_log(training, (off_t)log_bytes, error);
+  static const char *const others[] = {"best.h5", "log.h5", NULL};
+  if (!run_folder_takes(training->options->train.output, others, resume, error)) return false;
+  if (file_is_there(last) && !go_on(training, last, &log_bytes, error)) return false;
+  run_remove_leftovers(training->options->train.output, others);
+  if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
+  return run_open_log(&training->log, training_path(training, "log.jsonl"), (off_t)log_bytes, error);
 }
