@@ -52,6 +52,14 @@ static clfftStatus make_plan(struct fft *fft, size_t height, size_t width, size_
   return bake_quietly(fft);
 }
 
+/* clFFT would allocate it itself, at the first transform. */
+static bool open_spare(struct fft *fft, struct error *error) {
+  if (clfftGetTmpBufSize(fft->plan, &fft->spare_bytes) != CLFFT_SUCCESS || !fft->spare_bytes) return true;
+  fft->spare = device_buffer(fft->device, fft->spare_bytes, "a transform", error);
+  if (!fft->spare) fft_close(fft);
+  return fft->spare != NULL;
+}
+
 bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
               struct error *error) {
   *fft = (struct fft){.device = device};
@@ -59,17 +67,19 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
     return fail(error, "a transform of %zu x %zu; clFFT takes products of 2, 3, 5, 7, 11 and 13", height,
                 width);
   clfftStatus status = make_plan(fft, height, width, batch);
-  if (status == CLFFT_SUCCESS) return true;
+  if (status == CLFFT_SUCCESS) return open_spare(fft, error);
   fft_close(fft);
   return fail(error, "clFFT refuses %zu transforms of %zu x %zu: status %d", batch, height, width, status);
 }
 
 void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
   CL(fft->device, clfftEnqueueTransform(fft->plan, direction == FFT_FORWARD ? CLFFT_FORWARD : CLFFT_BACKWARD,
-                                        1, &fft->device->queue, 0, NULL, NULL, &data, NULL, NULL));
+                                        1, &fft->device->queue, 0, NULL, NULL, &data, NULL, fft->spare));
 }
 
 void fft_close(struct fft *fft) {
   if (fft->open) clfftDestroyPlan(&fft->plan);
+  device_release(fft->device, fft->spare, fft->spare_bytes);
+  fft->spare = NULL;
   fft->open = false;
 }

@@ -8,7 +8,9 @@ enum fft_direction { FFT_FORWARD, FFT_INVERSE };
 
 struct fft {
   struct device *device;
-  size_t plan; /* clfftPlanHandle */
+  size_t plan;  /* clfftPlanHandle */
+  cl_mem spare; /* what clFFT works in at some sizes; else NULL */
+  size_t spare_bytes;
   bool open;
 };
 

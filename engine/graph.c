@@ -3,9 +3,23 @@
 
 #include <string.h>
 
-const struct op_desc *const op_table[] = {
-    &op_conv,   &op_norm,   &op_relu,        &op_softplus,         &op_sigmoid,     &op_pool, &op_up_sample,
-    &op_concat, &op_linear, &op_log_softmax, &op_straight_through, &op_standardise, NULL};
+const struct op_desc *const op_table[] = {&op_conv,
+                                          &op_norm,
+                                          &op_relu,
+                                          &op_softplus,
+                                          &op_sigmoid,
+                                          &op_pool,
+                                          &op_up_sample,
+                                          &op_concat,
+                                          &op_linear,
+                                          &op_log_softmax,
+                                          &op_straight_through,
+                                          &op_standardise,
+                                          &op_fourier,
+                                          &op_inverse_fourier,
+                                          &op_mask_columns,
+                                          &op_magnitude,
+                                          NULL};
 
 bool graph_open(struct graph **graph) {
   struct arena *arena = arena_open();
@@ -204,6 +218,22 @@ tensor log_softmax(struct graph *graph, tensor x, tensor taken) {
 
 tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope) {
   return append_pair(graph, &op_straight_through, x, threshold, slope);
+}
+
+tensor mask_columns(struct graph *graph, tensor x, tensor mask) {
+  return append_pair(graph, &op_mask_columns, x, mask, 0);
+}
+
+tensor fourier(struct graph *graph, tensor x) {
+  return append_op(graph, &op_fourier, x, NULL);
+}
+
+tensor inverse_fourier(struct graph *graph, tensor x) {
+  return append_op(graph, &op_inverse_fourier, x, NULL);
+}
+
+tensor magnitude(struct graph *graph, tensor x) {
+  return append_op(graph, &op_magnitude, x, NULL);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */

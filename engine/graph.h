@@ -10,6 +10,7 @@
 #ifndef L2SR_ENGINE_GRAPH_H
 #define L2SR_ENGINE_GRAPH_H
 
+#include "engine/fft.h"
 #include "engine/kernel.h"
 
 enum {
@@ -66,7 +67,9 @@ struct node {
   bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
   bool bias_cancels;      /* an instance norm follows: the bias changes nothing, its gradient is exactly 0 */
   cl_mem value, gradient; /* [image][channel][height][width] */
-  cl_mem kept, scratch;   /* what forward leaves for backward; what backward works in */
+  cl_mem kept;            /* what forward leaves for backward */
+  cl_mem work, scratch;   /* what forward works in; what backward does */
+  struct fft fft;         /* of a transform */
 };
 
 /* A piece of the arena: in use from moment `first` to `last`. Forward of node i is moment i; its backward is
@@ -107,10 +110,13 @@ struct graph {
 struct op_desc {
   const char *name;
   bool (*shape)(struct graph *graph, tensor out, struct error *error); /* from the inputs' shapes */
+  bool (*open)(struct graph *graph, tensor out, struct error *error);  /* what a plan needs; NULL: nothing */
+  void (*close)(struct graph *graph, tensor out);                      /* also where open has not been */
   void (*forward)(struct graph *graph, tensor out);                    /* enqueues */
   void (*backward)(struct graph *graph, tensor out);      /* enqueues; adds into the parameters' gradients */
   double (*flops)(const struct graph *graph, tensor out); /* of one image, forward; NULL: few */
   size_t (*kept)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
+  size_t (*work)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
   size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
   bool keeps_input, keeps_output;                                          /* values that backward reads */
   bool blocks[NODE_INPUTS]; /* inputs that get no gradient through it */
@@ -118,7 +124,8 @@ struct op_desc {
 };
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
-    op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise;
+    op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
+    op_mask_columns, op_magnitude;
 extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
 /* ---- building ------------------------------------------------------------------------------------------ */
@@ -161,6 +168,12 @@ void graph_output(struct graph *graph, tensor x);
 /* Before the plan: another path computes x. The caller writes its value and reads its gradient, as those of an
  * input; the nodes before it that serve only it are neither placed nor run, their parameters stay. */
 void graph_give(struct graph *graph, tensor x);
+/* Centred orthonormal transforms of complex images [2][height][width], real and imaginary: frequency 0 and
+ * the origin lie at (height / 2, width / 2). Sizes are products of 2, 3, 5, 7, 11 and 13. */
+tensor fourier(struct graph *graph, tensor x);
+tensor inverse_fourier(struct graph *graph, tensor x);
+tensor mask_columns(struct graph *graph, tensor x, tensor mask); /* every line times mask [1][1][width] */
+tensor magnitude(struct graph *graph, tensor x);                 /* of a complex image; gradient 0 at 0 */
 
 /* For the rows: one more parameter of the node; its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);

@@ -104,6 +104,8 @@ static void add_slots(struct graph *graph) {
     size_t bytes = sizeof(float) * graph_elements(graph, out) * graph->batch;
     if (node->part == NODE_LEFT_OUT) continue;
     add_slot(graph, &node->value, "value", i, graph_runs(node) ? i : 0, last_use(graph, i), bytes);
+    size_t work = graph_runs(node) && node->op->work ? node->op->work(graph, out, graph->batch) : 0;
+    if (work) add_slot(graph, &node->work, "work", i, i, i, work);
     size_t kept = graph_runs(node) && node->op->kept ? node->op->kept(graph, out, graph->batch) : 0;
     if (kept)
       add_slot(graph, &node->kept, "kept", i, i, node->needs_gradient ? backward_moment(graph, i) : i, kept);
@@ -265,6 +267,14 @@ static bool need_kernels(struct graph *graph, struct error *error) {
   return true;
 }
 
+static bool open_nodes(struct graph *graph, struct error *error) {
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct op_desc *op = graph->node[i].op;
+    if (graph_runs(&graph->node[i]) && op->open && !op->open(graph, (tensor){(uint16_t)i}, error)) return false;
+  }
+  return true;
+}
+
 /* The other graph must have the same parameters, and gradients if this one is to train with them. */
 static void check_shared(const struct graph *graph, const struct graph *other) {
   REQUIRE(other->values && !other->shared, "parameters are shared from the graph that owns them");
@@ -291,7 +301,8 @@ bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct err
   graph->kernels = setup->kernels;
   graph->shared = setup->parameters;
   if (graph->shared) check_shared(graph, graph->shared);
-  return open_parameters(graph, error) && open_arena(graph, error) && need_kernels(graph, error);
+  return open_parameters(graph, error) && open_arena(graph, error) && need_kernels(graph, error) &&
+         open_nodes(graph, error);
 }
 
 static void release(cl_mem buffer) {
@@ -302,9 +313,11 @@ void graph_close(struct graph *graph) {
   if (!graph) return;
   for (int i = 0; i < graph->nodes; i++) {
     const struct node *node = &graph->node[i];
+    if (graph_runs(node) && node->op->close) node->op->close(graph, (tensor){(uint16_t)i});
     release(node->value);
     release(node->gradient);
     release(node->kept);
+    release(node->work);
     release(node->scratch);
   }
   for (int i = 0; i < graph->parameters; i++) {

@@ -55,6 +55,12 @@ INLINE void store_eight(__global float *to, uint start, uint count, float8 value
   for (uint k = 0u; start + k < count; k++) to[start + k] = part[k];
 }
 
+/* Stores eight values, or adds them to those there. */
+INLINE void add_eight(__global float *to, uint start, uint count, float8 value, uint add) {
+  if (add) value += load_eight(to, start, count);
+  store_eight(to, start, count, value);
+}
+
 /* Sums `value` over the work-group; every work-item gets the sum. The order is fixed: the same bytes on
  * every run. `scratch` holds one float a work-item, whose number must be a power of two. */
 INLINE float group_sum(float value, __local float *scratch) {

@@ -3,11 +3,6 @@
 
 #define STRIP 8
 
-INLINE void store_slope(__global float *to, uint start, uint count, float8 slope, uint add) {
-  if (add) slope += load_eight(to, start, count);
-  store_eight(to, start, count, slope);
-}
-
 /* max(x, slope * x) for slopes below 1: ReLU with slope 0. */
 __kernel void relu_forward(__global const float *restrict input, __global float *restrict output, float slope,
                            uint count, uint rows) {
@@ -24,7 +19,7 @@ __kernel void relu_backward(__global const float *restrict output,
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
   float8 y = load_eight(output, start, count), dy = load_eight(output_gradient, start, count);
-  store_slope(input_gradient, start, count, select(dy * slope, dy, y > 0.0f), add);
+  add_eight(input_gradient, start, count, select(dy * slope, dy, y > 0.0f), add);
 }
 
 /* log(1 + exp(x)) without overflow. */
@@ -42,7 +37,7 @@ __kernel void softplus_backward(__global const float *restrict input,
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
   float8 x = load_eight(input, start, count), dy = load_eight(output_gradient, start, count);
-  store_slope(input_gradient, start, count, dy / (1.0f + exp(-x)), add);
+  add_eight(input_gradient, start, count, dy / (1.0f + exp(-x)), add);
 }
 
 __kernel void sigmoid_forward(__global const float *restrict input, __global float *restrict output,
@@ -58,7 +53,7 @@ __kernel void sigmoid_backward(__global const float *restrict output,
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
   float8 y = load_eight(output, start, count), dy = load_eight(output_gradient, start, count);
-  store_slope(input_gradient, start, count, dy * y * (1.0f - y), add);
+  add_eight(input_gradient, start, count, dy * y * (1.0f - y), add);
 }
 
 /* 1 above the threshold, else 0. */
@@ -82,7 +77,7 @@ __kernel void straight_through_backward(__global const float *restrict input,
   float8 x = load_eight(input, start, count), limit = load_eight(threshold, start, count);
   float8 dy = load_eight(output_gradient, start, count), far = exp(-slope * fabs(x - limit));
   if (slope > 0.0f) dy *= slope * far / ((1.0f + far) * (1.0f + far));
-  store_slope(input_gradient, start, count, dy, add);
+  add_eight(input_gradient, start, count, dy, add);
 }
 
 /* Puts the bias into every image's outputs, to which the product is added. A row is an output of an image. */

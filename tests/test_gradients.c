@@ -91,6 +91,20 @@ static double log_softmax_at(const double *logits, const double *taken, int acti
   return logits[action] - top - log(sum);
 }
 
+/* The centred orthonormal transform from its formula; sign -1: forward. Part 0 is real, 1 imaginary. */
+static double transform_at(const double *planes, int height, int width, double sign, int part, int y, int x) {
+  double sum = 0, turn = 2 * acos(-1);
+  for (int v = 0; v < height; v++)
+    for (int u = 0; u < width; u++) {
+      double phase = sign * turn *
+                     ((double)((y - height / 2) * (v - height / 2)) / height +
+                      (double)((x - width / 2) * (u - width / 2)) / width);
+      double re = planes[v * width + u], im = planes[(height + v) * width + u];
+      sum += part ? re * sin(phase) + im * cos(phase) : re * cos(phase) - im * sin(phase);
+    }
+  return sum / sqrt(height * width);
+}
+
 /* One output value of one image. */
 static double node_at(const struct reference *r, const struct node *node, size_t image, int c, int y, int x) {
   const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
@@ -99,6 +113,8 @@ static double node_at(const struct reference *r, const struct node *node, size_t
       node->inputs > 1 ? r->value[node->input[1].node] + image * elements(r, node->input[1].node) : NULL;
   int pixels = in->height * in->width;
   if (node->op == &op_log_softmax) return log_softmax_at(whole, second, in->channels, c);
+  if (node->op == &op_fourier) return transform_at(whole, in->height, in->width, -1, c, y, x);
+  if (node->op == &op_inverse_fourier) return transform_at(whole, in->height, in->width, 1, c, y, x);
   if (node->op == &op_conv) return conv_at(r, node, whole, c, y, x);
   if (node->op == &op_linear) return linear_at(r, node, whole, c);
   if (node->op == &op_concat && c >= in->channels)
@@ -111,6 +127,8 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   }
   double value = plane[y * in->width + x];
   if (node->op == &op_norm) return norm_at(plane, pixels, value);
+  if (node->op == &op_mask_columns) return value * second[x];
+  if (node->op == &op_magnitude) return hypot(value, plane[pixels + y * in->width + x]);
   if (node->op == &op_standardise) return standard_at(whole, in->channels * pixels, value);
   if (node->op == &op_relu) return value > 0 ? value : node->slope * value;
   if (node->op == &op_softplus) return log1p(exp(value));
@@ -379,6 +397,35 @@ static tensor build_step_shared(struct graph *graph, tensor x) {
   return concat(graph, build_step(graph, x), sigmoid(graph, x));
 }
 
+static tensor build_fourier(struct graph *graph, tensor x) {
+  return fourier(graph, x);
+}
+
+static tensor build_inverse(struct graph *graph, tensor x) {
+  return inverse_fourier(graph, x);
+}
+
+static tensor build_columns(struct graph *graph, tensor x) {
+  return mask_columns(graph, x, graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width));
+}
+
+static tensor build_columns_twice(struct graph *graph, tensor x) {
+  tensor mask = graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width);
+  return mask_columns(graph, mask_columns(graph, x, mask), mask);
+}
+
+static tensor build_magnitude(struct graph *graph, tensor x) {
+  return magnitude(graph, x);
+}
+
+/* What learned masks do: the magnitude of the image of masked frequencies, beside the image itself. */
+static tensor build_masked_image(struct graph *graph, tensor x) {
+  tensor frequencies = fourier(graph, x),
+         zero_filled = inverse_fourier(graph, build_columns(graph, frequencies));
+  return concat(graph, standardise_image(graph, magnitude(graph, zero_filled)),
+                concat(graph, frequencies, x));
+}
+
 /* Every consumer adds to the gradient of what it shares; the bias before the norm gets an exact 0. */
 static tensor build_shared(struct graph *graph, tensor x) {
   tensor a = leaky_relu(graph, instance_norm(graph, conv2d(graph, x, "a", 3, 3)), 0.2f);
@@ -414,6 +461,15 @@ static void test_operations(void **state) {
                {"step", build_step, 2, 5, 7},
                {"step, gradient passed", build_step_passed, 2, 5, 7},
                {"step, shared input", build_step_shared, 2, 5, 7},
+               {"transform", build_fourier, 2, 6, 10},
+               {"transform, odd", build_fourier, 2, 7, 11},
+               {"transform of a line", build_fourier, 2, 1, 13},
+               {"transform of a column", build_fourier, 2, 12, 1},
+               {"inverse transform", build_inverse, 2, 9, 8},
+               {"mask of columns", build_columns, 3, 5, 37},
+               {"mask of columns, twice", build_columns_twice, 2, 9, 7},
+               {"magnitude", build_magnitude, 2, 5, 7},
+               {"masked image", build_masked_image, 2, 6, 7},
                {"shared inputs", build_shared, 2, 6, 10}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     print_message("%s\n", cases[i].name);
@@ -449,6 +505,10 @@ static void test_adjoints(void **state) {
   check_adjoint(*state, build_up_sample, 5, 31, 27);
   check_adjoint(*state, build_concat, 3, 31, 27);
   check_adjoint(*state, build_linear, 3, 31, 27);
+  check_adjoint(*state, build_fourier, 2, 64, 48);
+  check_adjoint(*state, build_fourier, 2, 33, 35);
+  check_adjoint(*state, build_inverse, 2, 26, 99);
+  check_adjoint(*state, build_columns, 3, 31, 37);
 }
 
 /* The bias before a norm changes nothing: its gradient is 0, not rounding. */
@@ -529,6 +589,45 @@ static void test_constant(void **state) {
   close_bench(&bench);
 }
 
+/* 0 has no direction: the gradient is 0, as PyTorch's is. */
+static void test_no_magnitude(void **state) {
+  struct bench bench;
+  open_bench(&bench, *state, build_magnitude, 2, 3, 4);
+  for (int i = 0; i < 2; i++) bench.reference.value[bench.input.node][12 * i + 5] = 0;
+  run_device(&bench);
+  const float *gradient = read_floats(&bench, graph_gradient(bench.graph, bench.input), 24);
+  assert_true(gradient[5] == 0 && gradient[17] == 0 && gradient[4] != 0);
+  close_bench(&bench);
+}
+
+/* Fewer images than the plan has room for: the same bytes, and the others are left alone. Of this size clFFT
+ * may want a buffer of its own: the plan has it. */
+static void test_part_of_batch(void **state) {
+  enum { VALUES = 2 * 15 * 14 };
+  struct bench bench;
+  size_t before = ((struct device *)*state)->bytes;
+  open_bench(&bench, *state, build_fourier, 2, 15, 14);
+  uint64_t allocations = bench.device->allocations;
+  cl_mem output = graph_value(bench.graph, bench.output), gradient = graph_gradient(bench.graph, bench.input);
+  run_device(&bench);
+  const float *whole = read_floats(&bench, output, BATCH * VALUES);
+  const float *whole_gradient = read_floats(&bench, gradient, BATCH * VALUES);
+  device_fill(bench.device, output, 0, sizeof(float) * BATCH * VALUES, 0);
+  device_fill(bench.device, gradient, 0, sizeof(float) * BATCH * VALUES, 0);
+  graph_set_images(bench.graph, 1);
+  graph_forward(bench.graph);
+  const float *part = read_floats(&bench, output, BATCH * VALUES);
+  write_doubles(&bench, graph_gradient(bench.graph, bench.output), bench.slope, VALUES);
+  graph_backward(bench.graph);
+  const float *part_gradient = read_floats(&bench, gradient, BATCH * VALUES);
+  assert_memory_equal(part, whole, sizeof(float) * VALUES);
+  assert_memory_equal(part_gradient, whole_gradient, sizeof(float) * VALUES);
+  for (int i = VALUES; i < BATCH * VALUES; i++) assert_true(part[i] == 0 && part_gradient[i] == 0);
+  assert_int_equal(bench.device->allocations, allocations);
+  close_bench(&bench);
+  assert_int_equal(((struct device *)*state)->bytes, before);
+}
+
 /* What only blocking inputs read gets no gradient, and neither does what lies behind it. */
 static tensor build_blocked(struct graph *graph, tensor x) {
   return straight_through(graph, x, conv2d(graph, x, "threshold", 2, 1), 10);
@@ -545,12 +644,23 @@ static void test_blocked(void **state) {
   check_graph(*state, build_step_shared, 2, 5, 7);
 }
 
+static int open_tools(void **state) {
+  struct error error;
+  return support_open_device(state) || !fft_library_open(&error);
+}
+
+static int close_tools(void **state) {
+  fft_library_close();
+  return support_close_device(state);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_adjoints),
       cmocka_unit_test(test_cancelled_bias), cmocka_unit_test(test_actions),
       cmocka_unit_test(test_clamped),        cmocka_unit_test(test_constant),
+      cmocka_unit_test(test_no_magnitude),   cmocka_unit_test(test_part_of_batch),
       cmocka_unit_test(test_blocked),
   };
-  return cmocka_run_group_tests_name("gradients", tests, support_open_device, support_close_device);
+  return cmocka_run_group_tests_name("gradients", tests, open_tools, close_tools);
 }

@@ -1,0 +1,182 @@
+/* Complex images as two channels, real and imaginary: centred transforms, masks of columns, magnitude. */
+#include "engine/graph.h"
+#include "engine/round.h"
+
+static bool is_complex(const struct tensor_shape *shape, struct error *error) {
+  if (shape->channels == 2) return true;
+  return fail(error, "%d channels; a complex image has 2, real and imaginary", shape->channels);
+}
+
+static size_t pixels(const struct node *node) {
+  return (size_t)node->shape.height * (size_t)node->shape.width;
+}
+
+/* ---- transforms ---------------------------------------------------------------------------------------- */
+
+static bool shape_fourier(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape;
+  if (!is_complex(&in, error)) return false;
+  if (!fft_takes((size_t)in.height) || !fft_takes((size_t)in.width))
+    return fail(error, "%dx%d; height and width must be products of 2, 3, 5, 7, 11 and 13", in.height,
+                in.width);
+  node->shape = in;
+  return true;
+}
+
+static bool open_fourier(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  return fft_open(&node->fft, graph->device, (size_t)node->shape.height, (size_t)node->shape.width,
+                  graph->batch, error);
+}
+
+static void close_fourier(struct graph *graph, tensor out) {
+  fft_close(&graph_node(graph, out)->fft);
+}
+
+static size_t pairs(const struct graph *graph, tensor out, size_t images) {
+  return sizeof(float) * images * graph_elements(graph, out);
+}
+
+/* clFFT's plan is for the whole batch: of the images that are not in use it transforms what lies there, which
+ * nobody reads. */
+static void transform(struct graph *graph, struct node *node, enum fft_direction direction, cl_mem from,
+                      cl_mem work, cl_mem to, bool add) {
+  size_t rows = graph->images * pixels(node);
+  struct arg height = arg_u32((uint32_t)node->shape.height), width = arg_u32((uint32_t)node->shape.width);
+  kernel_run(graph->kernels, "fourier_pack", rows,
+             ARGS(graph_arg(ARG_IN, from), arg_buffer(ARG_OUT, ELEMENT_C64, work), height, width));
+  fft_run(&node->fft, direction, work);
+  kernel_run(
+      graph->kernels, "fourier_unpack", rows,
+      ARGS(arg_buffer(ARG_IN, ELEMENT_C64, work), graph_arg(ARG_INOUT, to), height, width, arg_u32(add)));
+}
+
+static void forward_as(struct graph *graph, tensor out, enum fft_direction direction) {
+  struct node *node = graph_node(graph, out);
+  transform(graph, node, direction, graph_node(graph, node->input[0])->value, node->work, node->value, false);
+}
+
+/* The transforms are unitary: the adjoint is the inverse. */
+static void backward_as(struct graph *graph, tensor out, enum fft_direction direction) {
+  struct node *node = graph_node(graph, out);
+  transform(graph, node, direction, node->gradient, node->scratch,
+            graph_node(graph, node->input[0])->gradient, node->adds[0]);
+}
+
+static void forward_fourier(struct graph *graph, tensor out) {
+  forward_as(graph, out, FFT_FORWARD);
+}
+
+static void backward_fourier(struct graph *graph, tensor out) {
+  backward_as(graph, out, FFT_INVERSE);
+}
+
+static void forward_inverse(struct graph *graph, tensor out) {
+  forward_as(graph, out, FFT_INVERSE);
+}
+
+static void backward_inverse(struct graph *graph, tensor out) {
+  backward_as(graph, out, FFT_FORWARD);
+}
+
+/* ---- masks of columns ---------------------------------------------------------------------------------- */
+
+static bool shape_columns(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  const struct node *mask = graph_node(graph, node->input[1]);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape, columns = mask->shape;
+  if (columns.channels != 1 || columns.height != 1 || columns.width != in.width)
+    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the image", mask->name,
+                columns.channels, columns.height, columns.width, in.width);
+  node->shape = in;
+  return true;
+}
+
+/* Of one image, all channels. */
+static size_t lines(const struct node *node) {
+  return (size_t)node->shape.channels * (size_t)node->shape.height;
+}
+
+static void multiply(struct graph *graph, const struct node *node, cl_mem from, cl_mem to, bool add) {
+  size_t width = (size_t)node->shape.width;
+  kernel_run(graph->kernels, "columns_multiply", graph->images * lines(node) * divide_up(width, 8),
+             ARGS(graph_arg(ARG_IN, from), graph_arg(ARG_IN, graph_node(graph, node->input[1])->value),
+                  graph_arg(ARG_INOUT, to), arg_u32((uint32_t)lines(node)), arg_u32((uint32_t)width),
+                  arg_u32(add)));
+}
+
+static void forward_columns(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  multiply(graph, node, graph_node(graph, node->input[0])->value, node->value, false);
+}
+
+static void backward_columns(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
+  const struct node *mask = graph_node(graph, node->input[1]);
+  size_t width = (size_t)node->shape.width;
+  if (x->needs_gradient) multiply(graph, node, node->gradient, x->gradient, node->adds[0]);
+  if (mask->needs_gradient)
+    kernel_run(graph->kernels, "columns_sum", graph->images * divide_up(width, 32),
+               ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
+                    graph_arg(ARG_INOUT, mask->gradient), arg_u32((uint32_t)lines(node)),
+                    arg_u32((uint32_t)width), arg_u32(node->adds[1])));
+}
+
+/* ---- magnitude ----------------------------------------------------------------------------------------- */
+
+static bool shape_magnitude(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape;
+  node->shape = (struct tensor_shape){1, in.height, in.width};
+  return is_complex(&in, error);
+}
+
+static void forward_magnitude(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "magnitude_forward", graph->images * divide_up(pixels(node), 8),
+             ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
+                  graph_arg(ARG_OUT, node->value), arg_u32((uint32_t)pixels(node))));
+}
+
+static void backward_magnitude(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
+  kernel_run(graph->kernels, "magnitude_backward", graph->images * divide_up(pixels(node), 8),
+             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, x->gradient), arg_u32((uint32_t)pixels(node)),
+                  arg_u32(node->adds[0])));
+}
+
+const struct op_desc op_fourier = {.name = "fourier",
+                                   .shape = shape_fourier,
+                                   .open = open_fourier,
+                                   .close = close_fourier,
+                                   .forward = forward_fourier,
+                                   .backward = backward_fourier,
+                                   .work = pairs,
+                                   .scratch = pairs,
+                                   .kernels = {"fourier_pack", "fourier_unpack"}};
+
+const struct op_desc op_inverse_fourier = {.name = "inverse_fourier",
+                                           .shape = shape_fourier,
+                                           .open = open_fourier,
+                                           .close = close_fourier,
+                                           .forward = forward_inverse,
+                                           .backward = backward_inverse,
+                                           .work = pairs,
+                                           .scratch = pairs,
+                                           .kernels = {"fourier_pack", "fourier_unpack"}};
+
+const struct op_desc op_mask_columns = {.name = "mask_columns",
+                                        .shape = shape_columns,
+                                        .forward = forward_columns,
+                                        .backward = backward_columns,
+                                        .keeps_input = true,
+                                        .kernels = {"columns_multiply", "columns_sum"}};
+
+const struct op_desc op_magnitude = {.name = "magnitude",
+                                     .shape = shape_magnitude,
+                                     .forward = forward_magnitude,
+                                     .backward = backward_magnitude,
+                                     .keeps_input = true,
+                                     .kernels = {"magnitude_forward", "magnitude_backward"}};
