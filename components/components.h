@@ -42,10 +42,12 @@ enum shape { SHAPE_ONE, SHAPE_W, SHAPE_HW, SHAPE_COUNT };
   X(ENV,     mse,              F32,  ONE, STEP,  "mean squared error")                                       \
   X(ENV,     quality,          F32,  ONE, SAVED, "the scene's similarity, signed so that more is better")    \
   X(ENV,     reward,           F32,  ONE, STEP,  "reward of this step, by the rule reward.form")             \
+  X(ROLLOUT, slice,            U32,  ONE, STEP,  "row of SLICE that this scan scans")                        \
   X(ROLLOUT, action,           U32,  ONE, STEP,  "line chosen at this step of this scan")                    \
   X(ROLLOUT, log_prob,         F32,  ONE, STEP,  "logarithm of its probability")                             \
   X(ROLLOUT, value,            F32,  ONE, STEP,  "critic's estimate before the step")                        \
   X(ROLLOUT, reward,           F32,  ONE, STEP,  "reward of the step")                                       \
+  X(ROLLOUT, done,             U32,  ONE, STEP,  "1 where the scan ended with the step")                     \
   X(ROLLOUT, advantage,        F32,  ONE, STEP,  "generalised advantage of the step")                        \
   X(ROLLOUT, return,           F32,  ONE, STEP,  "advantage plus value: the critic's target")                \
   X(ROLLOUT, ssim,             F32,  ONE, STEP,  "ssim after this many lines")                               \

@@ -61,8 +61,9 @@
 #define REWARD_OPTIONS(X)                                                                                    \
   X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse",                  \
     "similarity S of the reward")                                                                            \
-  X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense",                                                    \
-    "sparse: S at the end; dense: gain in S at every step (nmse and mse count negative)")                    \
+  X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense|compat",                                             \
+    "sparse: S at the end; dense: gain in S at every step; compat: as the published L2SR code, S at the "    \
+    "end and minus the S of the initial lines at the first step (nmse and mse count negative)")              \
   X(reward, F64, scale, "1", 0, 1000000, NULL, "factor of the reward; the published L2SR code uses 100")
 #define EVALUATE_OPTIONS(X)                                                                                  \
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
@@ -191,7 +192,7 @@ enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
-enum reward_form { REWARD_SPARSE, REWARD_DENSE };
+enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };

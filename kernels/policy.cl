@@ -4,6 +4,32 @@
 
 #define NO_LINE 0xffffffffu
 
+/* Masks of scans from `first` on as the numbers that the network takes. */
+__kernel void policy_mask(__global const uchar *restrict mask, __global float *restrict lines, uint first,
+                          uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  for (uint line = 0u; line < WIDTH; line++)
+    lines[(size_t)row * WIDTH + line] = mask[(size_t)(first + row) * WIDTH + line] ? 1.0f : 0.0f;
+}
+
+/* Steps of a rollout once more: row i of the update, from `first` on, is row order[i] of the rollout, which
+ * is [step][scan]. Their slices, and their masks before the step: initial lines and the actions until then.
+ */
+__kernel void policy_recall(__global const uint *restrict order, __global const uint *restrict slice,
+                            __global const uint *restrict action, __global uint *restrict slice_again,
+                            __global uchar *restrict mask, uint first, uint scans, uint initial_start,
+                            uint initial_lines, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint place = order[first + row];
+  __global uchar *own = mask + (size_t)row * WIDTH;
+  slice_again[row] = slice[place];
+  for (uint line = 0u; line < WIDTH; line++) own[line] = (uchar)(line - initial_start < initial_lines);
+  for (uint before = place % scans; before < place; before += scans)
+    if (action[before] < WIDTH) own[action[before]] = 1;
+}
+
 /* Largest logit of the free lines and the sum of the others' shares of it; a sum of 0: no line is free. */
 typedef struct {
   float largest, sum;

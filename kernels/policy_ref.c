@@ -28,6 +28,31 @@ static double log_chance(const struct choice *choice, size_t line) {
   return choice->mask[line] == 0 ? choice->logits[line] - largest - log(sum) : -INFINITY;
 }
 
+/* ---- masks --------------------------------------------------------------------------------------------- */
+
+void policy_mask_reference(const struct host_args *args) {
+  const uint8_t *mask = (const uint8_t *)args->in[0] + args->value[2].u * args->width;
+  for (size_t i = 0; i < args->rows * args->width; i++) ((float *)args->out[1])[i] = mask[i] != 0;
+}
+
+static bool recalled(const struct host_args *args, size_t place, size_t line) {
+  const uint32_t *action = args->in[2];
+  size_t start = args->value[7].u;
+  bool taken = line >= start && line < start + args->value[8].u;
+  for (size_t before = place; before >= args->value[6].u;)
+    taken |= action[before -= args->value[6].u] == line;
+  return taken;
+}
+
+void policy_recall_reference(const struct host_args *args) {
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t place = ((const uint32_t *)args->in[0])[args->value[5].u + row];
+    ((uint32_t *)args->out[3])[row] = ((const uint32_t *)args->in[1])[place];
+    for (size_t line = 0; line < args->width; line++)
+      ((uint8_t *)args->out[4])[row * args->width + line] = recalled(args, place, line);
+  }
+}
+
 /* ---- decisions ----------------------------------------------------------------------------------------- */
 
 /* The first line at which the distribution function passes `drawn`; *edge: how near it comes to it. */
@@ -129,6 +154,22 @@ void policy_advantage_reference(const struct host_args *args) {
 }
 
 /* ---- arguments that mean something --------------------------------------------------------------------- */
+
+void policy_mask_prepare(struct host_args *args, struct random *random) {
+  args->value[2].u = random_u32(random) % 4;
+}
+
+void policy_recall_prepare(struct host_args *args, struct random *random) {
+  uint32_t rows = (uint32_t)args->rows + 3, width = (uint32_t)args->width;
+  for (uint32_t i = 0; i < rows; i++) {
+    ((uint32_t *)args->in[0])[i] = random_u32(random) % rows;
+    ((uint32_t *)args->in[2])[i] = random_u32(random) % 8 ? random_u32(random) % width : NO_LINE;
+  }
+  args->value[5].u = random_u32(random) % 4;
+  args->value[6].u = rows / (1 + random_u32(random) % 16) + 1;
+  args->value[8].u = random_u32(random) % 8;
+  args->value[7].u = random_u32(random) % (width - 8);
+}
 
 /* Logits of which some are equal; masks from empty to full, or with a free line at least. */
 static void prepare_choices(struct host_args *args, struct random *random, int logits, bool any_free) {

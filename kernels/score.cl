@@ -145,14 +145,25 @@ score_error(__global const uint *restrict slice, __global const float *restrict 
   mse[row] = plain / (float)PIXELS / (pair.scale * pair.scale);
 }
 
-/* The reward of a step. `score` is the column of the scene's metric; `sign` is -1 where less is better.
- * Sparse: the quality at the end. Dense: the gain since the last step. */
-__kernel void score_reward(__global const float *restrict score, __global const uint *restrict done,
-                           __global float *restrict quality, __global float *restrict reward, float sign,
-                           float scale, uint dense, uint rows) {
+enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT };
+
+/* Sparse: the quality at the end. Dense: the gain since the last step. Compat: the quality at the end, and minus
+ * that of the initial lines for the first step, which may also be the last. Before the first step `done` is still
+ * that of the scan before. */
+INLINE float reward_of(float now, float before, uint step, uint done, uint form) {
+  if (form == REWARD_DENSE) return now - before;
+  if (form == REWARD_COMPAT && step == 0u) return -now;
+  if (form == REWARD_COMPAT && step == 1u && done) return now - before;
+  return done ? now : 0.0f;
+}
+
+/* The reward of a step. `score` is the column of the scene's metric; `sign` is -1 where less is better. */
+__kernel void score_reward(__global const float *restrict score, __global const uint *restrict step,
+                           __global const uint *restrict done, __global float *restrict quality,
+                           __global float *restrict reward, float sign, float scale, uint form, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   float now = sign * score[row];
-  reward[row] = scale * (dense ? now - quality[row] : (done[row] ? now : 0.0f));
+  reward[row] = scale * reward_of(now, quality[row], step[row], done[row], form);
   quality[row] = now;
 }

@@ -116,18 +116,19 @@ void score_prepare(struct host_args *args, struct random *random) {
 
 void score_reward_reference(const struct host_args *args) {
   const float *score = args->in[0];
-  const uint32_t *done = args->in[1];
-  float *quality = args->out[2], *reward = args->out[3];
+  const uint32_t *step = args->in[1], *done = args->in[2];
+  float *quality = args->out[3], *reward = args->out[4];
   for (size_t row = 0; row < args->rows; row++) {
-    double now = (double)args->value[4].f * score[row], before = quality[row];
-    double gain = args->value[6].u ? now - before : done[row] ? now : 0;
-    reward[row] = (float)(args->value[5].f * gain);
+    double now = (double)args->value[5].f * score[row], before = quality[row];
+    double start = step[row] == 1 ? before : 0;
+    double form[] = {done[row] ? now : 0, now - before, step[row] == 0 ? -now : done[row] ? now - start : 0};
+    reward[row] = (float)(args->value[6].f * form[args->value[7].u]);
     quality[row] = (float)now;
   }
 }
 
 void score_reward_prepare(struct host_args *args, struct random *random) {
-  args->value[4].f = random_u32(random) % 2 ? 1 : -1;
-  args->value[5].f = 100;
-  args->value[6].u = random_u32(random) % 2;
+  args->value[5].f = random_u32(random) % 2 ? 1 : -1;
+  args->value[6].f = 100;
+  args->value[7].u = random_u32(random) % 3;
 }

@@ -1,4 +1,5 @@
-/* The heuristic samplers' decisions: three kernels, told apart by the sampler's row. */
+/* Decisions: the heuristic samplers' three kernels, told apart by the sampler's row, and the policy's. */
+#include "systems/policy.h"
 #include "systems/systems.h"
 
 static void run_draw(struct world *world, void *context) {
@@ -25,6 +26,36 @@ static void run_disc(struct world *world, void *context) {
                   arg_u32(sampler_distance(&simulation->acquisition))));
 }
 
+/* Observations and masks of scans [first, first + images) into the policy. */
+static void present(struct world *world, struct policy *policy, size_t first, size_t images) {
+  observe_standardise(world, policy->input, first, images);
+  kernel_run(world->kernels, "policy_mask", images,
+             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_F32, policy->mask),
+                  arg_u32((uint32_t)first)));
+}
+
+static void run_present(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  present(world, simulation->policy, 0, world->rows[TABLE_ENV]);
+}
+
+/* As many scans at a time as the policy takes. */
+static void run_policy(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  struct policy *policy = simulation->policy;
+  struct policy_choice choice = {world_in(world, ENV_scan).as.m, world_in(world, ENV_step).as.m,
+                                 world_out(world, ENV_action).as.m, world_out(world, ENV_log_prob).as.m};
+  size_t rows = world->rows[TABLE_ENV], value = sizeof(float);
+  for (size_t first = 0; first < rows; first += policy->batch) {
+    size_t images = rows - first < policy->batch ? rows - first : policy->batch;
+    present(world, policy, first, images);
+    policy_forward(policy, images);
+    policy_act(policy, &choice, first, images, simulation->options->world.seed, simulation->best);
+    device_copy(world->device, policy->value, 0, world_out(world, ENV_value).as.m, first * value,
+                images * value);
+  }
+}
+
 #define DRAWN (SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step))
 #define CHOSEN (SET(ENV_action) | SET(ENV_log_prob))
 
@@ -49,6 +80,22 @@ const struct system system_decide_disc = {.name = "decide_disc",
                                           .kernels = {"line_disc"},
                                           .run = run_disc};
 
+#define PRESENTED (OBSERVE_STANDARDISE_READS | SET(ENV_mask))
+
+const struct system system_decide_policy = {.name = "decide_policy",
+                                            .doc = "draw a free line by the policy, or take its best",
+                                            .reads = PRESENTED | SET(ENV_scan) | SET(ENV_step),
+                                            .writes = CHOSEN | SET(ENV_value),
+                                            .kernels = {"image_standardise", "policy_mask", "policy_act"},
+                                            .run = run_policy};
+
+const struct system system_present = {.name = "present",
+                                      .doc = "the policy's inputs: standardised observations and masks",
+                                      .reads = PRESENTED,
+                                      .kernels = {"image_standardise", "policy_mask"},
+                                      .run = run_present};
+
 const struct system *const decide_by_kind[] = {[SAMPLER_DRAW] = &system_decide_draw,
                                                [SAMPLER_NEXT] = &system_decide_next,
-                                               [SAMPLER_DISC] = &system_decide_disc};
+                                               [SAMPLER_DISC] = &system_decide_disc,
+                                               [SAMPLER_POLICY] = &system_decide_policy};

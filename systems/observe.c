@@ -17,3 +17,11 @@ const struct system system_observe = {
     .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_hybrid),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run};
+
+void observe_standardise(struct world *world, cl_mem input, size_t first, size_t images) {
+  kernel_run(world->kernels, "image_standardise", images,
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
+                  world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
+                  world_in(world, SLICE_unit), arg_buffer(ARG_OUT, ELEMENT_F32, input),
+                  arg_u32((uint32_t)first)));
+}

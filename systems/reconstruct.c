@@ -16,27 +16,14 @@ const struct system system_reconstruct = {.name = "reconstruct",
                                           .kernels = {"image_zero_filled"},
                                           .run = run_zero_filled};
 
-/* Scans [first, first + images) into the network's input. */
-static void standardise(struct world *world, const struct reconstructor *reconstructor, size_t first,
-                        size_t images) {
-  kernel_run(world->kernels, "image_standardise", images,
-             ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
-                  world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
-                  world_in(world, SLICE_unit), arg_buffer(ARG_OUT, ELEMENT_F32, reconstructor->input),
-                  arg_u32((uint32_t)first)));
-}
-
 static void run_standardise(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  standardise(world, simulation->reconstructor, 0, world->rows[TABLE_ENV]);
+  observe_standardise(world, simulation->reconstructor->input, 0, world->rows[TABLE_ENV]);
 }
-
-#define NETWORK_READS                                                                                        \
-  (SET(ENV_slice) | SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit))
 
 const struct system system_standardise = {.name = "standardise",
                                           .doc = "the network's input, standardised and clamped",
-                                          .reads = NETWORK_READS,
+                                          .reads = OBSERVE_STANDARDISE_READS,
                                           .kernels = {"image_standardise"},
                                           .run = run_standardise};
 
@@ -48,7 +35,7 @@ static void run_network(struct world *world, void *context) {
   to.kind = ARG_INOUT; /* each pass writes its own rows */
   for (size_t first = 0; first < rows; first += most) {
     size_t images = rows - first < most ? rows - first : most;
-    standardise(world, reconstructor, first, images);
+    observe_standardise(world, reconstructor->input, first, images);
     reconstructor_forward(reconstructor, images);
     kernel_run(world->kernels, "image_restore", images,
                ARGS(world_in(world, ENV_slice), arg_buffer(ARG_IN, ELEMENT_F32, reconstructor->output),
@@ -59,7 +46,7 @@ static void run_network(struct world *world, void *context) {
 const struct system system_reconstruct_network = {
     .name = "reconstruct_network",
     .doc = "the network's image, by the slice's mean and deviation",
-    .reads = NETWORK_READS | SET(SLICE_mean) | SET(SLICE_std),
+    .reads = OBSERVE_STANDARDISE_READS | SET(SLICE_mean) | SET(SLICE_std),
     .writes = SET(ENV_reconstruction),
     .kernels = {"image_standardise", "image_restore"},
     .run = run_network};

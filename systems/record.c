@@ -1,10 +1,13 @@
 /* Keeps what a step produced in the step's rows of ROLLOUT: actions, rewards and metrics, never images. */
 #include "systems/systems.h"
 
+/* Beside the metrics; what policies learn from is kept for them only (systems/simulation.c). */
+#define RECORD_ROWS(X) X(action, 0) X(reward, 0) X(slice, 0) X(log_prob, 0) X(value, 0) X(done, 0)
+
 static const struct {
   unsigned env, rollout;
 #define X(name, ...) {ENV_##name, ROLLOUT_##name},
-} pairs[] = {X(action, 0) X(reward, 0) METRIC_ROWS(X)};
+} pairs[] = {RECORD_ROWS(X) METRIC_ROWS(X)};
 #undef X
 
 /* Copies every pair that this list of systems computes: simulation_open narrows reads and writes to those. */
@@ -21,11 +24,11 @@ static void run(struct world *world, void *context) {
 
 const struct system system_record = {
     .name = "record",
-    .doc = "keep the step's action, reward and metrics in ROLLOUT",
+    .doc = "keep what the step chose and was worth in ROLLOUT",
 #define X(name, ...) | SET(ENV_##name)
-    .reads = 0 X(action, 0) X(reward, 0) METRIC_ROWS(X),
+    .reads = 0 RECORD_ROWS(X) METRIC_ROWS(X),
 #undef X
 #define X(name, ...) | SET(ROLLOUT_##name)
-    .writes = 0 X(action, 0) X(reward, 0) METRIC_ROWS(X),
+    .writes = 0 RECORD_ROWS(X) METRIC_ROWS(X),
 #undef X
     .run = run};

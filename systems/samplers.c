@@ -208,6 +208,8 @@ const struct sampler sampler_list[] = {
     {NULL, NULL, SAMPLER_DRAW, false, NULL},
 };
 
+const struct sampler sampler_policy = {"policy", "by the policy's network", SAMPLER_POLICY, true, fill_none};
+
 const struct sampler *sampler_find(const char *name, struct error *error) {
   const char *names[32];
   size_t count = 0;

@@ -7,9 +7,10 @@
 #include "systems/acquisition.h"
 
 enum sampler_kind {
-  SAMPLER_DRAW, /* line_draw by weights */
-  SAMPLER_NEXT, /* line_next by ranks */
-  SAMPLER_DISC  /* line_disc */
+  SAMPLER_DRAW,  /* line_draw by weights */
+  SAMPLER_NEXT,  /* line_next by ranks */
+  SAMPLER_DISC,  /* line_disc */
+  SAMPLER_POLICY /* policy_act: of no list, a scene names its network */
 };
 
 struct sampler {
@@ -22,6 +23,9 @@ struct sampler {
 };
 
 extern const struct sampler sampler_list[]; /* ended by a NULL name */
+
+/* What simulation_set takes where a policy decides. */
+extern const struct sampler sampler_policy;
 
 /* Refuses an unknown name with the nearest one. */
 const struct sampler *sampler_find(const char *name, struct error *error);

@@ -39,10 +39,10 @@ static void run_reward(struct world *world, void *context) {
   struct arg score = world_in(world, metric->env);
   score.name = NULL;
   kernel_run(world->kernels, "score_reward", world->rows[TABLE_ENV],
-             ARGS(score, world_in(world, ENV_done), world_inout(world, ENV_quality),
-                  world_out(world, ENV_reward), arg_f32(metric->sign),
+             ARGS(score, world_in(world, ENV_step), world_in(world, ENV_done),
+                  world_inout(world, ENV_quality), world_out(world, ENV_reward), arg_f32(metric->sign),
                   arg_f32((float)simulation->options->reward.scale),
-                  arg_u32(simulation->options->reward.form == REWARD_DENSE)));
+                  arg_u32((uint32_t)simulation->options->reward.form)));
 }
 
 const struct system system_score_ssim = {.name = "score_ssim",
@@ -59,17 +59,17 @@ const struct system system_score_ssim_uniform = {.name = "score_ssim_uniform",
                                                  .kernels = {"score_ssim_uniform"},
                                                  .run = run_ssim_uniform};
 
-const struct system system_score_error = {
-    .name = "score_error",
-    .doc = "PSNR, NMSE and MSE",
-    .reads = PAIR,
-    .writes = SET(ENV_psnr) | SET(ENV_psnr_unclamped) | SET(ENV_nmse) | SET(ENV_mse),
-    .kernels = {"score_error"},
-    .run = run_error};
+const struct system system_score_error = {.name = "score_error",
+                                          .doc = "PSNR, NMSE and MSE",
+                                          .reads = PAIR,
+                                          .writes = SET(ENV_psnr) | SET(ENV_psnr_unclamped) | SET(ENV_nmse) |
+                                                    SET(ENV_mse),
+                                          .kernels = {"score_error"},
+                                          .run = run_error};
 
 const struct system system_reward = {.name = "reward",
                                      .doc = "quality and reward of the step",
-                                     .reads = SET(ENV_done) | SET(ENV_quality),
+                                     .reads = SET(ENV_step) | SET(ENV_done) | SET(ENV_quality),
                                      .writes = SET(ENV_quality) | SET(ENV_reward),
                                      .kernels = {"score_reward"},
                                      .run = run_reward};

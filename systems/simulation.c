@@ -48,9 +48,11 @@ static void place_scores(struct list *list, const struct options *options, const
   place(list, &system_reward)->reads |= SET(reward->env);
 }
 
-/* record copies only what its own list computes. */
-static void place_record(struct list *list) {
-  component_set produced = list->produced & system_record.reads, kept = 0;
+/* record copies only what its own list computes; what a policy learns from only where one decides. */
+static void place_record(struct list *list, const struct simulation_plan *plan) {
+  const component_set learnt = SET(ENV_log_prob) | SET(ENV_value) | SET(ENV_done);
+  component_set produced = list->produced & system_record.reads & ~(learnt | SET(ENV_slice)), kept = 0;
+  if (plan->policy) produced |= (list->produced & learnt) | SET(ENV_slice);
   for (size_t c = 0; c < component_schema.component_count; c++)
     for (size_t r = 0; r < component_schema.component_count; r++) {
       const struct component_desc *from = &component_schema.components[c],
@@ -76,8 +78,10 @@ static bool build_begin(struct simulation *simulation, const struct simulation_p
   struct list list = {.simulation = simulation};
   place(&list, &system_reset);
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
-  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics, plan->network);
-  if (plan->score_every_step && plan->record) place_record(&list);
+  bool compat = plan->policy && simulation->options->reward.form == REWARD_COMPAT;
+  if (plan->score_every_step || compat)
+    place_scores(&list, simulation->options, plan->metrics, plan->network);
+  if ((plan->score_every_step || compat) && plan->record) place_record(&list, plan);
   return build(&list, &simulation->begin, error);
 }
 
@@ -89,7 +93,7 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
   place(&list, &system_acquire);
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
   if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics, plan->network);
-  if (plan->record) place_record(&list);
+  if (plan->record) place_record(&list, plan);
   return build(&list, &simulation->step, error);
 }
 
@@ -97,9 +101,9 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
                          struct error *error) {
   struct list list = {.simulation = simulation};
   if (!plan->score_every_step && plan->metrics) {
-    place(&list, &system_observe);
+    if (!plan->observe_every_step) place(&list, &system_observe);
     place_scores(&list, simulation->options, plan->metrics, plan->network);
-    if (plan->record) place_record(&list);
+    if (plan->record) place_record(&list, plan);
   }
   return build(&list, &simulation->finish, error);
 }
@@ -107,6 +111,10 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
 static bool build_batch(struct simulation *simulation, const struct simulation_plan *plan,
                         struct error *error) {
   struct list list = {.simulation = simulation};
+  if (plan->policy) {
+    place(&list, &system_observe);
+    place(&list, &system_present);
+  }
   if (plan->epoch_rows) {
     place(&list, &system_deal);
     place(&list, &system_observe);
@@ -172,6 +180,7 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
                               .half = simulation->options->world.observation == OBSERVATION_F16};
   setup.columns = load_columns() | simulation->begin.touched | simulation->step.touched |
                   simulation->finish.touched | simulation->batch.touched;
+  if (plan->policy) setup.columns |= SET(ROLLOUT_advantage) | SET(ROLLOUT_return); /* systems/rollout.c */
   setup.rows[TABLE_SLICE] = plan->slices;
   setup.rows[TABLE_ENV] = plan->envs;
   setup.rows[TABLE_ROLLOUT] = plan->record ? plan->envs * plan->rollout_steps : 0;
@@ -205,7 +214,8 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
                      const struct simulation_plan *plan, struct error *error) {
   size_t n = options->data.size;
-  *simulation = (struct simulation){.device = device, .options = options, .sampler = &sampler_list[0]};
+  *simulation = (struct simulation){
+      .device = device, .options = options, .sampler = plan->policy ? &sampler_policy : &sampler_list[0]};
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
               open_tables(simulation, n, error) && prepare(simulation, error) &&
@@ -239,6 +249,8 @@ static void exchange_decide(struct simulation *simulation) {
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
   uint32_t table[512];
+  REQUIRE((sampler->kind == SAMPLER_POLICY) == (simulation->sampler->kind == SAMPLER_POLICY),
+          "the simulation was opened for %s", simulation->sampler->name);
   if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;

@@ -45,6 +45,8 @@ struct simulation {
   cl_mem phase;                        /* exp(2 pi i k / N) */
   cl_mem choice;                       /* the sampler's weights or ranks */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
+  struct policy *policy;               /* the network that system decide_policy runs */
+  bool best;                           /* the policy takes the most probable line; else it draws */
   uint32_t first_scan;                 /* number of environment 0's first scan */
   size_t rollout_row;                  /* of ROLLOUT that record writes */
   size_t epoch_row;                    /* of EPOCH that deal reads from */
@@ -62,6 +64,7 @@ struct simulation_plan {
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
+  bool policy;               /* a policy decides: simulation.policy, set after opening; `batch` presents to it */
   struct kernels *kernels;   /* to share, of the same sizes; NULL: own ones */
   const char *kernel_folder; /* --kernels */
 };

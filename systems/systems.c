@@ -6,8 +6,8 @@ const struct system *const system_list[] = {
     &system_reset,      &system_decide_draw,  &system_decide_next,        &system_decide_disc,
     &system_acquire,    &system_observe,      &system_reconstruct,        &system_reconstruct_network,
     &system_score_ssim, &system_score_ssim_uniform, &system_score_error,  &system_reward,
-    &system_record,     &system_deal,         &system_standardise,
-    NULL};
+    &system_record,     &system_deal,         &system_standardise,        &system_decide_policy,
+    &system_present,    NULL};
 
 struct simulation_plan method_plan(const struct options *options) {
   return (struct simulation_plan){.score_every_step = options->evaluate.curves,

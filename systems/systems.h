@@ -8,10 +8,16 @@ extern const struct system system_reset, system_decide_draw, system_decide_next,
     system_acquire, system_observe, system_reconstruct, system_reconstruct_network,
     system_score_ssim, system_score_ssim_uniform,
     system_score_error, system_reward, system_record, system_deal,
-    system_standardise;
+    system_standardise, system_decide_policy, system_present;
 
 extern const struct system *const system_list[]; /* all of them; ended by NULL */
 extern const struct system *const decide_by_kind[]; /* by enum sampler_kind */
+
+/* For systems that run networks: observations of scans [first, first + images) as the input of one, standardised
+ * and clamped. Kernel image_standardise. */
+#define OBSERVE_STANDARDISE_READS                                                                            \
+  (SET(ENV_slice) | SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit))
+void observe_standardise(struct world *world, cl_mem input, size_t first, size_t images);
 
 /* The schedules of the scene's method (evaluate with its first sampler), without a device. */
 bool method_describe(struct simulation *simulation, const struct options *options, struct error *error);

@@ -1,0 +1,136 @@
+#include "systems/rollout.h"
+
+#include "systems/systems.h"
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t scans,
+                                    size_t steps) {
+  return (struct simulation_plan){.slices = slices,
+                                  .envs = scans,
+                                  .rollout_steps = steps,
+                                  .score_every_step = options->reward.form == REWARD_DENSE,
+                                  .metrics = metric_list[options->reward.metric].name,
+                                  .observe_every_step = true,
+                                  .record = true,
+                                  .policy = true};
+}
+
+static bool open_buffers(struct rollout *rollout, struct error *error) {
+  struct device *device = rollout->simulation->device;
+  size_t rows = sizeof(uint32_t) * rollout->rows, scans = sizeof(float) * rollout->scans;
+  if (!(rollout->update.order = device_buffer(device, rows, "the order of an update", error)) ||
+      !(rollout->update.terms = device_buffer(device, 4 * rows, "the terms of the loss", error)) ||
+      !(rollout->last_value = device_buffer(device, scans, "the last values", error)))
+    return false;
+  device_fill(device, rollout->last_value, 0, scans, 0);
+  return true;
+}
+
+static void write_order(struct rollout *rollout) {
+  struct arena *arena = arena_open();
+  uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
+  for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
+  rollout_order(rollout, order);
+  arena_close(arena);
+}
+
+bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error) {
+  struct simulation *simulation = setup->simulation;
+  const cl_mem *column = simulation->world.column;
+  *rollout =
+      (struct rollout){.simulation = simulation, .gamma = setup->gamma, .lambda = setup->lambda};
+  rollout->scans = simulation->world.rows[TABLE_ENV];
+  rollout->steps = simulation->acquisition.budget;
+  rollout->rows = rollout->steps * rollout->scans;
+  REQUIRE(simulation->policy && rollout->rows && rollout->rows <= simulation->world.capacity[TABLE_ROLLOUT],
+          "%zu rows; the world has %zu", rollout->rows, simulation->world.capacity[TABLE_ROLLOUT]);
+  rollout->update = (struct policy_update){.action = column[ROLLOUT_action],
+                                           .log_prob = column[ROLLOUT_log_prob],
+                                           .advantage = column[ROLLOUT_advantage],
+                                           .target = column[ROLLOUT_return]};
+  if (!open_buffers(rollout, error) || !kernel_need(simulation->kernels, "policy_recall", error) ||
+      !kernel_need(simulation->kernels, "policy_advantage", error)) {
+    rollout_close(rollout);
+    return false;
+  }
+  write_order(rollout);
+  return true;
+}
+
+void rollout_close(struct rollout *rollout) {
+  struct device *device = rollout->simulation->device;
+  device_release(device, rollout->update.order, sizeof(uint32_t) * rollout->rows);
+  device_release(device, rollout->update.terms, 4 * sizeof(float) * rollout->rows);
+  device_release(device, rollout->last_value, sizeof(float) * rollout->scans);
+  rollout->update.order = rollout->update.terms = rollout->last_value = NULL;
+}
+
+/* ---- playing ------------------------------------------------------------------------------------------- */
+
+static void run_advantage(struct rollout *rollout) {
+  const struct world *world = &rollout->simulation->world;
+  kernel_run(
+      world->kernels, "policy_advantage", rollout->scans,
+      ARGS(graph_arg(ARG_IN, world->column[ROLLOUT_reward]), graph_arg(ARG_IN, world->column[ROLLOUT_value]),
+           arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_done]),
+           graph_arg(ARG_IN, rollout->last_value), graph_arg(ARG_OUT, world->column[ROLLOUT_advantage]),
+           graph_arg(ARG_OUT, world->column[ROLLOUT_return]), arg_u32((uint32_t)rollout->steps),
+           arg_f32((float)rollout->gamma), arg_f32((float)rollout->lambda)));
+}
+
+/* What begin records stands in the first step's row, what finish records in the last one's; steps without a
+ * reward of their own have 0. */
+void rollout_play(struct rollout *rollout) {
+  struct simulation *simulation = rollout->simulation;
+  struct world *world = &simulation->world;
+  world->rows[TABLE_ENV] = rollout->scans;
+  world_fill(world, ROLLOUT_reward, 0);
+  simulation->rollout_row = 0;
+  schedule_run(&simulation->begin, world);
+  for (size_t step = 0; step < rollout->steps; step++) {
+    simulation->rollout_row = step * rollout->scans;
+    schedule_run(&simulation->step, world);
+  }
+  schedule_run(&simulation->finish, world);
+  run_advantage(rollout);
+}
+
+/* ---- learning ------------------------------------------------------------------------------------------ */
+
+void rollout_order(struct rollout *rollout, const uint32_t *order) {
+  device_write(rollout->simulation->device, rollout->update.order, 0, sizeof *order * rollout->rows, order);
+}
+
+/* ENV holds other scans after this; the next begin resets them all. */
+void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
+  struct simulation *simulation = rollout->simulation;
+  struct world *world = &simulation->world;
+  REQUIRE(images <= rollout->scans && images <= simulation->policy->batch,
+          "%zu images; there are %zu scans, a pass takes %zu", images, rollout->scans,
+          simulation->policy->batch);
+  kernel_run(world->kernels, "policy_recall", images,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
+                  arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_slice]),
+                  arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_action]),
+                  arg_buffer(ARG_OUT, ELEMENT_U32, world->column[ENV_slice]),
+                  arg_buffer(ARG_OUT, ELEMENT_U8, world->column[ENV_mask]), arg_u32((uint32_t)first),
+                  arg_u32((uint32_t)rollout->scans), arg_u32(simulation->acquisition.initial_start),
+                  arg_u32(simulation->acquisition.initial_lines)));
+  world->rows[TABLE_ENV] = images;
+  schedule_run(&simulation->batch, world);
+  world->rows[TABLE_ENV] = rollout->scans;
+}
+
+void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
+  struct policy *policy = rollout->simulation->policy;
+  size_t most = policy->batch < rollout->scans ? policy->batch : rollout->scans, end = first + count;
+  REQUIRE(count && end <= rollout->rows, "rows %zu to %zu of %zu", first, end, rollout->rows);
+  for (size_t row = first; row < end; row += most) {
+    size_t images = end - row < most ? end - row : most;
+    rollout_recall(rollout, row, images);
+    policy_forward(policy, images);
+    policy_loss(policy, &rollout->update, row, images, 1 / (double)count);
+    policy_backward(policy, images);
+  }
+}

@@ -1,0 +1,276 @@
+/* Roll-outs of a policy: budgets, rewards, advantages, and the same observations once more when it learns. */
+#include "engine/optimise.h"
+#include "kernels/kernels.h"
+#include "systems/load.h"
+#include "systems/rollout.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+  N = 32,
+  SLICES = 7,
+  INITIAL = 3,
+  STEPS = N / 4 - INITIAL,
+  SCANS_MOST = 30,
+  ROWS_MOST = STEPS * SCANS_MOST
+};
+
+struct bench {
+  struct arena *arena;
+  struct options options;
+  struct simulation simulation;
+  struct policy policy;
+  struct rollout rollout;
+};
+
+static void fill_slices(struct world *world) {
+  float image[N * N], range[SLICES];
+  uint32_t order[SLICES];
+  struct error error;
+  for (uint32_t s = 0; s < SLICES; s++) {
+    struct random random;
+    random_start(&random, 1, STREAM_PHANTOM, s);
+    for (int i = 0; i < N * N; i++) {
+      double x = i % N - 16 + s, y = i / N - 14.0;
+      image[i] =
+          (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
+    }
+    world_write(world, SLICE_image, s, 1, image);
+    order[s] = s;
+    range[s] = 1;
+  }
+  world_write(world, SLICE_order, 0, SLICES, order);
+  world_write(world, SLICE_data_range, 0, SLICES, range);
+  assert_good(load_prepare(world, 0, SLICES, &error), &error);
+}
+
+static void open_policy(struct bench *bench, struct device *device, size_t batch) {
+  struct error error;
+  struct policy_setup setup = {.device = device,
+                               .kernels = bench->simulation.kernels,
+                               .size = N,
+                               .channels = 2,
+                               .pools = 2,
+                               .hidden = 16,
+                               .batch = batch,
+                               .train = true};
+  assert_good(policy_open(&bench->policy, &setup, &error), &error);
+  graph_start(bench->policy.graph, 1);
+  policy_changed(&bench->policy);
+  bench->simulation.policy = &bench->policy;
+}
+
+static void open_bench(struct bench *bench, struct device *device, size_t scans, size_t batch,
+                       enum reward_form form) {
+  struct error error;
+  struct acquisition acquisition;
+  *bench = (struct bench){.arena = arena_open()};
+  option_defaults(&option_table, &bench->options, bench->arena);
+  bench->options.data.size = N;
+  bench->options.acquisition.initial_lines = INITIAL;
+  bench->options.reward.form = form;
+  bench->options.reward.scale = 100;
+  assert_good(acquisition_plan(&acquisition, &bench->options, 4, "base", &error), &error);
+  assert_int_equal(acquisition.budget, STEPS);
+  struct simulation_plan plan = rollout_plan(&bench->options, SLICES, scans, STEPS);
+  assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
+  assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
+  fill_slices(&bench->simulation.world);
+  open_policy(bench, device, batch);
+  struct rollout_setup setup = {&bench->simulation, 0.9, 0.95};
+  assert_good(rollout_open(&bench->rollout, &setup, &error), &error);
+  simulation_restart(&bench->simulation, 0, scans);
+}
+
+static void close_bench(struct bench *bench) {
+  rollout_close(&bench->rollout);
+  policy_close(&bench->policy);
+  simulation_close(&bench->simulation);
+  arena_close(bench->arena);
+}
+
+static void play(struct bench *bench) {
+  struct error error;
+  rollout_play(&bench->rollout);
+  assert_good(device_finish(bench->simulation.device, &error), &error);
+}
+
+static const void *read_rows(struct bench *bench, unsigned component) {
+  uint32_t *words = ARENA_NEW(bench->arena, uint32_t, ROWS_MOST);
+  world_read(&bench->simulation.world, component, 0, bench->rollout.rows, words);
+  return words;
+}
+
+/* Every action is a line that was free; what is acquired is what was chosen. */
+static void budgets_are_exact(void **state) {
+  struct bench bench;
+  uint8_t mask[11][N];
+  open_bench(&bench, *state, 11, 4, REWARD_SPARSE);
+  for (int round = 0; round < 2; round++) {
+    play(&bench);
+    const uint32_t *action = read_rows(&bench, ROLLOUT_action), *done = read_rows(&bench, ROLLOUT_done);
+    const uint32_t *slice = read_rows(&bench, ROLLOUT_slice);
+    world_read(&bench.simulation.world, ENV_mask, 0, 11, mask);
+    for (size_t e = 0; e < 11; e++) {
+      unsigned lines = 0, chosen = 0;
+      for (int c = 0; c < N; c++) lines += mask[e][c];
+      for (size_t t = 0; t < STEPS; t++) {
+        chosen += mask[e][action[t * 11 + e]]--; /* each once */
+        assert_int_equal(done[t * 11 + e], t == STEPS - 1);
+        assert_int_equal(slice[t * 11 + e], ((size_t)round * 11 + e) % SLICES);
+      }
+      assert_int_equal(lines, N / 4);
+      assert_int_equal(chosen, STEPS);
+    }
+  }
+  close_bench(&bench);
+}
+
+/* Sparse: 100 S at the end. Dense and compat: in sum 100 times the gain over the initial lines. */
+static void rewards_are_as_defined(void **state) {
+  struct bench bench[3];
+  const float *reward[3], *ssim = NULL;
+  const enum reward_form forms[] = {REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT};
+  for (int f = 0; f < 3; f++) {
+    open_bench(&bench[f], *state, 6, 6, forms[f]);
+    play(&bench[f]);
+    play(&bench[f]); /* what the scans before have left does not matter */
+    reward[f] = read_rows(&bench[f], ROLLOUT_reward);
+    if (f == 0) ssim = read_rows(&bench[f], ROLLOUT_ssim);
+  }
+  for (size_t e = 0; e < 6; e++) {
+    double sum[3] = {0};
+    for (int f = 0; f < 3; f++)
+      for (size_t t = 0; t < STEPS; t++) sum[f] += (double)reward[f][t * 6 + e];
+    size_t last = (STEPS - 1) * 6 + e;
+    assert_true(fabs((double)reward[0][last] - 100 * (double)ssim[last]) < 1e-4);
+    assert_true(reward[0][e] == 0 && reward[2][6 + e] == 0);
+    assert_true(reward[2][last] == reward[0][last] && reward[2][e] < 0);
+    assert_true(fabs(sum[1] - sum[2]) < 1e-3);
+    assert_true(fabs(sum[0] + (double)reward[2][e] - sum[2]) < 1e-3);
+  }
+  for (int f = 0; f < 3; f++) close_bench(&bench[f]);
+}
+
+static void advantages_are_as_defined(void **state) {
+  struct bench bench;
+  open_bench(&bench, *state, 5, 5, REWARD_COMPAT);
+  play(&bench);
+  const float *reward = read_rows(&bench, ROLLOUT_reward), *value = read_rows(&bench, ROLLOUT_value);
+  const float *advantage = read_rows(&bench, ROLLOUT_advantage), *target = read_rows(&bench, ROLLOUT_return);
+  for (size_t e = 0; e < 5; e++) {
+    double sum = 0, next = 0;
+    for (size_t t = STEPS; t-- > 0;) {
+      size_t i = t * 5 + e;
+      sum = (double)reward[i] + 0.9 * next - (double)value[i] + 0.9 * 0.95 * sum;
+      next = (double)value[i];
+      assert_true(fabs(sum - (double)advantage[i]) < 1e-3);
+      assert_true(fabs(sum + next - (double)target[i]) < 1e-3);
+    }
+  }
+  close_bench(&bench);
+}
+
+/* Rows in another order, in passes that do not come out even, give the values and probabilities of the
+ * roll-out: the observations are the same. */
+static void rows_are_recalled(void **state) {
+  struct bench bench;
+  struct error error;
+  uint32_t order[6 * STEPS];
+  float terms[4 * 6 * STEPS], value[4];
+  open_bench(&bench, *state, 6, 4, REWARD_SPARSE);
+  play(&bench);
+  const float *values = read_rows(&bench, ROLLOUT_value);
+  for (uint32_t i = 0; i < 6 * STEPS; i++) order[i] = (i * 7 + 3) % (6 * STEPS);
+  rollout_order(&bench.rollout, order);
+  for (size_t first = 0; first + 4 <= 6 * STEPS; first += 4) {
+    rollout_recall(&bench.rollout, first, 4);
+    policy_forward(&bench.policy, 4);
+    device_read(bench.simulation.device, bench.policy.value, 0, sizeof value, value);
+    for (size_t i = 0; i < 4; i++) assert_true(fabsf(value[i] - values[order[first + i]]) < 1e-5f);
+  }
+  rollout_gradient(&bench.rollout, 0, 6 * STEPS);
+  device_read(bench.simulation.device, bench.rollout.update.terms, 0, sizeof terms, terms);
+  for (size_t i = 0; i < 6 * STEPS; i++) {
+    assert_true(fabsf(terms[4 * i + 3]) < 1e-5f);
+    assert_true(terms[4 * i + 1] > 0 && terms[4 * i + 1] < logf(N));
+  }
+  assert_good(device_finish(bench.simulation.device, &error), &error);
+  close_bench(&bench);
+}
+
+/* Scan 3 is the same among 4 and among 30, whatever a pass takes. */
+static void results_do_not_depend_on_the_number(void **state) {
+  static const size_t counts[][2] = {{4, 4}, {30, 7}, {30, 30}};
+  uint32_t actions[3][STEPS];
+  for (int k = 0; k < 3; k++) {
+    struct bench bench;
+    open_bench(&bench, *state, counts[k][0], counts[k][1], REWARD_SPARSE);
+    play(&bench);
+    const uint32_t *action = read_rows(&bench, ROLLOUT_action);
+    for (size_t t = 0; t < STEPS; t++) actions[k][t] = action[t * counts[k][0] + 3];
+    close_bench(&bench);
+  }
+  assert_memory_equal(actions[0], actions[1], sizeof actions[0]);
+  assert_memory_equal(actions[0], actions[2], sizeof actions[0]);
+}
+
+/* The best line does not depend on the scan's number; steps allocate nothing. */
+static void the_best_is_taken(void **state) {
+  struct bench bench;
+  open_bench(&bench, *state, 2 * SLICES, 5, REWARD_SPARSE);
+  bench.simulation.best = true;
+  play(&bench);
+  uint64_t allocations = bench.simulation.device->allocations, bytes = bench.simulation.device->bytes;
+  play(&bench);
+  rollout_gradient(&bench.rollout, 0, bench.rollout.rows);
+  assert_int_equal(bench.simulation.device->allocations, allocations);
+  assert_int_equal(bench.simulation.device->bytes, bytes);
+  const uint32_t *action = read_rows(&bench, ROLLOUT_action);
+  for (size_t t = 0; t < STEPS; t++)
+    for (size_t e = 0; e < SLICES; e++) {
+      size_t i = t * 2 * SLICES + e;
+      assert_int_equal(action[i], action[i + SLICES]);
+    }
+  close_bench(&bench);
+}
+
+/* Updates of A2C raise the mean reward. */
+static void a_policy_learns(void **state) {
+  struct bench bench;
+  struct error error;
+  struct optimiser optimiser;
+  struct optimiser_setup rmsprop = optimise_defaults(OPTIMISER_RMSPROP, 3e-4);
+  double mean[2] = {0};
+  rmsprop.epsilon = 1e-5;
+  rmsprop.clip = 0.5;
+  open_bench(&bench, *state, SCANS_MOST, SCANS_MOST, REWARD_SPARSE);
+  bench.rollout.update.value_weight = 0.5f;
+  bench.rollout.update.entropy_weight = 0.03f;
+  assert_good(optimise_open(&optimiser, bench.policy.graph, &rmsprop, &error), &error);
+  for (int i = 0; i < 120; i++) {
+    play(&bench);
+    const float *reward = read_rows(&bench, ROLLOUT_reward);
+    for (size_t k = 0; k < bench.rollout.rows; k++) mean[i >= 60] += (double)reward[k] / (60 * SCANS_MOST);
+    graph_zero_gradients(bench.policy.graph);
+    rollout_gradient(&bench.rollout, 0, bench.rollout.rows);
+    optimise_step(&optimiser);
+    policy_changed(&bench.policy);
+  }
+  print_message("mean reward of the first 60 updates %.3f, of the next %.3f\n", mean[0], mean[1]);
+  assert_true(mean[1] > mean[0] + 0.5);
+  optimise_close(&optimiser);
+  close_bench(&bench);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(budgets_are_exact),         cmocka_unit_test(rewards_are_as_defined),
+      cmocka_unit_test(advantages_are_as_defined), cmocka_unit_test(rows_are_recalled),
+      cmocka_unit_test(the_best_is_taken),         cmocka_unit_test(results_do_not_depend_on_the_number),
+      cmocka_unit_test(a_policy_learns),
+  };
+  return cmocka_run_group_tests_name("rollout", tests, support_open_device, support_close_device);
+}
