@@ -147,6 +147,14 @@ bool checkpoint_read_parameters(struct store *store, const char *group, struct g
   return read_flat(store, group, graph, graph->values, error);
 }
 
+bool checkpoint_read_file(const char *path, struct graph *graph, struct error *error) {
+  struct store *store;
+  if (!store_open(&store, path, error)) return false;
+  bool good = checkpoint_read_parameters(store, "param", graph, error);
+  store_close(store);
+  return good ? true : fail_in(error, "%s", path);
+}
+
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error) {
   return write_flat(store, group, graph, graph->values, error);

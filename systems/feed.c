@@ -74,15 +74,38 @@ static bool open_pairs(struct feed *feed, struct error *error) {
          kernel_need(feed->simulation.kernels, "mask_keep", error);
 }
 
+/* Masks by scanning, with exact budgets. */
+static bool is_exact(const struct feed *feed) {
+  return feed->policy || feed->options.train.masks == MASKS_EXACT;
+}
+
+/* The scans that the policy was trained for. */
+static bool find_scans(struct feed *feed, struct error *error) {
+  struct acquisition *list;
+  size_t count;
+  if (!acquisition_list(&list, &count, &feed->options, feed->arena, error)) return false;
+  feed->pair[0] = list[0];
+  feed->pairs = 1;
+  feed->sampler = &sampler_policy;
+  return count == 1 ? true : fail_usage(error, "the scene has %zu settings; a policy is trained at one", count);
+}
+
+static bool find_masks(struct feed *feed, struct error *error) {
+  if (feed->policy) return find_scans(feed, error);
+  return feed_pairs(feed, error) && (feed->sampler = sampler_find(feed->options.train.sampler, error));
+}
+
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
   size_t slices = feed->dataset.slice_count, most = feed->options.data.most, envs = setup->batch;
   if (most && most < slices) slices = most;
-  if (feed->options.train.masks == MASKS_EXACT && feed->options.world.envs > envs)
+  if (is_exact(feed) && feed->options.world.envs > envs)
     envs = feed->options.world.envs;
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
                                  .epoch_rows = slices,
                                  .score_batches = setup->validate,
+                                 .policy = setup->policy,
+                                 .observe_every_step = setup->policy,
                                  .kernels = setup->kernels,
                                  .kernel_folder = setup->kernel_folder};
   if (envs > slices && slices >= setup->batch) plan.envs = slices;
@@ -90,8 +113,7 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
 }
 
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)) ||
-      !dataset_open(&feed->dataset, &feed->options, error) || !open_simulation(feed, setup, error) ||
+  if (!find_masks(feed, error) || !dataset_open(&feed->dataset, &feed->options, error) || !open_simulation(feed, setup, error) ||
       !open_pairs(feed, error) ||
       !load_slices(&feed->simulation.world, &feed->dataset, &feed->options, feed->arena, &feed->report,
                    error))
@@ -107,7 +129,8 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
   *feed = (struct feed){.arena = arena_open(),
                         .device = setup->device,
                         .options = *setup->options,
-                        .validate = setup->validate};
+                        .validate = setup->validate,
+                        .policy = setup->policy};
   feed->options.data.split = setup->split;
   if (open_parts(feed, setup, error)) return true;
   feed_close(feed);
@@ -189,8 +212,8 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
   if (!feed->validate) shuffle(feed, epoch);
   world_write(&feed->simulation.world, SLICE_order, 0, feed->slices, feed->order);
   uint32_t first = first_scan(feed, epoch);
-  if (feed->options.train.masks == MASKS_EXACT && !draw_exactly(feed, first, error)) return false;
-  if (feed->options.train.masks == MASKS_BERNOULLI) draw_by_chance(feed, first);
+  if (is_exact(feed) && !draw_exactly(feed, first, error)) return false;
+  if (!is_exact(feed)) draw_by_chance(feed, first);
   return device_finish(feed->device, error);
 }
 

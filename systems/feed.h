@@ -18,6 +18,7 @@ struct feed_setup {
   enum data_split split;
   size_t batch;            /* samples at a time at most */
   bool validate;           /* fixed order and masks; batches are reconstructed and scored */
+  bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
   struct kernels *kernels; /* to share; NULL: own ones */
   const char *kernel_folder;
 };
@@ -26,7 +27,7 @@ struct feed {
   struct arena *arena;
   struct device *device;
   struct options options; /* the scene's, with the split */
-  bool validate;
+  bool validate, policy;
   struct dataset dataset;
   struct load_report report;
   struct simulation simulation;

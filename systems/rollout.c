@@ -1,14 +1,14 @@
 #include "systems/rollout.h"
 
+#include "engine/round.h"
 #include "systems/systems.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t scans,
-                                    size_t steps) {
+struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t envs, size_t rows) {
   return (struct simulation_plan){.slices = slices,
-                                  .envs = scans,
-                                  .rollout_steps = steps,
+                                  .envs = envs,
+                                  .rollout_steps = divide_up(rows, envs),
                                   .score_every_step = options->reward.form == REWARD_DENSE,
                                   .metrics = metric_list[options->reward.metric].name,
                                   .observe_every_step = true,
@@ -38,9 +38,14 @@ static void write_order(struct rollout *rollout) {
 bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error) {
   struct simulation *simulation = setup->simulation;
   const cl_mem *column = simulation->world.column;
-  *rollout =
-      (struct rollout){.simulation = simulation, .gamma = setup->gamma, .lambda = setup->lambda};
-  rollout->scans = simulation->world.rows[TABLE_ENV];
+  *rollout = (struct rollout){.simulation = simulation,
+                              .scans = setup->scans,
+                              .launch = setup->launch < setup->scans ? setup->launch : setup->scans,
+                              .gamma = setup->gamma,
+                              .lambda = setup->lambda};
+  REQUIRE(rollout->launch && rollout->launch <= simulation->world.capacity[TABLE_ENV],
+          "%zu scans a launch; there are %zu environments", rollout->launch,
+          simulation->world.capacity[TABLE_ENV]);
   rollout->steps = simulation->acquisition.budget;
   rollout->rows = rollout->steps * rollout->scans;
   REQUIRE(simulation->policy && rollout->rows && rollout->rows <= simulation->world.capacity[TABLE_ROLLOUT],
@@ -81,18 +86,25 @@ static void run_advantage(struct rollout *rollout) {
 
 /* What begin records stands in the first step's row, what finish records in the last one's; steps without a
  * reward of their own have 0. */
-void rollout_play(struct rollout *rollout) {
+static void play_launch(struct rollout *rollout, uint32_t first_scan, size_t first, size_t scans) {
   struct simulation *simulation = rollout->simulation;
   struct world *world = &simulation->world;
-  world->rows[TABLE_ENV] = rollout->scans;
-  world_fill(world, ROLLOUT_reward, 0);
-  simulation->rollout_row = 0;
+  simulation_restart(simulation, first_scan + (uint32_t)first, scans);
+  simulation->rollout_row = first;
   schedule_run(&simulation->begin, world);
   for (size_t step = 0; step < rollout->steps; step++) {
-    simulation->rollout_row = step * rollout->scans;
+    simulation->rollout_row = step * rollout->scans + first;
     schedule_run(&simulation->step, world);
   }
   schedule_run(&simulation->finish, world);
+}
+
+void rollout_play(struct rollout *rollout, uint32_t first_scan) {
+  world_fill(&rollout->simulation->world, ROLLOUT_reward, 0);
+  for (size_t first = 0; first < rollout->scans; first += rollout->launch) {
+    size_t left = rollout->scans - first;
+    play_launch(rollout, first_scan, first, left < rollout->launch ? left : rollout->launch);
+  }
   run_advantage(rollout);
 }
 
@@ -106,8 +118,8 @@ void rollout_order(struct rollout *rollout, const uint32_t *order) {
 void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
   struct simulation *simulation = rollout->simulation;
   struct world *world = &simulation->world;
-  REQUIRE(images <= rollout->scans && images <= simulation->policy->batch,
-          "%zu images; there are %zu scans, a pass takes %zu", images, rollout->scans,
+  REQUIRE(images <= world->capacity[TABLE_ENV] && images <= simulation->policy->batch,
+          "%zu images; there are %zu environments, a pass takes %zu", images, world->capacity[TABLE_ENV],
           simulation->policy->batch);
   kernel_run(world->kernels, "policy_recall", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
@@ -119,12 +131,12 @@ void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
                   arg_u32(simulation->acquisition.initial_lines)));
   world->rows[TABLE_ENV] = images;
   schedule_run(&simulation->batch, world);
-  world->rows[TABLE_ENV] = rollout->scans;
 }
 
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
   struct policy *policy = rollout->simulation->policy;
-  size_t most = policy->batch < rollout->scans ? policy->batch : rollout->scans, end = first + count;
+  size_t envs = rollout->simulation->world.capacity[TABLE_ENV], end = first + count;
+  size_t most = policy->batch < envs ? policy->batch : envs;
   REQUIRE(count && end <= rollout->rows, "rows %zu to %zu of %zu", first, end, rollout->rows);
   for (size_t row = first; row < end; row += most) {
     size_t images = end - row < most ? end - row : most;

@@ -1,6 +1,7 @@
-/* Roll-outs of a policy: one scan of every environment, step by step side by side, kept as one row a step of
- * a scan ([step][environment], table ROLLOUT) without images; and the rows once more as the policy's inputs,
- * when it learns from them: an observation follows from slice, initial lines and the actions until then. */
+/* Roll-outs of a policy: a number of scans, as many side by side as there are environments to a launch, kept
+ * as one row a step of a scan ([step][scan], table ROLLOUT) without images; and the rows once more as the
+ * policy's inputs, when it learns from them: an observation follows from slice, initial lines and the actions
+ * until then. */
 #ifndef L2SR_SYSTEMS_ROLLOUT_H
 #define L2SR_SYSTEMS_ROLLOUT_H
 
@@ -9,27 +10,29 @@
 
 struct rollout_setup {
   struct simulation *simulation; /* opened by rollout_plan, with policy and reconstructor set */
+  size_t scans, launch;          /* of a roll-out; at a time */
   double gamma, lambda;          /* discount; of generalised advantages */
 };
 
 struct rollout {
   struct simulation *simulation;
   double gamma, lambda;
-  size_t scans, steps, rows;   /* rows = steps * scans */
+  size_t scans, launch;
+  size_t steps, rows;          /* rows = steps * scans */
   struct policy_update update; /* columns; the weights of the loss are the caller's to set */
   cl_mem last_value;           /* 0: scans end truly */
 };
 
-/* Of `scans` environments with `steps` lines each; the caller adds what is its own (kernels, reconstructor).
- */
-struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t scans, size_t steps);
+/* For roll-outs of at most `rows` steps of scans, and passes through the policy or launches of at most
+ * `envs`; the caller adds what is its own (kernels, reconstructor). */
+struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t envs, size_t rows);
 
 /* After simulation_set: scans are as long as its acquisition says. */
 bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error);
 void rollout_close(struct rollout *rollout);
 
-/* All enqueue. The next scan of every environment from begin to reward, and its advantages. */
-void rollout_play(struct rollout *rollout);
+/* All enqueue. The scans with numbers from first_scan on, from begin to reward, and their advantages. */
+void rollout_play(struct rollout *rollout, uint32_t first_scan);
 /* The order in which an update takes the rows of the rollout; after opening it is theirs. */
 void rollout_order(struct rollout *rollout, const uint32_t *order);
 /* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */

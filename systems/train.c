@@ -2,6 +2,7 @@
 
 #include "engine/log.h"
 #include "engine/round.h"
+#include "systems/checkpoint.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,26 +22,46 @@ static bool read_milestones(struct training *training, struct error *error) {
   return true;
 }
 
-static bool open_feeds(struct training *training, size_t batch, const char *kernel_folder,
+static bool open_policy(struct training *training, const char *path, struct error *error) {
+  const struct options *options = training->options;
+  struct policy_setup setup = {.device = training->device,
+                               .kernels = training->train.simulation.kernels,
+                               .size = options->data.size,
+                               .precision = (enum block_precision)options->policy.precision,
+                               .batch = options->policy.batch};
+  return policy_load(&training->policy, path, &setup, error) || fail_in(error, "the policy");
+}
+
+static void lend_policy(struct training *training, struct feed *feed, bool drawn) {
+  feed->simulation.policy = &training->policy;
+  feed->simulation.best = !drawn;
+}
+
+static bool open_feeds(struct training *training, size_t batch, const struct training_wish *wish,
                        struct error *error) {
   struct feed_setup setup = {.device = training->device,
                              .options = training->options,
                              .split = SPLIT_TRAIN,
                              .batch = batch,
-                             .kernel_folder = kernel_folder};
-  if (!feed_open(&training->train, &setup, error)) return false;
+                             .policy = wish->policy,
+                             .kernel_folder = wish->kernel_folder};
+  if (!feed_open(&training->train, &setup, error) ||
+      (wish->policy && !open_policy(training, wish->policy, error)))
+    return false;
+  lend_policy(training, &training->train, wish->drawn);
   setup.split = SPLIT_VAL;
   setup.validate = true;
   setup.kernels = training->train.simulation.kernels;
-  if (!feed_open(&training->validation, &setup, error) || !feed_epoch(&training->validation, 0, error))
-    return false;
+  if (!feed_open(&training->validation, &setup, error)) return false;
+  lend_policy(training, &training->validation, false);
+  if (!feed_epoch(&training->validation, 0, error)) return false;
   if (!strcmp(training->train.dataset.hash, training->validation.dataset.hash))
     log_warning("training and validation data are the same files; make folders train and val in %s",
                 training->options->data.path);
   return true;
 }
 
-static bool open_network(struct training *training, size_t batch, struct error *error) {
+static bool open_network(struct training *training, size_t batch, const char *start, struct error *error) {
   const struct options *options = training->options;
   struct reconstructor_setup setup = {.device = training->device,
                                       .kernels = training->train.simulation.kernels,
@@ -52,6 +73,7 @@ static bool open_network(struct training *training, size_t batch, struct error *
                                       .train = true};
   if (!reconstructor_open(&training->reconstructor, &setup, error)) return false;
   graph_start(training->reconstructor.graph, options->world.seed);
+  if (start && !checkpoint_read_file(start, training->reconstructor.graph, error)) return false;
   reconstructor_changed(&training->reconstructor);
   training->train.simulation.reconstructor = training->validation.simulation.reconstructor =
       &training->reconstructor;
@@ -107,8 +129,8 @@ bool training_open(struct training *training, struct device *device, const struc
   size_t batch =
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
-  if (read_milestones(training, error) && open_feeds(training, batch, wish->kernel_folder, error) &&
-      open_network(training, batch, error) && open_loss(training, error) && open_optimiser(training, error) &&
+  if (read_milestones(training, error) && open_feeds(training, batch, wish, error) &&
+      open_network(training, batch, wish->start, error) && open_loss(training, error) && open_optimiser(training, error) &&
       open_history(training, error) &&
       (!*options->train.output || training_open_files(training, wish->resume, error)) &&
       device_finish(device, error))
@@ -123,6 +145,7 @@ void training_close(struct training *training) {
   device_release(training->device, training->parts, parts_bytes(training));
   if (training->loss.device) loss_close(&training->loss);
   reconstructor_close(&training->reconstructor);
+  policy_close(&training->policy);
   if (training->validation.arena) feed_close(&training->validation);
   if (training->train.arena) feed_close(&training->train);
   arena_close(training->arena);

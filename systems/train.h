@@ -9,6 +9,7 @@
 #include "engine/optimise.h"
 #include "systems/feed.h"
 #include "systems/loss.h"
+#include "systems/policy.h"
 #include "systems/reconstructor.h"
 
 enum { MILESTONES_MOST = 64 };
@@ -23,6 +24,7 @@ struct training {
   const struct options *options;
   struct feed train, validation;
   struct reconstructor reconstructor;
+  struct policy policy; /* open where one makes the masks */
   struct loss loss;
   struct loss_target target, validation_target;
   struct optimiser optimiser;
@@ -45,6 +47,9 @@ struct training {
 
 struct training_wish {
   bool resume;
+  const char *start;  /* checkpoint whose parameters it starts from; NULL: new ones */
+  const char *policy; /* checkpoint of the policy that makes the masks; NULL: the scene's heuristics */
+  bool drawn;         /* it draws its lines; else it takes the most probable */
   void (*see)(const struct training *training, void *context); /* after every epoch; NULL allowed */
   void *context;
   const char *kernel_folder;

@@ -1,5 +1,5 @@
-/* Trains a reconstructor on the scene's training slices and keeps the best and the last. */
-#include "systems/train.h"
+/* Trains what train.method names on the scene's training slices and keeps the best and the last. */
+#include "systems/alternate.h"
 #include "tools/command.h"
 
 static void print_json(const struct training *training, void *context) {
@@ -29,10 +29,38 @@ static bool train(struct call *call, struct device *device, struct error *error)
   return good;
 }
 
+/* ---- policies ------------------------------------------------------------------------------------------ */
+
+static void print_look(const struct learning *learning, void *context) {
+  (void)context;
+  learn_log_look(learning, stdout);
+}
+
+static void print_stage(const struct stage *stage, void *context) {
+  const bool *json = context;
+  if (*json)
+    printf("{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":%.9g,\"best\":%.9g}\n", stage->name,
+           stage->round, stage->score, stage->best);
+  else
+    printf("%-18s validation %.5f, best %.5f\n", stage->name, stage->score, stage->best);
+  fflush(stdout);
+}
+
+static bool alternate(struct call *call, struct device *device, struct error *error) {
+  bool json = call_flag(call, "json");
+  struct alternate_wish wish = {.resume = call_flag(call, "resume"),
+                                .see_epoch = json ? print_json : NULL,
+                                .see_look = json ? print_look : NULL,
+                                .see_stage = print_stage,
+                                .context = &json,
+                                .kernel_folder = call_flag(call, "kernels")};
+  return alternate_run(device, &call->options, &wish, error);
+}
+
 static bool run(struct call *call, struct error *error) {
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
-  return call_on_device(call, train, error);
+  return call_on_device(call, call->options.train.method == METHOD_RECONSTRUCTOR ? train : alternate, error);
 }
 
 static const struct flag flags[] = {
@@ -42,16 +70,18 @@ static const struct flag flags[] = {
      "goes on from DIR/last.h5, as if it had never stopped; from the start if there is none"},
     {"epochs", "N", "train.epochs", NULL},
     {"seed", "N", "world.seed", NULL},
-    {"json", NULL, NULL, "prints one JSON object an epoch"},
+    {"method", "NAME", "train.method", NULL},
+    {"json", NULL, NULL, "prints one JSON object an epoch, look at a policy or stage"},
     {NULL, NULL, NULL, NULL},
 };
 
 const struct command command_train = {
     .name = "train",
     .operands = "SCENE",
-    .doc = "trains a reconstructor and keeps the best by validation",
-    .more = "Trains on the split train of data.path and validates on val after every epoch. The folder gets\n"
-            "last.h5 and best.h5 (for --reconstructor of evaluate and render), log.h5 and log.jsonl.",
+    .doc = "trains a reconstructor, a policy (L2S), or both in turn (L2SR)",
+    .more = "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
+            "(for --reconstructor of evaluate and render), log.h5 and log.jsonl. With train.method l2s and l2sr it\n"
+            "gets a folder for each stage instead: reconstructor, policy_1 (for --policy), reconstructor_1, ...",
     .takes_scene = true,
     .flags = flags,
     .run = run,

@@ -1,0 +1,150 @@
+#include "systems/alternate.h"
+
+#include "engine/log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+struct alternation {
+  struct arena *arena;
+  struct device *device;
+  const struct options *options;
+  const struct alternate_wish *wish;
+  const char *reconstructor, *policy; /* checkpoints of the last stages; NULL: none yet */
+  FILE *log;                          /* stages.jsonl */
+};
+
+static const char *path_of(const struct alternation *all, const char *stage, const char *file) {
+  return arena_text(all->arena, "%s/%s%s%s", all->options->train.output, stage, *file ? "/" : "", file);
+}
+
+/* ---- a reconstructor ----------------------------------------------------------------------------------- */
+
+/* Options of the reconstructor's part of a round: what alternate.* says. */
+static void set_round(struct options *options, uint32_t round) {
+  const double divisor = pow(options->alternate.divisor, round - 1.0);
+  options->train.epochs = options->alternate.epochs;
+  options->train.batch = options->alternate.batch;
+  options->train.rate = options->alternate.rate / divisor;
+  options->train.schedule = SCHEDULE_STEP;
+  options->train.rate_factor = options->alternate.rate_factor;
+  options->train.rate_every = options->alternate.rate_every;
+  options->train.optimiser = 0; /* Adam */
+  options->train.clip = options->train.weight_decay = 0;
+  options->train.early_stopping = 0;
+}
+
+static bool run_reconstructor(struct alternation *all, struct stage *stage, struct error *error) {
+  const struct alternate_wish *wish = all->wish;
+  struct options options = *all->options;
+  struct training training;
+  struct training_wish own = {.resume = wish->resume,
+                              .see = wish->see_epoch,
+                              .context = wish->context,
+                              .kernel_folder = wish->kernel_folder};
+  if (stage->round) {
+    set_round(&options, stage->round);
+    own.start = all->reconstructor;
+    own.policy = all->policy;
+    own.drawn = options.alternate.actions == ACTIONS_DRAWN;
+  }
+  options.train.output = path_of(all, stage->name, "");
+  if (!training_open(&training, all->device, &options, &own, error)) return false;
+  bool good = training_run(&training, &own, error);
+  if (good) {
+    stage->score = training.epoch_value[EPOCH_VAL_SSIM][training.epoch - 1];
+    stage->best = training.epoch_value[EPOCH_VAL_SSIM][training.best_epoch - 1];
+  }
+  training_close(&training);
+  all->reconstructor = path_of(all, stage->name, "best.h5");
+  return good;
+}
+
+/* ---- a policy ------------------------------------------------------------------------------------------ */
+
+static bool run_policy(struct alternation *all, struct stage *stage, struct error *error) {
+  const struct alternate_wish *wish = all->wish;
+  const struct options *options = all->options;
+  struct learning learning;
+  bool first = stage->round == 1;
+  struct learn_wish own = {.folder = path_of(all, stage->name, ""),
+                           .reconstructor = all->reconstructor,
+                           .policy = all->policy,
+                           .steps = first ? options->learn.steps : options->alternate.steps,
+                           .rate = options->learn.rate /
+                                   pow(options->alternate.policy_divisor, stage->round - 1.0),
+                           .round = stage->round - 1,
+                           .resume = wish->resume,
+                           .see = wish->see_look,
+                           .context = wish->context,
+                           .kernel_folder = wish->kernel_folder};
+  if (!learn_open(&learning, all->device, options, &own, error)) return false;
+  bool good = learn_run(&learning, &own, error);
+  if (good) {
+    stage->score = learning.score[learning.validations - 1];
+    stage->best = learning.best;
+  }
+  learn_close(&learning);
+  all->policy = path_of(all, stage->name, "last.h5");
+  return good;
+}
+
+/* ---- stages -------------------------------------------------------------------------------------------- */
+
+static void note_stage(const struct alternation *all, const struct stage *stage) {
+  fprintf(all->log, "{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":", stage->name,
+          stage->round);
+  json_number(all->log, stage->score);
+  fprintf(all->log, ",\"best\":");
+  json_number(all->log, stage->best);
+  fprintf(all->log, "}\n");
+  fflush(all->log);
+  if (all->wish->see_stage) all->wish->see_stage(stage, all->wish->context);
+}
+
+static bool run_stage(struct alternation *all, uint32_t round, bool policy, struct error *error) {
+  struct stage stage = {.policy = policy, .round = round};
+  const char *what = policy ? "policy" : "reconstructor";
+  if (round)
+    snprintf(stage.name, sizeof stage.name, "%s_%u", what, round);
+  else
+    snprintf(stage.name, sizeof stage.name, "%s", what);
+  log_info("stage %s", stage.name);
+  if (!(policy ? run_policy : run_reconstructor)(all, &stage, error)) return fail_in(error, "%s", stage.name);
+  note_stage(all, &stage);
+  return true;
+}
+
+static bool run_stages(struct alternation *all, struct error *error) {
+  const struct options *options = all->options;
+  bool turns = options->train.method == METHOD_L2SR;
+  all->reconstructor = *options->learn.reconstructor ? options->learn.reconstructor : NULL;
+  if (!all->reconstructor && !run_stage(all, 0, false, error)) return false;
+  for (uint32_t round = 1; round <= (turns ? options->alternate.rounds : 1); round++)
+    if (!run_stage(all, round, true, error) || (turns && !run_stage(all, round, false, error))) return false;
+  return true;
+}
+
+/* Rewritten from the start: stages that are finished note themselves again. */
+static bool open_log(struct alternation *all, struct error *error) {
+  const char *path = path_of(all, "stages.jsonl", "");
+  if (!folder_make(all->options->train.output, error)) return false;
+  if (!all->wish->resume && file_is_there(path))
+    return fail(error,
+                "%s holds a training (stages.jsonl); go on with --resume, or choose another train.output",
+                all->options->train.output);
+  all->log = fopen(path, "wb");
+  return all->log ? true : fail(error, "cannot write %s: %s", path, strerror(errno));
+}
+
+bool alternate_run(struct device *device, const struct options *options, const struct alternate_wish *wish,
+                   struct error *error) {
+  struct alternation all = {.arena = arena_open(), .device = device, .options = options, .wish = wish};
+  bool good = open_log(&all, error) && run_stages(&all, error);
+  if (all.log && (fsync(fileno(all.log)) || fclose(all.log)) && good)
+    good = fail(error, "cannot write stages.jsonl: %s", strerror(errno));
+  arena_close(all.arena);
+  return good;
+}

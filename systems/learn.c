@@ -1,0 +1,367 @@
+#include "systems/learn.h"
+
+#include "engine/log.h"
+#include "engine/round.h"
+#include "systems/checkpoint.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* The scene's one setting of initial lines and budget. */
+static bool find_acquisition(struct learning *learning, struct error *error) {
+  struct acquisition *list;
+  size_t count;
+  if (!acquisition_list(&list, &count, learning->options, learning->arena, error)) return false;
+  learning->acquisition = list[0];
+  if (count != 1)
+    return fail_usage(error,
+                      "the scene has %zu settings of acceleration, horizon or initial lines; a policy "
+                      "is trained at one",
+                      count);
+  return learning->acquisition.budget
+             ? true
+             : fail_usage(error, "the scene's scans have no line to choose: all %u are initial",
+                          learning->acquisition.initial_lines);
+}
+
+/* Training needs room for the passes of its updates, validation for its scans. */
+static struct simulation_plan plan_split(const struct learning *learning, const struct learn_split *split,
+                                         size_t slices) {
+  const struct options *options = learning->options;
+  size_t budget = learning->acquisition.budget, launch = options->world.envs;
+  if (split == &learning->validation)
+    return rollout_plan(&split->options, slices, slices < launch ? slices : launch, slices * (budget + 1));
+  size_t scans = options->learn.scans, rows = scans * budget;
+  size_t pass = rows < options->policy.batch ? rows : options->policy.batch;
+  if (launch > scans) launch = scans;
+  return rollout_plan(&split->options, slices, launch > pass ? launch : pass, rows);
+}
+
+static bool open_split(struct learning *learning, struct learn_split *split, enum data_split which,
+                       const char *kernel_folder, struct error *error) {
+  static const char *const names[] = {"training", "validation", "test", "all"};
+  bool first = split == &learning->train;
+  split->options = *learning->options;
+  split->options.data.split = which;
+  if (!dataset_open(&split->dataset, &split->options, error)) return fail_in(error, "%s data", names[which]);
+  size_t slices = split->dataset.slice_count, most = split->options.data.most;
+  struct simulation_plan plan = plan_split(learning, split, most && most < slices ? most : slices);
+  plan.network = true;
+  plan.kernels = first ? NULL : learning->train.simulation.kernels;
+  plan.kernel_folder = kernel_folder;
+  if (!simulation_open(&split->simulation, learning->device, &split->options, &plan, error) ||
+      !load_slices(&split->simulation.world, &split->dataset, &split->options, learning->arena,
+                   &split->report, error))
+    return fail_in(error, "%s data", names[which]);
+  return true;
+}
+
+static void close_split(struct learn_split *split) {
+  if (split->simulation.kernels) simulation_close(&split->simulation);
+  if (split->dataset.arena) dataset_close(&split->dataset);
+}
+
+static bool open_reconstructor(struct learning *learning, const char *path, struct error *error) {
+  const struct options *options = learning->options;
+  struct reconstructor_setup setup = {.device = learning->device,
+                                      .kernels = learning->train.simulation.kernels,
+                                      .size = options->data.size,
+                                      .precision = (enum block_precision)options->network.precision,
+                                      .batch = options->network.batch};
+  if (!reconstructor_load(&learning->reconstructor, path, &setup, error))
+    return fail_in(error, "the reconstructor");
+  learning->train.simulation.reconstructor = learning->validation.simulation.reconstructor =
+      &learning->reconstructor;
+  return true;
+}
+
+static bool open_policy(struct learning *learning, struct error *error) {
+  const struct options *options = learning->options;
+  size_t rows = learning->acquisition.budget * (size_t)options->learn.scans;
+  struct policy_setup setup = {.device = learning->device,
+                               .kernels = learning->train.simulation.kernels,
+                               .size = options->data.size,
+                               .channels = options->policy.channels,
+                               .pools = options->policy.pools,
+                               .hidden = options->policy.hidden,
+                               .precision = (enum block_precision)options->policy.precision,
+                               .batch = rows < options->policy.batch ? rows : options->policy.batch,
+                               .train = true};
+  if (!policy_open(&learning->policy, &setup, error)) return false;
+  graph_start(learning->policy.graph, options->world.seed);
+  policy_changed(&learning->policy);
+  learning->train.simulation.policy = learning->validation.simulation.policy = &learning->policy;
+  learning->validation.simulation.best = true;
+  return true;
+}
+
+static bool open_rollout(struct learning *learning, struct error *error) {
+  const struct options *options = learning->options;
+  struct rollout_setup setup = {.simulation = &learning->train.simulation,
+                                .scans = options->learn.scans,
+                                .launch = options->world.envs,
+                                .gamma = options->learn.gamma,
+                                .lambda = options->learn.lambda};
+  if (!simulation_set(&learning->train.simulation, &learning->acquisition, &sampler_policy, error) ||
+      !simulation_set(&learning->validation.simulation, &learning->acquisition, &sampler_policy, error) ||
+      !rollout_open(&learning->rollout, &setup, error))
+    return false;
+  struct policy_update *update = &learning->rollout.update;
+  update->entropy_weight = (float)options->learn.entropy;
+  update->value_weight = (float)options->learn.value;
+  update->clip = options->learn.algorithm == LEARN_PPO ? (float)options->learn.ratio : 0;
+  return true;
+}
+
+/* 16 scans are those of the published code. */
+static double scaled_rate(const struct options *options, double rate) {
+  double more = options->learn.scans / 16.0;
+  if (options->learn.scaling == SCALING_NONE) return rate;
+  return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
+}
+
+static bool open_optimiser(struct learning *learning, double rate, struct error *error) {
+  const struct options *options = learning->options;
+  bool adam = options->learn.optimiser == LEARN_ADAM;
+  struct optimiser_setup setup =
+      optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, scaled_rate(options, rate));
+  setup.epsilon = options->learn.epsilon;
+  setup.clip = options->learn.clip;
+  return optimise_open(&learning->optimiser, learning->policy.graph, &setup, error);
+}
+
+static bool open_history(struct learning *learning, uint64_t steps, struct error *error) {
+  struct arena *arena = learning->arena;
+  size_t rows = learning->rollout.rows;
+  learning->wanted = (steps + rows - 1) / rows;
+  size_t looks = learning->wanted / learning->options->learn.log_every + 2;
+  size_t validations = learning->options->learn.validations + 2;
+  bool good = (learning->look_at = arena_try(arena, sizeof(double) * looks)) &&
+              (learning->score = arena_try(arena, sizeof(double) * validations)) &&
+              (learning->score_at = arena_try(arena, sizeof(double) * validations)) &&
+              (learning->order = arena_try(arena, sizeof(uint32_t) * rows)) &&
+              (learning->terms = arena_try(arena, 4 * sizeof(float) * rows)) &&
+              (learning->rewards = arena_try(arena, sizeof(float) * rows));
+  for (int v = 0; good && v < LEARN_VALUE_COUNT; v++)
+    good = (learning->look[v] = arena_try(arena, sizeof(double) * looks));
+  return good ? true
+              : fail(error, "no host memory for the log of %llu roll-outs of %zu steps; lower learn.steps",
+                     (unsigned long long)learning->wanted, rows);
+}
+
+/* Parameters and optimiser of another training's policy. */
+static bool start_from(struct learning *learning, const char *path, struct error *error) {
+  struct store *store;
+  if (!store_open(&store, path, error)) return fail_in(error, "the policy");
+  double rate = learning->optimiser.rate;
+  bool good = checkpoint_read_parameters(store, "param", learning->policy.graph, error) &&
+              checkpoint_read_optimiser(store, &learning->optimiser, error);
+  store_close(store);
+  learning->optimiser.rate = rate;
+  policy_changed(&learning->policy);
+  return good ? true : fail_in(error, "the policy %s", path);
+}
+
+/* Rounds of an alternation take up the numbers of scans where the one before has stopped. */
+static uint32_t first_scan(const struct learning *learning, uint32_t round) {
+  uint64_t rows = learning->rollout.rows, later = learning->options->alternate.steps;
+  uint64_t first = (learning->options->learn.steps + rows - 1) / rows, each = (later + rows - 1) / rows;
+  return round ? (uint32_t)((first + (round - 1) * each) * learning->rollout.scans) : 0;
+}
+
+bool learn_open(struct learning *learning, struct device *device, const struct options *options,
+                const struct learn_wish *wish, struct error *error) {
+  *learning = (struct learning){
+      .arena = arena_open(), .device = device, .options = options, .folder = wish->folder, .best = -INFINITY};
+  if (find_acquisition(learning, error) &&
+      open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
+      open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
+      open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&
+      open_rollout(learning, error) && open_optimiser(learning, wish->rate, error) &&
+      open_history(learning, wish->steps, error) &&
+      (!wish->policy || start_from(learning, wish->policy, error))) {
+    learning->first_scan = first_scan(learning, wish->round);
+    if ((!wish->folder || learn_open_files(learning, wish->resume, error)) && device_finish(device, error))
+      return true;
+  }
+  learn_close(learning);
+  return false;
+}
+
+void learn_close(struct learning *learning) {
+  if (learning->log) fclose(learning->log);
+  if (learning->optimiser.device) optimise_close(&learning->optimiser);
+  if (learning->rollout.simulation) rollout_close(&learning->rollout);
+  policy_close(&learning->policy);
+  reconstructor_close(&learning->reconstructor);
+  close_split(&learning->validation);
+  close_split(&learning->train);
+  arena_close(learning->arena);
+  *learning = (struct learning){0};
+}
+
+/* ---- one roll-out -------------------------------------------------------------------------------------- */
+
+static void update(struct learning *learning, size_t first, size_t rows) {
+  graph_zero_gradients(learning->policy.graph);
+  rollout_gradient(&learning->rollout, first, rows);
+  optimise_step(&learning->optimiser);
+  policy_changed(&learning->policy);
+}
+
+/* Fisher and Yates over the rows, from draws of the roll-out's own. */
+static void shuffle(struct learning *learning, uint32_t epoch) {
+  struct random random;
+  uint32_t *order = learning->order;
+  uint64_t pass = learning->rollouts * learning->options->learn.epochs + epoch;
+  random_start(&random, learning->options->world.seed, STREAM_ORDER, (uint32_t)pass);
+  for (size_t i = 0; i < learning->rollout.rows; i++) order[i] = (uint32_t)i;
+  for (size_t i = learning->rollout.rows; i-- > 1;) {
+    size_t j = (size_t)((uint64_t)random_u32(&random) * (i + 1) >> 32);
+    uint32_t kept = order[i];
+    order[i] = order[j];
+    order[j] = kept;
+  }
+  rollout_order(&learning->rollout, order);
+}
+
+static void learn_ppo(struct learning *learning) {
+  size_t rows = learning->rollout.rows, most = learning->options->learn.rows;
+  for (uint32_t epoch = 0; epoch < learning->options->learn.epochs; epoch++) {
+    shuffle(learning, epoch);
+    for (size_t first = 0; first < rows; first += most)
+      update(learning, first, rows - first < most ? rows - first : most);
+  }
+}
+
+void learn_step(struct learning *learning) {
+  uint32_t scan = learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
+  rollout_play(&learning->rollout, scan);
+  if (learning->options->learn.algorithm == LEARN_PPO)
+    learn_ppo(learning);
+  else
+    update(learning, 0, learning->rollout.rows);
+  learning->rollouts++;
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+static bool refuse_loss(const struct learning *learning, double loss, struct error *error) {
+  fail(error, "the loss is %g after %llu roll-outs (%llu updates)", loss,
+       (unsigned long long)learning->rollouts, (unsigned long long)learning->optimiser.step);
+  struct error text = *error;
+  return fail(error,
+              "%.800s; last.h5 holds the last checkpoint; lower learn.rate or learn.clip and train anew",
+              text.text);
+}
+
+/* Reads what the last roll-out was worth; waits. */
+static bool look(struct learning *learning, struct error *error) {
+  size_t rows = learning->rollout.rows, at = learning->looks;
+  double sum[4] = {0}, reward = 0, norm = 0;
+  device_read(learning->device, learning->rollout.update.terms, 0, 4 * sizeof(float) * rows, learning->terms);
+  world_read(&learning->train.simulation.world, ROLLOUT_reward, 0, rows, learning->rewards);
+  if (!device_finish(learning->device, error)) return false;
+  if (learning->optimiser.setup.clip > 0 && !optimise_norm(&learning->optimiser, &norm, error)) return false;
+  for (size_t i = 0; i < rows; i++) {
+    reward += learning->rewards[i];
+    for (int k = 0; k < 4; k++) sum[k] += learning->terms[4 * i + (size_t)k] / (double)rows;
+  }
+  const double values[] = {[LEARN_reward] = reward / (double)learning->rollout.scans,
+                           [LEARN_policy_loss] = sum[0],
+                           [LEARN_value_loss] = sum[2],
+                           [LEARN_entropy] = sum[1],
+                           [LEARN_ratio] = sum[3],
+                           [LEARN_gradient_norm] = norm,
+                           [LEARN_rate] = learning->optimiser.rate};
+  double loss = sum[0] + sum[1] + sum[2];
+  if (!isfinite(loss + reward + norm)) return refuse_loss(learning, loss + reward + norm, error);
+  for (int v = 0; v < LEARN_VALUE_COUNT; v++) learning->look[v][at] = values[v];
+  learning->look_at[at] = (double)learning->rollouts;
+  learning->looks++;
+  return true;
+}
+
+bool learn_validate(struct learning *learning, double *score, struct error *error) {
+  struct simulation *simulation = &learning->validation.simulation;
+  size_t slices = learning->validation.report.slices, most = simulation->world.capacity[TABLE_ENV];
+  struct arena *arena = arena_open();
+  float *quality = ARENA_NEW(arena, float, most);
+  double sum = 0;
+  bool good = true;
+  for (size_t first = 0; good && first < slices; first += most) {
+    size_t envs = slices - first < most ? slices - first : most;
+    simulation_restart(simulation, (uint32_t)first, envs);
+    simulation_episode(simulation);
+    world_read(&simulation->world, ENV_quality, 0, envs, quality);
+    good = device_finish(learning->device, error);
+    for (size_t i = 0; i < envs; i++) sum += quality[i];
+  }
+  arena_close(arena);
+  *score = sum / (double)slices;
+  return good;
+}
+
+static bool validate(struct learning *learning, struct error *error) {
+  double score;
+  if (!learn_validate(learning, &score, error)) return false;
+  if (!isfinite(score)) return refuse_loss(learning, score, error);
+  learning->score_at[learning->validations] = (double)learning->rollouts;
+  learning->score[learning->validations++] = score;
+  if (score <= learning->best) return true;
+  learning->best = score;
+  learning->best_at = learning->rollouts;
+  return !learning->folder || learn_save(learning, "best.h5", error);
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------- */
+
+static bool due(uint64_t done, uint64_t every, uint64_t wanted) {
+  return done % every == 0 || done == wanted;
+}
+
+/* What is to be done after a roll-out; *looked: seconds at the last look. */
+static bool attend(struct learning *learning, const struct learn_wish *wish, double *looked,
+                   struct error *error) {
+  const struct options *options = learning->options;
+  uint64_t done = learning->rollouts, wanted = learning->wanted;
+  uint64_t each = (wanted + options->learn.validations - 1) / options->learn.validations;
+  if (due(done, options->learn.log_every, wanted)) {
+    uint64_t before = learning->looks ? (uint64_t)learning->look_at[learning->looks - 1] : 0;
+    if (!look(learning, error)) return false;
+    double now = clock_seconds();
+    learning->steps_per_second = (double)((done - before) * learning->rollout.rows) / (now - *looked);
+    *looked = now;
+    learn_log_look(learning, learning->log);
+    if (wish->see) wish->see(learning, wish->context);
+  }
+  if (due(done, each, wanted)) {
+    if (!validate(learning, error)) return false;
+    learn_log_validation(learning, learning->log);
+    log_info("%llu of %llu roll-outs: validation %s %.5f%s", (unsigned long long)done,
+             (unsigned long long)wanted, metric_list[options->reward.metric].name,
+             learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
+    *looked = clock_seconds();
+  }
+  if (learning->folder && due(done, options->learn.save_every, wanted))
+    return learn_save(learning, "last.h5", error);
+  return true;
+}
+
+bool learn_run(struct learning *learning, const struct learn_wish *wish, struct error *error) {
+  struct progress progress;
+  size_t rows = learning->rollout.rows;
+  double looked = clock_seconds();
+  bool good = true;
+  uint64_t start = learning->rollouts;
+  progress_open(&progress, "learning", "steps", (size_t)(learning->wanted - start) * rows);
+  while (good && learning->rollouts < learning->wanted) {
+    learn_step(learning);
+    good = attend(learning, wish, &looked, error);
+    progress_move(&progress, (size_t)(learning->rollouts - start) * rows);
+  }
+  progress_close(&progress);
+  return good;
+}

@@ -1,0 +1,100 @@
+/* Trains a policy by reinforcement (PROTOCOL 1.7): roll-outs of all scans, generalised advantages, A2C or
+ * PPO, with a reconstructor that only scores and does not change. Validation scans take the policy's most
+ * probable lines.
+ *
+ * In the output folder: last.h5 every learn.save_every roll-outs and best.h5 (highest validation score) with
+ * parameters, optimiser, scene and log; log.jsonl. All but log.jsonl's times are pure functions of the scene,
+ * the data and the device: a training that goes on from last.h5 ends in the same files as one never stopped.
+ */
+#ifndef L2SR_SYSTEMS_LEARN_H
+#define L2SR_SYSTEMS_LEARN_H
+
+#include "engine/optimise.h"
+#include "systems/dataset.h"
+#include "systems/load.h"
+#include "systems/reconstructor.h"
+#include "systems/rollout.h"
+
+/* What is kept of a look at the training, every learn.log_every roll-outs, and of a validation. */
+#define LEARN_VALUES(X)                                                                                      \
+  X(reward, "mean sum of a scan's rewards")                                                                  \
+  X(policy_loss, "minus advantage times log-probability, or PPO's surrogate; mean over steps")               \
+  X(value_loss, "squared error of the critic, mean over steps")                                              \
+  X(entropy, "of the policy's choice, mean over steps")                                                      \
+  X(ratio, "ppo: mean logarithm of how much more probable the actions became")                               \
+  X(gradient_norm, "of the last update, before clipping")                                                    \
+  X(rate, "learning rate")
+enum learn_value {
+#define X(name, ...) LEARN_##name,
+  LEARN_VALUES(X)
+#undef X
+      LEARN_VALUE_COUNT
+};
+
+struct learn_split {
+  struct options options; /* the scene's, with the split */
+  struct dataset dataset;
+  struct load_report report;
+  struct simulation simulation;
+};
+
+struct learning {
+  struct arena *arena;
+  struct device *device;
+  const struct options *options;
+  const char *folder; /* NULL: nothing is written */
+  struct learn_split train, validation;
+  struct reconstructor reconstructor;
+  struct policy policy;
+  struct rollout rollout;
+  struct optimiser optimiser;
+  struct acquisition acquisition;
+  uint32_t *order;        /* of a PPO epoch: rows of the roll-out */
+  float *terms, *rewards; /* room to read those columns into */
+  /* Where it stands: */
+  uint32_t first_scan;             /* number of the training's first scan */
+  uint64_t rollouts, wanted;       /* done; in all */
+  size_t looks, validations;       /* done */
+  double *look[LEARN_VALUE_COUNT]; /* [looks] */
+  double *look_at;                 /* [looks]: roll-outs done */
+  double *score, *score_at;        /* [validations]: mean of the scene's metric; roll-outs done */
+  double best;                     /* the highest score */
+  uint64_t best_at;                /* roll-outs done then; 0: none */
+  double steps_per_second;         /* between the last two looks */
+  FILE *log;                       /* log.jsonl */
+};
+
+struct learn_wish {
+  const char *folder;        /* NULL: writes nothing */
+  const char *reconstructor; /* checkpoint that scores */
+  const char *policy; /* checkpoint to start from, its optimiser's state too; NULL: from new parameters */
+  uint64_t steps;     /* environment-steps */
+  double rate;
+  uint32_t round; /* of an alternation: its scans are numbered after those of the rounds before */
+  bool resume;
+  void (*see)(const struct learning *learning,
+              void *context); /* after every look and validation; NULL allowed */
+  void *context;
+  const char *kernel_folder;
+};
+
+bool learn_open(struct learning *learning, struct device *device, const struct options *options,
+                const struct learn_wish *wish, struct error *error);
+void learn_close(struct learning *learning);
+/* All roll-outs that are left. A loss that is no finite number stops it. */
+bool learn_run(struct learning *learning, const struct learn_wish *wish, struct error *error);
+
+/* One roll-out and what is learnt from it; only enqueues. */
+void learn_step(struct learning *learning);
+/* Mean of the scene's metric over the validation slices, scanned by the most probable lines. */
+bool learn_validate(struct learning *learning, double *score, struct error *error);
+
+/* ---- files (learn_files.c) -------------------------------------------------------------------------------
+ */
+
+bool learn_open_files(struct learning *learning, bool resume, struct error *error);
+bool learn_save(const struct learning *learning, const char *name, struct error *error);
+void learn_log_look(const struct learning *learning, FILE *file);
+void learn_log_validation(const struct learning *learning, FILE *file);
+
+#endif
