@@ -1,7 +1,9 @@
-/* The policy's network: how it starts, its sizes and refusals, checkpoints. */
+/* The policy's network: how it starts, its sizes and refusals, checkpoints; files of stored results refused.
+ */
 #include "engine/orthogonal.h"
 #include "kernels/kernels.h"
 #include "systems/policy.h"
+#include "systems/verify.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -266,12 +268,47 @@ static void test_micro_batches(void **state) {
   close_bench(&bench);
 }
 
+/* ---- stored results ------------------------------------------------------------------------------------ */
+
+static void see_nothing(const char *source, const char *quantity, double worst, double bound, void *context) {
+  (void)source, (void)quantity, (void)worst, (void)bound, (void)context;
+}
+
+/* A file of this one dataset of [2][size][size] and the attribute chans. */
+static void check_vectors(struct device *device, const char *dataset, size_t size, const char *text) {
+  struct folder folder;
+  struct error error;
+  struct store *store;
+  struct verify verify = {device, "", see_nothing, NULL};
+  float zeros[2 * N * N] = {0};
+  support_open_folder(&folder);
+  const char *path = support_path(&folder, "vectors.h5");
+  assert_good(store_create(&store, path, &error), &error);
+  assert_good(store_write(store, "encoder_output", STORE_F32, 1, (size_t[]){2}, zeros, false, &error),
+              &error);
+  assert_good(store_write(store, dataset, STORE_F32, 3, (size_t[]){2, size, N}, zeros, false, &error),
+              &error);
+  assert_good(store_put_number(store, "chans", 2, &error), &error);
+  assert_good(store_commit(store, &error), &error);
+  assert_false(verify_file(&verify, path, &error));
+  assert_holds(error.text, "vectors.h5");
+  assert_holds(error.text, text);
+  support_close_folder(&folder);
+}
+
+static void test_vectors_refusals(void **state) {
+  check_vectors(*state, "other", N, "has no dataset observation");
+  check_vectors(*state, "observation", N - 1, "observation must be [count, N, N]");
+  check_vectors(*state, "observation", N, "the attribute num_pool_layers is missing");
+  check_vectors(*state, "episode_start", N, "has no dataset reward");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_orthogonal),    cmocka_unit_test(test_parameter_counts),
       cmocka_unit_test(test_size_refusals), cmocka_unit_test(test_start),
       cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_micro_batches),
+      cmocka_unit_test(test_micro_batches), cmocka_unit_test(test_vectors_refusals),
   };
   return cmocka_run_group_tests_name("policy", tests, support_open_device, support_close_device);
 }

@@ -23,6 +23,7 @@ struct bench {
   struct simulation simulation;
   struct policy policy;
   struct rollout rollout;
+  uint32_t played; /* roll-outs */
 };
 
 static void fill_slices(struct world *world) {
@@ -62,8 +63,9 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
   bench->simulation.policy = &bench->policy;
 }
 
-static void open_bench(struct bench *bench, struct device *device, size_t scans, size_t batch,
-                       enum reward_form form) {
+/* `launch` scans at a time. */
+static void open_launches(struct bench *bench, struct device *device, size_t scans, size_t launch,
+                          size_t batch, enum reward_form form) {
   struct error error;
   struct acquisition acquisition;
   *bench = (struct bench){.arena = arena_open()};
@@ -74,14 +76,19 @@ static void open_bench(struct bench *bench, struct device *device, size_t scans,
   bench->options.reward.scale = 100;
   assert_good(acquisition_plan(&acquisition, &bench->options, 4, "base", &error), &error);
   assert_int_equal(acquisition.budget, STEPS);
-  struct simulation_plan plan = rollout_plan(&bench->options, SLICES, scans, STEPS);
+  struct simulation_plan plan =
+      rollout_plan(&bench->options, SLICES, launch > batch ? launch : batch, scans * STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
   fill_slices(&bench->simulation.world);
   open_policy(bench, device, batch);
-  struct rollout_setup setup = {&bench->simulation, 0.9, 0.95};
+  struct rollout_setup setup = {&bench->simulation, scans, launch, 0.9, 0.95};
   assert_good(rollout_open(&bench->rollout, &setup, &error), &error);
-  simulation_restart(&bench->simulation, 0, scans);
+}
+
+static void open_bench(struct bench *bench, struct device *device, size_t scans, size_t batch,
+                       enum reward_form form) {
+  open_launches(bench, device, scans, scans, batch, form);
 }
 
 static void close_bench(struct bench *bench) {
@@ -93,7 +100,7 @@ static void close_bench(struct bench *bench) {
 
 static void play(struct bench *bench) {
   struct error error;
-  rollout_play(&bench->rollout);
+  rollout_play(&bench->rollout, bench->played++ * (uint32_t)bench->rollout.scans);
   assert_good(device_finish(bench->simulation.device, &error), &error);
 }
 
@@ -203,18 +210,35 @@ static void rows_are_recalled(void **state) {
 
 /* Scan 3 is the same among 4 and among 30, whatever a pass takes. */
 static void results_do_not_depend_on_the_number(void **state) {
-  static const size_t counts[][2] = {{4, 4}, {30, 7}, {30, 30}};
-  uint32_t actions[3][STEPS];
-  for (int k = 0; k < 3; k++) {
+  static const size_t counts[][3] = {{4, 4, 4}, {30, 30, 7}, {30, 30, 30}, {30, 7, 16}};
+  uint32_t actions[4][STEPS];
+  for (int k = 0; k < 4; k++) {
     struct bench bench;
-    open_bench(&bench, *state, counts[k][0], counts[k][1], REWARD_SPARSE);
+    open_launches(&bench, *state, counts[k][0], counts[k][1], counts[k][2], REWARD_SPARSE);
     play(&bench);
     const uint32_t *action = read_rows(&bench, ROLLOUT_action);
     for (size_t t = 0; t < STEPS; t++) actions[k][t] = action[t * counts[k][0] + 3];
     close_bench(&bench);
   }
-  assert_memory_equal(actions[0], actions[1], sizeof actions[0]);
-  assert_memory_equal(actions[0], actions[2], sizeof actions[0]);
+  for (int k = 1; k < 4; k++) assert_memory_equal(actions[0], actions[k], sizeof actions[0]);
+}
+
+/* The same update, to the byte, however many scans are played at a time. */
+static void updates_do_not_depend_on_the_launch(void **state) {
+  float *gradients[2];
+  struct bench bench[2];
+  for (int k = 0; k < 2; k++) {
+    open_launches(&bench[k], *state, 30, k ? 30 : 7, 16, REWARD_SPARSE);
+    const struct graph *graph = bench[k].policy.graph;
+    gradients[k] = ARENA_NEW(bench[k].arena, float, graph->elements);
+    play(&bench[k]);
+    graph_zero_gradients(bench[k].policy.graph);
+    rollout_gradient(&bench[k].rollout, 0, bench[k].rollout.rows);
+    device_read(bench[k].simulation.device, graph->gradients, 0, sizeof(float) * graph->elements,
+                gradients[k]);
+  }
+  assert_memory_equal(gradients[0], gradients[1], sizeof(float) * bench[0].policy.graph->elements);
+  for (int k = 0; k < 2; k++) close_bench(&bench[k]);
 }
 
 /* The best line does not depend on the scan's number; steps allocate nothing. */
@@ -267,9 +291,13 @@ static void a_policy_learns(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(budgets_are_exact),         cmocka_unit_test(rewards_are_as_defined),
-      cmocka_unit_test(advantages_are_as_defined), cmocka_unit_test(rows_are_recalled),
-      cmocka_unit_test(the_best_is_taken),         cmocka_unit_test(results_do_not_depend_on_the_number),
+      cmocka_unit_test(budgets_are_exact),
+      cmocka_unit_test(rewards_are_as_defined),
+      cmocka_unit_test(advantages_are_as_defined),
+      cmocka_unit_test(rows_are_recalled),
+      cmocka_unit_test(the_best_is_taken),
+      cmocka_unit_test(results_do_not_depend_on_the_number),
+      cmocka_unit_test(updates_do_not_depend_on_the_launch),
       cmocka_unit_test(a_policy_learns),
   };
   return cmocka_run_group_tests_name("rollout", tests, support_open_device, support_close_device);
