@@ -73,6 +73,10 @@
   X(evaluate, TEXT, output, "", 0, 0, NULL,                                                                  \
     "folder for slices.csv, curves.csv and results.h5; empty: print only")                                   \
   X(evaluate, BOOL, images, "false", 0, 0, NULL, "also store masks and images in results.h5")                \
+  X(evaluate, TEXT, policy, "", 0, 0, NULL,                                                                  \
+    "checkpoint of the network that is sampler policy; empty: none")                                         \
+  X(evaluate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                   \
+    "whether it takes its most probable line or draws")                                                      \
   X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
     "checkpoint of the network that reconstructs; empty: the zero-filled image itself")
 #define TRAIN_OPTIONS(X)                                                                                     \

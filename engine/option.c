@@ -18,6 +18,13 @@ const char *option_next(const char *list, char *word, size_t size) {
   return list + length;
 }
 
+bool option_has(const char *list, const char *word) {
+  char next[64];
+  while ((list = option_next(list, next, sizeof next)))
+    if (!strcmp(next, word)) return true;
+  return false;
+}
+
 size_t option_count(const char *list) {
   char word[128];
   size_t count = 0;

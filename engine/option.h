@@ -50,6 +50,7 @@ void option_print(const struct option_table *table, const void *values, bool hel
 /* Copies the next word of a comma list into word and returns the rest, or NULL at the end. */
 const char *option_next(const char *list, char *word, size_t size);
 size_t option_count(const char *list);
+bool option_has(const char *list, const char *word);
 /* Whether a word stands twice in the list; copies the first that does. */
 bool option_repeated(const char *list, char *word, size_t size);
 

@@ -1,6 +1,7 @@
 #include "systems/evaluate.h"
 
 #include "engine/log.h"
+#include "systems/policy.h"
 #include "systems/reconstructor.h"
 #include "systems/systems.h"
 
@@ -11,6 +12,7 @@ struct work {
   struct evaluation *evaluation;
   struct simulation simulation;
   struct reconstructor reconstructor; /* open where evaluate.reconstructor names one */
+  struct policy policy;               /* likewise evaluate.policy */
   const struct options *options;
   bool images;
   float *column; /* one column of ROLLOUT */
@@ -49,15 +51,27 @@ static bool check_samplers(const struct options *options, struct error *error) {
   char word[64];
   if (option_repeated(options->evaluate.samplers, word, sizeof word))
     return fail_usage(error, "evaluate.samplers names %s twice; name each sampler once", word);
+  if (option_has(options->evaluate.samplers, sampler_policy.name) && !*options->evaluate.policy)
+    return fail_usage(error,
+                      "evaluate.samplers names policy and evaluate.policy no file; give --policy FILE");
   if (option_count(options->evaluate.samplers)) return true;
   return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
 }
 
-/* One run for every setting and sampler. */
+static bool plan_run(struct evaluation *evaluation, const struct options *options,
+                     const struct acquisition *setting, const char *sampler, struct error *error) {
+  struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
+  uint32_t table[512];
+  run->acquisition = *setting;
+  return (run->sampler = sampler_find(sampler, error)) &&
+         sampler_fill(run->sampler, options, &run->acquisition, table, error); /* before any work */
+}
+
+/* One run for every setting and sampler; a policy that the list does not name comes last. */
 static bool plan_runs(struct evaluation *evaluation, const struct options *options, struct error *error) {
   struct acquisition *settings;
-  size_t setting_count, sampler_count = option_count(options->evaluate.samplers);
-  uint32_t table[512];
+  size_t setting_count, sampler_count = option_count(options->evaluate.samplers) + 1;
+  bool add = *options->evaluate.policy && !option_has(options->evaluate.samplers, sampler_policy.name);
   char name[64];
   if (!check_metrics(options, error) || !check_samplers(options, error) ||
       !acquisition_list(&settings, &setting_count, options, evaluation->arena, error))
@@ -65,13 +79,9 @@ static bool plan_runs(struct evaluation *evaluation, const struct options *optio
   evaluation->runs = ARENA_NEW(evaluation->arena, struct evaluate_run, setting_count * sampler_count);
   for (size_t s = 0; s < setting_count; s++) {
     const char *samplers = options->evaluate.samplers;
-    while ((samplers = option_next(samplers, name, sizeof name))) {
-      struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
-      run->acquisition = settings[s];
-      if (!(run->sampler = sampler_find(name, error)) ||
-          !sampler_fill(run->sampler, options, &run->acquisition, table, error)) /* before any work */
-        return false;
-    }
+    while ((samplers = option_next(samplers, name, sizeof name)))
+      if (!plan_run(evaluation, options, &settings[s], name, error)) return false;
+    if (add && !plan_run(evaluation, options, &settings[s], sampler_policy.name, error)) return false;
   }
   return true;
 }
@@ -215,13 +225,31 @@ static bool open_network(struct work *work, struct error *error) {
   return true;
 }
 
+static bool open_policy(struct work *work, struct error *error) {
+  struct simulation *simulation = &work->simulation;
+  const struct options *options = work->options;
+  size_t envs = simulation->world.capacity[TABLE_ENV];
+  struct policy_setup setup = {.device = simulation->device,
+                               .kernels = simulation->kernels,
+                               .size = work->evaluation->size,
+                               .precision = (enum block_precision)options->policy.precision,
+                               .batch = options->policy.batch < envs ? options->policy.batch : envs};
+  if (!*options->evaluate.policy) return true;
+  if (!policy_load(&work->policy, options->evaluate.policy, &setup, error))
+    return fail_in(error, "evaluate.policy");
+  simulation->policy = &work->policy;
+  simulation->best = options->evaluate.actions == ACTIONS_BEST;
+  return true;
+}
+
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
-  bool good =
-      open_network(work, error) && load_slices(&work->simulation.world, &evaluation->dataset, work->options,
-                                               evaluation->arena, &evaluation->report, error);
+  bool good = open_network(work, error) && open_policy(work, error) &&
+              load_slices(&work->simulation.world, &evaluation->dataset, work->options, evaluation->arena,
+                          &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
   good = good && run_all(work, error) && read_truth(work, error);
+  policy_close(&work->policy);
   reconstructor_close(&work->reconstructor);
   return good;
 }

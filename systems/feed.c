@@ -87,19 +87,24 @@ static bool find_scans(struct feed *feed, struct error *error) {
   feed->pair[0] = list[0];
   feed->pairs = 1;
   feed->sampler = &sampler_policy;
-  return count == 1 ? true : fail_usage(error, "the scene has %zu settings; a policy is trained at one", count);
+  return count == 1 ? true
+                    : fail_usage(error, "the scene has %zu settings; a policy is trained at one", count);
 }
 
 static bool find_masks(struct feed *feed, struct error *error) {
   if (feed->policy) return find_scans(feed, error);
-  return feed_pairs(feed, error) && (feed->sampler = sampler_find(feed->options.train.sampler, error));
+  if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)))
+    return false;
+  return feed->sampler != &sampler_policy ||
+         fail_usage(error,
+                    "train.sampler is policy; exact masks are of a heuristic, as random; train.method l2sr "
+                    "trains on a policy's");
 }
 
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
   size_t slices = feed->dataset.slice_count, most = feed->options.data.most, envs = setup->batch;
   if (most && most < slices) slices = most;
-  if (is_exact(feed) && feed->options.world.envs > envs)
-    envs = feed->options.world.envs;
+  if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
                                  .epoch_rows = slices,
@@ -113,8 +118,8 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
 }
 
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  if (!find_masks(feed, error) || !dataset_open(&feed->dataset, &feed->options, error) || !open_simulation(feed, setup, error) ||
-      !open_pairs(feed, error) ||
+  if (!find_masks(feed, error) || !dataset_open(&feed->dataset, &feed->options, error) ||
+      !open_simulation(feed, setup, error) || !open_pairs(feed, error) ||
       !load_slices(&feed->simulation.world, &feed->dataset, &feed->options, feed->arena, &feed->report,
                    error))
     return false;

@@ -208,7 +208,7 @@ const struct sampler sampler_list[] = {
     {NULL, NULL, SAMPLER_DRAW, false, NULL},
 };
 
-const struct sampler sampler_policy = {"policy", "by the policy's network", SAMPLER_POLICY, true, fill_none};
+const struct sampler sampler_policy = {"policy", "by the network of evaluate.policy", SAMPLER_POLICY, true, fill_none};
 
 const struct sampler *sampler_find(const char *name, struct error *error) {
   const char *names[32];
@@ -217,6 +217,8 @@ const struct sampler *sampler_find(const char *name, struct error *error) {
     if (!strcmp(sampler->name, name)) return sampler;
     names[count++] = sampler->name;
   }
+  if (!strcmp(sampler_policy.name, name)) return &sampler_policy;
+  names[count++] = sampler_policy.name;
   const char *near = nearest_name(name, names, count);
   if (near)
     fail_usage(error, "unknown sampler '%s'; did you mean %s?", name, near);

@@ -24,7 +24,7 @@ struct sampler {
 
 extern const struct sampler sampler_list[]; /* ended by a NULL name */
 
-/* What simulation_set takes where a policy decides. */
+/* What simulation_set takes where a policy decides; sampler_find knows it by its name. */
 extern const struct sampler sampler_policy;
 
 /* Refuses an unknown name with the nearest one. */

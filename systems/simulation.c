@@ -30,20 +30,13 @@ static struct system *place(struct list *list, const struct system *row) {
   return copy;
 }
 
-static bool in_list(const char *words, const char *word) {
-  char next[64];
-  while ((words = option_next(words, next, sizeof next)))
-    if (!strcmp(next, word)) return true;
-  return false;
-}
-
 static void place_scores(struct list *list, const struct options *options, const char *metrics,
                          bool network) {
   const struct metric *reward = &metric_list[options->reward.metric];
   const struct system *last = NULL;
   place(list, network ? &system_reconstruct_network : &system_reconstruct);
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
-    if ((in_list(metrics, metric->name) || metric == reward) && metric->system != last)
+    if ((option_has(metrics, metric->name) || metric == reward) && metric->system != last)
       place(list, last = metric->system);
   place(list, &system_reward)->reads |= SET(reward->env);
 }
@@ -111,7 +104,7 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
 static bool build_batch(struct simulation *simulation, const struct simulation_plan *plan,
                         struct error *error) {
   struct list list = {.simulation = simulation};
-  if (plan->policy) {
+  if (plan->policy && !plan->epoch_rows) {
     place(&list, &system_observe);
     place(&list, &system_present);
   }
@@ -215,10 +208,12 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                      const struct simulation_plan *plan, struct error *error) {
   size_t n = options->data.size;
   *simulation = (struct simulation){
-      .device = device, .options = options, .sampler = plan->policy ? &sampler_policy : &sampler_list[0]};
+      .device = device, .options = options, .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
+      .policy_decides = plan->policy};
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
               open_tables(simulation, n, error) && prepare(simulation, error) &&
+              kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error);
   if (!good) simulation_close(simulation);
@@ -237,7 +232,8 @@ void simulation_close(struct simulation *simulation) {
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
-/* Exchanges the decide system of the step for the sampler's; all of them touch the same columns. */
+/* Exchanges the decide system of the step for the sampler's; the heuristics touch the same columns, a policy more:
+ * the schedule was built for it where one decides. */
 static void exchange_decide(struct simulation *simulation) {
   for (struct system *system = simulation->system; system->name; system++)
     if (!strncmp(system->name, "decide_", 7)) {
@@ -249,8 +245,8 @@ static void exchange_decide(struct simulation *simulation) {
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
   uint32_t table[512];
-  REQUIRE((sampler->kind == SAMPLER_POLICY) == (simulation->sampler->kind == SAMPLER_POLICY),
-          "the simulation was opened for %s", simulation->sampler->name);
+  REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
+          "the simulation was opened without a policy");
   if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;

@@ -46,6 +46,7 @@ struct simulation {
   cl_mem choice;                       /* the sampler's weights or ranks */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
+  bool policy_decides;                 /* it may: the plan said so */
   bool best;                           /* the policy takes the most probable line; else it draws */
   uint32_t first_scan;                 /* number of environment 0's first scan */
   size_t rollout_row;                  /* of ROLLOUT that record writes */

@@ -13,6 +13,8 @@ struct simulation_plan method_plan(const struct options *options) {
   return (struct simulation_plan){.score_every_step = options->evaluate.curves,
                                   .metrics = options->evaluate.metrics,
                                   .network = *options->evaluate.reconstructor,
+                                  .policy = *options->evaluate.policy,
+                                  .observe_every_step = *options->evaluate.policy,
                                   .record = true};
 }
 

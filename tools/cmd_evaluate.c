@@ -285,6 +285,7 @@ static bool run(struct call *call, struct error *error) {
 static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
     {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"policy", "FILE", "evaluate.policy", NULL},
     {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
     {"output", "DIR", "evaluate.output", NULL},
     {"json", NULL, NULL, "prints one JSON object a sampler and setting instead of the table"},

@@ -135,6 +135,7 @@ static bool run(struct call *call, struct error *error) {
 static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
     {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"policy", "FILE", "evaluate.policy", NULL},
     {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
     {"output", "DIR", "evaluate.output", "folder for the pictures (pictures)"},
     {"slices", "I,J,...", NULL, "rows of the data set to draw (0,1,2,3)"},
