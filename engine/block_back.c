@@ -53,7 +53,7 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
   bool half = blocks->precision == BLOCK_HALF, in32 = layer->in % 32 == 0, out32 = layer->out % 32 == 0;
   bool pairs = blocks->precision != BLOCK_F32;
   call->in_block = in32 && (out32 || half) ? 32 : 16;
-  call->out_block = out32 && (in32 || pairs) ? 32 : 16;
+  call->out_block = out32 && (in32 || half) ? 32 : 16;
   call->tile_x = layer->columns >= 32 ? 32 : layer->columns;
   bool large = call->in_block * call->out_block >= 512;
   if (pairs && !large && layer->columns >= 64) call->tile_x = 64; /* four warps side by side, 16 pixels each */
