@@ -127,12 +127,27 @@ static bool read_flat(struct store *store, const char *group, const struct graph
   return good;
 }
 
+/* What could not be read again is not written. */
+static bool check_finite(const char *group, const struct graph *graph, const float *values,
+                         struct error *error) {
+  for (int i = 0; i < graph->parameters; i++)
+    for (size_t k = 0; k < graph->parameter[i].count; k++) {
+      float value = values[graph->parameter[i].offset + k];
+      if (!isfinite(value))
+        return fail(error,
+                    "%s/%s has become %g at element %zu and is not written; lower the learning rate or set a "
+                    "clip and train anew",
+                    group, graph->parameter[i].name, value, k);
+    }
+  return true;
+}
+
 static bool write_flat(struct store *store, const char *group, const struct graph *graph, cl_mem from,
                        struct error *error) {
   struct arena *arena = arena_open();
   float *values = ARENA_NEW(arena, float, graph->elements);
   device_read(graph->device, from, 0, sizeof(float) * graph->elements, values);
-  bool good = device_finish(graph->device, error);
+  bool good = device_finish(graph->device, error) && check_finite(group, graph, values, error);
   for (int i = 0; good && i < graph->parameters; i++) {
     const struct parameter *parameter = &graph->parameter[i];
     good = store_write(store, arena_text(arena, "%s/%s", group, parameter->name), STORE_F32, parameter->rank,
@@ -145,14 +160,6 @@ static bool write_flat(struct store *store, const char *group, const struct grap
 bool checkpoint_read_parameters(struct store *store, const char *group, struct graph *graph,
                                 struct error *error) {
   return read_flat(store, group, graph, graph->values, error);
-}
-
-bool checkpoint_read_file(const char *path, struct graph *graph, struct error *error) {
-  struct store *store;
-  if (!store_open(&store, path, error)) return false;
-  bool good = checkpoint_read_parameters(store, "param", graph, error);
-  store_close(store);
-  return good ? true : fail_in(error, "%s", path);
 }
 
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,

@@ -10,8 +10,7 @@
  * missing, unexpected or of another shape, before any parameter changes. */
 bool checkpoint_read_parameters(struct store *store, const char *group, struct graph *graph,
                                 struct error *error);
-/* Those of group "param" of a file. */
-bool checkpoint_read_file(const char *path, struct graph *graph, struct error *error);
+/* Refused when one of them is no finite number. */
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
 

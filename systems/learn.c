@@ -15,15 +15,11 @@ static bool find_acquisition(struct learning *learning, struct error *error) {
   size_t count;
   if (!acquisition_list(&list, &count, learning->options, learning->arena, error)) return false;
   learning->acquisition = list[0];
-  if (count != 1)
-    return fail_usage(error,
-                      "the scene has %zu settings of acceleration, horizon or initial lines; a policy "
-                      "is trained at one",
-                      count);
-  return learning->acquisition.budget
-             ? true
-             : fail_usage(error, "the scene's scans have no line to choose: all %u are initial",
-                          learning->acquisition.initial_lines);
+  return count == 1 ? true
+                    : fail_usage(error,
+                                 "the scene has %zu settings of acceleration, horizon or initial lines; a "
+                                 "policy is trained at one",
+                                 count);
 }
 
 /* Training needs room for the passes of its updates, validation for its scans. */
@@ -211,11 +207,16 @@ static void update(struct learning *learning, size_t first, size_t rows) {
   policy_changed(&learning->policy);
 }
 
+static uint32_t next_scan(const struct learning *learning) {
+  return learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
+}
+
 /* Fisher and Yates over the rows, from draws of the roll-out's own. */
 static void shuffle(struct learning *learning, uint32_t epoch) {
   struct random random;
   uint32_t *order = learning->order;
-  uint64_t pass = learning->rollouts * learning->options->learn.epochs + epoch;
+  uint64_t before = next_scan(learning) / learning->rollout.scans; /* roll-outs, of all rounds */
+  uint64_t pass = before * learning->options->learn.epochs + epoch;
   random_start(&random, learning->options->world.seed, STREAM_ORDER, (uint32_t)pass);
   for (size_t i = 0; i < learning->rollout.rows; i++) order[i] = (uint32_t)i;
   for (size_t i = learning->rollout.rows; i-- > 1;) {
@@ -237,8 +238,7 @@ static void learn_ppo(struct learning *learning) {
 }
 
 void learn_step(struct learning *learning) {
-  uint32_t scan = learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
-  rollout_play(&learning->rollout, scan);
+  rollout_play(&learning->rollout, next_scan(learning));
   if (learning->options->learn.algorithm == LEARN_PPO)
     learn_ppo(learning);
   else
@@ -249,12 +249,15 @@ void learn_step(struct learning *learning) {
 /* ---- looking ------------------------------------------------------------------------------------------- */
 
 static bool refuse_loss(const struct learning *learning, double loss, struct error *error) {
-  fail(error, "the loss is %g after %llu roll-outs (%llu updates)", loss,
-       (unsigned long long)learning->rollouts, (unsigned long long)learning->optimiser.step);
-  struct error text = *error;
-  return fail(error,
-              "%.800s; last.h5 holds the last checkpoint; lower learn.rate or learn.clip and train anew",
-              text.text);
+  struct arena *arena = arena_open();
+  const char *last = learning->folder ? arena_text(arena, "%s/last.h5", learning->folder) : "";
+  const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
+  fail(error,
+       "the loss is %g after %llu roll-outs (%llu updates)%s; lower learn.rate or set learn.clip and train "
+       "anew",
+       loss, (unsigned long long)learning->rollouts, (unsigned long long)learning->optimiser.step, kept);
+  arena_close(arena);
+  return false;
 }
 
 /* Reads what the last roll-out was worth; waits. */

@@ -161,12 +161,13 @@ static bool read_state(struct learning *learning, struct store *store, double *l
                 "it is no checkpoint of a policy's training: scene, rollouts, best, best_at, first_scan or "
                 "log_bytes is missing");
   if (!whole(rollouts, (double)learning->wanted) || !whole(best_at, rollouts) || !whole(*log_bytes, 1e15) ||
-      scan != learning->first_scan)
+      isnan(learning->best) || scan != learning->first_scan)
     return fail(
         error,
-        "it has rollouts %g, best_at %g, log_bytes %g and first_scan %g; expected whole numbers, at most "
-        "%llu roll-outs, and scans from %u on: it is of another training or damaged",
-        rollouts, best_at, *log_bytes, scan, (unsigned long long)learning->wanted, learning->first_scan);
+        "it has rollouts %g, best %g, best_at %g, log_bytes %g and first_scan %g; expected whole numbers, at "
+        "most %llu roll-outs, and scans from %u on: it is of another training or damaged",
+        rollouts, learning->best, best_at, *log_bytes, scan, (unsigned long long)learning->wanted,
+        learning->first_scan);
   learning->rollouts = (uint64_t)rollouts;
   learning->best_at = (uint64_t)best_at;
   return run_same_scene(learning->options, scene, may_differ, error) &&

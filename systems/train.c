@@ -71,9 +71,10 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = batch,
                                       .train = true};
-  if (!reconstructor_open(&training->reconstructor, &setup, error)) return false;
-  graph_start(training->reconstructor.graph, options->world.seed);
-  if (start && !checkpoint_read_file(start, training->reconstructor.graph, error)) return false;
+  if (!(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
+              : reconstructor_open(&training->reconstructor, &setup, error)))
+    return false;
+  if (!start) graph_start(training->reconstructor.graph, options->world.seed);
   reconstructor_changed(&training->reconstructor);
   training->train.simulation.reconstructor = training->validation.simulation.reconstructor =
       &training->reconstructor;
@@ -130,8 +131,8 @@ bool training_open(struct training *training, struct device *device, const struc
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
   if (read_milestones(training, error) && open_feeds(training, batch, wish, error) &&
-      open_network(training, batch, wish->start, error) && open_loss(training, error) && open_optimiser(training, error) &&
-      open_history(training, error) &&
+      open_network(training, batch, wish->start, error) && open_loss(training, error) &&
+      open_optimiser(training, error) && open_history(training, error) &&
       (!*options->train.output || training_open_files(training, wish->resume, error)) &&
       device_finish(device, error))
     return true;

@@ -1,0 +1,499 @@
+/* Training a policy: going on from any checkpoint, launches, rounds, and what is refused. */
+#include "engine/fft.h"
+#include "systems/learn.h"
+#include "systems/phantom.h"
+#include "systems/train.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 32, SLICES = 12, SCANS = 6, LINES = 5, ROWS = SCANS * LINES, ROLLOUTS = 7, SAVE_EVERY = 3 };
+
+static struct device device;
+static struct folder folder;
+
+struct run {
+  struct arena *arena;
+  struct options options;
+  struct learn_wish wish;
+  struct learning learning;
+};
+
+/* A scene of tiny networks on the phantoms: 3 lines, then 5. */
+static void set_options(struct run *run, const char *output) {
+  *run = (struct run){.arena = arena_open()};
+  struct options *options = &run->options;
+  option_defaults(&option_table, options, run->arena);
+  options->data.path = support_path(&folder, "data");
+  options->data.size = N;
+  options->acquisition.initial_lines = 3;
+  options->network.channels = 4;
+  options->network.pools = options->policy.pools = 2;
+  options->policy.channels = 2;
+  options->policy.hidden = 16;
+  options->policy.batch = 16;
+  options->reward.scale = 100;
+  options->learn.scans = SCANS;
+  options->learn.epochs = 2;
+  options->learn.rows = 13;
+  options->learn.validations = 3;
+  options->learn.save_every = SAVE_EVERY;
+  options->learn.log_every = 1;
+  run->wish = (struct learn_wish){.folder = output ? support_path(&folder, output) : NULL,
+                                  .reconstructor = support_path(&folder, "unet/best.h5"),
+                                  .steps = ROWS * ROLLOUTS - 1,
+                                  .rate = 0.001,
+                                  .kernel_folder = ""};
+}
+
+static void open_run(struct run *run) {
+  struct error error;
+  assert_good(learn_open(&run->learning, &device, &run->options, &run->wish, &error), &error);
+}
+
+static void run_all(struct run *run) {
+  struct error error;
+  assert_good(learn_run(&run->learning, &run->wish, &error), &error);
+}
+
+static void close_run(struct run *run) {
+  learn_close(&run->learning);
+  arena_close(run->arena);
+}
+
+/* From opening to closing. */
+static void learn(struct run *run) {
+  open_run(run);
+  run_all(run);
+  close_run(run);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+struct comparison {
+  struct arena *arena;
+  struct store *store[2];
+  size_t count;
+};
+
+static void count_dataset(const char *name, void *context) {
+  (void)name;
+  ++*(size_t *)context;
+}
+
+static void compare_dataset(const char *name, void *context) {
+  struct comparison *comparison = context;
+  void *data[2];
+  size_t total[2];
+  struct error error;
+  for (int k = 0; k < 2; k++)
+    assert_good(
+        store_read_all(comparison->store[k], name, STORE_F64, comparison->arena, &data[k], &total[k], &error),
+        &error);
+  assert_int_equal(total[0], total[1]);
+  if (memcmp(data[0], data[1], sizeof(double) * total[0])) fail_msg("%s differs", name);
+  comparison->count++;
+}
+
+/* Every dataset to the byte, and where the training stands. */
+static void assert_same_file(const char *one, const char *other, const char *file) {
+  static const char *const numbers[] = {"rollouts", "best",           "best_at",       "first_scan",
+                                        "seed",     "optimiser_step", "optimiser_rate"};
+  struct comparison comparison = {.arena = arena_open()};
+  const char *folders[] = {one, other};
+  struct error error;
+  size_t count = 0;
+  double value[2];
+  for (int k = 0; k < 2; k++) {
+    const char *path = support_path(&folder, arena_text(comparison.arena, "%s/%s", folders[k], file));
+    assert_good(store_open(&comparison.store[k], path, &error), &error);
+  }
+  assert_good(store_list(comparison.store[0], compare_dataset, &comparison, &error), &error);
+  assert_good(store_list(comparison.store[1], count_dataset, &count, &error), &error);
+  assert_true(count > 20 && count == comparison.count);
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (int k = 0; k < 2; k++) assert_true(store_number(comparison.store[k], numbers[i], &value[k]));
+    if (memcmp(&value[0], &value[1], sizeof *value))
+      fail_msg("%s is %g and %g", numbers[i], value[0], value[1]);
+  }
+  for (int k = 0; k < 2; k++) store_close(comparison.store[k]);
+  arena_close(comparison.arena);
+}
+
+static void assert_same_files(const char *one, const char *other) {
+  assert_same_file(one, other, "last.h5");
+  assert_same_file(one, other, "best.h5");
+}
+
+/* ---- going on ------------------------------------------------------------------------------------------ */
+
+struct copying {
+  const char *from, *to;
+  uint64_t at;
+};
+
+static void copy_file(const struct copying *copying, const char *name) {
+  struct arena *arena = arena_open();
+  size_t bytes;
+  const char *from = support_path(&folder, arena_text(arena, "%s/%s", copying->from, name));
+  if (file_is_there(from)) {
+    unsigned char *data = support_read(arena, from, &bytes);
+    support_write(support_path(&folder, arena_text(arena, "%s/%s", copying->to, name)), data, bytes);
+  }
+  arena_close(arena);
+}
+
+/* What a training leaves that is killed after so many roll-outs. */
+static void copy_folder(const struct learning *learning, void *context) {
+  const struct copying *copying = context;
+  struct error error;
+  if (learning->rollouts != copying->at) return;
+  assert_good(folder_make(support_path(&folder, copying->to), &error), &error);
+  copy_file(copying, "last.h5");
+  copy_file(copying, "best.h5");
+  copy_file(copying, "log.jsonl");
+}
+
+static void go_on(enum learn_algorithm algorithm, const char *whole, const char *cut, uint64_t at) {
+  struct copying copying = {whole, cut, at};
+  struct run run;
+  set_options(&run, whole);
+  run.options.learn.algorithm = algorithm;
+  run.wish.see = copy_folder;
+  run.wish.context = &copying;
+  learn(&run);
+  set_options(&run, cut);
+  run.options.learn.algorithm = algorithm;
+  run.wish.resume = true;
+  open_run(&run);
+  assert_int_equal(run.learning.rollouts, (at - 1) / SAVE_EVERY * SAVE_EVERY);
+  assert_int_equal(run.learning.wanted, ROLLOUTS);
+  run_all(&run);
+  close_run(&run);
+  assert_same_files(whole, cut);
+}
+
+static void a2c_goes_on_as_if_never_stopped(void **state) {
+  (void)state;
+  go_on(LEARN_A2C, "a2c", "a2c_cut_2", 2); /* before the first checkpoint */
+  go_on(LEARN_A2C, "a2c_5", "a2c_cut_5", 5);
+  go_on(LEARN_A2C, "a2c_7", "a2c_cut_7", 7);
+}
+
+static void ppo_goes_on_as_if_never_stopped(void **state) {
+  (void)state;
+  go_on(LEARN_PPO, "ppo", "ppo_cut_5", 5);
+}
+
+static void a_finished_training_changes_nothing(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "done");
+  learn(&run);
+  set_options(&run, "done");
+  run.wish.resume = true;
+  open_run(&run);
+  assert_int_equal(run.learning.rollouts, ROLLOUTS);
+  assert_int_equal(run.learning.looks, ROLLOUTS);
+  assert_int_equal(run.learning.validations, 3);
+  run_all(&run);
+  close_run(&run);
+  assert_same_files("done", "a2c");
+}
+
+static void launches_change_nothing(void **state) {
+  struct run run;
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    set_options(&run, k ? "launch_5" : "launch_16");
+    run.options.learn.scans = 16;
+    run.options.world.envs = k ? 5 : 16;
+    open_run(&run);
+    assert_int_equal(run.learning.rollout.launch, run.options.world.envs);
+    run_all(&run);
+    close_run(&run);
+  }
+  assert_same_files("launch_16", "launch_5");
+}
+
+static void a_step_allocates_nothing(void **state) {
+  struct run run;
+  struct error error;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.learn.algorithm = LEARN_PPO;
+  open_run(&run);
+  learn_step(&run.learning);
+  uint64_t allocations = device.allocations, bytes = device.bytes;
+  learn_step(&run.learning);
+  assert_good(device_finish(&device, &error), &error);
+  assert_int_equal(device.allocations, allocations);
+  assert_int_equal(device.bytes, bytes);
+  close_run(&run);
+}
+
+/* ---- rounds -------------------------------------------------------------------------------------------- */
+
+/* Slices follow from the numbers of scans. */
+static void rounds_number_their_scans_after_those_before(void **state) {
+  static const uint32_t expected[] = {0, 4 * SCANS, 6 * SCANS, 8 * SCANS};
+  uint32_t slice[SCANS];
+  (void)state;
+  for (uint32_t round = 0; round < 4; round++) {
+    struct run run;
+    set_options(&run, NULL);
+    run.options.learn.steps = 4 * ROWS;
+    run.options.alternate.steps = 2 * ROWS - 3;
+    run.options.data.most = 7;
+    run.wish.round = round;
+    open_run(&run);
+    assert_int_equal(run.learning.first_scan, expected[round]);
+    learn_step(&run.learning);
+    world_read(&run.learning.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
+    for (uint32_t e = 0; e < SCANS; e++) assert_int_equal(slice[e], (expected[round] + e) % 7);
+    close_run(&run);
+  }
+}
+
+/* Parameters and moments of the round before, its own rate. */
+static void a_round_takes_up_the_policy(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "round_1");
+  learn(&run);
+  set_options(&run, "round_2");
+  run.wish.policy = support_path(&folder, "round_1/last.h5");
+  run.wish.round = 1;
+  run.wish.rate = 0;
+  open_run(&run);
+  assert_int_equal(run.learning.optimiser.step, ROLLOUTS);
+  assert_true(run.learning.optimiser.rate == 0 && run.learning.rollouts == 0);
+  run_all(&run);
+  double score = run.learning.score[0], best = run.learning.best;
+  close_run(&run);
+  set_options(&run, NULL);
+  run.wish.policy = support_path(&folder, "round_2/last.h5");
+  open_run(&run);
+  struct error error;
+  assert_good(learn_validate(&run.learning, &score, &error), &error);
+  assert_true(score == best); /* a rate of 0 has left it as it was */
+  close_run(&run);
+}
+
+/* PPO's passes over the rows are shuffled anew in every round. */
+static void rounds_have_orders_of_their_own(void **state) {
+  uint32_t order[2][ROWS];
+  (void)state;
+  for (uint32_t round = 0; round < 2; round++) {
+    struct run run;
+    set_options(&run, NULL);
+    run.options.learn.algorithm = LEARN_PPO;
+    run.options.learn.epochs = 1;
+    run.wish.round = round;
+    open_run(&run);
+    learn_step(&run.learning);
+    memcpy(order[round], run.learning.order, sizeof order[round]);
+    close_run(&run);
+  }
+  assert_memory_not_equal(order[0], order[1], sizeof order[0]);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------ */
+
+static void refuse_open(struct run *run, const char *part) {
+  struct error error;
+  assert_false(learn_open(&run->learning, &device, &run->options, &run->wish, &error));
+  assert_holds(error.text, part);
+}
+
+/* Seen by a look, or before a checkpoint is written: the last one stays good. */
+static void diverge(const char *output, uint32_t log_every, const char *part) {
+  struct run run;
+  struct error error;
+  set_options(&run, output);
+  run.options.learn.save_every = 1;
+  run.options.learn.log_every = log_every;
+  open_run(&run);
+  for (int updates = 0; updates < 2; updates++) learn_step(&run.learning);
+  assert_good(learn_save(&run.learning, "last.h5", &error), &error);
+  learn_close(&run.learning);
+  run.wish.resume = true;
+  open_run(&run);
+  run.learning.optimiser.setup.clip = 0;
+  run.learning.optimiser.rate = 1e30;
+  assert_false(learn_run(&run.learning, &run.wish, &error));
+  assert_holds(error.text, part);
+  close_run(&run);
+  set_options(&run, output);
+  run.options.learn.save_every = 1;
+  run.options.learn.log_every = log_every;
+  run.wish.resume = true;
+  open_run(&run);
+  close_run(&run);
+}
+
+static void a_loss_of_nan_stops(void **state) {
+  (void)state;
+  diverge("nan_1", 1, "last.h5 is from before; lower learn.rate or set learn.clip and train anew");
+  diverge("nan_7", 7, "is not written; lower the learning rate or set a clip");
+}
+
+static void scenes_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.acquisition.initial_lines = 0;
+  run.options.acquisition.acceleration = "4,8";
+  refuse_open(&run, "the scene has 2 settings of acceleration, horizon or initial lines");
+  run.options.acquisition.acceleration = "4";
+  run.options.acquisition.initial_lines = 8;
+  refuse_open(&run, "no line is left to acquire");
+  run.options.acquisition.initial_lines = 3;
+  run.options.policy.pools = 6;
+  refuse_open(&run, "height and width must be at least 64");
+  run.options.policy.pools = 2;
+  run.wish.reconstructor = support_path(&folder, "nowhere.h5");
+  refuse_open(&run, "the reconstructor: ");
+  run.wish.reconstructor = support_path(&folder, "a2c/last.h5");
+  refuse_open(&run, "it is no checkpoint of a reconstructor");
+  run.wish.reconstructor = support_path(&folder, "unet/best.h5");
+  run.wish.policy = support_path(&folder, "unet/best.h5");
+  refuse_open(&run, "the parameters in group 'param' are not those of the network");
+  run.wish.policy = NULL;
+  run.options.data.path = support_path(&folder, "nowhere");
+  refuse_open(&run, "training data: ");
+  arena_close(run.arena);
+}
+
+static void checkpoints_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "kept");
+  learn(&run);
+  set_options(&run, "kept");
+  refuse_open(&run, "holds a training (last.h5); go on with --resume");
+  run.wish.resume = true;
+  run.options.policy.hidden = 17;
+  refuse_open(&run, "policy.hidden was 16 and is 17 now");
+  run.options.policy.hidden = 16;
+  run.options.learn.gamma = 0.5;
+  refuse_open(&run, "learn.gamma was 1 and is 0.5 now");
+  run.options.learn.gamma = 1;
+  run.wish.round = 1;
+  refuse_open(&run, "first_scan 0");
+  run.wish.round = 0;
+  run.wish.steps = ROWS;
+  refuse_open(&run, "at most 1 roll-outs");
+  run.wish.steps = ROWS * ROLLOUTS;
+  run.options.data.path = support_path(&folder, "data/train");
+  refuse_open(&run, "it is of other data");
+  run.options.data.path = support_path(&folder, "data");
+  support_write_text(support_path(&folder, "kept/last.h5"), "no HDF5");
+  refuse_open(&run, "has no HDF5 signature");
+  arena_close(run.arena);
+}
+
+/* Goes on from what a training saves that stands where none can. */
+static void refuse_saved(struct run *run, const char *part) {
+  struct error error;
+  assert_good(learn_save(&run->learning, "last.h5", &error), &error);
+  struct run next;
+  set_options(&next, "damaged");
+  next.wish.resume = true;
+  refuse_open(&next, part);
+  arena_close(next.arena);
+}
+
+static void damaged_values_are_refused(void **state) {
+  struct run run;
+  struct error error;
+  const float nan_value = NAN;
+  (void)state;
+  set_options(&run, "damaged");
+  open_run(&run);
+  run_all(&run);
+  struct learning *learning = &run.learning;
+  learning->best_at = ROLLOUTS + 1;
+  refuse_saved(&run, "best_at 8");
+  learning->best_at = 1;
+  learning->first_scan = 5;
+  refuse_saved(&run, "first_scan 5");
+  learning->first_scan = 0;
+  learning->rollouts = ROLLOUTS + 1;
+  refuse_saved(&run, "it has rollouts 8");
+  learning->rollouts = ROLLOUTS;
+  learning->looks = ROLLOUTS + 2;
+  refuse_saved(&run, "its log is longer than its training");
+  learning->looks = ROLLOUTS;
+  learning->best = NAN;
+  refuse_saved(&run, "best nan");
+  learning->best = 1;
+  device_write(&device, learning->optimiser.second, 0, sizeof nan_value, &nan_value);
+  assert_false(learn_save(learning, "last.h5", &error));
+  assert_holds(error.text, "has become nan at element 0 and is not written");
+  close_run(&run);
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------- */
+
+static int train_reconstructor(void) {
+  struct run run;
+  struct training training;
+  struct training_wish wish = {.kernel_folder = ""};
+  struct error error;
+  set_options(&run, NULL);
+  run.options.train.output = support_path(&folder, "unet");
+  run.options.train.epochs = 1;
+  bool good = training_open(&training, &device, &run.options, &wish, &error);
+  if (good) {
+    good = training_run(&training, &wish, &error);
+    training_close(&training);
+  }
+  arena_close(run.arena);
+  return !good;
+}
+
+static int open_all(void **state) {
+  struct error error;
+  struct options options;
+  (void)state;
+  support_open_folder(&folder);
+  setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
+  option_defaults(&option_table, &options, folder.arena);
+  options.phantom.train = 3;
+  options.phantom.val = options.phantom.test = 1;
+  options.phantom.slices = SLICES / 3;
+  options.phantom.size = N;
+  options.phantom.rows = 2 * N;
+  options.phantom.columns = N + 6;
+  return !phantom_write(&options, support_path(&folder, "data"), &error) ||
+         !device_open(&device, "", &error) || !fft_library_open(&error) || train_reconstructor();
+}
+
+static int close_all(void **state) {
+  (void)state;
+  fft_library_close();
+  device_close(&device);
+  support_close_folder(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a2c_goes_on_as_if_never_stopped),
+      cmocka_unit_test(ppo_goes_on_as_if_never_stopped),
+      cmocka_unit_test(a_finished_training_changes_nothing),
+      cmocka_unit_test(launches_change_nothing),
+      cmocka_unit_test(a_step_allocates_nothing),
+      cmocka_unit_test(rounds_number_their_scans_after_those_before),
+      cmocka_unit_test(a_round_takes_up_the_policy),
+      cmocka_unit_test(rounds_have_orders_of_their_own),
+      cmocka_unit_test(a_loss_of_nan_stops),
+      cmocka_unit_test(scenes_are_refused),
+      cmocka_unit_test(checkpoints_are_refused),
+      cmocka_unit_test(damaged_values_are_refused),
+  };
+  return cmocka_run_group_tests_name("learn", tests, open_all, close_all);
+}
