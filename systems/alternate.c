@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct alternation {
@@ -127,11 +128,28 @@ static bool run_stages(struct alternation *all, struct error *error) {
   return true;
 }
 
-/* Rewritten from the start: stages that are finished note themselves again. */
+/* What a policy would refuse is refused before the reconstructor is trained. */
+static bool check_policy(const struct alternation *all, struct error *error) {
+  const struct options *options = all->options;
+  struct acquisition acquisition;
+  struct graph *graph;
+  int size = (int)options->data.size;
+  if (!learn_acquisition(&acquisition, options, all->arena, error)) return false;
+  graph_open(&graph);
+  tensor image = graph_input(graph, "observation", 1, size, size);
+  net_policy_maps(graph, image, (int)options->policy.channels, (int)options->policy.pools);
+  bool good = graph_good(graph, error);
+  graph_close(graph);
+  return good;
+}
+
+/* Rewritten from the start: stages that are finished note themselves again. One that is not finished refuses
+ * its own folder. */
 static bool open_log(struct alternation *all, struct error *error) {
   const char *path = path_of(all, "stages.jsonl", "");
+  struct stat status;
   if (!folder_make(all->options->train.output, error)) return false;
-  if (!all->wish->resume && file_is_there(path))
+  if (!all->wish->resume && stat(path, &status) == 0 && status.st_size)
     return fail(error,
                 "%s holds a training (stages.jsonl); go on with --resume, or choose another train.output",
                 all->options->train.output);
@@ -142,7 +160,7 @@ static bool open_log(struct alternation *all, struct error *error) {
 bool alternate_run(struct device *device, const struct options *options, const struct alternate_wish *wish,
                    struct error *error) {
   struct alternation all = {.arena = arena_open(), .device = device, .options = options, .wish = wish};
-  bool good = open_log(&all, error) && run_stages(&all, error);
+  bool good = check_policy(&all, error) && open_log(&all, error) && run_stages(&all, error);
   if (all.log && (fsync(fileno(all.log)) || fclose(all.log)) && good)
     good = fail(error, "cannot write stages.jsonl: %s", strerror(errno));
   arena_close(all.arena);

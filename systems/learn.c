@@ -9,12 +9,12 @@
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* The scene's one setting of initial lines and budget. */
-static bool find_acquisition(struct learning *learning, struct error *error) {
+bool learn_acquisition(struct acquisition *acquisition, const struct options *options, struct arena *arena,
+                       struct error *error) {
   struct acquisition *list;
   size_t count;
-  if (!acquisition_list(&list, &count, learning->options, learning->arena, error)) return false;
-  learning->acquisition = list[0];
+  if (!acquisition_list(&list, &count, options, arena, error)) return false;
+  *acquisition = list[0];
   return count == 1 ? true
                     : fail_usage(error,
                                  "the scene has %zu settings of acceleration, horizon or initial lines; a "
@@ -171,7 +171,7 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
                 const struct learn_wish *wish, struct error *error) {
   *learning = (struct learning){
       .arena = arena_open(), .device = device, .options = options, .folder = wish->folder, .best = -INFINITY};
-  if (find_acquisition(learning, error) &&
+  if (learn_acquisition(&learning->acquisition, options, learning->arena, error) &&
       open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
       open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
       open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&

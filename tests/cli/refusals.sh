@@ -227,6 +227,32 @@ refuse 2 'unknown flag --jsn of l2sr inspect; did you mean --json?' inspect data
 refuse 2 'an operand is missing; write l2sr inspect PATH' inspect
 refuse 2 'there is no scene nowhere' evaluate nowhere
 
+# ---- training a policy ---------------------------------------------------------------------------------
+
+refuse 2 "train.method is 'l2t' at --set; it must be one of reconstructor|l2s|l2sr" train scene --output run \
+  --set train.method=l2t
+l2s='train scene --output run --method l2s'
+# refuse_set TEXT KEY=VALUE
+refuse_set() {
+  # shellcheck disable=SC2086 # the words are arguments
+  refuse 2 "$1" $l2s --set "$2"
+}
+refuse_set 'learn.scans is 0 at --set; it must be 1 to 65536' learn.scans=0
+refuse_set 'learn.steps is 0 at --set; it must be 1 to' learn.steps=0
+refuse_set 'learn.gamma is 1.5 at --set; it must be 0 to 1' learn.gamma=1.5
+refuse_set 'learn.validations is 0 at --set' learn.validations=0
+refuse_set 'learn.save_every is 0 at --set' learn.save_every=0
+refuse_set "learn.algorithm is 'a3c' at --set; it must be one of a2c|ppo" learn.algorithm=a3c
+refuse_set 'alternate.rounds is 0 at --set' alternate.rounds=0
+refuse_set 'alternate.divisor is 0 at --set; it must be 1 to 1000' alternate.divisor=0
+refuse_set "alternate.actions is 'all' at --set; it must be one of best|drawn" alternate.actions=all
+refuse_set 'unknown key learn.scan at --set; did you mean learn.scans?' learn.scan=16
+refuse_set 'the scene has 2 settings' acquisition.acceleration=4,8
+# shellcheck disable=SC2086
+refuse 1 'reconstructor: validation data: no .h5 file in data' $l2s --quiet --set policy.pools=2 --set network.pools=2
+# shellcheck disable=SC2086 # once more: what was refused is no training
+refuse 1 'reconstructor: validation data: no .h5 file in data' $l2s --quiet --set policy.pools=2 --set network.pools=2
+
 # ---- masks ---------------------------------------------------------------------------------------------
 
 # mask FILE VALUE...: 0s and 1s

@@ -1,0 +1,134 @@
+#!/bin/sh
+# Policies from the command line: a small L2SR from the first reconstructor to the table in which it beats Random;
+# killed inside its stages and gone on with, compared with one never stopped; refusals. l2sr.sh L2SR
+set -u
+. "${0%/*}/setup.sh"
+export L2SR_CACHE="$dir/cache"
+
+run() { # run NAME COMMAND...
+  name=$1
+  shift
+  tried=$((tried + 1))
+  "$@" >out 2>err || complain "$name: $*"
+}
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data, order: permuted}
+acquisition: {horizon: [long]}
+network: {channels: 4, pools: 2}
+policy: {channels: 2, pools: 2, hidden: 16}
+reward: {scale: 100}
+train:
+  {method: l2sr, epochs: 10, batch: 5, rate: 0.01, rate_every: 8, accelerations: [4], initial_accelerations: [32]}
+learn: {steps: 8064, scans: 16, rate: 0.002, validations: 6, save_every: 9, log_every: 3}
+alternate: {rounds: 2, steps: 2016, epochs: 12, batch: 5, rate: 0.01, rate_every: 9}
+evaluate: {samplers: [random], metrics: [ssim], curves: false}
+Y
+run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 32 --rows 64 --columns 38
+run "train" "$l2sr" train scene --output whole --json
+cp out json
+stages='reconstructor policy_1 reconstructor_1 policy_2 reconstructor_2'
+for stage in $stages; do
+  for file in best.h5 last.h5 log.jsonl; do
+    [ -s whole/$stage/$file ] || complain "train wrote no $stage/$file"
+  done
+  grep -q "\"stage\":\"$stage\"" json || complain "--json does not tell the end of $stage"
+done
+[ "$(grep -c '"kind":"stage"' whole/stages.jsonl)" = 5 ] || complain "stages.jsonl has not one line a stage"
+[ "$(grep -c '"kind":"look"' whole/policy_1/log.jsonl)" = 24 ] || complain "log.jsonl has not one line every 3 roll-outs"
+[ "$(grep -c '"kind":"validation"' whole/policy_1/log.jsonl)" = 6 ] || complain "log.jsonl has not one line a validation"
+
+# ---- the table ----------------------------------------------------------------------------------------------
+
+ssim() { sed -n 's/.*"ssim":{"mean":\([0-9.]*\).*/\1/p' out; }
+run "Random" "$l2sr" evaluate scene --reconstructor whole/reconstructor/best.h5 --json
+random=$(ssim)
+run "L2SR" "$l2sr" evaluate scene --samplers policy --policy whole/policy_2/last.h5 \
+  --reconstructor whole/reconstructor_2/best.h5 --json
+learned=$(ssim)
+for what in '"initial_lines":1,' '"budget":7,'; do
+  grep -q "$what" out || complain "L2SR's scans have another budget than Random's: no $what"
+done
+awk "BEGIN { exit !($learned > $random + 0.02) }" || complain "L2SR's SSIM $learned does not beat Random's $random"
+echo "test SSIM: Random $random, L2SR $learned"
+run "render" "$l2sr" render scene --samplers policy --policy whole/policy_2/last.h5 \
+  --reconstructor whole/reconstructor_2/best.h5 --slices 0 --output pictures
+
+# ---- killed -------------------------------------------------------------------------------------------------
+
+# kill_at FILE KIND COUNT: a training that goes on until FILE has so many lines of the kind
+kill_at() {
+  "$l2sr" train scene --output cut --resume >out 2>err &
+  child=$!
+  until [ "$(grep -c "\"kind\":\"$2\"" "cut/$1" 2>/dev/null || :)" ] &&
+    [ "$(grep -c "\"kind\":\"$2\"" "cut/$1")" -ge "$3" ] || ! kill -0 $child 2>/dev/null; do :; done
+  kill -9 $child 2>/dev/null
+  wait $child 2>/dev/null
+}
+kill_at reconstructor/log.jsonl epoch 4
+[ ! -e cut/policy_1 ] || complain "the training was killed too late for the reconstructor"
+kill_at policy_1/log.jsonl look 1
+kill_at policy_1/log.jsonl look 11
+[ ! -e cut/reconstructor_1 ] || complain "the training was killed too late for policy_1"
+kill_at reconstructor_1/log.jsonl epoch 1
+kill_at reconstructor_1/log.jsonl epoch 5
+[ ! -e cut/policy_2 ] || complain "the training was killed too late for reconstructor_1"
+kill_at policy_2/log.jsonl look 2
+run "going on" "$l2sr" train scene --output cut --resume
+run "killed and gone on with tells the same of its stages" cmp cut/stages.jsonl whole/stages.jsonl
+for stage in $stages; do
+  for file in best last; do
+    run "killed and gone on with equals never stopped" "$l2sr" compare cut/$stage/$file.h5 whole/$stage/$file.h5
+  done
+  for folder in cut whole; do
+    sed -e 's/,"images_per_second.*//' -e 's/,"steps_per_second.*//' $folder/$stage/log.jsonl >$folder/lines
+  done
+  run "and so do the lines of the log of $stage" cmp cut/lines whole/lines
+done
+no_part "killed and gone on with"
+run "going on after the end" "$l2sr" train scene --output cut --resume
+run "changes nothing" "$l2sr" compare cut/reconstructor_2/last.h5 whole/reconstructor_2/last.h5
+run "and tells the same" cmp cut/stages.jsonl whole/stages.jsonl
+
+# ---- a policy alone, PPO, launches --------------------------------------------------------------------------
+
+cat >l2s.yaml <<'Y'
+extends: scene
+train: {method: l2s}
+learn: {reconstructor: whole/reconstructor/best.h5, steps: 448, save_every: 2}
+Y
+run "l2s" "$l2sr" train l2s --output l2s
+grep -q '^policy_1  *validation' out || complain "train does not tell the end of policy_1"
+[ ! -e l2s/reconstructor ] || complain "a reconstructor was trained though one was given"
+run "five scans at a time" "$l2sr" train l2s --output five --set world.envs=5
+run "equal sixteen" "$l2sr" compare five/policy_1/last.h5 l2s/policy_1/last.h5
+run "ppo" "$l2sr" train l2s --output ppo --set learn.algorithm=ppo --set learn.rows=60 --set learn.epochs=2
+run "sizes come from the checkpoint" "$l2sr" train l2s --method l2sr --output sizes --set network.channels=8 \
+  --set alternate.rounds=1 --set alternate.epochs=1
+
+# ---- refusals -----------------------------------------------------------------------------------------------
+
+refuse 1 'whole holds a training (stages.jsonl); go on with --resume' train scene --quiet --output whole
+refuse 1 'reward.scale was 100 and is 1 now' train scene --quiet --output whole --resume --set reward.scale=1
+says err 'policy_1: '
+refuse 1 'train.rate was 0.01 and is 0.02 now' train scene --quiet --output whole --resume --set alternate.rate=0.02
+says err 'reconstructor_1: '
+refuse 2 'train.output is empty; give --output DIR' train l2s
+refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output none --set learn.reconstructor=nowhere.h5
+refuse 1 'it is no checkpoint of a reconstructor' train l2s --quiet --output none --set learn.reconstructor=l2s/policy_1/last.h5
+refuse 1 'was trained for 32x32 images, data.size is 40' train l2s --quiet --output none --set data.size=40 --set data.pad=40
+refuse 2 'the scene has 2 settings' train l2s --quiet --output none --set acquisition.horizon=base,long
+refuse 2 'no line is left to acquire' train l2s --quiet --output none --set acquisition.initial_lines=8
+refuse 1 'training data: nowhere is not a folder' train l2s --quiet --output none --data nowhere
+refuse 1 'height and width must be at least 64' train l2s --quiet --output none --set policy.pools=6
+tried=$((tried + 1))
+"$l2sr" train scene --output late --set policy.pools=6 2>err && complain "policy.pools=6 is taken"
+! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"
+refuse 1 'lower learn.rate or set learn.clip' train l2s --quiet --output burst --set learn.rate=1e9 --set learn.clip=0 \
+  --set learn.log_every=1 --set learn.save_every=100
+mkdir taken
+echo kept >taken/policy_1
+refuse 1 'taken/policy_1 is not a folder' train l2s --quiet --output taken
+dd if=whole/policy_1/last.h5 of=five/policy_1/last.h5 bs=1000 count=9 2>/dev/null
+refuse 1 'cannot go on' train l2s --quiet --output five --resume
+refuse 1 'it is no checkpoint of a policy' evaluate scene --samplers policy --policy whole/reconstructor/best.h5
+finish
