@@ -134,8 +134,12 @@
   X(alternate, U32, rounds, "5", 1, 1000, NULL, "l2sr: rounds of policy and reconstructor")                  \
   X(alternate, U32, steps, "8192000", 1, 4294967295.0, NULL,                                                 \
     "environment-steps of the policy in rounds after the first")                                             \
+  X(alternate, F64, policy_rate, "0", 0, 1000000000, NULL,                                                   \
+    "learning rate of the policy in those rounds; 0: learn.rate")                                            \
   X(alternate, F64, policy_divisor, "1", 1, 1000, NULL,                                                      \
-    "by which the policy's rate is divided every round; paper: 3")                                           \
+    "by which it is divided every round; paper: 3")                                                          \
+  X(alternate, F64, entropy, "-1", -1, 1000, NULL,                                                           \
+    "weight of the entropy in those rounds; negative: learn.entropy")                                        \
   X(alternate, U32, epochs, "10", 1, 1000000, NULL,                                                          \
     "of the reconstructor in a round, with a new optimiser")                                                 \
   X(alternate, U32, batch, "16", 1, 65536, NULL, "slices an update of the reconstructor")                    \

@@ -65,23 +65,31 @@ static bool run_reconstructor(struct alternation *all, struct stage *stage, stru
 
 /* ---- a policy ------------------------------------------------------------------------------------------ */
 
+/* What alternate.* says of the rounds after the first. A rate of its own starts in the second. */
+static void set_policy_round(struct options *options, uint32_t round) {
+  double own = options->alternate.policy_rate;
+  bool starts_later = round > 1 && own > 0;
+  if (starts_later) options->learn.rate = own;
+  options->learn.rate /= pow(options->alternate.policy_divisor, round - (starts_later ? 2.0 : 1.0));
+  if (round > 1 && options->alternate.entropy >= 0) options->learn.entropy = options->alternate.entropy;
+}
+
 static bool run_policy(struct alternation *all, struct stage *stage, struct error *error) {
   const struct alternate_wish *wish = all->wish;
-  const struct options *options = all->options;
+  struct options options = *all->options;
   struct learning learning;
   bool first = stage->round == 1;
+  set_policy_round(&options, stage->round);
   struct learn_wish own = {.folder = path_of(all, stage->name, ""),
                            .reconstructor = all->reconstructor,
                            .policy = all->policy,
-                           .steps = first ? options->learn.steps : options->alternate.steps,
-                           .rate = options->learn.rate /
-                                   pow(options->alternate.policy_divisor, stage->round - 1.0),
+                           .steps = first ? options.learn.steps : options.alternate.steps,
                            .round = stage->round - 1,
                            .resume = wish->resume,
                            .see = wish->see_look,
                            .context = wish->context,
                            .kernel_folder = wish->kernel_folder};
-  if (!learn_open(&learning, all->device, options, &own, error)) return false;
+  if (!learn_open(&learning, all->device, &options, &own, error)) return false;
   bool good = learn_run(&learning, &own, error);
   if (good) {
     stage->score = learning.score[learning.validations - 1];

@@ -112,17 +112,17 @@ static bool open_rollout(struct learning *learning, struct error *error) {
 }
 
 /* 16 scans are those of the published code. */
-static double scaled_rate(const struct options *options, double rate) {
-  double more = options->learn.scans / 16.0;
+static double scaled_rate(const struct options *options) {
+  double rate = options->learn.rate, more = options->learn.scans / 16.0;
   if (options->learn.scaling == SCALING_NONE) return rate;
   return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
 }
 
-static bool open_optimiser(struct learning *learning, double rate, struct error *error) {
+static bool open_optimiser(struct learning *learning, struct error *error) {
   const struct options *options = learning->options;
   bool adam = options->learn.optimiser == LEARN_ADAM;
   struct optimiser_setup setup =
-      optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, scaled_rate(options, rate));
+      optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, scaled_rate(options));
   setup.epsilon = options->learn.epsilon;
   setup.clip = options->learn.clip;
   return optimise_open(&learning->optimiser, learning->policy.graph, &setup, error);
@@ -175,7 +175,7 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
       open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
       open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
       open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&
-      open_rollout(learning, error) && open_optimiser(learning, wish->rate, error) &&
+      open_rollout(learning, error) && open_optimiser(learning, error) &&
       open_history(learning, wish->steps, error) &&
       (!wish->policy || start_from(learning, wish->policy, error))) {
     learning->first_scan = first_scan(learning, wish->round);

@@ -69,8 +69,7 @@ struct learn_wish {
   const char *reconstructor; /* checkpoint that scores */
   const char *policy; /* checkpoint to start from, its optimiser's state too; NULL: from new parameters */
   uint64_t steps;     /* environment-steps */
-  double rate;
-  uint32_t round; /* of an alternation: its scans are numbered after those of the rounds before */
+  uint32_t round;     /* of an alternation: its scans are numbered after those of the rounds before */
   bool resume;
   void (*see)(const struct learning *learning,
               void *context); /* after every look and validation; NULL allowed */

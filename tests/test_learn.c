@@ -41,10 +41,10 @@ static void set_options(struct run *run, const char *output) {
   options->learn.validations = 3;
   options->learn.save_every = SAVE_EVERY;
   options->learn.log_every = 1;
+  options->learn.rate = 0.001;
   run->wish = (struct learn_wish){.folder = output ? support_path(&folder, output) : NULL,
                                   .reconstructor = support_path(&folder, "unet/best.h5"),
                                   .steps = ROWS * ROLLOUTS - 1,
-                                  .rate = 0.001,
                                   .kernel_folder = ""};
 }
 
@@ -266,7 +266,7 @@ static void a_round_takes_up_the_policy(void **state) {
   set_options(&run, "round_2");
   run.wish.policy = support_path(&folder, "round_1/last.h5");
   run.wish.round = 1;
-  run.wish.rate = 0;
+  run.options.learn.rate = 0;
   open_run(&run);
   assert_int_equal(run.learning.optimiser.step, ROLLOUTS);
   assert_true(run.learning.optimiser.rate == 0 && run.learning.rollouts == 0);

@@ -22,7 +22,7 @@
   X("flags", flags, 0, "json", "every flag of every command")                                                \
   X("schedule", schedule, 1, "json dot", "SCENE: the systems of a step, in order; --dot: as a graph")        \
   X("network", network, 1, "", "SCENE: the reconstructor's nodes, shapes, parameters, bytes and flops")      \
-  X("scene", scene, 1, "json", "FILE: the resolved scene and the memory of its tables")                      \
+  X("scene", scene, 1, "json", "FILE: the resolved scene, its scans, and the memory of its tables")          \
   X("completion-bash", bash, 0, "", "completion for bash: source it or put it into bash-completion")         \
   X("completion-zsh", zsh, 0, "", "completion for zsh: _l2sr in a folder of fpath")                          \
   X("completion-fish", fish, 0, "", "completion for fish: l2sr.fish in its completions folder")              \
@@ -305,14 +305,30 @@ static bool print_network(struct call *call, struct error *error) {
   return good;
 }
 
+static void print_scans(const struct call *call, const struct acquisition *scan) {
+  if (wants_json(call))
+    printf(
+        "{\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"initial_start\":%u,\"budget\":%u}\n",
+        scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_start, scan->budget);
+  else
+    printf("# x%u %s: lines %u to %u are given, then %u are chosen: %u of %u\n", scan->acceleration,
+           scan->horizon, scan->initial_start, scan->initial_start + scan->initial_lines - 1, scan->budget,
+           scan->initial_lines + scan->budget, scan->lines);
+}
+
 static bool print_scene(struct call *call, struct error *error) {
   struct simulation simulation;
-  if (!call_scene(call, call->operand[1], error)) return false;
+  struct acquisition *list;
+  size_t count;
+  if (!call_scene(call, call->operand[1], error) ||
+      !acquisition_list(&list, &count, &call->options, call->arena, error))
+    return false;
   if (!method_describe(&simulation, &call->options, error)) return false;
   if (wants_json(call))
     print_keys_json(call);
   else
     option_print(&option_table, &call->options, false, stdout);
+  for (size_t i = 0; i < count; i++) print_scans(call, &list[i]);
   print_memory(call, &simulation);
   return true;
 }

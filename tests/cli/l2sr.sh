@@ -20,7 +20,7 @@ reward: {scale: 100}
 train:
   {method: l2sr, epochs: 10, batch: 5, rate: 0.01, rate_every: 8, accelerations: [4], initial_accelerations: [32]}
 learn: {steps: 8064, scans: 16, rate: 0.002, validations: 6, save_every: 9, log_every: 3}
-alternate: {rounds: 2, steps: 2016, epochs: 12, batch: 5, rate: 0.01, rate_every: 9}
+alternate: {rounds: 2, steps: 2016, policy_rate: 0.001, entropy: 0.01, epochs: 12, batch: 5, rate: 0.01, rate_every: 9}
 evaluate: {samplers: [random], metrics: [ssim], curves: false}
 Y
 run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 32 --rows 64 --columns 38
@@ -50,6 +50,11 @@ for what in '"initial_lines":1,' '"budget":7,'; do
 done
 awk "BEGIN { exit !($learned > $random + 0.02) }" || complain "L2SR's SSIM $learned does not beat Random's $random"
 echo "test SSIM: Random $random, L2SR $learned"
+for round in 1 2; do
+  tried=$((tried + 1))
+  rate=$(sed -n 's/.*"kind":"look".*"rate":\([0-9.]*\).*/\1/p' whole/policy_$round/log.jsonl | sort -u)
+  [ "$rate" = "$(echo 0.002 0.001 | cut -d ' ' -f $round)" ] || complain "the rate in round $round is $rate"
+done
 run "render" "$l2sr" render scene --samplers policy --policy whole/policy_2/last.h5 \
   --reconstructor whole/reconstructor_2/best.h5 --slices 0 --output pictures
 

@@ -1,0 +1,83 @@
+#!/bin/sh
+# The scenes of the paper hold the numbers of its protocol (PROTOCOL 1.1, 1.4, 1.7, 1.11): scenes.sh L2SR SOURCE
+set -u
+scenes=$2/scenes
+. "${0%/*}/setup.sh"
+export L2SR_CACHE=off OCL_ICD_VENDORS="$dir"
+
+# holds TEXT ARGUMENTS...: l2sr describe scene ARGUMENTS prints the line
+holds() {
+  text=$1
+  shift
+  tried=$((tried + 1))
+  "$l2sr" describe scene "$@" --json >out 2>err || complain "$* is refused"
+  grep -qxF -e "$text" out || complain "$*: no $text"
+}
+key() { # key KEY VALUE ARGUMENTS...
+  text="{\"key\":\"$1\",\"value\":\"$2\"}"
+  shift 2
+  holds "$text" "$@"
+}
+scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
+  text="{\"acceleration\":$1,\"horizon\":\"$2\",\"initial_lines\":$3,\"initial_start\":$4,\"budget\":$5}"
+  shift 5
+  holds "$text" "$@"
+}
+
+count=0
+while read -r body size acceleration horizon ratio initial start budget; do
+  for method in '' _l2s _l2sr; do
+    name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
+    count=$((count + 1))
+    scans "$acceleration" "$horizon" "$initial" "$start" "$budget" "$scene"
+    key data.size "$size" "$scene"
+    key train.accelerations "[$acceleration]" "$scene"
+    key train.initial_accelerations "[$ratio]" "$scene"
+    case $method in '') method=reconstructor ;; *) method=${method#_} ;; esac
+    key train.method $method "$scene"
+    case $body in knee) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
+    key learn.scans $batch "$scene"
+    key alternate.batch $batch "$scene"
+    key alternate.policy_rate $rate "$scene"
+    key alternate.entropy $entropy "$scene"
+    case $acceleration in 16) channels=8 ;; *) channels=16 ;; esac
+    key policy.channels $channels "$scene"
+  done
+done <<'T'
+knee 128 4 base 8 16 56 16
+knee 128 4 long 32 4 62 28
+knee 128 8 base 16 8 60 8
+knee 128 8 long 64 2 63 14
+brain 256 8 base 16 16 120 16
+brain 256 8 long 64 4 126 28
+brain 256 16 base 32 8 124 8
+brain 256 16 long 128 2 127 14
+T
+tried=$((tried + 1))
+[ "$(find "$scenes" -name 'knee_*' -o -name 'brain_*' | wc -l)" = $count ] ||
+  complain "$count scenes were looked at, there are others"
+
+one=$scenes/knee_x4_long_l2sr.yaml
+for pair in learn.steps=40960000 learn.rate=0.0003 learn.entropy=0.03 learn.value=0.5 learn.gamma=1 learn.lambda=0.95 \
+  learn.clip=0.5 learn.optimiser=rmsprop learn.epsilon=1e-05 reward.scale=100 reward.form=sparse reward.metric=ssim \
+  data.order=permuted data.fraction=0.5 data.slices=centre alternate.rounds=5 alternate.steps=8192000 \
+  alternate.epochs=10 alternate.rate=0.003 alternate.divisor=3 alternate.rate_every=5 alternate.rate_factor=0.1 \
+  alternate.actions=best train.epochs=50 train.rate=0.001 train.rate_every=40; do
+  key "${pair%%=*}" "${pair#*=}" "$one"
+done
+for pair in data.pad=384 data.fraction=0.2 data.slices=all data.source=reconstruction_rss; do
+  key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_base_l2s.yaml"
+done
+
+# the ablation of the initial lines, as README says it
+while read -r initial ratio start budget; do
+  scans 4 custom "$initial" "$start" "$budget" "$one" --set acquisition.initial_lines="$initial" \
+    --set train.initial_accelerations="$ratio"
+done <<'T'
+1 128 64 31
+2 64 63 30
+4 32 62 28
+8 16 60 24
+16 8 56 16
+T
+finish
