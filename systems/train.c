@@ -182,6 +182,18 @@ static double batch_loss(const struct training *training, size_t slot, size_t co
   return (training->loss.kind == LOSS_SSIM ? -sum : sum) / (double)count;
 }
 
+/* What there is to go back to, and what to do. */
+static bool refuse_training(const struct training *training, struct error *error) {
+  struct error text = *error;
+  if (*training->options->train.output && training->epoch)
+    return fail(error,
+                "%.1100s; the last good checkpoint is %s of epoch %u; lower train.rate or set train.clip and "
+                "train anew",
+                text.text, training_path(training, "last.h5"), training->epoch);
+  return fail(error, "%.1100s; no checkpoint was written before; lower train.rate or set train.clip",
+              text.text);
+}
+
 static bool refuse_loss(const struct training *training, size_t update, double loss, struct error *error) {
   const struct feed *feed = &training->train;
   size_t first, count = batch_of(training, update, &first), shown = 0, used = 0;
@@ -194,14 +206,16 @@ static bool refuse_loss(const struct training *training, size_t update, double l
   if (shown < count) snprintf(slices + used, sizeof slices - used, " and %zu more", count - shown);
   fail(error, "the loss is %g at step %zu (epoch %u); slices of its batch: %s", loss,
        training->epoch * training->updates + update + 1, training->epoch + 1, slices);
-  struct error text = *error;
-  if (*training->options->train.output && training->epoch)
-    return fail(error,
-                "%.1100s; the last good checkpoint is %s of epoch %u; lower train.rate or set train.clip and "
-                "train anew",
-                text.text, training_path(training, "last.h5"), training->epoch);
-  return fail(error, "%.1100s; no checkpoint was written before; lower train.rate or set train.clip",
-              text.text);
+  return refuse_training(training, error);
+}
+
+/* The updates' losses were good: the last of them has spoiled the parameters. */
+static bool refuse_validation(const struct training *training, double loss, struct error *error) {
+  fail(error,
+       "the validation loss is %g after epoch %u, whose training losses were finite; an update has made the "
+       "network diverge",
+       loss, training->epoch + 1);
+  return refuse_training(training, error);
 }
 
 /* Reads the losses of the updates up to `update` that have not been read; *mean is theirs. */
@@ -276,7 +290,7 @@ static bool validate(struct training *training, struct error *error) {
       return false;
   for (int i = 0; i < 3; i++)
     training->epoch_value[EPOCH_VAL_LOSS + i][training->epoch] = sum[i] / (double)slices;
-  return isfinite(sum[0]) ? true : refuse_loss(training, training->updates - 1, sum[0], error);
+  return isfinite(sum[0]) ? true : refuse_validation(training, sum[0], error);
 }
 
 static bool run_epoch(struct training *training, struct progress *progress, struct error *error) {

@@ -477,6 +477,33 @@ static void a_loss_of_nan_stops(void **state) {
   close_run(&run);
 }
 
+/* One update an epoch, so large that only the validation after it sees what it did. */
+static void a_validation_loss_of_nan_stops(void **state) {
+  struct run run;
+  struct training_wish wish = {0};
+  struct error error;
+  (void)state;
+  set_options(&run, "diverged");
+  run.options.train.batch = SLICES;
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  run.options.train.epochs = 2;
+  training_close(&run.training);
+  open_run(&run, true);
+  run.options.train.rate = 1e38;
+  assert_false(training_run(&run.training, &wish, &error));
+  assert_holds(error.text, "the validation loss is ");
+  assert_holds(error.text, "after epoch 2, whose training losses were finite");
+  assert_holds(error.text, "last.h5 of epoch 1; lower train.rate or set train.clip and train anew");
+  close_run(&run);
+  set_options(&run, "diverged");
+  run.options.train.batch = SLICES;
+  open_run(&run, true); /* it is still good */
+  assert_int_equal(run.training.epoch, 1);
+  close_run(&run);
+}
+
 static void checkpoints_are_refused(void **state) {
   struct run run;
   (void)state;
@@ -542,6 +569,7 @@ int main(void) {
       cmocka_unit_test(scenes_are_refused),
       cmocka_unit_test(memory_is_refused_or_shared),
       cmocka_unit_test(a_loss_of_nan_stops),
+      cmocka_unit_test(a_validation_loss_of_nan_stops),
       cmocka_unit_test(checkpoints_are_refused),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
