@@ -5,6 +5,7 @@
 #include "systems/train.h"
 #include "tests/support.h"
 
+#include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -527,6 +528,92 @@ static void checkpoints_are_refused(void **state) {
   arena_close(run.arena);
 }
 
+/* Overwrites a number of a file: an attribute of the root, or with `dataset` all values of a data set. */
+static void damage(const char *path, const char *name, bool dataset, double value) {
+  double values[4096];
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) values[i] = value;
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t place = dataset ? H5Dopen2(file, name, H5P_DEFAULT) : H5Aopen(file, name, H5P_DEFAULT);
+  herr_t code = dataset ? H5Dwrite(place, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values)
+                        : H5Awrite(place, H5T_NATIVE_DOUBLE, values);
+  assert_true(code >= 0);
+  if (dataset)
+    H5Dclose(place);
+  else
+    H5Aclose(place);
+  H5Fclose(file);
+}
+
+/* A checkpoint with one number changed, each in a folder of its own. */
+static void damaged_checkpoints_are_refused(void **state) {
+  static const struct {
+    const char *name;
+    bool dataset;
+    double value;
+    const char *text;
+  } cases[] = {
+      {"epoch", false, 1.5, "it has epoch 1.5, best_epoch 1 and log_bytes"},
+      {"epoch", false, 1e12, "epochs are whole, best_epoch is at most epoch"},
+      {"epoch", false, -1, "the file is damaged, start anew in another train.output"},
+      {"epoch", false, NAN, "it has epoch nan"},
+      {"epoch", false, 3, "log/update/loss has not the 9 entries of 3 epochs"},
+      {"best_epoch", false, 2, "best_epoch 2"},
+      {"log_bytes", false, -1, "log_bytes -1"},
+      {"param/conv2.2.bias", true, NAN, "param/conv2.2.bias holds nan at element 0"},
+      {"param/conv.layers.0.weight", true, INFINITY, "a checkpoint's numbers are finite"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct run run;
+    char name[32];
+    snprintf(name, sizeof name, "damaged%zu", i);
+    set_options(&run, name);
+    run.options.train.epochs = 1;
+    open_run(&run, false);
+    run_epochs(&run);
+    training_close(&run.training);
+    run.options.train.epochs = 4;
+    damage(support_path(&folder, arena_text(folder.arena, "%s/last.h5", name)), cases[i].name,
+           cases[i].dataset, cases[i].value);
+    refuse_open(&run, true, cases[i].text);
+    arena_close(run.arena);
+  }
+}
+
+static void refuse_network(const struct run *run, const char *path, const char *part) {
+  struct reconstructor_setup setup = {.device = &device,
+                                      .kernels = run->training.train.simulation.kernels,
+                                      .size = N,
+                                      .batch = 1};
+  struct reconstructor reconstructor;
+  struct error error;
+  assert_false(reconstructor_load(&reconstructor, path, &setup, &error));
+  assert_holds(error.text, part);
+}
+
+static void damaged_networks_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "sizes");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  const char *path = support_path(&folder, "sizes/best.h5");
+  damage(path, "network_pools", false, 1.5);
+  refuse_network(&run, path, "network_channels is 4 and network_pools 1.5; they must be whole numbers");
+  damage(path, "network_pools", false, 13);
+  refuse_network(&run, path, "from 2 to 1024 and 1 to 12");
+  damage(path, "network_pools", false, 12);
+  refuse_network(&run, path, "U-Net with 12 pools on 32x32");
+  damage(path, "network_pools", false, 2);
+  damage(path, "network_channels", false, NAN);
+  refuse_network(&run, path, "network_channels is nan");
+  damage(path, "network_channels", false, 4);
+  damage(path, "param/conv2.2.bias", true, NAN);
+  refuse_network(&run, path, "param/conv2.2.bias holds nan at element 0");
+  close_run(&run);
+}
+
 static int open_all(void **state) {
   struct error error;
   struct options options;
@@ -571,6 +658,8 @@ int main(void) {
       cmocka_unit_test(a_loss_of_nan_stops),
       cmocka_unit_test(a_validation_loss_of_nan_stops),
       cmocka_unit_test(checkpoints_are_refused),
+      cmocka_unit_test(damaged_checkpoints_are_refused),
+      cmocka_unit_test(damaged_networks_are_refused),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -3,6 +3,7 @@
 #include "engine/half.h"
 #include "engine/log.h"
 #include "engine/random.h"
+#include "systems/net_unet.h"
 #include "systems/load.h"
 #include "systems/simulation.h"
 #include "tools/bench.h"
@@ -220,6 +221,7 @@ static bool run(struct call *call, struct error *error) {
   if (!network && strcmp(call->operand[0], "step"))
     return fail_usage(error, "no bench '%s'; there are: step, network", call->operand[0]);
   if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
+  if (network && !net_unet_check(&call->options, error)) return false;
   return call_on_device(call, network ? bench_network : run_step, error);
 }
 

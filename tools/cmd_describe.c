@@ -287,7 +287,7 @@ static void print_memory(const struct call *call, const struct simulation *simul
 
 static bool print_network(struct call *call, struct error *error) {
   struct graph *graph;
-  if (!call_scene(call, call->operand[1], error)) return false;
+  if (!call_scene(call, call->operand[1], error) || !net_unet_check(&call->options, error)) return false;
   int size = (int)call->options.data.size;
   if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
   tensor input = graph_input(graph, "input", 1, size, size);

@@ -79,7 +79,10 @@ refuse 1 'it has 60 epochs, train.epochs is 3' train scene --output whole --resu
 refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
-refuse 1 'multiples of 64' train scene --output new --set network.pools=6
+refuse 2 'network.pools 6 at data.size 32: U-Net with 6 pools' train scene --output new --set network.pools=6
+refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output new --set network.pools=12
+refuse 2 'network.pools 6 at data.size 96' bench network --size 96 --set network.pools=6
+refuse 2 'it takes 2 channels or more' train scene --output new --set network.channels=1
 refuse 1 'the loss is ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
 grep -q 'slices of its batch: file.*; no checkpoint was written before' err ||
   complain "a loss of nan names no slices"
