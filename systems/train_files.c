@@ -5,9 +5,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,6 +55,7 @@ static bool write_facts(const struct training *training, struct store *store, st
               store_put_text(store, "training_selection", training->train.dataset.hash, error) &&
               store_put_text(store, "validation_selection", training->validation.dataset.hash, error) &&
               store_put_number(store, "training_slices", (double)training->train.slices, error) &&
+              store_put_number(store, "validation_slices", (double)training->validation.slices, error) &&
               store_put_number(store, "seed", training->options->world.seed, error) &&
               store_put_number(store, "epoch", training->epoch, error) &&
               store_put_number(store, "step", (double)training->optimiser.step, error) &&
@@ -168,19 +171,23 @@ static bool compare_scene(const struct training *training, const char *stored, s
   return same;
 }
 
-static bool compare_data(const struct training *training, struct store *store, struct error *error) {
-  char train[80] = "", validation[80] = "";
+static bool compare_split(const struct feed *feed, const char *name, struct store *store,
+                          struct error *error) {
+  char selection[80] = "", key[64];
   double slices = 0;
-  if (store_text(store, "training_selection", train, sizeof train) &&
-      store_text(store, "validation_selection", validation, sizeof validation) &&
-      store_number(store, "training_slices", &slices) && !strcmp(train, training->train.dataset.hash) &&
-      !strcmp(validation, training->validation.dataset.hash) && slices == (double)training->train.slices)
-    return true;
+  snprintf(key, sizeof key, "%s_selection", name);
+  bool same = store_text(store, key, selection, sizeof selection) && !strcmp(selection, feed->dataset.hash);
+  snprintf(key, sizeof key, "%s_slices", name);
+  if (store_number(store, key, &slices) && same && slices == (double)feed->slices) return true;
   return fail(error,
-              "it is of other data: training files %.16s (%.0f slices) and validation files %.16s, now %.16s "
-              "(%zu) and %.16s",
-              train, slices, validation, training->train.dataset.hash, training->train.slices,
-              training->validation.dataset.hash);
+              "it is of other data: %s files %.16s (%.0f slices), now %.16s (%zu); use those, or another "
+              "train.output",
+              name, selection, slices, feed->dataset.hash, feed->slices);
+}
+
+static bool compare_data(const struct training *training, struct store *store, struct error *error) {
+  return compare_split(&training->train, "training", store, error) &&
+         compare_split(&training->validation, "validation", store, error);
 }
 
 static bool read_history(struct training *training, struct store *store, const char *name, size_t count,
@@ -252,16 +259,29 @@ static bool is_there(const char *path) {
   return stat(path, &status) == 0;
 }
 
-/* What was logged after the checkpoint is logged again. */
-static bool open_log(struct training *training, off_t bytes, struct error *error) {
+/* Opens log.jsonl and holds it against a second training in the folder: the lock goes with the process, however
+ * it ends. File systems without locks train all the same. */
+static bool open_log(struct training *training, struct error *error) {
   const char *path = training_path(training, "log.jsonl");
+  int descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor < 0) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  bool taken = flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  if (!taken && (training->log = fdopen(descriptor, "ab"))) return true;
+  close(descriptor);
+  if (!taken) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  return fail(error,
+              "%s is in use: another training holds %s; wait for its end, or choose another train.output",
+              training->options->train.output, path);
+}
+
+/* What was logged after the checkpoint is logged again. */
+static bool shorten_log(struct training *training, off_t bytes, struct error *error) {
   struct stat status;
-  if (bytes && stat(path, &status) == 0 && status.st_size > bytes && truncate(path, bytes))
-    return fail(error, "cannot shorten %s: %s", path, strerror(errno));
-  training->log = fopen(path, bytes ? "ab" : "wb");
-  if (!training->log) return fail(error, "cannot write %s: %s", path, strerror(errno));
-  fseek(training->log, 0, SEEK_END);
-  return true;
+  int descriptor = fileno(training->log);
+  bool good = fstat(descriptor, &status) == 0 && (status.st_size <= bytes || ftruncate(descriptor, bytes) == 0);
+  if (good) good = fseek(training->log, 0, SEEK_END) == 0;
+  return good ? true
+              : fail(error, "cannot shorten %s: %s", training_path(training, "log.jsonl"), strerror(errno));
 }
 
 /* A killed training leaves the file that it was writing, NAME.h5.PROCESS.part. */
@@ -281,7 +301,7 @@ static void remove_leftovers(struct training *training) {
 bool training_open_files(struct training *training, bool resume, struct error *error) {
   const char *last = training_path(training, "last.h5");
   double log_bytes = 0;
-  if (!folder_make(training->options->train.output, error)) return false;
+  if (!folder_make(training->options->train.output, error) || !open_log(training, error)) return false;
   if (is_there(last) && !resume)
     return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
                 training->options->train.output);
@@ -293,5 +313,5 @@ bool training_open_files(struct training *training, bool resume, struct error *e
   if (is_there(last) && !go_on(training, last, &log_bytes, error)) return false;
   remove_leftovers(training);
   if (resume && !is_there(last)) log_info("there is no %s yet: training from the start", last);
-  return open_log(training, (off_t)log_bytes, error);
+  return shorten_log(training, (off_t)log_bytes, error);
 }

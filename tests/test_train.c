@@ -36,6 +36,15 @@ static void set_options(struct run *run, const char *output) {
   run->options.train.output = output ? support_path(&folder, output) : "";
 }
 
+static void set_phantoms(struct options *options) {
+  options->phantom.train = 3;
+  options->phantom.val = options->phantom.test = 1;
+  options->phantom.slices = 4;
+  options->phantom.size = N;
+  options->phantom.rows = 2 * N;
+  options->phantom.columns = N + 6;
+}
+
 static void open_run(struct run *run, bool resume) {
   struct training_wish wish = {.resume = resume, .kernel_folder = ""};
   struct error error;
@@ -528,6 +537,45 @@ static void checkpoints_are_refused(void **state) {
   arena_close(run.arena);
 }
 
+/* Another volume with the name of the one for validation, of more slices. */
+static void other_validation_data_are_refused(void **state) {
+  struct run run;
+  struct error error;
+  struct options options;
+  (void)state;
+  set_options(&run, "validation");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  training_close(&run.training);
+  option_defaults(&option_table, &options, folder.arena);
+  set_phantoms(&options);
+  assert_good(phantom_write(&options, support_path(&folder, "other"), &error), &error);
+  options.phantom.slices = 5;
+  assert_good(phantom_write(&options, support_path(&folder, "longer"), &error), &error);
+  const char *path = support_path(&folder, "other/val");
+  assert_int_equal(rename(path, support_path(&folder, "other/kept")), 0);
+  assert_int_equal(rename(support_path(&folder, "longer/val"), path), 0);
+  run.options.data.path = support_path(&folder, "other");
+  refuse_open(&run, true, "it is of other data: validation files ");
+  refuse_open(&run, true, " (4 slices), now ");
+  arena_close(run.arena);
+}
+
+static void one_training_a_folder(void **state) {
+  struct run run, second;
+  (void)state;
+  set_options(&run, "one");
+  set_options(&second, "one");
+  open_run(&run, false);
+  refuse_open(&second, false, "one is in use: another training holds ");
+  refuse_open(&second, true, "log.jsonl; wait for its end, or choose another train.output");
+  training_close(&run.training);
+  open_run(&second, true);
+  close_run(&second);
+  arena_close(run.arena);
+}
+
 /* Overwrites a number of a file: an attribute of the root, or with `dataset` all values of a data set. */
 static void damage(const char *path, const char *name, bool dataset, double value) {
   double values[4096];
@@ -621,12 +669,7 @@ static int open_all(void **state) {
   support_open_folder(&folder);
   setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
   option_defaults(&option_table, &options, folder.arena);
-  options.phantom.train = 3;
-  options.phantom.val = options.phantom.test = 1;
-  options.phantom.slices = 4;
-  options.phantom.size = N;
-  options.phantom.rows = 2 * N;
-  options.phantom.columns = N + 6;
+  set_phantoms(&options);
   return !phantom_write(&options, support_path(&folder, "data"), &error) ||
          !device_open(&device, "", &error) || !fft_library_open(&error);
 }
@@ -658,6 +701,8 @@ int main(void) {
       cmocka_unit_test(a_loss_of_nan_stops),
       cmocka_unit_test(a_validation_loss_of_nan_stops),
       cmocka_unit_test(checkpoints_are_refused),
+      cmocka_unit_test(other_validation_data_are_refused),
+      cmocka_unit_test(one_training_a_folder),
       cmocka_unit_test(damaged_checkpoints_are_refused),
       cmocka_unit_test(damaged_networks_are_refused),
   };

@@ -48,6 +48,20 @@ run "changes nothing" "$l2sr" compare cut/last.h5 whole/last.h5
 run "more epochs" "$l2sr" train scene --output cut --resume --epochs 61 --json
 [ "$(grep -c '"kind":"epoch","epoch":61,' out)" = 1 ] || complain "--json gives no line for epoch 61"
 
+# A second training in the folder is refused; the lock of a killed one is gone.
+"$l2sr" train scene --output held --epochs 100000 >first 2>&1 &
+child=$!
+held() { grep -c '"kind":"epoch"' held/log.jsonl 2>/dev/null; }
+until [ "$(held)" ] && [ "$(held)" -ge 1 ] || ! kill -0 $child 2>/dev/null; do :; done
+what='a second training in a folder'
+tried=$((tried + 1))
+"$l2sr" train scene --output held --resume >out 2>err
+[ $? = 1 ] || complain "$what: exit status other than 1"
+says err 'l2sr: held is in use: another training holds held/log.jsonl; wait for its end'
+kill -9 $child 2>/dev/null
+wait $child 2>/dev/null
+run "the lock ends with the process" "$l2sr" train scene --output held --resume --epochs $(($(held) + 1))
+
 # ---- the trained network ------------------------------------------------------------------------------------
 
 ssim() { sed 's/.*"ssim":{"mean":\([0-9.]*\).*/\1/' out; }
