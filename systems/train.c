@@ -242,14 +242,15 @@ static bool read_losses(struct training *training, size_t update, double *mean, 
 
 static bool run_updates(struct training *training, struct progress *progress, struct error *error) {
   size_t every = training->options->train.log_every, first, seen = progress->done, logged = 0;
-  double start = clock_seconds(), mean, sum = 0;
+  double start = clock_seconds(), mean, norm, sum = 0;
   for (size_t update = 0; update < training->updates; update++) {
     size_t count = batch_of(training, update, &first);
     training_step(training, first, count);
     if (training->pending < every && update + 1 < training->updates) continue;
-    if (!read_losses(training, update, &mean, error)) return false;
+    if (!read_losses(training, update, &mean, error) || !optimise_norm(&training->optimiser, &norm, error))
+      return false;
     double now = clock_seconds();
-    training_log_update(training, mean, (double)(first + count - logged) / (now - start));
+    training_log_update(training, mean, norm, (double)(first + count - logged) / (now - start));
     progress_move(progress, seen + first + count);
     start = now;
     logged = first + count;

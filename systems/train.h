@@ -72,7 +72,8 @@ const char *training_path(const struct training *training, const char *name); /*
 bool training_open_files(struct training *training, bool resume, struct error *error);
 /* best.h5 if the last epoch is it, log.h5, then last.h5: whatever is cut off is written again by going on. */
 bool training_save(struct training *training, struct error *error);
-void training_log_update(const struct training *training, double loss, double images_per_second);
+void training_log_update(const struct training *training, double loss, double gradient_norm,
+                         double images_per_second);
 void training_log_epoch(const struct training *training, FILE *file);
 
 #endif

@@ -99,11 +99,14 @@ bool training_save(struct training *training, struct error *error) {
 
 /* ---- log.jsonl ----------------------------------------------------------------------------------------- */
 
-void training_log_update(const struct training *training, double loss, double images_per_second) {
+void training_log_update(const struct training *training, double loss, double gradient_norm,
+                         double images_per_second) {
   if (!training->log) return;
   fprintf(training->log, "{\"kind\":\"update\",\"epoch\":%u,\"step\":%llu,\"loss\":", training->epoch + 1,
           (unsigned long long)training->optimiser.step);
   json_number(training->log, loss);
+  fprintf(training->log, ",\"gradient_norm\":");
+  json_number(training->log, gradient_norm);
   fprintf(training->log, ",\"rate\":%.9g,\"images_per_second\":%.5g}\n", training->optimiser.rate,
           images_per_second);
   fflush(training->log);

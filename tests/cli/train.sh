@@ -24,6 +24,8 @@ for file in best.h5 last.h5 log.h5 log.jsonl; do [ -s "whole/$file" ] || complai
 [ "$(grep -c '"kind":"epoch"' whole/log.jsonl)" = 60 ] || complain "log.jsonl has not one line an epoch"
 [ "$(grep -c '"kind":"update"' whole/log.jsonl)" = 120 ] ||
   complain "log.jsonl has not one line every two updates"
+grep '"kind":"update"' whole/log.jsonl | grep -qv '"gradient_norm":[0-9.e-]*,' &&
+  complain "an update's line lacks the gradient's norm"
 
 # ---- killed -------------------------------------------------------------------------------------------------
 
