@@ -119,6 +119,7 @@ bool training_open(struct training *training, struct device *device, const struc
 }
 
 void training_close(struct training *training) {
+  if (training->events) fclose(training->events);
   if (training->log) fclose(training->log);
   if (training->optimiser.device) optimise_close(&training->optimiser);
   device_release(training->device, training->parts, parts_bytes(training));
@@ -307,6 +308,7 @@ static bool run_epoch(struct training *training, struct progress *progress, stru
     training->best_epoch = training->epoch;
   }
   training_log_epoch(training, training->log);
+  training_log_event(training);
   return !*training->options->train.output || training_save(training, error);
 }
 

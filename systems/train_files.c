@@ -1,4 +1,5 @@
 /* The output folder of a training: checkpoints, logs, and going on from them. */
+#include "engine/events.h"
 #include "engine/log.h"
 #include "systems/checkpoint.h"
 #include "systems/train.h"
@@ -11,9 +12,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SCENE_MOST = 1 << 16 };
+
+/* How long the appended files are when last.h5 is written. */
+struct lengths {
+  double log, events;
+};
 
 const char *training_path(const struct training *training, const char *name) {
   return arena_text(training->arena, "%s/%s", training->options->train.output, name);
@@ -47,7 +54,6 @@ static bool write_log(const struct training *training, struct store *store, stru
 static bool write_facts(const struct training *training, struct store *store, struct error *error) {
   const struct device_facts *facts = &training->device->facts;
   char *scene = scene_text(training);
-  long bytes = training->log ? ftell(training->log) : 0;
   bool good = scene && store_put_text(store, "scene", scene, error) &&
               store_put_text(store, "version", L2SR_VERSION, error) &&
               store_put_text(store, "device", facts->name, error) &&
@@ -61,7 +67,8 @@ static bool write_facts(const struct training *training, struct store *store, st
               store_put_number(store, "step", (double)training->optimiser.step, error) &&
               store_put_number(store, "best_epoch", training->best_epoch, error) &&
               store_put_number(store, "best_val_loss", training->best, error) &&
-              store_put_number(store, "log_bytes", (double)bytes, error);
+              store_put_number(store, "log_bytes", (double)ftell(training->log), error) &&
+              store_put_number(store, "events_bytes", (double)ftell(training->events), error);
   free(scene);
   return good;
 }
@@ -86,14 +93,15 @@ static bool save_log(const struct training *training, struct error *error) {
 }
 
 /* What last.h5 counts on must have reached the disk before it. */
-static bool flush_log(const struct training *training, struct error *error) {
-  if (fflush(training->log) == 0 && fsync(fileno(training->log)) == 0) return true;
-  return fail(error, "cannot write %s: %s", training_path(training, "log.jsonl"), strerror(errno));
+static bool flush_log(const struct training *training, FILE *file, const char *name, struct error *error) {
+  if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
+  return fail(error, "cannot write %s: %s", training_path(training, name), strerror(errno));
 }
 
 bool training_save(struct training *training, struct error *error) {
   if (training->best_epoch == training->epoch && !save_checkpoint(training, "best.h5", error)) return false;
-  return save_log(training, error) && flush_log(training, error) &&
+  return save_log(training, error) && flush_log(training, training->log, "log.jsonl", error) &&
+         flush_log(training, training->events, EVENTS_NAME, error) &&
          save_checkpoint(training, "last.h5", error);
 }
 
@@ -123,6 +131,17 @@ void training_log_epoch(const struct training *training, FILE *file) {
   fprintf(file, ",\"best_epoch\":%u,\"images_per_second\":%.5g}\n", training->best_epoch,
           training->images_per_second);
   fflush(file);
+}
+
+void training_log_event(const struct training *training) {
+  static const char *const tags[EPOCH_VALUES] = {"loss/train", "rate", "loss/validation", "ssim/validation",
+                                                 "psnr/validation"};
+  struct event_scalar scalars[EPOCH_VALUES];
+  if (!training->events) return;
+  for (int v = 0; v < EPOCH_VALUES; v++)
+    scalars[v] = (struct event_scalar){tags[v], training->epoch_value[v][training->epoch - 1]};
+  events_add(training->events, (double)time(NULL), training->epoch, scalars, EPOCH_VALUES);
+  fflush(training->events);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
@@ -217,23 +236,27 @@ static bool read_log(struct training *training, struct store *store, struct erro
   return good;
 }
 
-static bool read_state(struct training *training, struct store *store, double *log_bytes,
+static bool read_state(struct training *training, struct store *store, struct lengths *lengths,
                        struct error *error) {
   double epoch, best_epoch;
   char *scene = arena_try(training->arena, SCENE_MOST);
   if (!scene || !store_text(store, "scene", scene, SCENE_MOST) || !store_number(store, "epoch", &epoch) ||
       !store_number(store, "best_epoch", &best_epoch) ||
-      !store_number(store, "best_val_loss", &training->best) || !store_number(store, "log_bytes", log_bytes))
+      !store_number(store, "best_val_loss", &training->best) ||
+      !store_number(store, "log_bytes", &lengths->log) ||
+      !store_number(store, "events_bytes", &lengths->events))
     return fail(error,
-                "it is no checkpoint of a training: scene, epoch, best_epoch, best_val_loss or log_bytes is "
-                "missing");
+                "it is no checkpoint of a training: scene, epoch, best_epoch, best_val_loss, log_bytes or "
+                "events_bytes is missing");
   if (!(epoch >= 0 && epoch <= 1e9 && epoch == floor(epoch)) ||
       !(best_epoch >= 0 && best_epoch <= epoch && best_epoch == floor(best_epoch)) ||
-      !(*log_bytes >= 0 && *log_bytes <= 1e15))
-    return fail(error,
-                "it has epoch %g, best_epoch %g and log_bytes %g; epochs are whole, best_epoch is at most "
-                "epoch and log_bytes is at least 0: the file is damaged, start anew in another train.output",
-                epoch, best_epoch, *log_bytes);
+      !(lengths->log >= 0 && lengths->log <= 1e15 && lengths->events >= 0 && lengths->events <= 1e15))
+    return fail(
+        error,
+        "it has epoch %g, best_epoch %g, log_bytes %g and events_bytes %g; epochs are whole, best_epoch "
+        "is at most epoch and bytes are at least 0: the file is damaged, start anew in another "
+        "train.output",
+        epoch, best_epoch, lengths->log, lengths->events);
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
   return compare_scene(training, scene, error) && compare_data(training, store, error) &&
@@ -241,11 +264,11 @@ static bool read_state(struct training *training, struct store *store, double *l
          checkpoint_read_optimiser(store, &training->optimiser, error) && read_log(training, store, error);
 }
 
-static bool go_on(struct training *training, const char *path, double *log_bytes, struct error *error) {
+static bool go_on(struct training *training, const char *path, struct lengths *lengths, struct error *error) {
   struct store *store;
   char device[128] = "";
   if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
-  bool good = read_state(training, store, log_bytes, error);
+  bool good = read_state(training, store, lengths, error);
   if (good && store_text(store, "device", device, sizeof device) &&
       strcmp(device, training->device->facts.name))
     log_warning("%s was written on %s; on %s the numbers go on differently", path, device,
@@ -262,8 +285,8 @@ static bool is_there(const char *path) {
   return stat(path, &status) == 0;
 }
 
-/* Opens log.jsonl and holds it against a second training in the folder: the lock goes with the process, however
- * it ends. File systems without locks train all the same. */
+/* Opens log.jsonl and holds it against a second training in the folder: the lock goes with the process,
+ * however it ends. File systems without locks train all the same. */
 static bool open_log(struct training *training, struct error *error) {
   const char *path = training_path(training, "log.jsonl");
   int descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -278,13 +301,24 @@ static bool open_log(struct training *training, struct error *error) {
 }
 
 /* What was logged after the checkpoint is logged again. */
-static bool shorten_log(struct training *training, off_t bytes, struct error *error) {
+static bool shorten(const struct training *training, FILE *file, const char *name, double bytes,
+                    struct error *error) {
   struct stat status;
-  int descriptor = fileno(training->log);
-  bool good = fstat(descriptor, &status) == 0 && (status.st_size <= bytes || ftruncate(descriptor, bytes) == 0);
-  if (good) good = fseek(training->log, 0, SEEK_END) == 0;
-  return good ? true
-              : fail(error, "cannot shorten %s: %s", training_path(training, "log.jsonl"), strerror(errno));
+  off_t length = (off_t)bytes;
+  int descriptor = fileno(file);
+  if (fstat(descriptor, &status) == 0 && (status.st_size <= length || ftruncate(descriptor, length) == 0) &&
+      fseek(file, 0, SEEK_END) == 0)
+    return true;
+  return fail(error, "cannot shorten %s: %s", training_path(training, name), strerror(errno));
+}
+
+static bool open_events(struct training *training, double bytes, struct error *error) {
+  const char *path = training_path(training, EVENTS_NAME);
+  training->events = fopen(path, "ab");
+  if (!training->events) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  if (!shorten(training, training->events, EVENTS_NAME, bytes, error)) return false;
+  if (ftell(training->events) == 0) events_start(training->events, (double)time(NULL));
+  return true;
 }
 
 /* A killed training leaves the file that it was writing, NAME.h5.PROCESS.part. */
@@ -303,7 +337,7 @@ static void remove_leftovers(struct training *training) {
 
 bool training_open_files(struct training *training, bool resume, struct error *error) {
   const char *last = training_path(training, "last.h5");
-  double log_bytes = 0;
+  struct lengths lengths = {0};
   if (!folder_make(training->options->train.output, error) || !open_log(training, error)) return false;
   if (is_there(last) && !resume)
     return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
@@ -313,8 +347,9 @@ bool training_open_files(struct training *training, bool resume, struct error *e
     if (!resume && is_there(training_path(training, others[i])))
       return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
                   training->options->train.output, others[i]);
-  if (is_there(last) && !go_on(training, last, &log_bytes, error)) return false;
+  if (is_there(last) && !go_on(training, last, &lengths, error)) return false;
   remove_leftovers(training);
   if (resume && !is_there(last)) log_info("there is no %s yet: training from the start", last);
-  return shorten_log(training, (off_t)log_bytes, error);
+  return shorten(training, training->log, "log.jsonl", lengths.log, error) &&
+         open_events(training, lengths.events, error);
 }

@@ -600,13 +600,14 @@ static void damaged_checkpoints_are_refused(void **state) {
     double value;
     const char *text;
   } cases[] = {
-      {"epoch", false, 1.5, "it has epoch 1.5, best_epoch 1 and log_bytes"},
+      {"epoch", false, 1.5, "it has epoch 1.5, best_epoch 1, log_bytes"},
       {"epoch", false, 1e12, "epochs are whole, best_epoch is at most epoch"},
       {"epoch", false, -1, "the file is damaged, start anew in another train.output"},
       {"epoch", false, NAN, "it has epoch nan"},
       {"epoch", false, 3, "log/update/loss has not the 9 entries of 3 epochs"},
       {"best_epoch", false, 2, "best_epoch 2"},
       {"log_bytes", false, -1, "log_bytes -1"},
+      {"events_bytes", false, NAN, "events_bytes nan"},
       {"param/conv2.2.bias", true, NAN, "param/conv2.2.bias holds nan at element 0"},
       {"param/conv.layers.0.weight", true, INFINITY, "a checkpoint's numbers are finite"},
   };

@@ -1,6 +1,7 @@
 /* Trains a reconstructor on the scene's training slices and keeps the best and the last. */
 #include "systems/train.h"
 #include "tools/command.h"
+#include "tools/plot.h"
 
 static void print_json(const struct training *training, void *context) {
   (void)context;
@@ -14,16 +15,34 @@ static void print_summary(const struct training *training) {
   printf("%u epochs of %zu slices; best is epoch %u: validation loss %.5f, SSIM %.5f, PSNR %.3f dB\n",
          training->epoch, training->train.slices, training->best_epoch, training->best,
          training->epoch_value[EPOCH_VAL_SSIM][best], training->epoch_value[EPOCH_VAL_PSNR][best]);
-  printf("written: %s/best.h5, last.h5, log.h5, log.jsonl\n", folder);
+  printf("written: %s/best.h5, last.h5, log.h5, log.jsonl, " EVENTS_NAME ", curves.png\n", folder);
+}
+
+/* Losses and SSIM over the epochs, from the history that last.h5 keeps: going on draws them all again. */
+static bool draw_curves(struct call *call, const struct training *training, struct error *error) {
+  double *const *value = training->epoch_value, *ssim = NULL;
+  bool is_ssim = training->loss.kind == LOSS_SSIM; /* then the loss is minus the SSIM */
+  if (!training->epoch) return true;
+  if (is_ssim) ssim = ARENA_NEW(call->arena, double, training->epoch);
+  for (uint32_t i = 0; is_ssim && i < training->epoch; i++) ssim[i] = -value[EPOCH_LOSS][i];
+  struct plot plot = {arena_text(call->arena, "%s: %zu slices, best epoch %u",
+                                 training->options->train.output, training->train.slices,
+                                 training->best_epoch),
+                      "epoch",
+                      training->epoch,
+                      {{"loss", {{"training", value[EPOCH_LOSS]}, {"validation", value[EPOCH_VAL_LOSS]}}},
+                       {"SSIM", {{"training", ssim}, {"validation", value[EPOCH_VAL_SSIM]}}}}};
+  return plot_write(training_path(training, "curves.png"), &plot, error);
 }
 
 static bool train(struct call *call, struct device *device, struct error *error) {
   struct training training;
   bool json = call_flag(call, "json");
-  struct training_wish wish = {.resume = call_flag(call, "resume"), .see = json ? print_json : NULL,
+  struct training_wish wish = {.resume = call_flag(call, "resume"),
+                               .see = json ? print_json : NULL,
                                .kernel_folder = call_flag(call, "kernels")};
   if (!training_open(&training, device, &call->options, &wish, error)) return false;
-  bool good = training_run(&training, &wish, error);
+  bool good = training_run(&training, &wish, error) && draw_curves(call, &training, error);
   if (good && !json) print_summary(&training);
   training_close(&training);
   return good;
@@ -51,7 +70,9 @@ const struct command command_train = {
     .operands = "SCENE",
     .doc = "trains a reconstructor and keeps the best by validation",
     .more = "Trains on the split train of data.path and validates on val after every epoch. The folder gets\n"
-            "last.h5 and best.h5 (for --reconstructor of evaluate and render), log.h5 and log.jsonl.",
+            "last.h5 and best.h5 (for --reconstructor of evaluate and render), log.h5, log.jsonl, an event "
+            "file for\n"
+            "TensorBoard and, at the end, curves.png.",
     .takes_scene = true,
     .flags = flags,
     .run = run,

@@ -20,7 +20,8 @@ Y
 run "phantom" "$l2sr" phantom data --train 5 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
 run "train" "$l2sr" train scene --output whole
 grep -q 'written: whole/best.h5' out || complain "train names no files"
-for file in best.h5 last.h5 log.h5 log.jsonl; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
+events=events.out.tfevents.l2sr
+for file in best.h5 last.h5 log.h5 log.jsonl $events curves.png; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
 [ "$(grep -c '"kind":"epoch"' whole/log.jsonl)" = 60 ] || complain "log.jsonl has not one line an epoch"
 [ "$(grep -c '"kind":"update"' whole/log.jsonl)" = 120 ] ||
   complain "log.jsonl has not one line every two updates"
@@ -44,6 +45,7 @@ for file in best last log; do
 done
 for folder in cut whole; do sed 's/,"images_per_second.*//' $folder/log.jsonl >$folder/lines; done
 run "and so do the lines of the log" cmp cut/lines whole/lines
+[ "$(wc -c <cut/$events)" = "$(wc -c <whole/$events)" ] || complain "the two event files differ in length"
 [ -z "$(find . -name '*.part')" ] || complain "half-written files are left: $(find . -name "*.part")"
 run "going on after the end" "$l2sr" train scene --output cut --resume --json
 run "changes nothing" "$l2sr" compare cut/last.h5 whole/last.h5
