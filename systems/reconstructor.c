@@ -187,10 +187,11 @@ static bool read_sizes(struct store *store, struct reconstructor_setup *setup, s
                 "network_pools are missing or of another kind; tools/convert_checkpoint.py writes them");
   if (!(channels >= 2 && channels <= 1024 && channels == floor(channels) && pools >= 1 && pools <= 12 &&
         pools == floor(pools)))
-    return fail(error,
-                "network_channels is %g and network_pools %g; they must be whole numbers from 2 to 1024 and 1 "
-                "to 12: the file is damaged, use another checkpoint",
-                channels, pools);
+    return fail(
+        error,
+        "network_channels is %g and network_pools %g; they must be whole numbers from 2 to 1024 and 1 "
+        "to 12: the file is damaged, use another checkpoint",
+        channels, pools);
   if (store_number(store, "network_size", &size) && size != (double)setup->size)
     return fail(error,
                 "the network was trained for %.0fx%.0f images, data.size is %zu; set data.size to %.0f or "

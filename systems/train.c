@@ -109,8 +109,8 @@ bool training_open(struct training *training, struct device *device, const struc
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
   if (read_milestones(training, error) && net_unet_check(options, error) &&
-      open_feeds(training, batch, wish->kernel_folder, error) && open_network(training, batch, error) && open_loss(training, error) && open_optimiser(training, error) &&
-      open_history(training, error) &&
+      open_feeds(training, batch, wish->kernel_folder, error) && open_network(training, batch, error) &&
+      open_loss(training, error) && open_optimiser(training, error) && open_history(training, error) &&
       (!*options->train.output || training_open_files(training, wish->resume, error)) &&
       device_finish(device, error))
     return true;

@@ -69,8 +69,8 @@ double training_rate(const struct training *training, uint32_t epoch);
 /* ---- files (train_files.c) ----------------------------------------------------------------------------- */
 
 const char *training_path(const struct training *training, const char *name); /* in the output folder */
-/* Opens the folder and the log: refuses a folder in which another process trains or that holds a training unless
- * it goes on, and a checkpoint of another scene or other data, naming the difference. */
+/* Opens the folder and the log: refuses a folder in which another process trains or that holds a training
+ * unless it goes on, and a checkpoint of another scene or other data, naming the difference. */
 bool training_open_files(struct training *training, bool resume, struct error *error);
 /* best.h5 if the last epoch is it, log.h5, then last.h5: whatever is cut off is written again by going on. */
 bool training_save(struct training *training, struct error *error);

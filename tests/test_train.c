@@ -630,10 +630,8 @@ static void damaged_checkpoints_are_refused(void **state) {
 }
 
 static void refuse_network(const struct run *run, const char *path, const char *part) {
-  struct reconstructor_setup setup = {.device = &device,
-                                      .kernels = run->training.train.simulation.kernels,
-                                      .size = N,
-                                      .batch = 1};
+  struct reconstructor_setup setup = {
+      .device = &device, .kernels = run->training.train.simulation.kernels, .size = N, .batch = 1};
   struct reconstructor reconstructor;
   struct error error;
   assert_false(reconstructor_load(&reconstructor, path, &setup, &error));

@@ -1,7 +1,7 @@
 /* Trains a reconstructor on the scene's training slices and keeps the best and the last. */
 #include "systems/train.h"
 #include "tools/command.h"
-#include "tools/plot.h"
+#include "tools/curves.h"
 
 static void print_json(const struct training *training, void *context) {
   (void)context;
@@ -18,23 +18,6 @@ static void print_summary(const struct training *training) {
   printf("written: %s/best.h5, last.h5, log.h5, log.jsonl, " EVENTS_NAME ", curves.png\n", folder);
 }
 
-/* Losses and SSIM over the epochs, from the history that last.h5 keeps: going on draws them all again. */
-static bool draw_curves(struct call *call, const struct training *training, struct error *error) {
-  double *const *value = training->epoch_value, *ssim = NULL;
-  bool is_ssim = training->loss.kind == LOSS_SSIM; /* then the loss is minus the SSIM */
-  if (!training->epoch) return true;
-  if (is_ssim) ssim = ARENA_NEW(call->arena, double, training->epoch);
-  for (uint32_t i = 0; is_ssim && i < training->epoch; i++) ssim[i] = -value[EPOCH_LOSS][i];
-  struct plot plot = {arena_text(call->arena, "%s: %zu slices, best epoch %u",
-                                 training->options->train.output, training->train.slices,
-                                 training->best_epoch),
-                      "epoch",
-                      training->epoch,
-                      {{"loss", {{"training", value[EPOCH_LOSS]}, {"validation", value[EPOCH_VAL_LOSS]}}},
-                       {"SSIM", {{"training", ssim}, {"validation", value[EPOCH_VAL_SSIM]}}}}};
-  return plot_write(training_path(training, "curves.png"), &plot, error);
-}
-
 static bool train(struct call *call, struct device *device, struct error *error) {
   struct training training;
   bool json = call_flag(call, "json");
@@ -42,7 +25,7 @@ static bool train(struct call *call, struct device *device, struct error *error)
                                .see = json ? print_json : NULL,
                                .kernel_folder = call_flag(call, "kernels")};
   if (!training_open(&training, device, &call->options, &wish, error)) return false;
-  bool good = training_run(&training, &wish, error) && draw_curves(call, &training, error);
+  bool good = training_run(&training, &wish, error) && curves_draw(&training, error);
   if (good && !json) print_summary(&training);
   training_close(&training);
   return good;

@@ -83,6 +83,58 @@ run "parts of the batch change nothing" "$l2sr" compare --tolerance 1e-5 one/res
 run "render" "$l2sr" render scene --reconstructor whole/best.h5 --slices 0 --output pictures
 [ -s pictures/x4_base_file1000003_0.png ] || complain "render wrote no picture"
 
+# ---- sweeps -------------------------------------------------------------------------------------------------
+
+sweep() {
+  run "sweep" "$l2sr" sweep scene --output grid --epochs 1 --set train.rate=0.001,0.01 \
+    --set train.initial_accelerations=[8] --set network.channels=2 "$@"
+}
+sweep
+says out 'best by SSIM: train.rate=0.01'
+for rate in 0.001 0.01; do
+  for file in last.h5 best.h5 curves.png; do
+    [ -s "grid/train.rate=$rate/$file" ] || complain "sweep wrote no $file for the rate $rate"
+  done
+done
+run "the same by hand" "$l2sr" train scene --output hand --epochs 1 --set train.rate=0.01 \
+  --set network.channels=2
+run "sweep trains what train does" "$l2sr" compare hand/log.h5 \
+  grid/train.rate=0.01/log.h5
+says grid/sweep.csv 'train.rate,train.initial_accelerations,network.channels,epochs,best_epoch,val_loss,'
+says grid/sweep.csv '"0.01","[8]","2",1,1,-0.'
+cp grid/sweep.csv first.csv
+before=$(ls -l --time-style=full-iso grid/train.rate=0.01/last.h5)
+rm -r grid/train.rate=0.001
+sweep --json
+[ "$before" = "$(ls -l --time-style=full-iso grid/train.rate=0.01/last.h5)" ] ||
+  complain "a finished one was trained again"
+[ "$(grep -c '^{"folder":"grid/train.rate=.*,"failure":null}$' out)" = 2 ] ||
+  complain "sweep --json has not two lines"
+says out '"set":{"train.rate":"0.01","train.initial_accelerations":"[8]","network.channels":"2"},"epochs":1,'
+run "a sweep that goes on gives the same table" "$l2sr" compare first.csv grid/sweep.csv
+what='a sweep of which one fails'
+"$l2sr" sweep scene --output partly --epochs 1 --set train.loss=mse --set train.rate=1e9,0.001 >out 2>err
+[ $? = 1 ] || complain "$what: exit status other than 1"
+says out 'failed       -          -            partly/train.rate=1e9'
+says out 'best by SSIM: train.rate=0.001'
+says err 'warning: train.rate=1e9: the loss is '
+refuse 2 'no --set has more than one value' sweep scene --output none --set train.rate=1
+refuse 2 'no --set has more than one value' sweep scene --output none --set train.accelerations=[4,8]
+refuse 2 "train.rate is 'x' at --set" sweep scene --output none --set train.rate=1,x
+refuse 2 "unknown key train.rat at --set; did you mean train.rate?" sweep scene --output none --set train.rat=1,2
+refuse 2 "--set 'train.rate' has no '='" sweep scene --output none --set train.rate
+refuse 2 "the value '1' twice" sweep scene --output none --set train.rate=1,1
+refuse 2 '--set gives train.rate twice; join the values' sweep scene --output none --set train.rate=1 \
+  --set train.rate=2
+refuse 2 'train.output, in which sweep makes the folders' sweep scene --output none --set train.output=a,b
+refuse 2 'train.output is empty' sweep scene --set train.rate=1,2
+refuse 2 'network.pools=6: network.channels 4 and network.pools 6' sweep scene --output none --set network.pools=2,6
+refuse 2 'two combinations would have the folder data.path=a-b' sweep scene --output none --set data.path=a/b,a-b
+refuse 2 'more than 1000 combinations' sweep scene --output none --set world.seed=$(seq -s, 40) \
+  --set train.batch=$(seq -s, 40)
+refuse 1 'no combination could be trained; the last one: training data: nowhere is not a folder' sweep scene \
+  --output none --data nowhere --set train.rate=1,2
+
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 refuse 2 'train.output is empty; give --output DIR' train scene
@@ -98,7 +150,8 @@ refuse 1 'training data: nowhere is not a folder' train scene --output new --dat
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
 refuse 2 'network.pools 6 at data.size 32: U-Net with 6 pools' train scene --output new --set network.pools=6
-refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output new --set network.pools=12
+refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output new \
+  --set network.pools=12
 refuse 2 'network.pools 6 at data.size 96' bench network --size 96 --set network.pools=6
 refuse 2 'it takes 2 channels or more' train scene --output new --set network.channels=1
 refuse 1 'the loss is ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
