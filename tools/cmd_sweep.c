@@ -170,17 +170,27 @@ static bool train_rows(struct call *call, struct device *device, struct sweep *s
 
 /* ---- the table ----------------------------------------------------------------------------------------- */
 
-static void print_text(const struct sweep *sweep) {
+/* NULL when no combination has an SSIM that is a number. */
+static const struct row *find_best(const struct sweep *sweep) {
   const struct row *best = NULL;
+  for (size_t i = 0; i < sweep->count; i++) {
+    const struct row *row = &sweep->rows[i];
+    if (row->failure || !isfinite(row->value[EPOCH_VAL_SSIM])) continue;
+    if (!best || row->value[EPOCH_VAL_SSIM] > best->value[EPOCH_VAL_SSIM]) best = row;
+  }
+  return best;
+}
+
+static void print_text(const struct sweep *sweep) {
+  const struct row *best = find_best(sweep);
   printf("%-12s %-10s %-12s %s\n", "val_loss", "val_ssim", "val_psnr", "folder");
   for (size_t i = 0; i < sweep->count; i++) {
     const struct row *row = &sweep->rows[i];
     if (row->failure)
       printf("%-12s %-10s %-12s %s\n", "failed", "-", "-", row->folder);
     else
-      printf("%-12.5f %-10.5f %-12.3f %s\n", row->value[EPOCH_VAL_LOSS], row->value[EPOCH_VAL_SSIM],
+      printf("%-12.6g %-10.5f %-12.3f %s\n", row->value[EPOCH_VAL_LOSS], row->value[EPOCH_VAL_SSIM],
              row->value[EPOCH_VAL_PSNR], row->folder);
-    if (!row->failure && (!best || row->value[EPOCH_VAL_SSIM] > best->value[EPOCH_VAL_SSIM])) best = row;
   }
   if (best) printf("best by SSIM: %s\n", best->name);
 }
