@@ -207,6 +207,7 @@ size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_g
 /* The largest batch of which arena and parameters take at most `bytes`; 0: not one image. */
 size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient);
 void graph_print(const struct graph *graph, FILE *file); /* node, shape, parameters, bytes, flops; totals */
+void graph_print_json(const struct graph *graph, FILE *file); /* the same, one JSON object a line */
 
 /* Parameters that start as their rows say, from STREAM_START; parameter i draws from scan i. */
 void graph_start(struct graph *graph, uint32_t seed);
