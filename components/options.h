@@ -82,7 +82,7 @@
 #define TRAIN_OPTIONS(X)                                                                                     \
   X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr",                                  \
     "what is trained: a reconstructor, a policy by reinforcement, or both in turn")                          \
-  X(train, TEXT, output, "", 0, 0, NULL, "folder for last.h5, best.h5, log.h5 and log.jsonl")                \
+  X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices an update")                                             \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse",                                                        \

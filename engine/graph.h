@@ -49,6 +49,10 @@ struct parameter {
   cl_mem value, gradient;
 };
 
+/* How linear layers multiply: CLBlast's single precision, or matrix instructions (engine/device.h) on halves, or on
+ * operands split into two. */
+enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_HALF, PRODUCTS_SPLIT };
+
 struct op_desc;
 
 struct node {
@@ -91,6 +95,7 @@ struct graph {
   size_t elements; /* of the flat parameter buffers, gaps included */
   struct error first;
   bool failed;
+  enum graph_products products; /* set before the plan */
   /* From the plan: */
   struct device *device;
   struct kernels *kernels;
@@ -98,6 +103,7 @@ struct graph {
   size_t batch, images;       /* room for; in use */
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers */
+  struct kernel_variant product, product_sum; /* kernels/linear.cl, where products says so */
   struct slot slot[SLOTS_MOST];
   int slots;
   size_t arena_bytes, block_bytes; /* of all slots; of one buffer of the arena */
@@ -201,6 +207,7 @@ size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_g
 /* The largest batch of which arena and parameters take at most `bytes`; 0: not one image. */
 size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient);
 void graph_print(const struct graph *graph, FILE *file); /* node, shape, parameters, bytes, flops; totals */
+void graph_print_json(const struct graph *graph, FILE *file); /* the same, one JSON object a line */
 
 /* Parameters that start as their rows say, from STREAM_START; parameter i draws from scan i. */
 void graph_start(struct graph *graph, uint32_t seed);

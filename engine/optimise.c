@@ -70,14 +70,14 @@ void optimise_close(struct optimiser *optimiser) {
   optimiser->first = optimiser->second = optimiser->part = optimiser->scale = NULL;
 }
 
-static void run_clip(struct optimiser *optimiser) {
+static void run_clip(struct optimiser *optimiser, double limit) {
   uint32_t count = (uint32_t)optimiser->graph->elements;
   kernel_run(optimiser->kernels, "optimise_square", parts(optimiser),
              ARGS(graph_arg(ARG_IN, optimiser->graph->gradients), graph_arg(ARG_OUT, optimiser->part),
                   arg_u32(count)));
   kernel_run(optimiser->kernels, "optimise_clip", 1,
              ARGS(graph_arg(ARG_IN, optimiser->part), graph_arg(ARG_OUT, optimiser->scale),
-                  arg_u32((uint32_t)parts(optimiser)), arg_f32((float)optimiser->setup.clip)));
+                  arg_u32((uint32_t)parts(optimiser)), arg_f32((float)limit)));
 }
 
 static void run_adam(struct optimiser *optimiser) {
@@ -116,14 +116,16 @@ static void run_sgd(struct optimiser *optimiser) {
 void optimise_step(struct optimiser *optimiser) {
   static void (*const run[])(struct optimiser *) = {run_adam, run_rmsprop, run_rmsprop, run_sgd};
   optimiser->step++;
-  if (optimiser->setup.clip > 0) run_clip(optimiser);
+  if (optimiser->setup.clip > 0) run_clip(optimiser, optimiser->setup.clip);
   run[optimiser->setup.kind](optimiser);
 }
 
 bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *error) {
   float scale[2];
-  REQUIRE(optimiser->setup.clip > 0, "the norm is only computed to clip");
+  bool clips = optimiser->setup.clip > 0;
+  if (!clips) run_clip(optimiser, 1);
   device_read(optimiser->device, optimiser->scale, 0, sizeof scale, scale);
+  if (!clips) device_fill(optimiser->device, optimiser->scale, 0, sizeof scale, one_bits);
   *norm = scale[1];
   return device_finish(optimiser->device, error);
 }

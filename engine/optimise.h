@@ -38,7 +38,8 @@ bool optimise_open(struct optimiser *optimiser, const struct graph *graph,
                    const struct optimiser_setup *setup, struct error *error);
 void optimise_close(struct optimiser *optimiser);
 void optimise_step(struct optimiser *optimiser); /* enqueues */
-/* Waits; the norm of the gradient before clipping at the last step. Only with a clip. */
+/* Waits; the norm of the last step's gradient before clipping. Without a clip it is computed only now, from the
+ * gradients, which must still be those of the step. */
 bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *error);
 
 /* rate * factor^(epoch / every), whole epochs from 0. */

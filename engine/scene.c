@@ -207,6 +207,10 @@ bool scene_assign(const struct option_table *table, void *values, struct arena *
                   const char *assignment, const char *where, struct error *error) {
   const char *equals = strchr(assignment, '=');
   if (!equals) return fail(error, "%s '%s' has no '='; write section.key=value", where, assignment);
-  const char *key = arena_text(arena, "%.*s", (int)(equals - assignment), assignment);
-  return option_set(table, values, arena, key, equals + 1, where, error);
+  const char *key = arena_text(arena, "%.*s", (int)(equals - assignment), assignment), *value = equals + 1;
+  const struct option *row = option_find(table, key);
+  size_t length = strlen(value);
+  if (row && row->type == OPTION_LIST && length >= 2 && value[0] == '[' && value[length - 1] == ']')
+    value = arena_text(arena, "%.*s", (int)length - 2, value + 1);
+  return option_set(table, values, arena, key, value, where, error);
 }

@@ -15,7 +15,7 @@
 bool scene_read(const struct option_table *table, void *values, struct arena *arena, const char *path,
                 const char *folder, struct error *error);
 
-/* Applies one "section.key=value". */
+/* Applies one "section.key=value"; a list may stand in brackets, "section.key=[a,b]". */
 bool scene_assign(const struct option_table *table, void *values, struct arena *arena,
                   const char *assignment, const char *where, struct error *error);
 

@@ -477,8 +477,10 @@ static hid_t file_type(enum store_type type) {
   return complex;
 }
 
+/* Without the time of writing: the same data make the same bytes. */
 static hid_t creation_list(int rank, const hsize_t *size, bool compress) {
   hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_obj_track_times(plist, false);
   if (!compress || rank < 1) return plist;
   hsize_t chunk[STORE_RANK];
   for (int i = 0; i < rank; i++) {
@@ -520,11 +522,12 @@ static hid_t text_type(void) {
 }
 
 bool store_write_text(struct store *store, const char *name, const char *text, struct error *error) {
-  hid_t type = text_type(), space = H5Screate(H5S_SCALAR);
-  hid_t dataset = H5Dcreate2(store->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t type = text_type(), space = H5Screate(H5S_SCALAR), plist = creation_list(0, NULL, false);
+  hid_t dataset = H5Dcreate2(store->file, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
   herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
   if (code < 0) refuse(store, "write", name, error);
   if (dataset >= 0) H5Dclose(dataset);
+  H5Pclose(plist);
   H5Sclose(space);
   H5Tclose(type);
   return code >= 0;

@@ -112,6 +112,9 @@ score_ssim_uniform(__global const uint *restrict slice, __global const float *re
   if (get_local_id(0) == 0) ssim_uniform[row] = total / (float)((HEIGHT - 6) * (WIDTH - 6));
 }
 
+/* The clamp of the published PSNR, which lets what is no number pass: clamp() would make a number of it. */
+INLINE float clamped_pixel(float pixel) { return pixel < 0.0f ? 0.0f : pixel > 10.0f ? 10.0f : pixel; }
+
 INLINE float decibel(float mean_square) { return -10.0f * log10(mean_square + 1e-8f); }
 
 /* Peak signal-to-noise ratio with the reconstruction clamped to [0, 10] and as it is, normalised and mean
@@ -130,7 +133,7 @@ score_error(__global const uint *restrict slice, __global const float *restrict 
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP) {
     float target = target_pixel(pair.image[i], pair.mean, pair.deviation);
     float gap = (pair.reconstruction[i] - target) * pair.scale;
-    float gap_clamped = (clamp(pair.reconstruction[i], 0.0f, 10.0f) - target) * pair.scale;
+    float gap_clamped = (clamped_pixel(pair.reconstruction[i]) - target) * pair.scale;
     plain += gap * gap;
     clamped += gap_clamped * gap_clamped;
     power += target * pair.scale * target * pair.scale;

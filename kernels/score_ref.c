@@ -72,6 +72,10 @@ void score_ssim_uniform_reference(const struct host_args *args) {
   }
 }
 
+static double clamped_pixel(double pixel) {
+  return pixel < 0 ? 0 : pixel > 10 ? 10 : pixel; /* what is no number stays so */
+}
+
 void score_error_reference(const struct host_args *args) {
   float *psnr = args->out[6], *unclamped = args->out[7], *nmse = args->out[8], *mse = args->out[9];
   double pixels = (double)(args->height * args->width);
@@ -80,7 +84,7 @@ void score_error_reference(const struct host_args *args) {
     double plain = 0, clamped = 0, power = 0;
     for (long i = 0; i < (long)pixels; i++) {
       double b = target(&pair, i), gap = pair.reconstruction[i] - b;
-      double gap_clamped = fmin(fmax(pair.reconstruction[i], 0), 10) - b;
+      double gap_clamped = clamped_pixel(pair.reconstruction[i]) - b;
       plain += gap * gap;
       clamped += gap_clamped * gap_clamped;
       power += b * b;
@@ -93,7 +97,8 @@ void score_error_reference(const struct host_args *args) {
   }
 }
 
-/* Reconstructions near their targets, some pixels negative; true means and deviations. */
+/* Reconstructions near their targets, some pixels negative, one of the last of several rows no number; true
+ * means and deviations. */
 void score_prepare(struct host_args *args, struct random *random) {
   uint32_t slices = (uint32_t)args->table_rows[TABLE_SLICE], *slice = (uint32_t *)args->in[0];
   for (size_t row = 0; row < args->rows; row++) slice[row] = random_u32(random) % slices;
@@ -107,6 +112,7 @@ void score_prepare(struct host_args *args, struct random *random) {
   float *reconstruction = (float *)args->in[1];
   for (size_t i = 0; i < args->rows * pixels; i++)
     reconstruction[i] = image[slice[i / pixels] * pixels + i % pixels] + 0.3f * (reconstruction[i] - 0.5f);
+  if (args->rows > 1) reconstruction[args->rows * pixels - pixels / 2] = NAN;
   for (size_t row = 0; row < slices; row++) {
     ((float *)args->in[3])[row] = 0.4f;
     ((float *)args->in[4])[row] = row % 2 ? 0.3f : 0.05f; /* the second clamps bright pixels */

@@ -138,17 +138,9 @@ static bool run_stages(struct alternation *all, struct error *error) {
 
 /* What a policy would refuse is refused before the reconstructor is trained. */
 static bool check_policy(const struct alternation *all, struct error *error) {
-  const struct options *options = all->options;
   struct acquisition acquisition;
-  struct graph *graph;
-  int size = (int)options->data.size;
-  if (!learn_acquisition(&acquisition, options, all->arena, error)) return false;
-  graph_open(&graph);
-  tensor image = graph_input(graph, "observation", 1, size, size);
-  net_policy_maps(graph, image, (int)options->policy.channels, (int)options->policy.pools);
-  bool good = graph_good(graph, error);
-  graph_close(graph);
-  return good;
+  return learn_acquisition(&acquisition, all->options, all->arena, error) &&
+         net_policy_check(all->options, error);
 }
 
 /* Rewritten from the start: stages that are finished note themselves again. One that is not finished refuses

@@ -172,6 +172,7 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
   *learning = (struct learning){
       .arena = arena_open(), .device = device, .options = options, .folder = wish->folder, .best = -INFINITY};
   if (learn_acquisition(&learning->acquisition, options, learning->arena, error) &&
+      net_policy_check(options, error) &&
       open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
       open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
       open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&

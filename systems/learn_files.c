@@ -189,10 +189,12 @@ static bool go_on(struct learning *learning, const char *path, double *log_bytes
 
 bool learn_open_files(struct learning *learning, bool resume, struct error *error) {
   static const char *const others[] = {"best.h5", NULL};
-  const char *last = path_of(learning, "last.h5");
+  const char *last = path_of(learning, "last.h5"), *log = path_of(learning, "log.jsonl");
   double log_bytes = 0;
-  if (!run_folder_takes(learning->folder, others, resume, error)) return false;
+  if (!run_open_log(&learning->log, learning->folder, log, error) ||
+      !run_folder_takes(learning->folder, others, resume, error))
+    return false;
   if (file_is_there(last) && !go_on(learning, last, &log_bytes, error)) return false;
   run_remove_leftovers(learning->folder, others);
-  return run_open_log(&learning->log, path_of(learning, "log.jsonl"), (off_t)log_bytes, error);
+  return run_shorten(learning->log, log, log_bytes, error);
 }

@@ -45,3 +45,17 @@ tensor net_unet(struct graph *graph, tensor x, int channels, int pools) {
   x = conv2d(graph, x, "conv2.1", 1, 1);
   return conv2d(graph, x, "conv2.2", 1, 1);
 }
+
+bool net_unet_check(const struct options *options, struct error *error) {
+  struct graph *graph;
+  int size = (int)options->data.size;
+  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  net_unet(graph, graph_input(graph, "input", 1, size, size), (int)options->network.channels,
+           (int)options->network.pools);
+  bool good = graph_good(graph, error);
+  graph_close(graph);
+  if (good) return true;
+  struct error reason = *error;
+  return fail_usage(error, "network.channels %u and network.pools %u at data.size %u: %.1200s",
+                    options->network.channels, options->network.pools, options->data.size, reason.text);
+}

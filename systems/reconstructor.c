@@ -4,6 +4,7 @@
 #include "systems/checkpoint.h"
 #include "systems/net_unet.h"
 
+#include <math.h>
 #include <string.h>
 
 static size_t image_bytes(const struct reconstructor *reconstructor) {
@@ -184,9 +185,13 @@ static bool read_sizes(struct store *store, struct reconstructor_setup *setup, s
     return fail(error,
                 "it is no checkpoint of a reconstructor: the attributes network (unet), network_channels and "
                 "network_pools are missing or of another kind; tools/convert_checkpoint.py writes them");
-  if (!(channels >= 2 && channels <= 1024 && pools >= 1 && pools <= 12))
-    return fail(error, "network_channels %g and network_pools %g are beyond 2 to 1024 and 1 to 12", channels,
-                pools);
+  if (!(channels >= 2 && channels <= 1024 && channels == floor(channels) && pools >= 1 && pools <= 12 &&
+        pools == floor(pools)))
+    return fail(
+        error,
+        "network_channels is %g and network_pools %g; they must be whole numbers from 2 to 1024 and 1 "
+        "to 12: the file is damaged, use another checkpoint",
+        channels, pools);
   if (store_number(store, "network_size", &size) && size != (double)setup->size)
     return fail(error,
                 "the network was trained for %.0fx%.0f images, data.size is %zu; set data.size to %.0f or "

@@ -5,8 +5,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,14 +66,28 @@ bool run_same_scene(const struct options *options, const char *stored, const cha
   return same;
 }
 
-bool run_open_log(FILE **log, const char *path, off_t bytes, struct error *error) {
+/* The lock goes with the process, however it ends. File systems without locks train all the same. */
+bool run_open_log(FILE **log, const char *folder, const char *path, struct error *error) {
+  if (!folder_make(folder, error)) return false;
+  int descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor < 0) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  bool taken = flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  if (!taken && (*log = fdopen(descriptor, "ab"))) return true;
+  close(descriptor);
+  if (!taken) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  return fail(error,
+              "%s is in use: another training holds %s; wait for its end, or choose another train.output",
+              folder, path);
+}
+
+bool run_shorten(FILE *file, const char *path, double bytes, struct error *error) {
   struct stat status;
-  if (bytes && stat(path, &status) == 0 && status.st_size > bytes && truncate(path, bytes))
-    return fail(error, "cannot shorten %s: %s", path, strerror(errno));
-  *log = fopen(path, bytes ? "ab" : "wb");
-  if (!*log) return fail(error, "cannot write %s: %s", path, strerror(errno));
-  fseek(*log, 0, SEEK_END);
-  return true;
+  off_t length = (off_t)bytes;
+  int descriptor = fileno(file);
+  if (fstat(descriptor, &status) == 0 && (status.st_size <= length || ftruncate(descriptor, length) == 0) &&
+      fseek(file, 0, SEEK_END) == 0)
+    return true;
+  return fail(error, "cannot shorten %s: %s", path, strerror(errno));
 }
 
 static bool is_part(const char *name, const char *file) {
@@ -92,22 +108,21 @@ void run_remove_leftovers(const char *folder, const char *const others[]) {
   arena_close(arena);
 }
 
-static bool refuse_folder(const char *folder, const char *const others[], bool resume, struct arena *arena,
-                          struct error *error) {
-  if (resume) return true;
-  if (file_is_there(arena_text(arena, "%s/last.h5", folder)))
-    return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
-                folder);
-  for (size_t i = 0; others[i]; i++)
-    if (file_is_there(arena_text(arena, "%s/%s", folder, others[i])))
-      return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
-                  folder, others[i]);
-  return true;
+static bool holds(const char *folder, const char *name) {
+  struct arena *arena = arena_open();
+  bool there = file_is_there(arena_text(arena, "%s/%s", folder, name));
+  arena_close(arena);
+  return there;
 }
 
 bool run_folder_takes(const char *folder, const char *const others[], bool resume, struct error *error) {
-  struct arena *arena = arena_open();
-  bool good = folder_make(folder, error) && refuse_folder(folder, others, resume, arena, error);
-  arena_close(arena);
-  return good;
+  if (resume) return true;
+  if (holds(folder, "last.h5"))
+    return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
+                folder);
+  for (size_t i = 0; others[i]; i++)
+    if (holds(folder, others[i]))
+      return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
+                  folder, others[i]);
+  return true;
 }

@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/round.h"
 #include "systems/checkpoint.h"
+#include "systems/net_unet.h"
 
 #include <math.h>
 #include <string.h>
@@ -130,9 +131,9 @@ bool training_open(struct training *training, struct device *device, const struc
   size_t batch =
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
-  if (read_milestones(training, error) && open_feeds(training, batch, wish, error) &&
-      open_network(training, batch, wish->start, error) && open_loss(training, error) &&
-      open_optimiser(training, error) && open_history(training, error) &&
+  if (read_milestones(training, error) && net_unet_check(options, error) &&
+      open_feeds(training, batch, wish, error) && open_network(training, batch, wish->start, error) &&
+      open_loss(training, error) && open_optimiser(training, error) && open_history(training, error) &&
       (!*options->train.output || training_open_files(training, wish->resume, error)) &&
       device_finish(device, error))
     return true;
@@ -141,6 +142,7 @@ bool training_open(struct training *training, struct device *device, const struc
 }
 
 void training_close(struct training *training) {
+  if (training->events) fclose(training->events);
   if (training->log) fclose(training->log);
   if (training->optimiser.device) optimise_close(&training->optimiser);
   device_release(training->device, training->parts, parts_bytes(training));
@@ -206,6 +208,18 @@ static double batch_loss(const struct training *training, size_t slot, size_t co
   return (training->loss.kind == LOSS_SSIM ? -sum : sum) / (double)count;
 }
 
+/* What there is to go back to, and what to do. */
+static bool refuse_training(const struct training *training, struct error *error) {
+  struct error text = *error;
+  if (*training->options->train.output && training->epoch)
+    return fail(error,
+                "%.1100s; the last good checkpoint is %s of epoch %u; lower train.rate or set train.clip and "
+                "train anew",
+                text.text, training_path(training, "last.h5"), training->epoch);
+  return fail(error, "%.1100s; no checkpoint was written before; lower train.rate or set train.clip",
+              text.text);
+}
+
 static bool refuse_loss(const struct training *training, size_t update, double loss, struct error *error) {
   const struct feed *feed = &training->train;
   size_t first, count = batch_of(training, update, &first), shown = 0, used = 0;
@@ -218,14 +232,16 @@ static bool refuse_loss(const struct training *training, size_t update, double l
   if (shown < count) snprintf(slices + used, sizeof slices - used, " and %zu more", count - shown);
   fail(error, "the loss is %g at step %zu (epoch %u); slices of its batch: %s", loss,
        training->epoch * training->updates + update + 1, training->epoch + 1, slices);
-  struct error text = *error;
-  if (*training->options->train.output && training->epoch)
-    return fail(error,
-                "%.1100s; the last good checkpoint is %s of epoch %u; lower train.rate or set train.clip and "
-                "train anew",
-                text.text, training_path(training, "last.h5"), training->epoch);
-  return fail(error, "%.1100s; no checkpoint was written before; lower train.rate or set train.clip",
-              text.text);
+  return refuse_training(training, error);
+}
+
+/* The updates' losses were good: the last of them has spoiled the parameters. */
+static bool refuse_validation(const struct training *training, double loss, struct error *error) {
+  fail(error,
+       "the validation loss is %g after epoch %u, whose training losses were finite; an update has made the "
+       "network diverge",
+       loss, training->epoch + 1);
+  return refuse_training(training, error);
 }
 
 /* Reads the losses of the updates up to `update` that have not been read; *mean is theirs. */
@@ -251,14 +267,15 @@ static bool read_losses(struct training *training, size_t update, double *mean, 
 
 static bool run_updates(struct training *training, struct progress *progress, struct error *error) {
   size_t every = training->options->train.log_every, first, seen = progress->done, logged = 0;
-  double start = clock_seconds(), mean, sum = 0;
+  double start = clock_seconds(), mean, norm, sum = 0;
   for (size_t update = 0; update < training->updates; update++) {
     size_t count = batch_of(training, update, &first);
     training_step(training, first, count);
     if (training->pending < every && update + 1 < training->updates) continue;
-    if (!read_losses(training, update, &mean, error)) return false;
+    if (!read_losses(training, update, &mean, error) || !optimise_norm(&training->optimiser, &norm, error))
+      return false;
     double now = clock_seconds();
-    training_log_update(training, mean, (double)(first + count - logged) / (now - start));
+    training_log_update(training, mean, norm, (double)(first + count - logged) / (now - start));
     progress_move(progress, seen + first + count);
     start = now;
     logged = first + count;
@@ -300,7 +317,7 @@ static bool validate(struct training *training, struct error *error) {
       return false;
   for (int i = 0; i < 3; i++)
     training->epoch_value[EPOCH_VAL_LOSS + i][training->epoch] = sum[i] / (double)slices;
-  return isfinite(sum[0]) ? true : refuse_loss(training, training->updates - 1, sum[0], error);
+  return isfinite(sum[0]) ? true : refuse_validation(training, sum[0], error);
 }
 
 static bool run_epoch(struct training *training, struct progress *progress, struct error *error) {
@@ -315,6 +332,7 @@ static bool run_epoch(struct training *training, struct progress *progress, stru
     training->best_epoch = training->epoch;
   }
   training_log_epoch(training, training->log);
+  training_log_event(training);
   return !*training->options->train.output || training_save(training, error);
 }
 

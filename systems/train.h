@@ -1,8 +1,9 @@
 /* Trains a reconstructor (PROTOCOL 1.10): epochs of shuffled batches, validation, checkpoints, logs.
  *
  * In the output folder: last.h5 after every epoch and best.h5 (lowest validation loss), log.h5 (every update
- * and epoch) and log.jsonl. All but log.jsonl's times are pure functions of the scene, the data and the
- * device: a training that goes on from last.h5 writes the same files as one that was never stopped. */
+ * and epoch), log.jsonl and the epochs for TensorBoard in events.out.tfevents.l2sr. All but the times in the
+ * last two are pure functions of the scene, the data and the device: a training that goes on from last.h5
+ * shortens those two to where they were and appends, and so writes what one that was never stopped does. */
 #ifndef L2SR_SYSTEMS_TRAIN_H
 #define L2SR_SYSTEMS_TRAIN_H
 
@@ -13,6 +14,7 @@
 #include "systems/reconstructor.h"
 
 enum { MILESTONES_MOST = 64 };
+#define EVENTS_NAME "events.out.tfevents.l2sr"
 
 /* What is kept of an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
@@ -42,7 +44,7 @@ struct training {
   double images_per_second;          /* of the last epoch's updates */
   double *update_loss;               /* [updates done]: mean of the batch */
   double *epoch_value[EPOCH_VALUES]; /* [epochs done] */
-  FILE *log;                         /* log.jsonl; NULL: none */
+  FILE *log, *events;                /* log.jsonl, EVENTS_NAME; NULL: none */
 };
 
 struct training_wish {
@@ -72,12 +74,14 @@ double training_rate(const struct training *training, uint32_t epoch);
 /* ---- files (train_files.c) ----------------------------------------------------------------------------- */
 
 const char *training_path(const struct training *training, const char *name); /* in the output folder */
-/* Opens the folder and the log: refuses a folder that holds a training unless it goes on, and a checkpoint of
- * another scene, naming the difference. */
+/* Opens the folder and the log: refuses a folder in which another process trains or that holds a training
+ * unless it goes on, and a checkpoint of another scene or other data, naming the difference. */
 bool training_open_files(struct training *training, bool resume, struct error *error);
 /* best.h5 if the last epoch is it, log.h5, then last.h5: whatever is cut off is written again by going on. */
 bool training_save(struct training *training, struct error *error);
-void training_log_update(const struct training *training, double loss, double images_per_second);
+void training_log_update(const struct training *training, double loss, double gradient_norm,
+                         double images_per_second);
 void training_log_epoch(const struct training *training, FILE *file);
+void training_log_event(const struct training *training); /* the epoch for TensorBoard */
 
 #endif

@@ -352,7 +352,7 @@ static void scenes_are_refused(void **state) {
   refuse_open(&run, "no line is left to acquire");
   run.options.acquisition.initial_lines = 3;
   run.options.policy.pools = 6;
-  refuse_open(&run, "height and width must be at least 64");
+  refuse_open(&run, "policy.channels 2 and policy.pools 6 at data.size 32: policy with 6 pools on 32x32");
   run.options.policy.pools = 2;
   run.wish.reconstructor = support_path(&folder, "nowhere.h5");
   refuse_open(&run, "the reconstructor: ");
@@ -397,9 +397,12 @@ static void checkpoints_are_refused(void **state) {
 
 /* Goes on from what a training saves that stands where none can. */
 static void refuse_saved(struct run *run, const char *part) {
+  struct copying copying = {"saved", "damaged", 0};
+  struct run next;
   struct error error;
   assert_good(learn_save(&run->learning, "last.h5", &error), &error);
-  struct run next;
+  assert_good(folder_make(support_path(&folder, copying.to), &error), &error);
+  copy_file(&copying, "last.h5");
   set_options(&next, "damaged");
   next.wish.resume = true;
   refuse_open(&next, part);
@@ -411,7 +414,7 @@ static void damaged_values_are_refused(void **state) {
   struct error error;
   const float nan_value = NAN;
   (void)state;
-  set_options(&run, "damaged");
+  set_options(&run, "saved");
   open_run(&run);
   run_all(&run);
   struct learning *learning = &run.learning;

@@ -141,6 +141,26 @@ static void test_norm(void **state) {
   close_bench(&bench);
 }
 
+/* Without a clip the norm is computed when asked for, and the next step is as if it had not been. */
+static void test_norm_without_clip(void **state) {
+  struct bench bench;
+  struct error error;
+  struct optimiser_setup setup = optimise_defaults(OPTIMISER_SGD, 1);
+  float gradient[COUNT] = {[3] = 3, [7] = -4}, before[COUNT], after[COUNT];
+  double norm;
+  open_bench(&bench, *state, &setup);
+  device_read(bench.device, bench.weight->value, 0, sizeof before, before);
+  device_write(bench.device, bench.weight->gradient, 0, sizeof gradient, gradient);
+  for (int step = 0; step < 2; step++) {
+    optimise_step(&bench.optimiser);
+    assert_good(optimise_norm(&bench.optimiser, &norm, &error), &error);
+    assert_true(fabs(norm - 5) < 1e-6);
+  }
+  device_read(bench.device, bench.weight->value, 0, sizeof after, after);
+  assert_true(fabsf(before[3] - after[3] - 6) < 1e-5f);
+  close_bench(&bench);
+}
+
 /* The gaps between tensors of the flat buffers stay zero, so norms and checkpoints do not see them. */
 static void test_gaps(void **state) {
   struct bench bench;
@@ -171,6 +191,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_steps),
       cmocka_unit_test(test_norm),
+      cmocka_unit_test(test_norm_without_clip),
       cmocka_unit_test(test_gaps),
       cmocka_unit_test(test_schedules),
   };

@@ -292,6 +292,12 @@ static void assignments_come_last(void **state) {
   assert_good(assign("evaluate.metrics=", &error), &error);
   assert_int_equal(options.data.size, 96);
   assert_string_equal(options.data.path, "a=b");
+  assert_good(assign("evaluate.samplers=[random,low_bias]", &error), &error);
+  assert_string_equal(options.evaluate.samplers, "random,low_bias");
+  assert_good(assign("train.milestones=[]", &error), &error);
+  assert_string_equal(options.train.milestones, "");
+  assert_good(assign("data.acquisition=[a]", &error), &error); /* a text keeps its brackets */
+  assert_string_equal(options.data.acquisition, "[a]");
   assert_string_equal(options.evaluate.metrics, "");
   assert_false(assign("data.size", &error));
   assert_holds(error.text, "--set 'data.size' has no '='; write section.key=value");

@@ -240,6 +240,29 @@ static void attributes_and_texts_come_back(void **state) {
   store_close(store);
 }
 
+static unsigned char *write_file(const char *name, size_t *bytes) {
+  struct error error;
+  struct store *store = create(name);
+  write_types(store, true);
+  write_all(store, "plain", STORE_U8, 1, (size_t[]){6}, bytes_in, false);
+  assert_good(store_write_text(store, "text", "header", &error), &error);
+  assert_good(store_put_text(store, "scene", "data: {}", &error), &error);
+  assert_good(store_put_number(store, "max", 4, &error), &error);
+  commit(store);
+  return support_read(folder.arena, path_of(name), bytes);
+}
+
+/* Also when the clock has moved on, of which HDF5 keeps whole seconds. */
+static void the_same_data_make_the_same_bytes(void **state) {
+  size_t bytes, again;
+  (void)state;
+  const unsigned char *first = write_file("a.h5", &bytes);
+  sleep(1);
+  const unsigned char *second = write_file("b.h5", &again);
+  assert_int_equal(bytes, again);
+  assert_memory_equal(first, second, bytes);
+}
+
 static void layouts_are_told(void **state) {
   char text[128];
   struct store *store = create("a.h5");
@@ -794,6 +817,7 @@ int main(void) {
       TEST(names_are_looked_up_group_by_group),
       TEST(datasets_are_listed),
       TEST(attributes_and_texts_come_back),
+      TEST(the_same_data_make_the_same_bytes),
       TEST(layouts_are_told),
       TEST(a_name_is_written_once),
       TEST(complex_numbers_of_all_kinds_are_read),

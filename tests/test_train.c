@@ -5,6 +5,7 @@
 #include "systems/train.h"
 #include "tests/support.h"
 
+#include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,15 @@ static void set_options(struct run *run, const char *output) {
   run->options.train.rate = 0.05;
   run->options.train.optimiser = OPTIMISER_SGD;
   run->options.train.output = output ? support_path(&folder, output) : "";
+}
+
+static void set_phantoms(struct options *options) {
+  options->phantom.train = 3;
+  options->phantom.val = options->phantom.test = 1;
+  options->phantom.slices = 4;
+  options->phantom.size = N;
+  options->phantom.rows = 2 * N;
+  options->phantom.columns = N + 6;
 }
 
 static void open_run(struct run *run, bool resume) {
@@ -477,6 +487,33 @@ static void a_loss_of_nan_stops(void **state) {
   close_run(&run);
 }
 
+/* One update an epoch, so large that only the validation after it sees what it did. */
+static void a_validation_loss_of_nan_stops(void **state) {
+  struct run run;
+  struct training_wish wish = {0};
+  struct error error;
+  (void)state;
+  set_options(&run, "diverged");
+  run.options.train.batch = SLICES;
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  run.options.train.epochs = 2;
+  training_close(&run.training);
+  open_run(&run, true);
+  run.options.train.rate = 1e38;
+  assert_false(training_run(&run.training, &wish, &error));
+  assert_holds(error.text, "the validation loss is ");
+  assert_holds(error.text, "after epoch 2, whose training losses were finite");
+  assert_holds(error.text, "last.h5 of epoch 1; lower train.rate or set train.clip and train anew");
+  close_run(&run);
+  set_options(&run, "diverged");
+  run.options.train.batch = SLICES;
+  open_run(&run, true); /* it is still good */
+  assert_int_equal(run.training.epoch, 1);
+  close_run(&run);
+}
+
 static void checkpoints_are_refused(void **state) {
   struct run run;
   (void)state;
@@ -500,6 +537,130 @@ static void checkpoints_are_refused(void **state) {
   arena_close(run.arena);
 }
 
+/* Another volume with the name of the one for validation, of more slices. */
+static void other_validation_data_are_refused(void **state) {
+  struct run run;
+  struct error error;
+  struct options options;
+  (void)state;
+  set_options(&run, "validation");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  training_close(&run.training);
+  option_defaults(&option_table, &options, folder.arena);
+  set_phantoms(&options);
+  assert_good(phantom_write(&options, support_path(&folder, "other"), &error), &error);
+  options.phantom.slices = 5;
+  assert_good(phantom_write(&options, support_path(&folder, "longer"), &error), &error);
+  const char *path = support_path(&folder, "other/val");
+  assert_int_equal(rename(path, support_path(&folder, "other/kept")), 0);
+  assert_int_equal(rename(support_path(&folder, "longer/val"), path), 0);
+  run.options.data.path = support_path(&folder, "other");
+  refuse_open(&run, true, "it is of other data: validation files ");
+  refuse_open(&run, true, " (4 slices), now ");
+  arena_close(run.arena);
+}
+
+static void one_training_a_folder(void **state) {
+  struct run run, second;
+  (void)state;
+  set_options(&run, "one");
+  set_options(&second, "one");
+  open_run(&run, false);
+  refuse_open(&second, false, "one is in use: another training holds ");
+  refuse_open(&second, true, "log.jsonl; wait for its end, or choose another train.output");
+  training_close(&run.training);
+  open_run(&second, true);
+  close_run(&second);
+  arena_close(run.arena);
+}
+
+/* Overwrites a number of a file: an attribute of the root, or with `dataset` all values of a data set. */
+static void damage(const char *path, const char *name, bool dataset, double value) {
+  double values[4096];
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) values[i] = value;
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t place = dataset ? H5Dopen2(file, name, H5P_DEFAULT) : H5Aopen(file, name, H5P_DEFAULT);
+  herr_t code = dataset ? H5Dwrite(place, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values)
+                        : H5Awrite(place, H5T_NATIVE_DOUBLE, values);
+  assert_true(code >= 0);
+  if (dataset)
+    H5Dclose(place);
+  else
+    H5Aclose(place);
+  H5Fclose(file);
+}
+
+/* A checkpoint with one number changed, each in a folder of its own. */
+static void damaged_checkpoints_are_refused(void **state) {
+  static const struct {
+    const char *name;
+    bool dataset;
+    double value;
+    const char *text;
+  } cases[] = {
+      {"epoch", false, 1.5, "it has epoch 1.5, best_epoch 1, log_bytes"},
+      {"epoch", false, 1e12, "epochs are whole, best_epoch is at most epoch"},
+      {"epoch", false, -1, "the file is damaged, start anew in another train.output"},
+      {"epoch", false, NAN, "it has epoch nan"},
+      {"epoch", false, 3, "log/update/loss has not the 9 entries of 3 epochs"},
+      {"best_epoch", false, 2, "best_epoch 2"},
+      {"log_bytes", false, -1, "log_bytes -1"},
+      {"events_bytes", false, NAN, "events_bytes nan"},
+      {"param/conv2.2.bias", true, NAN, "param/conv2.2.bias holds nan at element 0"},
+      {"param/conv.layers.0.weight", true, INFINITY, "a checkpoint's numbers are finite"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct run run;
+    char name[32];
+    snprintf(name, sizeof name, "damaged%zu", i);
+    set_options(&run, name);
+    run.options.train.epochs = 1;
+    open_run(&run, false);
+    run_epochs(&run);
+    training_close(&run.training);
+    run.options.train.epochs = 4;
+    damage(support_path(&folder, arena_text(folder.arena, "%s/last.h5", name)), cases[i].name,
+           cases[i].dataset, cases[i].value);
+    refuse_open(&run, true, cases[i].text);
+    arena_close(run.arena);
+  }
+}
+
+static void refuse_network(const struct run *run, const char *path, const char *part) {
+  struct reconstructor_setup setup = {
+      .device = &device, .kernels = run->training.train.simulation.kernels, .size = N, .batch = 1};
+  struct reconstructor reconstructor;
+  struct error error;
+  assert_false(reconstructor_load(&reconstructor, path, &setup, &error));
+  assert_holds(error.text, part);
+}
+
+static void damaged_networks_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "sizes");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  const char *path = support_path(&folder, "sizes/best.h5");
+  damage(path, "network_pools", false, 1.5);
+  refuse_network(&run, path, "network_channels is 4 and network_pools 1.5; they must be whole numbers");
+  damage(path, "network_pools", false, 13);
+  refuse_network(&run, path, "from 2 to 1024 and 1 to 12");
+  damage(path, "network_pools", false, 12);
+  refuse_network(&run, path, "U-Net with 12 pools on 32x32");
+  damage(path, "network_pools", false, 2);
+  damage(path, "network_channels", false, NAN);
+  refuse_network(&run, path, "network_channels is nan");
+  damage(path, "network_channels", false, 4);
+  damage(path, "param/conv2.2.bias", true, NAN);
+  refuse_network(&run, path, "param/conv2.2.bias holds nan at element 0");
+  close_run(&run);
+}
+
 static int open_all(void **state) {
   struct error error;
   struct options options;
@@ -507,12 +668,7 @@ static int open_all(void **state) {
   support_open_folder(&folder);
   setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
   option_defaults(&option_table, &options, folder.arena);
-  options.phantom.train = 3;
-  options.phantom.val = options.phantom.test = 1;
-  options.phantom.slices = 4;
-  options.phantom.size = N;
-  options.phantom.rows = 2 * N;
-  options.phantom.columns = N + 6;
+  set_phantoms(&options);
   return !phantom_write(&options, support_path(&folder, "data"), &error) ||
          !device_open(&device, "", &error) || !fft_library_open(&error);
 }
@@ -542,7 +698,12 @@ int main(void) {
       cmocka_unit_test(scenes_are_refused),
       cmocka_unit_test(memory_is_refused_or_shared),
       cmocka_unit_test(a_loss_of_nan_stops),
+      cmocka_unit_test(a_validation_loss_of_nan_stops),
       cmocka_unit_test(checkpoints_are_refused),
+      cmocka_unit_test(other_validation_data_are_refused),
+      cmocka_unit_test(one_training_a_folder),
+      cmocka_unit_test(damaged_checkpoints_are_refused),
+      cmocka_unit_test(damaged_networks_are_refused),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

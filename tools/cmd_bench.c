@@ -4,6 +4,7 @@
 #include "engine/log.h"
 #include "engine/random.h"
 #include "systems/load.h"
+#include "systems/net_unet.h"
 #include "systems/simulation.h"
 #include "tools/bench.h"
 #include "tools/command.h"
@@ -213,6 +214,7 @@ static bool run(struct call *call, struct error *error) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
     if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
+    if (list[i].run == bench_network && !net_unet_check(&call->options, error)) return false;
     return call_on_device(call, list[i].run, error);
   }
   return fail_usage(error, "no bench '%s'; there are: step, network, policy", call->operand[0]);

@@ -21,7 +21,7 @@
   X("commands", commands, 0, "json", "every command")                                                        \
   X("flags", flags, 0, "json", "every flag of every command")                                                \
   X("schedule", schedule, 1, "json dot", "SCENE: the systems of a step, in order; --dot: as a graph")        \
-  X("network", network, 1, "", "SCENE: the reconstructor's nodes, shapes, parameters, bytes and flops")      \
+  X("network", network, 1, "json", "SCENE: the reconstructor's nodes, shapes, parameters, bytes and flops")  \
   X("scene", scene, 1, "json", "FILE: the resolved scene, its scans, and the memory of its tables")          \
   X("completion-bash", bash, 0, "", "completion for bash: source it or put it into bash-completion")         \
   X("completion-zsh", zsh, 0, "", "completion for zsh: _l2sr in a folder of fpath")                          \
@@ -285,24 +285,30 @@ static void print_memory(const struct call *call, const struct simulation *simul
   }
 }
 
+static void print_activations(const struct call *call, struct graph *graph) {
+  uint32_t batch = call->options.network.batch;
+  for (int train = 0; train < 2; train++) {
+    size_t bytes = graph_measure(graph, batch, train, false);
+    const char *purpose = train ? "train" : "infer";
+    if (wants_json(call))
+      printf("{\"kind\":\"activations\",\"to\":\"%s\",\"images\":%u,\"bytes\":%zu}\n", purpose, batch, bytes);
+    else
+      printf("%u images to %s: %.1f MiB of activations on the portable path\n", batch, purpose,
+             (double)bytes / 0x1p20);
+  }
+}
+
 static bool print_network(struct call *call, struct error *error) {
   struct graph *graph;
-  if (!call_scene(call, call->operand[1], error)) return false;
+  if (!call_scene(call, call->operand[1], error) || !net_unet_check(&call->options, error)) return false;
   int size = (int)call->options.data.size;
   if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
   tensor input = graph_input(graph, "input", 1, size, size);
   net_unet(graph, input, (int)call->options.network.channels, (int)call->options.network.pools);
-  bool good = graph_good(graph, error);
-  if (good) {
-    const double mebi = 0x1p20;
-    graph_print(graph, stdout);
-    for (int train = 0; train < 2; train++)
-      printf("%u images to %s: %.1f MiB of activations on the portable path\n", call->options.network.batch,
-             train ? "train" : "infer",
-             (double)graph_measure(graph, call->options.network.batch, train, false) / mebi);
-  }
+  (wants_json(call) ? graph_print_json : graph_print)(graph, stdout);
+  print_activations(call, graph);
   graph_close(graph);
-  return good;
+  return true;
 }
 
 static void print_scans(const struct call *call, const struct acquisition *scan) {

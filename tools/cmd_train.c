@@ -1,6 +1,7 @@
 /* Trains what train.method names on the scene's training slices and keeps the best and the last. */
 #include "systems/alternate.h"
 #include "tools/command.h"
+#include "tools/curves.h"
 
 static void print_json(const struct training *training, void *context) {
   (void)context;
@@ -14,16 +15,17 @@ static void print_summary(const struct training *training) {
   printf("%u epochs of %zu slices; best is epoch %u: validation loss %.5f, SSIM %.5f, PSNR %.3f dB\n",
          training->epoch, training->train.slices, training->best_epoch, training->best,
          training->epoch_value[EPOCH_VAL_SSIM][best], training->epoch_value[EPOCH_VAL_PSNR][best]);
-  printf("written: %s/best.h5, last.h5, log.h5, log.jsonl\n", folder);
+  printf("written: %s/best.h5, last.h5, log.h5, log.jsonl, " EVENTS_NAME ", curves.png\n", folder);
 }
 
 static bool train(struct call *call, struct device *device, struct error *error) {
   struct training training;
   bool json = call_flag(call, "json");
-  struct training_wish wish = {.resume = call_flag(call, "resume"), .see = json ? print_json : NULL,
+  struct training_wish wish = {.resume = call_flag(call, "resume"),
+                               .see = json ? print_json : NULL,
                                .kernel_folder = call_flag(call, "kernels")};
   if (!training_open(&training, device, &call->options, &wish, error)) return false;
-  bool good = training_run(&training, &wish, error);
+  bool good = training_run(&training, &wish, error) && curves_draw(&training, error);
   if (good && !json) print_summary(&training);
   training_close(&training);
   return good;
@@ -80,8 +82,9 @@ const struct command command_train = {
     .operands = "SCENE",
     .doc = "trains a reconstructor, a policy (L2S), or both in turn (L2SR)",
     .more = "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
-            "(for --reconstructor of evaluate and render), log.h5 and log.jsonl. With train.method l2s and l2sr it\n"
-            "gets a folder for each stage instead: reconstructor, policy_1 (for --policy), reconstructor_1, ...",
+            "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard and,\n"
+            "at the end, curves.png. With train.method l2s and l2sr it gets a folder for each stage instead:\n"
+            "reconstructor, policy_1 (for --policy), reconstructor_1, ...",
     .takes_scene = true,
     .flags = flags,
     .run = run,

@@ -31,6 +31,7 @@ struct call {
     const char *value;
   } given[GIVEN_MOST];
   int given_count;
+  void *own;  /* what the command keeps for its work on the device */
   int status; /* exit status when run returns true: 0, or 1 for "differs" */
 };
 
@@ -41,6 +42,7 @@ struct command {
   const char *more;                  /* what else the help says; NULL if nothing */
   const char *words;                 /* what the first operand may be, joined by '|'; NULL: files */
   bool takes_scene;                  /* the first operand is a scene file */
+  bool sweeps;                       /* --set has several values: the command applies it */
   int operands_least, operands_most; /* beside the scene */
   const struct flag *flags;          /* ended by a NULL name */
   bool (*run)(struct call *call, struct error *error);

@@ -7,6 +7,7 @@
   X(inspect)                                                                                                 \
   X(phantom)                                                                                                 \
   X(train)                                                                                                   \
+  X(sweep)                                                                                                   \
   X(evaluate)                                                                                                \
   X(render)                                                                                                  \
   X(bench)                                                                                                   \
@@ -27,7 +28,8 @@ const struct flag common_flags[] = {
     {"device", "D", NULL,
      "OpenCL device: a place in the list of `l2sr info`, gpu, cpu, accelerator, or a part of its name; else "
      "L2SR_DEVICE, else the first GPU, else any"},
-    {"set", "KEY=VALUE", NULL, "sets an option, section.key=value, after scene and flags; may be repeated"},
+    {"set", "KEY=VALUE", NULL,
+     "sets an option, section.key=value or section.list=[a,b], after scene and flags; may be repeated"},
     {"kernels", "DIR", NULL, "reads the OpenCL files from this folder instead of the built-in ones"},
     {"quiet", NULL, NULL, "prints errors only"},
     {"verbose", NULL, NULL, "prints details"},

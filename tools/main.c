@@ -94,7 +94,7 @@ static bool apply_flags(struct call *call, struct error *error) {
                                  where, error))
       return false;
   }
-  for (int i = 0; i < call->given_count; i++)
+  for (int i = 0; i < call->given_count && !call->command->sweeps; i++)
     if (!strcmp(call->given[i].flag->name, "set") &&
         !scene_assign(&option_table, &call->options, call->arena, call->given[i].value, "--set", error))
       return false;

@@ -41,7 +41,7 @@ refuse() {
   tried=$((tried + 1))
   "$l2sr" "$@" >out 2>err
   got=$?
-  others=$(grep -cv -e '^l2sr: ' -e '^warning: ' -e '^device ' -e '^loading ' -e '^evaluating ' \
+  others=$(grep -cv -e '^l2sr: ' -e '^warning: ' -e '^device ' -e '^loading ' -e '^evaluating ' -e '^training ' \
     -e '^[0-9]* warnings* generated' err)
   if [ "$got" -ne "$want" ]; then
     complain "$what: exit status $got, expected $want"

@@ -20,10 +20,13 @@ Y
 run "phantom" "$l2sr" phantom data --train 5 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
 run "train" "$l2sr" train scene --output whole
 grep -q 'written: whole/best.h5' out || complain "train names no files"
-for file in best.h5 last.h5 log.h5 log.jsonl; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
+events=events.out.tfevents.l2sr
+for file in best.h5 last.h5 log.h5 log.jsonl $events curves.png; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
 [ "$(grep -c '"kind":"epoch"' whole/log.jsonl)" = 60 ] || complain "log.jsonl has not one line an epoch"
 [ "$(grep -c '"kind":"update"' whole/log.jsonl)" = 120 ] ||
   complain "log.jsonl has not one line every two updates"
+grep '"kind":"update"' whole/log.jsonl | grep -qv '"gradient_norm":[0-9.e-]*,' &&
+  complain "an update's line lacks the gradient's norm"
 
 # ---- killed -------------------------------------------------------------------------------------------------
 
@@ -42,11 +45,26 @@ for file in best last log; do
 done
 for folder in cut whole; do sed 's/,"images_per_second.*//' $folder/log.jsonl >$folder/lines; done
 run "and so do the lines of the log" cmp cut/lines whole/lines
+[ "$(wc -c <cut/$events)" = "$(wc -c <whole/$events)" ] || complain "the two event files differ in length"
 [ -z "$(find . -name '*.part')" ] || complain "half-written files are left: $(find . -name "*.part")"
 run "going on after the end" "$l2sr" train scene --output cut --resume --json
 run "changes nothing" "$l2sr" compare cut/last.h5 whole/last.h5
 run "more epochs" "$l2sr" train scene --output cut --resume --epochs 61 --json
 [ "$(grep -c '"kind":"epoch","epoch":61,' out)" = 1 ] || complain "--json gives no line for epoch 61"
+
+# A second training in the folder is refused; the lock of a killed one is gone.
+"$l2sr" train scene --output held --epochs 100000 >first 2>&1 &
+child=$!
+held() { grep -c '"kind":"epoch"' held/log.jsonl 2>/dev/null; }
+until [ "$(held)" ] && [ "$(held)" -ge 1 ] || ! kill -0 $child 2>/dev/null; do :; done
+what='a second training in a folder'
+tried=$((tried + 1))
+"$l2sr" train scene --output held --resume >out 2>err
+[ $? = 1 ] || complain "$what: exit status other than 1"
+says err 'l2sr: held is in use: another training holds held/log.jsonl; wait for its end'
+kill -9 $child 2>/dev/null
+wait $child 2>/dev/null
+run "the lock ends with the process" "$l2sr" train scene --output held --resume --epochs $(($(held) + 1))
 
 # ---- the trained network ------------------------------------------------------------------------------------
 
@@ -65,6 +83,61 @@ run "parts of the batch change nothing" "$l2sr" compare --tolerance 1e-5 one/res
 run "render" "$l2sr" render scene --reconstructor whole/best.h5 --slices 0 --output pictures
 [ -s pictures/x4_base_file1000003_0.png ] || complain "render wrote no picture"
 
+# ---- sweeps -------------------------------------------------------------------------------------------------
+
+sweep() {
+  run "sweep" "$l2sr" sweep scene --output grid --epochs 1 --set train.rate=0.001,0.01 \
+    --set train.initial_accelerations=[8] --set network.channels=2 "$@"
+}
+sweep
+says out 'best by SSIM: train.rate=0.01'
+for rate in 0.001 0.01; do
+  for file in last.h5 best.h5 curves.png; do
+    [ -s "grid/train.rate=$rate/$file" ] || complain "sweep wrote no $file for the rate $rate"
+  done
+done
+run "the same by hand" "$l2sr" train scene --output hand --epochs 1 --set train.rate=0.01 \
+  --set network.channels=2
+run "sweep trains what train does" "$l2sr" compare hand/log.h5 \
+  grid/train.rate=0.01/log.h5
+says grid/sweep.csv 'train.rate,train.initial_accelerations,network.channels,epochs,best_epoch,val_loss,'
+says grid/sweep.csv '"0.01","[8]","2",1,1,-0.'
+cp grid/sweep.csv first.csv
+before=$(ls -l --time-style=full-iso grid/train.rate=0.01/last.h5)
+rm -r grid/train.rate=0.001
+sweep --json
+[ "$before" = "$(ls -l --time-style=full-iso grid/train.rate=0.01/last.h5)" ] ||
+  complain "a finished one was trained again"
+[ "$(grep -c '^{"folder":"grid/train.rate=.*,"failure":null}$' out)" = 2 ] ||
+  complain "sweep --json has not two lines"
+says out '"set":{"train.rate":"0.01","train.initial_accelerations":"[8]","network.channels":"2"},"epochs":1,'
+run "a sweep that goes on gives the same table" "$l2sr" compare first.csv grid/sweep.csv
+what='a sweep of which one fails'
+"$l2sr" sweep scene --output partly --epochs 1 --set train.loss=mse --set train.rate=1e9,0.001 >out 2>err
+[ $? = 1 ] || complain "$what: exit status other than 1"
+says out 'failed       -          -            partly/train.rate=1e9'
+says out 'best by SSIM: train.rate=0.001'
+says err 'warning: train.rate=1e9: the loss is '
+run "a sweep of which one has no SSIM" "$l2sr" sweep scene --output huge --epochs 1 --set train.loss=l1 \
+  --set train.rate=1e9,0.001
+says out 'best by SSIM: train.rate=0.001'
+refuse 2 'no --set has more than one value' sweep scene --output none --set train.rate=1
+refuse 2 'no --set has more than one value' sweep scene --output none --set train.accelerations=[4,8]
+refuse 2 "train.rate is 'x' at --set" sweep scene --output none --set train.rate=1,x
+refuse 2 "unknown key train.rat at --set; did you mean train.rate?" sweep scene --output none --set train.rat=1,2
+refuse 2 "--set 'train.rate' has no '='" sweep scene --output none --set train.rate
+refuse 2 "the value '1' twice" sweep scene --output none --set train.rate=1,1
+refuse 2 '--set gives train.rate twice; join the values' sweep scene --output none --set train.rate=1 \
+  --set train.rate=2
+refuse 2 'train.output, in which sweep makes the folders' sweep scene --output none --set train.output=a,b
+refuse 2 'train.output is empty' sweep scene --set train.rate=1,2
+refuse 2 'network.pools=6: network.channels 4 and network.pools 6' sweep scene --output none --set network.pools=2,6
+refuse 2 'two combinations would have the folder data.path=a-b' sweep scene --output none --set data.path=a/b,a-b
+refuse 2 'more than 1000 combinations' sweep scene --output none --set world.seed=$(seq -s, 40) \
+  --set train.batch=$(seq -s, 40)
+refuse 1 'no combination could be trained; the last one: training data: nowhere is not a folder' sweep scene \
+  --output none --data nowhere --set train.rate=1,2
+
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 refuse 2 'train.output is empty; give --output DIR' train scene
@@ -79,7 +152,11 @@ refuse 1 'it has 60 epochs, train.epochs is 3' train scene --output whole --resu
 refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
-refuse 1 'multiples of 64' train scene --output new --set network.pools=6
+refuse 2 'network.pools 6 at data.size 32: U-Net with 6 pools' train scene --output new --set network.pools=6
+refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output new \
+  --set network.pools=12
+refuse 2 'network.pools 6 at data.size 96' bench network --size 96 --set network.pools=6
+refuse 2 'it takes 2 channels or more' train scene --output new --set network.channels=1
 refuse 1 'the loss is ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
 grep -q 'slices of its batch: file.*; no checkpoint was written before' err ||
   complain "a loss of nan names no slices"

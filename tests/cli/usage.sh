@@ -115,6 +115,11 @@ says out '  envs: 8'
 expect 0 describe scene small --set world.envs=9 --set=data.size=64 --set world.envs=10
 says out '  envs: 10'
 says out '  size: 64'
+expect 0 describe scene small --set 'acquisition.acceleration=[4,8]' --set 'sampler.mask=[a,b]'
+says out '  acceleration: [4,8]'
+says out '  mask: "[a,b]"'
+expect 2 sweep small --output none
+says err 'no --set has more than one value'
 expect 0 describe scene -- small
 expect 0 describe scene small --json
 says out '{"key":"world.envs","value":"8"}'
@@ -122,6 +127,21 @@ expect 0 describe schedule small
 says out 'carried from step to step'
 expect 0 describe schedule small --dot
 says out 'digraph'
+expect 0 describe network small --set data.size=32 --set network.channels=4 --set network.pools=2
+says out '256 images to infer: '
+cp out network.txt
+expect 0 describe network small --json \
+  --set data.size=32 --set network.channels=4 --set network.pools=2
+says out '{"kind":"node","node":0,"op":"input","name":"input","shape":[1,32,32],"parameters":0,"bytes":4096,"mflop":0}'
+says out '"op":"conv2d","name":"down_sample_layers.0.layers.0","shape":[4,32,32],"parameters":40,"bytes":16384,'
+says out '{"kind":"total","nodes":'
+says out '{"kind":"activations","to":"train","images":256,"bytes":'
+tried=$((tried + 1))
+if grep -qv '^{"kind":".*}$' out; then complain "$what: not one JSON object a line"; fi
+values=$(sed -n 's/.*parameters of \([0-9]*\) values.*/\1/p' network.txt)
+says out ",\"parameters\":$values,\"parameter_bytes\":"
+expect 2 describe network small --set data.size=48 --set network.pools=5
+says err 'network.pools 5 at data.size 48: U-Net with 5 pools on 48x48'
 expect 2 describe scene small --set world.envz=9
 says err 'unknown key world.envz at --set; did you mean world.envs?'
 expect 2 describe scene small --set world.envs=0

@@ -1,0 +1,24 @@
+/* Event files of TensorBoard: records of a length, its checksum, a protobuf message Event and its checksum.
+ * Only numbers are written: Event{wall_time, step, summary{value{tag, simple_value}...}}. */
+#ifndef L2SR_ENGINE_EVENTS_H
+#define L2SR_ENGINE_EVENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { EVENT_SCALARS = 16, EVENT_TAG = 64 /* bytes at most */ };
+
+struct event_scalar {
+  const char *tag; /* "loss/train": TensorBoard groups by what stands before the slash */
+  double value;
+};
+
+void events_start(FILE *file, double wall_time); /* the first record of a file */
+void events_add(FILE *file, double wall_time, uint64_t step, const struct event_scalar *scalars,
+                size_t count);
+
+uint32_t events_checksum(const void *data, size_t bytes); /* CRC-32C (Castagnoli) */
+uint32_t events_mask(uint32_t checksum);                  /* as it stands in the file */
+
+#endif

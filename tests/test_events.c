@@ -1,0 +1,121 @@
+/* Event files read back record by record: checksums against known answers, fields of the protobuf messages.
+ */
+#include "engine/events.h"
+#include "tests/support.h"
+
+#include <string.h>
+
+static void checksums_are_the_known_ones(void **state) {
+  unsigned char zeros[32] = {0}, ones[32];
+  (void)state;
+  memset(ones, 0xff, sizeof ones);
+  assert_int_equal(events_checksum("123456789", 9), 0xE3069283);
+  assert_int_equal(events_checksum("", 0), 0);
+  assert_int_equal(events_checksum(zeros, sizeof zeros), 0x8A9136AA); /* RFC 3720 B.4 */
+  assert_int_equal(events_checksum(ones, sizeof ones), 0x62A8AB43);
+}
+
+/* The start of every event file there is: a record of 24 bytes. */
+static void a_file_starts_as_all_do(void **state) {
+  static const unsigned char start[] = {24, 0, 0, 0, 0, 0, 0, 0, 0xa3, 0x7f, 0x4b, 0x22, 0x09};
+  struct folder folder;
+  size_t bytes;
+  (void)state;
+  support_open_folder(&folder);
+  FILE *file = fopen(support_path(&folder, "events"), "wb");
+  events_start(file, 1.5);
+  fclose(file);
+  const unsigned char *data = support_read(folder.arena, support_path(&folder, "events"), &bytes);
+  assert_int_equal(bytes, 8 + 4 + 24 + 4);
+  assert_memory_equal(data, start, sizeof start);
+  assert_memory_equal(data + 21,
+                      "\x1a\x0d"
+                      "brain.Event:2",
+                      15);
+  support_close_folder(&folder);
+}
+
+/* The message of the next record; checks its lengths and checksums. */
+static const unsigned char *next_record(const unsigned char *data, size_t bytes, size_t *place,
+                                        size_t *length) {
+  uint64_t size;
+  uint32_t sum;
+  assert_true(bytes - *place >= 16);
+  memcpy(&size, data + *place, 8);
+  memcpy(&sum, data + *place + 8, 4);
+  assert_int_equal(sum, events_mask(events_checksum(data + *place, 8)));
+  const unsigned char *message = data + *place + 12;
+  assert_true(size <= bytes - *place - 16);
+  memcpy(&sum, message + size, 4);
+  assert_int_equal(sum, events_mask(events_checksum(message, size)));
+  *place += size + 16;
+  *length = size;
+  return message;
+}
+
+static uint64_t take_varint(const unsigned char **at) {
+  uint64_t value = 0;
+  int shift = 0;
+  do value |= (uint64_t)(**at & 127) << shift, shift += 7;
+  while (*(*at)++ & 128);
+  return value;
+}
+
+static void expect_scalar(const unsigned char **at, const char *tag, float expected) {
+  float value;
+  assert_int_equal(*(*at)++, 0x0a);
+  const unsigned char *end = *at + 1 + **at;
+  take_varint(at);
+  assert_int_equal(*(*at)++, 0x0a);
+  size_t length = take_varint(at);
+  assert_int_equal(length, strlen(tag));
+  assert_memory_equal(*at, tag, length);
+  *at += length;
+  assert_int_equal(*(*at)++, 0x15);
+  memcpy(&value, *at, 4);
+  assert_true(value == expected);
+  *at += 4;
+  assert_ptr_equal(*at, end);
+}
+
+static void numbers_come_back(void **state) {
+  static const struct event_scalar scalars[] = {{"loss/train", -0.5}, {"rate", 1e-3}};
+  struct folder folder;
+  size_t bytes, place = 0, length;
+  double time;
+  (void)state;
+  support_open_folder(&folder);
+  FILE *file = fopen(support_path(&folder, "events"), "wb");
+  events_start(file, 1);
+  events_add(file, 1.7e9, 300, scalars, 2);
+  events_add(file, 2, UINT64_C(1) << 40, scalars, 0);
+  fclose(file);
+  const unsigned char *data = support_read(folder.arena, support_path(&folder, "events"), &bytes);
+  next_record(data, bytes, &place, &length);
+  const unsigned char *at = next_record(data, bytes, &place, &length), *end = at + length;
+  assert_int_equal(*at++, 0x09);
+  memcpy(&time, at, 8);
+  assert_true(time == 1.7e9);
+  at += 8;
+  assert_int_equal(*at++, 0x10);
+  assert_int_equal(take_varint(&at), 300);
+  assert_int_equal(*at++, 0x2a);
+  length = take_varint(&at);
+  assert_int_equal(length, end - at);
+  expect_scalar(&at, "loss/train", -0.5f);
+  expect_scalar(&at, "rate", 1e-3f);
+  assert_ptr_equal(at, end);
+  at = next_record(data, bytes, &place, &length) + 10;
+  assert_int_equal(take_varint(&at), UINT64_C(1) << 40);
+  assert_int_equal(place, bytes);
+  support_close_folder(&folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(checksums_are_the_known_ones),
+      cmocka_unit_test(a_file_starts_as_all_do),
+      cmocka_unit_test(numbers_come_back),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

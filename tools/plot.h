@@ -1,0 +1,37 @@
+/* Lines over epochs as PNG: panels below each other, each with axes, numbers and a legend. The same numbers
+ * give the same bytes. */
+#ifndef L2SR_TOOLS_PLOT_H
+#define L2SR_TOOLS_PLOT_H
+
+#include "engine/error.h"
+
+#include <stddef.h>
+
+enum { PLOT_LINES = 2, PLOT_PANELS = 2 };
+
+struct plot_line {
+  const char *name;
+  const double *value; /* [points]; NULL: no such line. What is no finite number is left out */
+};
+
+struct plot_panel {
+  const char *title;
+  struct plot_line line[PLOT_LINES];
+};
+
+struct plot {
+  const char *title, *axis; /* below the panels: what is counted from 1 */
+  size_t points;            /* 1 or more */
+  struct plot_panel panel[PLOT_PANELS];
+};
+
+/* Where the lines of a panel are drawn, in pixels, and what its axes end at. */
+struct plot_frame {
+  size_t left, top, width, height;
+  double low, high, step; /* of the numbers at the left */
+};
+
+struct plot_frame plot_frame(const struct plot *plot, size_t panel);
+bool plot_write(const char *path, const struct plot *plot, struct error *error);
+
+#endif
