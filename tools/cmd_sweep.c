@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/scene.h"
 #include "engine/store.h"
+#include "systems/alternate.h"
 #include "systems/net_unet.h"
 #include "tools/command.h"
 #include "tools/curves.h"
@@ -143,9 +144,24 @@ static void keep_best(struct row *row, const struct training *training) {
   for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = training->epoch_value[v][training->best_epoch - 1];
 }
 
+/* The last stage stays: of a policy its scans' SSIM where that is the reward, of a reconstructor its best. */
+static void keep_stage(const struct stage *stage, void *context) {
+  struct row *row = context;
+  bool is_ssim = !stage->policy || row->options.reward.metric == 0;
+  for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = NAN;
+  if (is_ssim) row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : stage->best;
+}
+
+static bool train_stages(struct call *call, struct device *device, struct row *row, struct error *error) {
+  struct alternate_wish wish = {
+      .resume = true, .see_stage = keep_stage, .context = row, .kernel_folder = call_flag(call, "kernels")};
+  return alternate_run(device, &row->options, &wish, error);
+}
+
 static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {
   struct training training;
   struct training_wish wish = {.resume = true, .kernel_folder = call_flag(call, "kernels")};
+  if (row->options.train.method != METHOD_RECONSTRUCTOR) return train_stages(call, device, row, error);
   if (!training_open(&training, device, &row->options, &wish, error)) return false;
   bool good = training_run(&training, &wish, error) && curves_draw(&training, error);
   if (good) keep_best(row, &training);
@@ -298,9 +314,11 @@ const struct command command_sweep = {
     .name = "sweep",
     .operands = "SCENE",
     .doc = "trains every combination of values and prints a table of them",
-    .more = "--set section.key=a,b,c gives a key several values (lists of their own as [a,b],[c]). Every\n"
-            "combination is trained in DIR/KEY=VALUE_..., as by train --resume: finished ones are left, cut\n"
-            "ones go on. One that fails leaves the others; the exit status is then 1.",
+    .more =
+        "--set section.key=a,b,c gives a key several values (lists of their own as [a,b],[c]). Every\n"
+        "combination is trained in DIR/KEY=VALUE_..., as by train --resume: finished ones are left, cut\n"
+        "ones go on. Of l2s and l2sr the table has the validation SSIM of the last stage. One that fails\n"
+        "leaves the others; the exit status is then 1.",
     .takes_scene = true,
     .sweeps = true,
     .flags = flags,

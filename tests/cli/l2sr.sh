@@ -109,6 +109,9 @@ run "equal sixteen" "$l2sr" compare five/policy_1/last.h5 l2s/policy_1/last.h5
 run "ppo" "$l2sr" train l2s --output ppo --set learn.algorithm=ppo --set learn.rows=60 --set learn.epochs=2
 run "sizes come from the checkpoint" "$l2sr" train l2s --method l2sr --output sizes --set network.channels=8 \
   --set alternate.rounds=1 --set alternate.epochs=1
+run "sweep" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1 --json
+[ "$(grep -c '"val_loss":null,"val_ssim":0\.' out)" = 2 ] || complain "sweep does not give the SSIM of the policies"
+run "a policy of a sweep is that of train" "$l2sr" compare grid/learn.gamma=1/policy_1/last.h5 l2s/policy_1/last.h5
 
 # ---- refusals -----------------------------------------------------------------------------------------------
 
