@@ -178,8 +178,13 @@ static bool read_state(struct learning *learning, struct store *store, double *l
 
 static bool go_on(struct learning *learning, const char *path, double *log_bytes, struct error *error) {
   struct store *store;
+  char device[128] = "";
   if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
   bool good = read_state(learning, store, log_bytes, error);
+  if (good && store_text(store, "device", device, sizeof device) &&
+      strcmp(device, learning->device->facts.name))
+    log_warning("%s was written on %s; on %s the numbers go on differently", path, device,
+                learning->device->facts.name);
   store_close(store);
   if (!good) return fail_in(error, "cannot go on from %s", path);
   policy_changed(&learning->policy);

@@ -26,4 +26,7 @@ done
 for word in $(sed -n "s/^build\/l2sr \\([a-z]*\\).*/\\1/p" "$source/README.md" | sort -u); do
   "$l2sr" "$word" --help >/dev/null || { echo "FAILED: README names l2sr $word"; failed=1; }
 done
+for file in $(grep -oh 'scenes/[a-z0-9_]*\.yaml' "$source/README.md" "$source/tools/quickstart" | sort -u); do
+  [ -f "$source/$file" ] || { echo "FAILED: README or quickstart names $file"; failed=1; }
+done
 exit $failed

@@ -29,7 +29,7 @@ cp out json
 stages='reconstructor policy_1 reconstructor_1 policy_2 reconstructor_2'
 for stage in $stages; do
   for file in best.h5 last.h5 log.jsonl; do
-    [ -s whole/$stage/$file ] || complain "train wrote no $stage/$file"
+    [ -s "whole/$stage/$file" ] || complain "train wrote no $stage/$file"
   done
   grep -q "\"stage\":\"$stage\"" json || complain "--json does not tell the end of $stage"
 done
@@ -82,10 +82,10 @@ run "going on" "$l2sr" train scene --output cut --resume
 run "killed and gone on with tells the same of its stages" cmp cut/stages.jsonl whole/stages.jsonl
 for stage in $stages; do
   for file in best last; do
-    run "killed and gone on with equals never stopped" "$l2sr" compare cut/$stage/$file.h5 whole/$stage/$file.h5
+    run "killed and gone on with equals never stopped" "$l2sr" compare "cut/$stage/$file.h5" "whole/$stage/$file.h5"
   done
   for folder in cut whole; do
-    sed -e 's/,"images_per_second.*//' -e 's/,"steps_per_second.*//' $folder/$stage/log.jsonl >$folder/lines
+    sed -e 's/,"images_per_second.*//' -e 's/,"steps_per_second.*//' "$folder/$stage/log.jsonl" >$folder/lines
   done
   run "and so do the lines of the log of $stage" cmp cut/lines whole/lines
 done

@@ -34,7 +34,7 @@ while read -r body size acceleration horizon ratio initial start budget; do
     key train.accelerations "[$acceleration]" "$scene"
     key train.initial_accelerations "[$ratio]" "$scene"
     case $method in '') method=reconstructor ;; *) method=${method#_} ;; esac
-    key train.method $method "$scene"
+    key train.method "$method" "$scene"
     case $body in knee) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
     key learn.scans $batch "$scene"
     key alternate.batch $batch "$scene"
