@@ -112,6 +112,10 @@ run "sizes come from the checkpoint" "$l2sr" train l2s --method l2sr --output si
 run "sweep" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1 --json
 [ "$(grep -c '"val_loss":null,"val_ssim":0\.' out)" = 2 ] || complain "sweep does not give the SSIM of the policies"
 run "a policy of a sweep is that of train" "$l2sr" compare grid/learn.gamma=1/policy_1/last.h5 l2s/policy_1/last.h5
+run "a finished l2s goes on as l2sr" "$l2sr" train l2s --method l2sr --output l2s --resume --set alternate.rounds=1 \
+  --set alternate.epochs=2 --set alternate.actions=drawn
+run "with the same policy" "$l2sr" compare l2s/policy_1/last.h5 five/policy_1/last.h5
+[ -s l2s/reconstructor_1/best.h5 ] || complain "there is no reconstructor_1"
 
 # ---- refusals -----------------------------------------------------------------------------------------------
 
