@@ -49,10 +49,6 @@ struct parameter {
   cl_mem value, gradient;
 };
 
-/* How linear layers multiply: CLBlast's single precision, or matrix instructions (engine/device.h) on halves, or on
- * operands split into two. */
-enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_HALF, PRODUCTS_SPLIT };
-
 struct op_desc;
 
 struct node {
@@ -95,7 +91,6 @@ struct graph {
   size_t elements; /* of the flat parameter buffers, gaps included */
   struct error first;
   bool failed;
-  enum graph_products products; /* set before the plan */
   /* From the plan: */
   struct device *device;
   struct kernels *kernels;
@@ -103,7 +98,6 @@ struct graph {
   size_t batch, images;       /* room for; in use */
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers */
-  struct kernel_variant product, product_sum; /* kernels/linear.cl, where products says so */
   struct slot slot[SLOTS_MOST];
   int slots;
   size_t arena_bytes, block_bytes; /* of all slots; of one buffer of the arena */
