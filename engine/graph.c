@@ -249,16 +249,22 @@ bool graph_runs(const struct node *node) {
 
 void graph_forward(struct graph *graph) {
   REQUIRE(graph->device, "the graph was not planned");
-  for (int i = 0; i < graph->nodes; i++)
-    if (graph_runs(&graph->node[i])) graph->node[i].op->forward(graph, (tensor){(uint16_t)i});
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct node *node = &graph->node[i];
+    graph->device->label = node->name;
+    if (graph_runs(node)) node->op->forward(graph, (tensor){(uint16_t)i});
+  }
+  graph->device->label = "";
 }
 
 void graph_backward(struct graph *graph) {
   REQUIRE(graph->train, "the graph was planned for inference");
   for (int i = graph->nodes - 1; i >= 0; i--) {
     const struct node *node = &graph->node[i];
+    graph->device->label = node->name;
     if (graph_runs(node) && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
   }
+  graph->device->label = "";
 }
 
 void graph_zero_gradients(struct graph *graph) {

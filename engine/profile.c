@@ -1,5 +1,7 @@
 #include "engine/profile.h"
 
+#include "engine/log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,10 +38,25 @@ static int compare_rows(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
+static void sort(struct profile *profile) {
+  qsort(profile->row, (size_t)profile->rows, sizeof *profile->row, compare_rows);
+}
+
+void profile_print_json(struct profile *profile, FILE *file) {
+  sort(profile);
+  for (int r = 0; r < profile->rows; r++) {
+    const struct profile_row *row = &profile->row[r];
+    fprintf(file, "%s{\"kernel\":\"%s\",\"layer\":", r ? "," : "[", row->kernel);
+    json_text(file, row->label);
+    fprintf(file, ",\"milliseconds\":%.6g}", 1e3 * row->seconds);
+  }
+  fprintf(file, profile->rows ? "]" : "[]");
+}
+
 void profile_print(struct profile *profile, FILE *file) {
   double all = 0;
   for (int r = 0; r < profile->rows; r++) all += profile->row[r].seconds;
-  qsort(profile->row, (size_t)profile->rows, sizeof *profile->row, compare_rows);
+  sort(profile);
   for (int r = 0; r < profile->rows; r++) {
     const struct profile_row *row = &profile->row[r];
     fprintf(file, "  %9.4f ms %5.1f %%  %-20s %s\n", 1e3 * row->seconds, 100 * row->seconds / all,

@@ -29,5 +29,6 @@ void profile_note(struct profile *profile, const char *kernel, const char *label
 void profile_collect(struct profile *profile);
 /* Rows by falling time, with their share of the whole. */
 void profile_print(struct profile *profile, FILE *file);
+void profile_print_json(struct profile *profile, FILE *file); /* the same as a list of objects */
 
 #endif

@@ -31,7 +31,30 @@ bool bench_passes(struct device *device, void (*pass)(void *context), void *cont
   return true;
 }
 
-bool bench_profile(struct device *device, void (*pass)(void *context), void *context, struct error *error) {
+bool bench_copy(struct device *device, double *bytes_per_second, struct error *error) {
+  size_t bytes = (size_t)1 << 30, room = (device->facts.memory - device->bytes) / 4;
+  double seconds[BENCH_REPEATS];
+  while (bytes > room || bytes > device->facts.largest / 2) bytes /= 2;
+  cl_mem from = device_buffer(device, bytes, "the copy test", error);
+  cl_mem to = from ? device_buffer(device, bytes, "the copy test", error) : NULL;
+  bool good = to != NULL;
+  if (good) device_fill(device, from, 0, bytes, 1);
+  for (size_t r = 0; good && r < BENCH_REPEATS; r++) {
+    device_copy(device, from, 0, to, 0, bytes); /* the first of each pair warms up */
+    good = device_finish(device, error);
+    double start = clock_seconds();
+    device_copy(device, from, 0, to, 0, bytes);
+    good = good && device_finish(device, error);
+    seconds[r] = clock_seconds() - start;
+  }
+  if (good) *bytes_per_second = 2 * (double)bytes / bench_median(seconds);
+  device_release(device, from, bytes);
+  device_release(device, to, bytes);
+  return good;
+}
+
+bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
+                   struct error *error) {
   struct arena *arena = arena_open();
   struct profile *profile = ARENA_NEW(arena, struct profile, 1);
   device->profile = profile;
@@ -39,7 +62,7 @@ bool bench_profile(struct device *device, void (*pass)(void *context), void *con
   device->profile = NULL;
   bool good = device_finish(device, error);
   profile_collect(profile);
-  if (good) profile_print(profile, stdout);
+  if (good) (json ? profile_print_json : profile_print)(profile, stdout);
   arena_close(arena);
   return good;
 }
@@ -51,6 +74,22 @@ double bench_flops(const struct graph *graph) {
     if (op && op->flops) flops += op->flops(graph, (tensor){(uint16_t)i});
   }
   return flops;
+}
+
+double bench_bytes(const struct graph *graph, size_t element) {
+  double values = 0, images = 0;
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct node *node = &graph->node[i];
+    double own = (double)graph_elements(graph, (tensor){(uint16_t)i});
+    if (!node->op || i == graph->nodes - 1) images += own;
+    if (node->op == &op_relu) values += own;
+    for (int k = 0; k < node->inputs; k++) {
+      int from = node->input[k].node;
+      double taken = (double)graph_elements(graph, node->input[k]);
+      if (graph->node[from].op == &op_relu) values += node->op == &op_pool ? taken / 2 : taken;
+    }
+  }
+  return values * (double)element + 4 * images;
 }
 
 double bench_distance(struct device *device, cl_mem found, cl_mem expected, size_t count) {

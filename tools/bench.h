@@ -15,10 +15,18 @@ double bench_median(double seconds[BENCH_REPEATS]);
  * a second where one pass is short. */
 bool bench_passes(struct device *device, void (*pass)(void *context), void *context, double *seconds,
                   struct error *error);
-/* Prints the device's time of one pass by kernel and layer. */
-bool bench_profile(struct device *device, void (*pass)(void *context), void *context, struct error *error);
+/* The device's time of one pass by kernel and layer: as a table, or as the JSON list of an object's last
+ * member. */
+bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
+                   struct error *error);
+/* Bytes a second that a copy reads and writes, of buffers as large as the device comfortably has. */
+bool bench_copy(struct device *device, double *bytes_per_second, struct error *error);
 /* Of one image forward, multiply-adds counted as two. */
 double bench_flops(const struct graph *graph);
+/* What one image must move forward where nothing normalised is stored: every block's output of `element`
+ * bytes a value written once and read once by each that takes it, pooled copies likewise; images in and out
+ * as floats. */
+double bench_bytes(const struct graph *graph, size_t element);
 
 /* Root of the mean squared difference over the root of the mean square of the second. */
 double bench_distance(struct device *device, cl_mem found, cl_mem expected, size_t count);

@@ -38,7 +38,7 @@ struct network_bench {
   bool train;
   size_t n, batch;
   cl_mem in, out, gradient;
-  double seconds, output_error, gradient_error;
+  double seconds, copy_bandwidth, output_error, gradient_error;
   const char *worst; /* the parameter whose gradient is off most */
 };
 
@@ -164,37 +164,53 @@ static void run_once(void *context) {
 
 /* ---- reporting ----------------------------------------------------------------------------------------- */
 
-static void print_json(const struct network_bench *bench, double rate, double flops) {
-  const struct options *options = bench->options;
-  printf("{\"bench\":\"network\",\"work\":\"%s\",\"device\":", bench->train ? "train" : "forward");
-  json_text(stdout, bench->device->facts.name);
-  printf(",\"size\":%zu,\"channels\":%u,\"pools\":%u,\"batch\":%zu,\"precision\":\"%s\",\"path\":\"%s\","
-         "\"images_per_second\":%.6g,\"milliseconds\":%.6g,\"flops_per_second\":%.6g,\"output_error\":%.3g,"
-         "\"gradient_error\":%.3g}\n",
-         bench->n, options->network.channels, options->network.pools, bench->batch,
-         block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable", rate,
-         1e3 * bench->seconds, flops, bench->output_error, bench->gradient_error);
+/* A training step moves two values a layer forward, four to the layer's input and three to its weights. */
+static double bytes_of(const struct network_bench *bench) {
+  size_t element = bench->blocks && bench->options->network.precision == BLOCK_HALF ? 2 : 4;
+  return bench_bytes(bench->portable.graph, element) * (bench->train ? 4.5 : 1);
 }
 
-static void print_result(const struct network_bench *bench, bool json) {
+static bool print_json(struct network_bench *bench, double rate, double flops, struct error *error) {
   const struct options *options = bench->options;
-  double rate = (double)bench->batch / bench->seconds,
-         flops = bench_flops(bench->portable.graph) * rate * (bench->train ? 3 : 1);
-  if (json) {
-    print_json(bench, rate, flops);
-    return;
-  }
+  double bandwidth = bytes_of(bench) * rate;
+  printf("{\"bench\":\"network\",\"work\":\"%s\",\"device\":", bench->train ? "train" : "forward");
+  json_text(stdout, bench->device->facts.name);
+  printf(
+      ",\"size\":%zu,\"channels\":%u,\"pools\":%u,\"batch\":%zu,\"precision\":\"%s\",\"path\":\"%s\","
+      "\"images_per_second\":%.6g,\"milliseconds\":%.6g,\"flops_per_second\":%.6g,\"bytes_per_second\":%.6g,"
+      "\"copy_bytes_per_second\":%.6g,\"share\":%.4g,\"output_error\":%.3g,\"gradient_error\":%.3g,"
+      "\"nodes\":",
+      bench->n, options->network.channels, options->network.pools, bench->batch,
+      block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable", rate,
+      1e3 * bench->seconds, flops, bandwidth, bench->copy_bandwidth, bandwidth / bench->copy_bandwidth,
+      bench->output_error, bench->gradient_error);
+  bool good = bench_profile(bench->device, run_once, bench, true, error);
+  printf("}\n");
+  return good;
+}
+
+static void print_text(const struct network_bench *bench, double rate, double flops) {
+  const struct options *options = bench->options;
+  double bandwidth = bytes_of(bench) * rate;
   printf("network: U-Net %u channels, %u pools, %zux%zu, batch %zu, %s, %s path, on %s\n",
          options->network.channels, options->network.pools, bench->n, bench->n, bench->batch,
          block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable",
          bench->device->facts.name);
-  printf("  %s %.5g images/s, %.4g ms a batch, %.4g TFLOP/s",
+  printf("  %s %.5g images/s, %.4g ms a batch, %.4g TFLOP/s, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)",
          bench->train ? "forward + loss + backward + Adam" : "forward", rate, 1e3 * bench->seconds,
-         flops / 1e12);
+         flops / 1e12, bandwidth / 1e9, bench->copy_bandwidth / 1e9, 100 * bandwidth / bench->copy_bandwidth);
   if (bench->blocks) printf(", output %.1e off the portable path", bench->output_error);
   if (bench->blocks && bench->train)
     printf(", gradients at most %.1e (%s)", bench->gradient_error, bench->worst);
   printf("\n");
+}
+
+static bool print_result(struct network_bench *bench, bool json, bool profile, struct error *error) {
+  double rate = (double)bench->batch / bench->seconds,
+         flops = bench_flops(bench->portable.graph) * rate * (bench->train ? 3 : 1);
+  if (json) return print_json(bench, rate, flops, error);
+  print_text(bench, rate, flops);
+  return !profile || bench_profile(bench->device, run_once, bench, false, error);
 }
 
 /* ---- the bench ----------------------------------------------------------------------------------------- */
@@ -254,9 +270,8 @@ bool bench_network(struct call *call, struct device *device, struct error *error
                                 .train = call_flag(call, "train")};
   struct kernel_setup setup = {bench.n, bench.n, false, call_flag(call, "kernels")};
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
-  bool good = run(&bench, error);
-  if (good) print_result(&bench, call_flag(call, "json"));
-  if (good && call_flag(call, "profile")) good = bench_profile(device, run_once, &bench, error);
+  bool good = run(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error) &&
+              print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error);
   size_t bytes = 4 * (bench.batch + 1) * pixels_of(&bench);
   close_target(&bench);
   device_release(device, bench.in, bytes);

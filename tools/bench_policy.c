@@ -187,7 +187,7 @@ bool bench_policy(struct call *call, struct device *device, struct error *error)
          (!bench.train || (open_update(&bench, error) && open_optimiser(&bench, error))) &&
          check(&bench, error) && bench_passes(device, run_once, &bench, &bench.seconds, error);
   if (good) print_result(&bench, call_flag(call, "json"));
-  if (good && call_flag(call, "profile")) good = bench_profile(device, run_once, &bench, error);
+  if (good && call_flag(call, "profile")) good = bench_profile(device, run_once, &bench, false, error);
   close_bench(&bench);
   kernels_close(bench.kernels);
   return good;

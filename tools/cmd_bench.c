@@ -22,29 +22,6 @@ struct bench_step {
   double copy_bandwidth;         /* bytes/s, read and written counted */
 };
 
-/* Copies between two buffers as large as the device comfortably has. */
-static bool measure_copy(struct bench_step *bench, struct device *device, struct error *error) {
-  size_t bytes = (size_t)1 << 30, room = (device->facts.memory - device->bytes) / 4;
-  double seconds[BENCH_REPEATS];
-  while (bytes > room || bytes > device->facts.largest / 2) bytes /= 2;
-  cl_mem from = device_buffer(device, bytes, "the copy test", error);
-  cl_mem to = from ? device_buffer(device, bytes, "the copy test", error) : NULL;
-  bool good = to != NULL;
-  if (good) device_fill(device, from, 0, bytes, 1);
-  for (size_t r = 0; good && r < BENCH_REPEATS; r++) {
-    device_copy(device, from, 0, to, 0, bytes); /* the first of each pair warms up */
-    good = device_finish(device, error);
-    double start = clock_seconds();
-    device_copy(device, from, 0, to, 0, bytes);
-    good = good && device_finish(device, error);
-    seconds[r] = clock_seconds() - start;
-  }
-  if (good) bench->copy_bandwidth = 2 * (double)bytes / bench_median(seconds);
-  device_release(device, from, bytes);
-  device_release(device, to, bytes);
-  return good;
-}
-
 /* Smooth random images: their content decides nothing but the check. */
 static void make_images(struct bench_step *bench, float *image, size_t slice, uint32_t seed) {
   struct random random;
@@ -200,7 +177,7 @@ static bool run_step(struct call *call, struct device *device, struct error *err
   if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
   bool good = fill_slices(&bench, options->world.seed, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
-              time_steps(&bench, error) && measure_copy(&bench, device, error);
+              time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
   if (good) print_step(&bench, device, call_flag(call, "json"));
   simulation_close(&bench.simulation);
   return good;
