@@ -51,12 +51,11 @@ static struct block_tile back_tile(const struct blocks *blocks, const struct blo
 static void weights_tile(const struct blocks *blocks, const struct block_layer *layer,
                          struct block_weights *call) {
   bool half = blocks->precision == BLOCK_HALF, in32 = layer->in % 32 == 0, out32 = layer->out % 32 == 0;
-  bool pairs = blocks->precision != BLOCK_F32;
   call->in_block = in32 && (out32 || half) ? 32 : 16;
   call->out_block = out32 && (in32 || half) ? 32 : 16;
   call->tile_x = layer->columns >= 32 ? 32 : layer->columns;
   bool large = call->in_block * call->out_block >= 512;
-  if (pairs && !large && layer->columns >= 64) call->tile_x = 64; /* four warps side by side, 16 pixels each */
+  if (half && !large && layer->columns >= 64) call->tile_x = 64; /* four warps side by side, 16 pixels each */
   call->tile_y = call->tile_x <= 16 && large ? 8 : large || call->tile_x == 64 ? 4 : half ? 8 : 4;
 }
 
@@ -64,7 +63,7 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
 
 static const char *weights_macros(const struct blocks *blocks, const struct block_layer *layer,
                                   const struct block_weights *call) {
-  bool pairs = blocks->precision != BLOCK_F32; /* of pixels in a word */
+  bool pairs = blocks->precision == BLOCK_HALF; /* of pixels in a word */
   int pixels = layer->rows * layer->columns, pitch = pairs ? call->tile_x / 2 + 4 : call->tile_x + 2;
   int in_plane = call->tile_x * call->tile_y / (pairs ? 2 : 1), out_plane = (call->tile_y + 2) * pitch;
   while (in_plane % 32 != 8) in_plane++;

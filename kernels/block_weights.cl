@@ -6,9 +6,10 @@
  * by taking the gradient's one pixel apart, and the three along y by keeping three rows. A group sums its share of
  * the tiles, the shares are added in a fixed order by block_reduce.
  *
- * PRECISION 1 and 2 take halves, two pixels of a row in a word and sixteen in a product: with k = 2t, 2t + 1, 2t + 8,
+ * PRECISION 2 takes halves, two pixels of a row in a word and sixteen in a product: with k = 2t, 2t + 1, 2t + 8,
  * 2t + 9 as pixels 4t to 4t + 3 a lane reads neighbouring words. In maps of 8 columns they are of two rows.
- * PRECISION 0 takes TF32, eight pixels in a product, with operands split in two and three products.
+ * PRECISION 1 takes TF32, eight pixels in a product (with f32 storage pairs were 13 % slower); 0 splits operands in two,
+ * three products.
  *
  *   IN OUT ROWS COLUMNS       channels and size of the layer
  *   UP                        how many of IN come from `activation`, up-sampled and normalised (block_up); the rest
@@ -33,12 +34,12 @@
 #define IN_PLANE 136
 #define OUT_PLANE 200
 #define PITCH 20
-#define PRECISION 1
+#define PRECISION 2
 #endif
 
 #define MAP (ROWS * COLUMNS)
 #define GROUP 256
-#define PAIRS (PRECISION != 0) /* of pixels, as halves in a word */
+#define PAIRS (PRECISION == 2) /* of pixels, as halves in a word */
 #define PRODUCT (PAIRS ? 16 : 8) /* pixels */
 #define ROWS_K (PAIRS && TILE_X == 8 ? 2 : 1) /* rows of pixels in a product */
 #define STRIPS_X (TILE_X * ROWS_K / PRODUCT)
@@ -63,12 +64,16 @@ INLINE uint between(uint word, uint next) { return word >> 16 | next << 16; }
 INLINE uint high_part(uint word) { return word & 0xffffe000u; }
 INLINE uint low_part(uint word) { return as_uint(as_float(word) - as_float(word & 0xffffe000u)); }
 
-INLINE void multiply_split(float acc[4], uint2 low, uint2 high, uint b0, uint b1 LANES) {
+INLINE void multiply_tap(float acc[4], uint2 low, uint2 high, uint b0, uint b1 LANES) {
+#if PRECISION == 1
+  MULTIPLY_TF32(acc, low.x, high.x, low.y, high.y, b0, b1);
+#else
   uint2 low_high = (uint2)(high_part(low.x), high_part(low.y)), high_high = (uint2)(high_part(high.x), high_part(high.y));
   uint2 low_low = (uint2)(low_part(low.x), low_part(low.y)), high_low = (uint2)(low_part(high.x), low_part(high.y));
   MULTIPLY_TF32(acc, low_low.x, high_low.x, low_low.y, high_low.y, high_part(b0), high_part(b1));
   MULTIPLY_TF32(acc, low_high.x, high_high.x, low_high.y, high_high.y, low_part(b0), low_part(b1));
   MULTIPLY_TF32(acc, low_high.x, high_high.x, low_high.y, high_high.y, high_part(b0), high_part(b1));
+#endif
 }
 #endif
 
@@ -113,12 +118,18 @@ INLINE void fetch(__global const uint *activation, __global const uint *second, 
   }
 }
 
+#if PRECISION == 1
+#define KEEP(value) round_tf32(value)
+#else
+#define KEEP(value) as_uint(value) /* split where it is used */
+#endif
+
 /* Four pixels of a row: two words of pairs, or four floats. */
 INLINE void put4(__local uint *to, const float four[4]) {
 #if PAIRS
   *(__local uint2 *)to = (uint2)(pack(four[0], four[1]), pack(four[2], four[3]));
 #else
-  *(__local uint4 *)to = (uint4)(as_uint(four[0]), as_uint(four[1]), as_uint(four[2]), as_uint(four[3]));
+  *(__local uint4 *)to = (uint4)(KEEP(four[0]), KEEP(four[1]), KEEP(four[2]), KEEP(four[3]));
 #endif
 }
 
@@ -154,7 +165,7 @@ INLINE void put_row(__local uint *row, int x, const float four[4]) {
     put4(row + x / 2 + 2, four);
 #else
   UNROLL for (int j = 0; j < 4; j++)
-    if (x + j >= -1 && x + j <= TILE_X) row[x + j + 1] = as_uint(four[j]);
+    if (x + j >= -1 && x + j <= TILE_X) row[x + j + 1] = KEEP(four[j]);
 #endif
 }
 
@@ -216,7 +227,7 @@ INLINE void multiply_tile(__local const uint *a, __local const uint *d, float ac
 #if PAIRS
         MULTIPLY(acc[dy * 3 + dx], u.x, v.x, u.y, v.y, b[dx][0], b[dx][1]);
 #else
-        multiply_split(acc[dy * 3 + dx], u, v, b[dx][0], b[dx][1] GIVE_LANES);
+        multiply_tap(acc[dy * 3 + dx], u, v, b[dx][0], b[dx][1] GIVE_LANES);
 #endif
     }
   }
