@@ -53,7 +53,7 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
                          struct block_weights *call) {
   bool half = blocks->precision == BLOCK_HALF, in32 = layer->in % 32 == 0, out32 = layer->out % 32 == 0;
   call->in_block = in32 && (out32 || half) ? 32 : 16;
-  call->out_block = out32 && in32 ? 32 : 16;
+  call->out_block = out32 && in32 && !block_on_amd(blocks) ? 32 : 16; /* AMD: or registers do not suffice */
   call->tile_x = layer->columns >= 32 ? 32 : layer->columns;
   bool large = call->in_block * call->out_block >= 512;
   call->tile_y = large ? (call->tile_x <= 16 ? 8 : 4) : half ? 8 : 4;
