@@ -123,8 +123,8 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
 static bool recognise(struct blocks *blocks, struct error *error) {
   if (blocks->device->facts.matrix == MATRIX_NONE)
     return fail(error,
-                "%s has no matrix instructions that the fused path knows (NVIDIA's, and AMD's of gfx11 in waves "
-                "of 32)",
+                "%s has no matrix instructions that the fused path knows: NVIDIA's, or AMD's of gfx11 in "
+                "waves of 32",
                 blocks->device->facts.name);
   return find_layers(blocks, error) && find_tail(blocks, error);
 }
@@ -190,8 +190,10 @@ static struct block_tile tile_half(const struct block_layer *layer) {
   return (struct block_tile){32, 8, 8, four, 1, layer->in == 32, layer->in == 32 ? 2 : 1, 1, 128};
 }
 
-/* Asynchronous copies are NVIDIA's (kernels/common.h); with half storage AMD takes the tiles of BLOCK_MIXED. */
-static struct block_tile choose_tile(const struct block_layer *layer, enum block_precision precision, bool amd) {
+/* Asynchronous copies are NVIDIA's (kernels/common.h); with half storage AMD takes the tiles of BLOCK_MIXED.
+ */
+static struct block_tile choose_tile(const struct block_layer *layer, enum block_precision precision,
+                                     bool amd) {
   static struct block_tile (*const by_precision[])(const struct block_layer *) = {tile_f32, tile_mixed,
                                                                                   tile_half};
   if (layer->source == SOURCE_IMAGE)

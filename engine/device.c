@@ -54,8 +54,8 @@ static enum device_maker read_maker(const char *vendor) {
   return strstr(vendor, "Intel") ? MAKER_INTEL : MAKER_OTHER;
 }
 
-/* gfx11 alone has the instructions that kernels/common.h names: gfx12's take other operands, earlier devices have
- * none. The driver says how wide its waves are (cl_amd_device_attribute_query). */
+/* gfx11 alone has the instructions that kernels/common.h names: gfx12's take other operands, earlier devices
+ * have none. The driver says how wide its waves are (cl_amd_device_attribute_query). */
 static bool has_amd_matrix(cl_device_id id, const char *name) {
   enum { WAVEFRONT_WIDTH_AMD = 0x4043 };
   cl_uint width = 0;

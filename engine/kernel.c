@@ -245,7 +245,8 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
 
 /* ---- kernels specialised by layer --------------------------------------------------------------------- */
 
-/* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build. */
+/* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build.
+ */
 static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", " -DL2SR_EMULATED",
                                        " -DL2SR_AMD -DL2SR_EMULATED"};
 

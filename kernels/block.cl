@@ -1,4 +1,4 @@
-/* Fused blocks of a network for the matrix instructions of NVIDIA and AMD: 3x3 convolution with zero padding, where instance
+/* Fused blocks of a network for matrix instructions of NVIDIA and AMD: 3x3 convolution with zero padding, where instance
  * norm and ReLU of the previous block happen on the load of its raw output and the sums for this block's
  * instance norm leave with the store. One kernel a layer, specialised by macros (engine/block.c sets them);
  * nothing normalised is ever stored. The convolution's bias is left out: the instance norm cancels it.
@@ -391,24 +391,22 @@ INLINE void multiply_row(int r, __local const uint *from, const uint b[3][8], fl
     if (r - dy >= 0 && r - dy < STRIP) multiply_16(&acc[r - dy][0][0], a, b[dy] GIVE_LANES);
 }
 
-/* As below, a column of taps after the other: the registers hold the weights of one. */
+/* The products of parts as below, a column of taps after the other: the registers hold the weights of one. */
 INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weights, uint lane,
                            float acc[STRIP][2][4] LANES) {
-  NO_UNROLL for (int part = 0; part < PARTS; part++) NO_UNROLL for (int dx = 0; dx < 3; dx++) {
+  NO_UNROLL for (int product = 0; product < 2 * PARTS - 1; product++) NO_UNROLL for (int dx = 0; dx < 3; dx++) {
     uint b[3][8];
-    load_weights(weights + part * (CHUNKS * (COUT / 16) * 288), lane, dx, b);
-    UNROLL for (int r = 0; r < STRIP + 2; r++) {
-      multiply_row(r, tile + r * PITCH + dx, b, acc GIVE_LANES);
-      if (PARTS == 2 && part == 0) multiply_row(r, tile + 8 * PLANE + r * PITCH + dx, b, acc GIVE_LANES);
-    }
+    load_weights(weights + product / 2 * (CHUNKS * (COUT / 16) * 288), lane, dx, b);
+    UNROLL for (int r = 0; r < STRIP + 2; r++)
+      multiply_row(r, tile + product % 2 * (8 * PLANE) + r * PITCH + dx, b, acc GIVE_LANES);
   }
 }
 
 /* Exchanges bit `place_mask` of the place with bit `lane_mask` of the lane. */
 INLINE void turn_bit(float *c, uint lane, int place_mask, int lane_mask LANES) {
   const bool upper = lane & (uint)lane_mask;
-  UNROLL for (int i = 0; i < 8; i++) {
-    if (i & place_mask) continue;
+  UNROLL for (int j = 0; j < 4; j++) {
+    const int i = j % place_mask + j / place_mask * 2 * place_mask; /* the places whose bit is not set */
     float low = c[i], high = c[i + place_mask], got = shuffle(upper ? low : high, lane_mask GIVE_LANES);
     c[i] = upper ? got : low;
     c[i + place_mask] = upper ? high : got;
@@ -576,7 +574,8 @@ INLINE void store_gradient(float acc[STRIP][2][4], __global uint *full, __global
 
 #if SOURCE == 3
 /* Backward: the gradient of a layer's input from that of its activation; weights turned around and exchanged. */
-__kernel GROUP_OF(GROUP) void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
+__kernel GROUP_OF(GROUP)
+void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
                              __global const long *restrict sums, __global const long *restrict back,
                              __global const uint4 *restrict weights, __global uint *restrict full,
                              __global const uint *restrict target, __global const long *restrict target_sums,
@@ -620,7 +619,8 @@ __kernel GROUP_OF(GROUP) void block_gradient(__global const uint *restrict gradi
 }
 
 #elif !STAGED
-__kernel GROUP_OF(GROUP) void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
+__kernel GROUP_OF(GROUP)
+void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
                             __global const uint *restrict second, __global const long *restrict second_sums,
                             __global const uint4 *restrict weights, __global uint *restrict full,
                             __global uint *restrict pooled, __global long *restrict sums, uint rows) {

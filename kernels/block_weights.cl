@@ -203,9 +203,11 @@ INLINE void multiply_rows(__local const uint *a, __local const uint *d, bool res
 }
 
 INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][ACC] LANES) {
-  NO_UNROLL for (int product = PRODUCTS - 1; product >= 0; product--)
+  NO_UNROLL for (int product = PRODUCTS - 1; product >= 0; product--) {
+    if (PRODUCTS > 1) mem_fence(CLK_LOCAL_MEM_FENCE); /* or what the products share would be kept, and spilled */
     NO_UNROLL for (int y = 0; y < SHARE_ROWS; y += 2)
       multiply_rows(a + y * TILE_X, d + y * PITCH, product == 2, product == 1, acc GIVE_LANES);
+  }
 }
 
 #else
@@ -233,7 +235,8 @@ INLINE void multiply_tile(__local const uint *a, __local const uint *d, float ac
 }
 #endif
 
-__kernel GROUP_OF(GROUP) void block_weights(__global const uint *restrict activation, __global const uint *restrict second,
+__kernel GROUP_OF(GROUP)
+void block_weights(__global const uint *restrict activation, __global const uint *restrict second,
                             __global const long *restrict in_sums,
                             __global const uint *restrict gradient, __global const uint *restrict raw_output,
                             __global const long *restrict sums, __global const long *restrict back,

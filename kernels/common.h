@@ -240,8 +240,9 @@ INLINE float shuffle(float value, int lane_mask) {
   return as_float(__builtin_amdgcn_ds_bpermute(4 * lane, as_int(value)));
 }
 
-/* d += A B, halves in, floats out, all of 16x16. Lane l brings row l % 16 of A and column l % 16 of B, each as eight
- * words of two halves along k (lanes 16 to 31 the same as 0 to 15), and holds in d[i] row 2i + l / 16, column l % 16. */
+/* d += A B, halves in, floats out, all of 16x16. Lane l brings row l % 16 of A and column l % 16 of B, each as
+ * eight words of two halves along k (lanes 16 to 31 the same as 0 to 15); its d[i] is row 2i + l / 16, column
+ * l % 16. */
 INLINE void multiply_16(float *d, const uint *a, const uint *b) {
   half16 rows = as_half16(vload8(0, a)), columns = as_half16(vload8(0, b));
   vstore8(__builtin_amdgcn_wmma_f32_16x16x16_f16_w32(rows, columns, vload8(0, d)), 0, d);

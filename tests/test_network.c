@@ -255,8 +255,8 @@ static void test_other_optimiser(void **state) {
   close_bench(&bench);
 }
 
-/* AMD's kernels on a device whose compiler does not know them: f32 takes the portable path, the others say why
- * they cannot run. */
+/* AMD's kernels on a device whose compiler does not know them: f32 takes the portable path, the others say
+ * why they cannot run. */
 static void test_fused_does_not_build(void **state) {
   struct device *device = *state;
   enum device_matrix matrix = device->facts.matrix;
