@@ -139,7 +139,10 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
 
 static bool recognise(struct blocks *blocks, struct error *error) {
   if (blocks->device->facts.matrix == MATRIX_NONE)
-    return fail(error, "%s has no matrix instructions that the fused path knows", blocks->device->facts.name);
+    return fail(error,
+                "%s has no matrix instructions that the fused path knows: NVIDIA's, or AMD's of gfx11 in "
+                "waves of 32",
+                blocks->device->facts.name);
   return find_layers(blocks, error) && find_tail(blocks, error);
 }
 
@@ -204,7 +207,10 @@ static struct block_tile tile_half(const struct block_layer *layer) {
   return (struct block_tile){32, 8, 8, four, 1, layer->in == 32, layer->in == 32 ? 2 : 1, 1, 128};
 }
 
-static struct block_tile choose_tile(const struct block_layer *layer, enum block_precision precision) {
+/* Asynchronous copies are NVIDIA's (kernels/common.h); with half storage AMD takes the tiles of BLOCK_MIXED.
+ */
+static struct block_tile choose_tile(const struct block_layer *layer, enum block_precision precision,
+                                     bool amd) {
   static struct block_tile (*const by_precision[])(const struct block_layer *) = {tile_f32, tile_mixed,
                                                                                   tile_half};
   if (layer->source == SOURCE_IMAGE)
@@ -217,7 +223,7 @@ static struct block_tile choose_tile(const struct block_layer *layer, enum block
                                1,
                                1,
                                0};
-  struct block_tile tile = by_precision[precision](layer);
+  struct block_tile tile = by_precision[amd && precision == BLOCK_HALF ? BLOCK_MIXED : precision](layer);
   if (layer->columns == 8) tile.images = 2;
   return tile;
 }
@@ -230,6 +236,11 @@ static void choose_pitch(const struct block_tile *tile, int *pitch, int *plane) 
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
+
+bool block_on_amd(const struct blocks *blocks) {
+  enum device_matrix matrix = blocks->device->facts.matrix;
+  return matrix == MATRIX_AMD || matrix == MATRIX_AMD_EMULATED;
+}
 
 const char *block_cap(const struct blocks *blocks, int registers) {
   bool capped = registers && blocks->device->facts.matrix == MATRIX_NVIDIA;
@@ -288,7 +299,7 @@ static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct e
 }
 
 static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct error *error) {
-  layer->tile = choose_tile(layer, blocks->precision);
+  layer->tile = choose_tile(layer, blocks->precision, block_on_amd(blocks));
   const char *macros = block_macros(blocks, layer, &layer->tile, layer->source, false);
   return open_maps(blocks, layer, error) &&
          kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros,

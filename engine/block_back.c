@@ -48,14 +48,21 @@ static struct block_tile back_tile(const struct blocks *blocks, const struct blo
   return tile;
 }
 
+/* Two pixels of a row as halves in a word (kernels/block_weights.cl). */
+static bool takes_pairs(const struct blocks *blocks) {
+  return blocks->precision == BLOCK_HALF && !block_on_amd(blocks);
+}
+
 static void weights_tile(const struct blocks *blocks, const struct block_layer *layer,
                          struct block_weights *call) {
   bool half = blocks->precision == BLOCK_HALF, in32 = layer->in % 32 == 0, out32 = layer->out % 32 == 0;
   call->in_block = in32 && (out32 || half) ? 32 : 16;
-  call->out_block = out32 && (in32 || half) ? 32 : 16;
+  call->out_block =
+      out32 && (in32 || half) && !block_on_amd(blocks) ? 32 : 16; /* AMD: registers do not suffice */
   call->tile_x = layer->columns >= 32 ? 32 : layer->columns;
   bool large = call->in_block * call->out_block >= 512;
-  if (half && !large && layer->columns >= 64) call->tile_x = 64; /* four warps side by side, 16 pixels each */
+  if (takes_pairs(blocks) && !large && layer->columns >= 64)
+    call->tile_x = 64; /* four warps side by side, 16 pixels each */
   call->tile_y = call->tile_x <= 16 && large ? 8 : large || call->tile_x == 64 ? 4 : half ? 8 : 4;
 }
 
@@ -63,7 +70,7 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
 
 static const char *weights_macros(const struct blocks *blocks, const struct block_layer *layer,
                                   const struct block_weights *call) {
-  bool pairs = blocks->precision == BLOCK_HALF; /* of pixels in a word */
+  bool pairs = takes_pairs(blocks);
   int pixels = layer->rows * layer->columns, pitch = pairs ? call->tile_x / 2 + 4 : call->tile_x + 2;
   int in_plane = call->tile_x * call->tile_y / (pairs ? 2 : 1), out_plane = (call->tile_y + 2) * pitch;
   while (in_plane % 32 != 8) in_plane++;
@@ -338,14 +345,15 @@ static void fold_back(struct blocks *blocks, float factor, size_t images) {
 
 static void take_maps_gradient(struct blocks *blocks, cl_mem output_gradient, float scale, size_t images) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  kernel_variant_run(blocks->kernels, &blocks->fold_back, block_planes(blocks, last->out, images),
-                     ARGS(floats(ARG_IN, output_gradient), words(ARG_OUT, blocks->maps_gradient),
-                          arg_f32(scale)));
+  kernel_variant_run(
+      blocks->kernels, &blocks->fold_back, block_planes(blocks, last->out, images),
+      ARGS(floats(ARG_IN, output_gradient), words(ARG_OUT, blocks->maps_gradient), arg_f32(scale)));
 }
 
 void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images,
                      double wanted_scale) {
-  REQUIRE(blocks->train, "these blocks were opened for inference (%s)", block_precision_name(blocks->precision));
+  REQUIRE(blocks->train, "these blocks were opened for inference (%s)",
+          block_precision_name(blocks->precision));
   float scale = ldexpf(1, ilogb(wanted_scale)), factor = 1 / scale;
   device_fill(blocks->device, blocks->backs, 0, blocks->sums_bytes, 0);
   if (blocks->end == END_MAPS) take_maps_gradient(blocks, output_gradient, scale, images);

@@ -77,6 +77,8 @@ struct blocks {
 
 /* block.c, for block_back.c */
 const struct node *block_node(const struct graph *graph, int i);
+/* Whether the layers run AMD's kernels, of which tiles are other ones. */
+bool block_on_amd(const struct blocks *blocks);
 /* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
 const char *block_cap(const struct blocks *blocks, int registers);
 /* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */

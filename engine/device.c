@@ -54,6 +54,15 @@ static enum device_maker read_maker(const char *vendor) {
   return strstr(vendor, "Intel") ? MAKER_INTEL : MAKER_OTHER;
 }
 
+/* gfx11 alone has the instructions that kernels/common.h names: gfx12's take other operands, earlier devices
+ * have none. The driver says how wide its waves are (cl_amd_device_attribute_query). */
+static bool has_amd_matrix(cl_device_id id, const char *name) {
+  enum { WAVEFRONT_WIDTH_AMD = 0x4043 };
+  cl_uint width = 0;
+  return !strncmp(name, "gfx11", 5) &&
+         clGetDeviceInfo(id, WAVEFRONT_WIDTH_AMD, sizeof width, &width, NULL) == CL_SUCCESS && width == 32;
+}
+
 static void read_facts(const struct found *found, struct device_facts *facts) {
   cl_device_id id = found->id;
   cl_uint bits = 0;
@@ -75,6 +84,7 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   facts->maker = read_maker(facts->vendor);
   if (facts->maker == MAKER_OTHER && strstr(facts->platform, "NVIDIA")) facts->maker = MAKER_NVIDIA;
   if (facts->maker == MAKER_NVIDIA) facts->matrix = MATRIX_NVIDIA;
+  if (facts->maker == MAKER_AMD && has_amd_matrix(id, facts->name)) facts->matrix = MATRIX_AMD;
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
 }
 

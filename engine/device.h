@@ -13,9 +13,10 @@
 #include <stdio.h>
 
 enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
-/* The matrix instructions that the fused networks use (engine/block.h). Emulated: lanes exchange words through
- * local memory, slowly, on any device; tests set it after device_open. */
-enum device_matrix { MATRIX_NONE, MATRIX_NVIDIA, MATRIX_EMULATED };
+/* The matrix instructions that the fused networks use (engine/block.h). AMD's are those of gfx11 in waves of
+ * 32. Emulated: lanes exchange words through local memory, slowly, on any device; tests set it after
+ * device_open. */
+enum device_matrix { MATRIX_NONE, MATRIX_NVIDIA, MATRIX_AMD, MATRIX_EMULATED, MATRIX_AMD_EMULATED };
 
 struct profile;
 

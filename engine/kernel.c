@@ -59,8 +59,6 @@ const struct kernel_desc *kernel_row(const struct kernel_table *table, const cha
   return NULL;
 }
 
-static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_EMULATED"};
-
 bool kernels_open(struct kernels **out, struct device *device, const struct kernel_table *table,
                   const struct kernel_setup *setup, struct error *error) {
   struct arena *arena = arena_open();
@@ -70,8 +68,8 @@ bool kernels_open(struct kernels **out, struct device *device, const struct kern
   kernels->built = ARENA_NEW(arena, struct built, table->count);
   kernels->folder = arena_text(arena, "%s", setup->folder ? setup->folder : "");
   kernels->options =
-      arena_text(arena, "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable -DHEIGHT=%zu -DWIDTH=%zu%s%s",
-                 setup->height, setup->width, setup->half ? " -DREAL_HALF" : "", matrices[device->facts.matrix]);
+      arena_text(arena, "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable -DHEIGHT=%zu -DWIDTH=%zu%s",
+                 setup->height, setup->width, setup->half ? " -DREAL_HALF" : "");
   *out = kernels;
   return true;
 }
@@ -247,12 +245,18 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
 
 /* ---- kernels specialised by layer --------------------------------------------------------------------- */
 
+/* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build.
+ */
+static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", " -DL2SR_EMULATED",
+                                       " -DL2SR_AMD -DL2SR_EMULATED"};
+
 bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
                          const char *macros, size_t group, struct error *error) {
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
   struct arena *arena = arena_open();
-  const char *options = arena_text(arena, "%s %s", kernels->options, macros);
+  const char *options =
+      arena_text(arena, "%s%s %s", kernels->options, matrices[kernels->device->facts.matrix], macros);
   struct source prelude, source;
   cl_int code = CL_SUCCESS;
   *variant = (struct kernel_variant){.row = row, .group = group};

@@ -1,4 +1,4 @@
-/* Fused blocks of a network for NVIDIA's matrix instructions: 3x3 convolution with zero padding, where instance
+/* Fused blocks of a network for matrix instructions of NVIDIA and AMD: 3x3 convolution with zero padding, where instance
  * norm and ReLU of the previous block happen on the load of its raw output and the sums for this block's
  * instance norm leave with the store. One kernel a layer, specialised by macros (engine/block.c sets them);
  * nothing normalised is ever stored. The convolution's bias is left out: the instance norm cancels it.
@@ -22,6 +22,9 @@
  * reads of a plane serve the three taps along x, and a row's fragments the three taps along y. Weights come as
  * a packed image of fragments (block_pack): [part][chunk][16 outputs][tap][lane]. Maxima commute with norm and
  * ReLU, so the pooled map is raw too.
+ *
+ * On AMD (wmma 16x16x16) a strip's row is one tile: A is read from the same planes, B gathered from the same
+ * packed weights, and acc is brought into the order above once, at the end of the layer. STAGED is NVIDIA's alone.
  *
  * Sums are 64-bit integers in units of 2^-20: their order does not matter, the result is the same on every
  * run. */
@@ -366,6 +369,59 @@ INLINE void multiply_image(__local const uint *tile, __global const float4 *weig
   }
 }
 
+#ifdef L2SR_AMD
+/* Row m of A is pixel strip_pixel(m), column n of B output channel 8 (n >> 3) + 2 (n & 3) + (n >> 2 & 1). So acc of
+ * lane (h, k, e, t) holds pixels (h, i2, i0, i1), i being the place, and turn_strip has two bits to exchange. */
+INLINE uint strip_pixel(uint m) { return 8u * (m & 1u) + 4u * (m >> 3 & 1u) + 2u * (m >> 1 & 1u) + (m >> 2 & 1u); }
+
+/* The weights of column dx of the taps: pairs t and t + 4 of input channels, t = 0 to 3, of the lane's output. */
+INLINE void load_weights(__global const uint4 *weights, uint lane, int dx, uint b[3][8]) {
+  const uint place = (2u * (lane & 3u) + (lane >> 2 & 1u)) * 8u + (lane >> 3 & 1u);
+  UNROLL for (int dy = 0; dy < 3; dy++) UNROLL for (int t = 0; t < 4; t++) {
+    uint2 w = ((__global const uint2 *)weights)[(uint)(dy * 3 + dx) * 64u + place + 2u * (uint)t];
+    b[dy][2 * t] = w.x, b[dy][2 * t + 1] = w.y;
+  }
+}
+
+/* Row r of the tile times the taps of a column. */
+INLINE void multiply_row(int r, __local const uint *from, const uint b[3][8], float acc[STRIP][2][4] LANES) {
+  uint a[8];
+  UNROLL for (int w = 0; w < 8; w++) a[w] = from[((w >> 1) + 4 * (w & 1)) * PLANE];
+  UNROLL for (int dy = 0; dy < 3; dy++)
+    if (r - dy >= 0 && r - dy < STRIP) multiply_16(&acc[r - dy][0][0], a, b[dy] GIVE_LANES);
+}
+
+/* The products of parts as below, a column of taps after the other: the registers hold the weights of one. */
+INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weights, uint lane,
+                           float acc[STRIP][2][4] LANES) {
+  NO_UNROLL for (int product = 0; product < 2 * PARTS - 1; product++) NO_UNROLL for (int dx = 0; dx < 3; dx++) {
+    uint b[3][8];
+    load_weights(weights + product / 2 * (CHUNKS * (COUT / 16) * 288), lane, dx, b);
+    UNROLL for (int r = 0; r < STRIP + 2; r++)
+      multiply_row(r, tile + product % 2 * (8 * PLANE) + r * PITCH + dx, b, acc GIVE_LANES);
+  }
+}
+
+/* Exchanges bit `place_mask` of the place with bit `lane_mask` of the lane. */
+INLINE void turn_bit(float *c, uint lane, int place_mask, int lane_mask LANES) {
+  const bool upper = lane & (uint)lane_mask;
+  UNROLL for (int j = 0; j < 4; j++) {
+    const int i = j % place_mask + j / place_mask * 2 * place_mask; /* the places whose bit is not set */
+    float low = c[i], high = c[i + place_mask], got = shuffle(upper ? low : high, lane_mask GIVE_LANES);
+    c[i] = upper ? got : low;
+    c[i + place_mask] = upper ? high : got;
+  }
+}
+
+/* From AMD's order to NVIDIA's: lane (g, t) holds pixels 2g, 2g + 1 of channels 2t, 2t + 1, 2t + 8, 2t + 9. */
+INLINE void turn_strip(float acc[STRIP][2][4], uint lane LANES) {
+  UNROLL for (int r = 0; r < STRIP; r++) {
+    turn_bit(&acc[r][0][0], lane, 4, 8 GIVE_LANES);
+    turn_bit(&acc[r][0][0], lane, 1, 4 GIVE_LANES);
+  }
+}
+
+#else
 INLINE void load_weights(__global const uint4 *weights, uint lane, uint b[9][2][2]) {
   UNROLL for (int tap = 0; tap < 9; tap++) {
     uint4 w = weights[tap * 32 + lane];
@@ -408,6 +464,7 @@ INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weigh
     }
   }
 }
+#endif
 
 /* ---- storing --------------------------------------------------------------------------------------------- */
 
@@ -502,11 +559,23 @@ INLINE void store_gradient(float acc[STRIP][2][4], __global uint *full, __global
 }
 #endif
 
+/* Where a lane's fragments of a strip start: plane, column. */
+#if defined(L2SR_AMD) && SOURCE != 0
+#define LANE_PLANE 0u
+#define LANE_COLUMN strip_pixel(lane & 15u)
+#define LANE_COLUMN_PAIRED LANE_COLUMN + 2 * (LANE_COLUMN >> 3)
+#else
+#define LANE_PLANE t
+#define LANE_COLUMN 2 * g
+#define LANE_COLUMN_PAIRED 2 * g + 2 * (g >> 2)
+#endif
+
 /* ---- one layer ------------------------------------------------------------------------------------------- */
 
 #if SOURCE == 3
 /* Backward: the gradient of a layer's input from that of its activation; weights turned around and exchanged. */
-__kernel void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
+__kernel GROUP_OF(GROUP)
+void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
                              __global const long *restrict sums, __global const long *restrict back,
                              __global const uint4 *restrict weights, __global uint *restrict full,
                              __global const uint *restrict target, __global const long *restrict target_sums,
@@ -528,9 +597,9 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
     norms[i] = back_norm_of(sums + 2 * (n * CIN + i), back + 2 * (n * CIN + i), MAP);
   clear_columns(tile);
 #if IMAGES == 2
-  __local const uint *mine = tile + t * PLANE + warp_y * STRIP * PITCH + 2 * g + 2 * (g >> 2);
+  __local const uint *mine = tile + LANE_PLANE * PLANE + warp_y * STRIP * PITCH + LANE_COLUMN_PAIRED;
 #else
-  __local const uint *mine = tile + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g;
+  __local const uint *mine = tile + LANE_PLANE * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + LANE_COLUMN;
 #endif
   NO_UNROLL for (uint chunk = 0u; chunk < CHUNKS; chunk++) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -539,6 +608,9 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
   }
+#ifdef L2SR_AMD
+  turn_strip(acc, lane GIVE_LANES);
+#endif
   const uint image = IMAGES == 2 ? n + (g >> 2) : n;
   const uint x = IMAGES == 2 ? 2 * (g & 3u) : (uint)left + warp_x * 16 + 2 * g;
   store_gradient(acc, full, target, target_sums, image, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum,
@@ -547,7 +619,8 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
 }
 
 #elif !STAGED
-__kernel void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
+__kernel GROUP_OF(GROUP)
+void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
                             __global const uint *restrict second, __global const long *restrict second_sums,
                             __global const uint4 *restrict weights, __global uint *restrict full,
                             __global uint *restrict pooled, __global long *restrict sums, uint rows) {
@@ -572,9 +645,10 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
 #endif
   clear_columns(tile);
 #if IMAGES == 2
-  __local const uint *mine = tile + t * PLANE + warp_y * STRIP * PITCH + 2 * g + 2 * (g >> 2);
+  __local const uint *mine = tile + LANE_PLANE * PLANE + warp_y * STRIP * PITCH + LANE_COLUMN_PAIRED;
 #else
-  __local const uint *mine = tile + (SOURCE == 0 ? 0u : t) * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g;
+  __local const uint *mine =
+      tile + (SOURCE == 0 ? 0u : LANE_PLANE) * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + LANE_COLUMN;
 #endif
   NO_UNROLL for (uint chunk = 0u; chunk < CHUNKS; chunk++) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -597,6 +671,9 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
     multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
 #endif
   }
+#if defined(L2SR_AMD) && SOURCE != 0
+  turn_strip(acc, lane GIVE_LANES);
+#endif
   const uint image = IMAGES == 2 ? n + (g >> 2) : n;
   const uint x = IMAGES == 2 ? 2 * (g & 3u) : (uint)left + warp_x * 16 + 2 * g;
   store_strip(acc, full, pooled, image, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum, square);

@@ -1,4 +1,4 @@
-/* Gradients of the fused blocks' weights for NVIDIA's matrix instructions (kernels/block.cl).
+/* Gradients of the fused blocks' weights for the matrix instructions of NVIDIA and AMD (kernels/block.cl).
  *
  *   dW[out][in][tap] = sum over images and pixels of activation[in][p] * back_norm(gradient)[out][p - tap]
  *
@@ -10,6 +10,10 @@
  * 2t + 9 as pixels 4t to 4t + 3 a lane reads neighbouring words. In maps of 8 columns they are of two rows.
  * PRECISION 1 takes TF32, eight pixels in a product (with f32 storage pairs were 13 % slower); 0 splits operands in two,
  * three products.
+ *
+ * AMD has no TF32. There K is sixteen pixels, two rows of eight, and tiles are rounded to halves as they are read:
+ * activations are normalised and gradients scaled (engine/block.h), so halves hold them. Plain multiply-adds would
+ * need no rounding, but the same exchange of operands, and have an eighth of the rate.
  *
  *   IN OUT ROWS COLUMNS       channels and size of the layer
  *   UP                        how many of IN come from `activation`, up-sampled and normalised (block_up); the rest
@@ -39,12 +43,32 @@
 
 #define MAP (ROWS * COLUMNS)
 #define GROUP 256
+#ifdef L2SR_AMD
+#define PAIRS 0
+#define PRODUCT 8 /* pixels of a row in a product */
+#define ROWS_K 1
+#define WARP_OUT 16 /* output channels of a warp */
+#define LANE_CHANNEL (lane & 15u) /* of a fragment, and which of those with the same one */
+#define LANE_PART (lane >> 4)
+#define AHEAD false /* the next tile is in registers while one is multiplied; they do not suffice for it here */
+#else
 #define PAIRS (PRECISION == 2) /* of pixels, as halves in a word */
-#define PRODUCT (PAIRS ? 16 : 8) /* pixels */
+#define PRODUCT (PAIRS ? 16 : 8)
 #define ROWS_K (PAIRS && TILE_X == 8 ? 2 : 1) /* rows of pixels in a product */
+#define WARP_OUT 8
+#define LANE_CHANNEL (lane >> 2)
+#define LANE_PART (lane & 3u)
+#define AHEAD true
+#endif
 #define STRIPS_X (TILE_X * ROWS_K / PRODUCT)
-#define SHARES (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / 8))) /* warps for the same channels */
+#define SHARES (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / WARP_OUT))) /* warps for the same channels */
 #define SHARES_X (SHARES < STRIPS_X ? SHARES : STRIPS_X) /* of them side by side along x; the others idle */
+#ifdef L2SR_AMD /* where there are more, they are one above the other too, two rows at least each */
+#define SHARES_Y (SHARES / SHARES_X < TILE_Y / 2 ? SHARES / SHARES_X : TILE_Y / 2)
+#else
+#define SHARES_Y 1
+#endif
+#define SHARE_ROWS (TILE_Y / SHARES_Y)
 #define STEPS_X (STRIPS_X / SHARES_X)
 #define TILES_X (COLUMNS / TILE_X)
 #define TILES_IMAGE (TILES_X * (ROWS / TILE_Y))
@@ -60,7 +84,7 @@
 #if PAIRS
 /* The later pixel of one word and the earlier of the next. */
 INLINE uint between(uint word, uint next) { return word >> 16 | next << 16; }
-#else
+#elif !defined(L2SR_AMD)
 INLINE uint high_part(uint word) { return word & 0xffffe000u; }
 INLINE uint low_part(uint word) { return as_uint(as_float(word) - as_float(word & 0xffffe000u)); }
 
@@ -118,7 +142,7 @@ INLINE void fetch(__global const uint *activation, __global const uint *second, 
   }
 }
 
-#if PRECISION == 1
+#if PRECISION == 1 && !defined(L2SR_AMD)
 #define KEEP(value) round_tf32(value)
 #else
 #define KEEP(value) as_uint(value) /* split where it is used */
@@ -200,6 +224,41 @@ INLINE void clear_columns(__local uint *tile) {
     tile[(i >> 1) / (TILE_Y + 2) * OUT_PLANE + (i >> 1) % (TILE_Y + 2) * PITCH + ((i & 1u) ? after : before)] = 0u;
 }
 
+#ifdef L2SR_AMD
+#define PRODUCTS (PRECISION == 0 ? 3 : 1) /* of high and low parts; one after the other, for want of registers */
+#define ACC 8u                            /* sums of a tap with a work-item */
+
+/* Two floats side by side as a pair of halves, or what that rounding leaves. */
+INLINE uint read_pair(__local const uint *from, bool rest) {
+  float even = as_float(from[0]), odd = as_float(from[1]);
+  uint high = pack(even, odd);
+  return rest ? pack(even - even_of(high), odd - odd_of(high)) : high;
+}
+
+/* Two activation rows meet the four gradient rows about them; tap (dy, dx) meets rows 2 - dy and 3 - dy, 2 - dx pixels
+ * into their ten. */
+INLINE void multiply_rows(__local const uint *a, __local const uint *d, bool rest_a, bool rest_d,
+                          float acc[9][ACC] LANES) {
+  uint in[8], row[4][9], out[8];
+  UNROLL for (int w = 0; w < 8; w++) in[w] = read_pair(a + w / 4 * TILE_X + w % 4 * 2, rest_a);
+  UNROLL for (int i = 0; i < 36; i++) row[i / 9][i % 9] = read_pair(d + i / 9 * PITCH + i % 9, rest_d);
+  UNROLL for (int tap = 0; tap < 9; tap++) {
+    UNROLL for (int w = 0; w < 8; w++) out[w] = row[2 - tap / 3 + w / 4][2 - tap % 3 + w % 4 * 2];
+    multiply_16(acc[tap], in, out GIVE_LANES);
+  }
+}
+
+INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][ACC] LANES) {
+  NO_UNROLL for (int product = PRODUCTS - 1; product >= 0; product--) {
+    if (PRODUCTS > 1) mem_fence(CLK_LOCAL_MEM_FENCE); /* or what the products share would be kept, and spilled */
+    NO_UNROLL for (int y = 0; y < SHARE_ROWS; y += 2)
+      multiply_rows(a + y * TILE_X, d + y * PITCH, product == 2, product == 1, acc GIVE_LANES);
+  }
+}
+
+#else
+#define ACC 4u
+
 /* Gradient row r of the tile meets activation rows r - 2, r - 1 and r, of which three are kept; with two rows in a
  * product, row stands for it and the next. */
 INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][4] LANES) {
@@ -232,8 +291,10 @@ INLINE void multiply_tile(__local const uint *a, __local const uint *d, float ac
     }
   }
 }
+#endif
 
-__kernel void block_weights(__global const uint *restrict activation, __global const uint *restrict second,
+__kernel GROUP_OF(GROUP)
+void block_weights(__global const uint *restrict activation, __global const uint *restrict second,
                             __global const long *restrict in_sums,
                             __global const uint *restrict gradient, __global const uint *restrict raw_output,
                             __global const long *restrict sums, __global const long *restrict back,
@@ -243,22 +304,24 @@ __kernel void block_weights(__global const uint *restrict activation, __global c
   __local uint out_tile[OUT_BLOCK * OUT_PLANE] __attribute__((aligned(16)));
   __local float2 in_norms[IN_BLOCK];
   __local float4 out_norms[OUT_BLOCK];
-  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5;
+  const uint g = LANE_CHANNEL, t = LANE_PART;
   const uint in_block = (uint)get_group_id(0) % (IN / IN_BLOCK), rest = (uint)get_group_id(0) / (IN / IN_BLOCK);
   const uint out_block = rest % (OUT / OUT_BLOCK), which = rest / (OUT / OUT_BLOCK);
   const uint share = warp % SHARES, warp_in = warp / SHARES % (IN_BLOCK / 16);
   const uint warp_out = warp / SHARES / (IN_BLOCK / 16);
   const uint each = (tiles + parts - 1u) / parts, first = which * each, end = min(first + each, tiles);
-  float acc[9][4];
-  UNROLL for (int i = 0; i < 9; i++) UNROLL for (int j = 0; j < 4; j++) acc[i][j] = 0.0f;
+  float acc[9][ACC];
+  UNROLL for (int i = 0; i < 9; i++) UNROLL for (int j = 0; j < ACC; j++) acc[i][j] = 0.0f;
   if (COLUMNS == TILE_X) clear_columns(out_tile);
   uint4 a[IN_LOADS], d[OUT_LOADS], y[OUT_LOADS];
   uint image = 0xffffffffu;
-  if (first < end) fetch(activation, second, gradient, raw_output, first, in_block, out_block, a, d, y);
+  if (AHEAD && first < end) fetch(activation, second, gradient, raw_output, first, in_block, out_block, a, d, y);
   NO_UNROLL for (uint tile = first; tile < end; tile++) {
     const uint n = tile / TILES_IMAGE, place = tile % TILES_IMAGE;
     const int left = (int)(place % TILES_X) * TILE_X, top = (int)(place / TILES_X) * TILE_Y;
     barrier(CLK_LOCAL_MEM_FENCE);
+    if (!AHEAD) fetch(activation, second, gradient, raw_output, tile, in_block, out_block, a, d, y);
     if (n != image) {
       uint c = in_block * IN_BLOCK + item, o = out_block * OUT_BLOCK + item;
       image = n;
@@ -270,22 +333,30 @@ __kernel void block_weights(__global const uint *restrict activation, __global c
     put_activation(in_tile, a, in_norms);
     put_gradient(out_tile, d, y, out_norms, left, top);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (tile + 1u < end) fetch(activation, second, gradient, raw_output, tile + 1u, in_block, out_block, a, d, y);
+    if (AHEAD && tile + 1u < end)
+      fetch(activation, second, gradient, raw_output, tile + 1u, in_block, out_block, a, d, y);
     NO_UNROLL for (uint step = 0u; step < STEPS_X; step++) {
       uint strip = share % SHARES_X * STEPS_X + step; /* of the pixels of a row that a product takes */
-#if PAIRS
+#ifdef L2SR_AMD
+      uint x = 8 * strip, y = share / SHARES_X % SHARES_Y * SHARE_ROWS;
+#elif PAIRS
       uint x = ROWS_K == 2 ? 2 * (t & 1u) : 8 * strip + 2 * t, y = ROWS_K == 2 ? t >> 1 : 0u;
 #else
       uint x = 8 * strip + 2 * t, y = 0u;
 #endif
       multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + y * (TILE_X / (PAIRS ? 2 : 1)) + x,
-                    out_tile + (warp_out * 8 + g) * OUT_PLANE + y * PITCH + x, acc GIVE_LANES);
+                    out_tile + (warp_out * WARP_OUT + g) * OUT_PLANE + y * PITCH + x, acc GIVE_LANES);
     }
   }
-  for (uint w = 0u; w < SHARES_X; w++) { /* the warps that share a row of pixels, one after the other */
-    if (share == w) UNROLL for (uint tap = 0u; tap < 9u; tap++) UNROLL for (uint j = 0u; j < 4u; j++) {
+  for (uint w = 0u; w < SHARES_X * SHARES_Y; w++) { /* the warps that share channels, one after the other */
+    if (share == w) UNROLL for (uint tap = 0u; tap < 9u; tap++) UNROLL for (uint j = 0u; j < ACC; j++) {
+#ifdef L2SR_AMD
+      uint in = in_block * IN_BLOCK + warp_in * 16 + 2 * j + t;
+      uint out = out_block * OUT_BLOCK + warp_out * 16 + g;
+#else
       uint in = in_block * IN_BLOCK + warp_in * 16 + g + 8 * (j >> 1);
       uint out = out_block * OUT_BLOCK + warp_out * 8 + 2 * t + (j & 1u);
+#endif
       __global float *to = &part[((which * OUT + out) * IN + in) * 9 + tap];
       *to = w ? *to + acc[tap][j] : acc[tap][j];
     }

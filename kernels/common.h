@@ -221,14 +221,54 @@ INLINE uint round_tf32(float value) {
 #define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
 #define COPY_WAIT() __asm__ volatile("cp.async.wait_group 0;" ::: "memory")
 
+#elif defined(L2SR_AMD) && !defined(L2SR_EMULATED)
+#define L2SR_MATRIX
+/* ---- AMD's builtins of gfx11 (RDNA 3), waves of 32 lanes --------------------------------------------------- */
+/* Written from AMD's and LLVM's documentation and compiled for gfx1100, but never run on a card: what tests have
+ * run are the same kernels with these few functions replaced by the emulated ones below. */
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
+#define OPEN_LANES(group)
+#define LANES
+#define GIVE_LANES
+
+INLINE uint pack(float even, float odd) { return as_uint((half2)((half)even, (half)odd)); } /* to nearest */
+
+INLINE float even_of(uint word) { return (float)as_half2(word).x; }
+
+INLINE float odd_of(uint word) { return (float)as_half2(word).y; }
+
+INLINE float shuffle(float value, int lane_mask) {
+  int lane = ((int)get_local_id(0) & 31) ^ lane_mask;
+  return as_float(__builtin_amdgcn_ds_bpermute(4 * lane, as_int(value)));
+}
+
+/* d += A B, halves in, floats out, all of 16x16. Lane l brings row l % 16 of A and column l % 16 of B, each as
+ * eight words of two halves along k (lanes 16 to 31 the same as 0 to 15); its d[i] is row 2i + l / 16, column
+ * l % 16. */
+INLINE void multiply_16(float *d, const uint *a, const uint *b) {
+  half16 rows = as_half16(vload8(0, a)), columns = as_half16(vload8(0, b));
+  vstore8(__builtin_amdgcn_wmma_f32_16x16x16_f16_w32(rows, columns, vload8(0, d)), 0, d);
+}
+
+INLINE void red_add(__global long *place, long value) { atom_add((volatile __global long *)place, value); }
+
 #elif defined(L2SR_EMULATED)
 #define L2SR_MATRIX
 /* ---- the same for any device, where tests run the fused path: lanes exchange words through local memory ------ */
+/* NVIDIA's kernels, or AMD's where L2SR_AMD is defined too. */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #define UNROLL _Pragma("unroll 1")
 #define NO_UNROLL _Pragma("unroll 1")
+#ifdef L2SR_AMD
+#define LANE_WORDS 8
+#else
 #define LANE_WORDS 6
+#endif
 #define OPEN_LANES(group) __local uint lanes[(group)*LANE_WORDS]
 #define LANES , __local uint *lanes
 #define GIVE_LANES , lanes
@@ -270,6 +310,21 @@ INLINE float shuffle(float value, uint lane_mask LANES) {
   return as_float(lane_words(lanes, lane ^ lane_mask)[0]);
 }
 
+#ifdef L2SR_AMD
+/* As the instruction: every half of the wave takes its own copy of A, and a lane's column of B is its own. */
+INLINE void multiply_16(float *d, const uint *a, const uint *b LANES) {
+  const uint lane = (uint)get_local_id(0) & 31u, half_wave = lane & 16u;
+  __local uint *mine = lane_words(lanes, lane);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  NO_UNROLL for (uint w = 0u; w < 8u; w++) mine[w] = a[w];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  NO_UNROLL for (uint i = 0u; i < 8u; i++) {
+    __local const uint *row = lane_words(lanes, half_wave + 2u * i + lane / 16u);
+    NO_UNROLL for (uint w = 0u; w < 8u; w++)
+      d[i] = fma(even_of(row[w]), even_of(b[w]), fma(odd_of(row[w]), odd_of(b[w]), d[i]));
+  }
+}
+#else
 INLINE void give_words(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1 LANES) {
   __local uint *mine = lane_words(lanes, (uint)get_local_id(0) & 31u);
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -302,9 +357,11 @@ INLINE void multiply(float *d, bool tf32 LANES) {
     give_words(a0, a1, a2, a3, b0, b1 GIVE_LANES);                                                           \
     multiply(d, true GIVE_LANES);                                                                            \
   } while (0)
+#endif
 
 INLINE void red_add(__global long *place, long value) { atom_add((volatile __global long *)place, value); }
 
+#ifndef L2SR_AMD
 /* Rounds to TF32. */
 INLINE uint round_tf32(float value) {
   uint word = as_uint(value);
@@ -316,8 +373,16 @@ INLINE uint round_tf32(float value) {
 #define COPY_COMMIT()
 #define COPY_WAIT()
 #endif
+#endif
 
 #ifdef L2SR_MATRIX
+/* AMD's compiler takes a group for at most 256 work-items unless the kernel says otherwise. */
+#ifdef L2SR_AMD
+#define GROUP_OF(size) __attribute__((reqd_work_group_size(size, 1, 1)))
+#else
+#define GROUP_OF(size)
+#endif
+
 /* ---- instance norms whose sums travel as 64-bit integers in units of 2^-20 (kernels/block.cl) -------------- */
 
 #define SUM_UNIT 1048576.0f

@@ -111,10 +111,23 @@ static bool open_fused(struct reconstructor *reconstructor, struct error *error)
   return true;
 }
 
+/* AMD's kernels have not met every driver: where they do not open, the portable path computes the same. */
+static bool open_fused_or_portable(struct reconstructor *reconstructor, struct error *error) {
+  const struct reconstructor_setup *setup = &reconstructor->setup;
+  if (open_fused(reconstructor, error)) return true;
+  if (setup->device->facts.matrix != MATRIX_AMD || setup->precision != BLOCK_F32) return false;
+  log_warning("the fused network does not open, the portable path is taken: %s", error->text);
+  graph_close(reconstructor->graph);
+  reconstructor->fused = false;
+  reconstructor->batch = setup->batch;
+  return build(reconstructor, error) && open_portable(reconstructor, error);
+}
+
 static bool open_path(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct error reason;
-  if (blocks_fit(reconstructor->graph, setup->device, &reason)) return open_fused(reconstructor, error);
+  if (blocks_fit(reconstructor->graph, setup->device, &reason))
+    return open_fused_or_portable(reconstructor, error);
   if (setup->precision == BLOCK_F32) return open_portable(reconstructor, error);
   return fail(error,
               "network.precision is %s, the portable path computes in f32 only; the fused one cannot run: "

@@ -1,5 +1,6 @@
 /* The fused path of a network against the portable graph: output and gradients, in every precision and every
- * kind of layer. Where the device has no matrix instructions, its lanes are emulated (engine/device.h). */
+ * kind of layer, by the kernels for NVIDIA and those for AMD. Where the device lacks the matrix instructions,
+ * its lanes are emulated (engine/device.h). */
 #include "engine/block.h"
 #include "engine/random.h"
 #include "kernels/kernels.h"
@@ -214,6 +215,18 @@ static void test_policy_paths(void **state) {
   kernels_close(pair.kernels);
 }
 
+/* AMD's kernels: the smallest maps, wide ones whose tiles have neighbours, every precision; few layers, for
+ * PoCL takes seconds to compile each. */
+static void test_amd(void **state) {
+  struct device *device = *state;
+  enum device_matrix matrix = device->facts.matrix;
+  if (matrix != MATRIX_AMD) device->facts.matrix = MATRIX_AMD_EMULATED;
+  check_case(device, &(struct fused_case){64, 16, 1, 1, BLOCK_F32, 1e-5, 1e-3});
+  check_case(device, &(struct fused_case){32, 16, 1, 1, BLOCK_MIXED, 5e-3, 1e-1});
+  check_case(device, &(struct fused_case){32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
+  device->facts.matrix = matrix;
+}
+
 static int open_device(void **state) {
   int status = support_open_device(state);
   struct device *device = *state;
@@ -223,6 +236,7 @@ static int open_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps), cmocka_unit_test(test_wide_maps),
-                                     cmocka_unit_test(test_encoder), cmocka_unit_test(test_policy_paths)};
+                                     cmocka_unit_test(test_encoder), cmocka_unit_test(test_policy_paths),
+                                     cmocka_unit_test(test_amd)};
   return cmocka_run_group_tests(tests, open_device, support_close_device);
 }

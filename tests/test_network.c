@@ -1,6 +1,7 @@
 /* The U-Net against its reference vectors, its parameter count and names, checkpoints and their refusals. */
 #include "kernels/kernels.h"
 #include "systems/checkpoint.h"
+#include "systems/reconstructor.h"
 #include "systems/net_unet.h"
 #include "systems/verify_network.h"
 #include "tests/support.h"
@@ -254,12 +255,42 @@ static void test_other_optimiser(void **state) {
   close_bench(&bench);
 }
 
+/* AMD's kernels on a device whose compiler does not know them: f32 takes the portable path, the others say
+ * why they cannot run. */
+static void test_fused_does_not_build(void **state) {
+  struct device *device = *state;
+  enum device_matrix matrix = device->facts.matrix;
+  struct kernels *kernels;
+  struct error error;
+  struct reconstructor reconstructor;
+  struct kernel_setup kernel_setup = {32, 32, false, ""};
+  struct reconstructor_setup setup = {device, NULL, 32, 16, 2, BLOCK_F32, 2, true};
+  if (matrix == MATRIX_AMD) return;
+  device->facts.matrix = MATRIX_AMD;
+  assert_good(kernels_open(&kernels, device, &kernel_table, &kernel_setup, &error), &error);
+  setup.kernels = kernels;
+  assert_good(reconstructor_open(&reconstructor, &setup, &error), &error);
+  assert_null(reconstructor.blocks);
+  assert_int_equal(reconstructor.batch, 2);
+  graph_start(reconstructor.graph, 1);
+  reconstructor_forward(&reconstructor, 2);
+  reconstructor_backward(&reconstructor, 2);
+  assert_good(device_finish(device, &error), &error);
+  reconstructor_close(&reconstructor);
+  setup.precision = BLOCK_MIXED;
+  assert_false(reconstructor_open(&reconstructor, &setup, &error));
+  assert_holds(error.text, "does not build");
+  kernels_close(kernels);
+  device->facts.matrix = matrix;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parameter_counts),   cmocka_unit_test(test_size_refusal),
       cmocka_unit_test(test_initial_parameters), cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_foreign_names),      cmocka_unit_test(test_other_optimiser),
       cmocka_unit_test(test_small_reference),    cmocka_unit_test(test_large_reference),
+      cmocka_unit_test(test_fused_does_not_build),
   };
   return cmocka_run_group_tests_name("network", tests, support_open_device, support_close_device);
 }

@@ -16,4 +16,18 @@ for file in $(grep -l L2SR_MATRIX "$source"/kernels/*.cl); do
     -Werror -Wno-unused-function -Wno-unused-parameter -Wno-sign-compare -Wno-constant-logical-operand \
     -Wno-unknown-pragmas -DL2SR_NVIDIA -include "$source/kernels/common.h" "$file" || failed=1
 done
+# the parts for AMD, whose builtins a clang from 15 on knows
+amd=
+for clang in clang clang-16 clang-15; do
+  if "$clang" -x cl -target amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -fsyntax-only /dev/null 2>/dev/null; then
+    amd=$clang
+    break
+  fi
+done
+[ -n "$amd" ] || echo "did not run: lint of the kernels for AMD; no clang here knows gfx1100 (clang 15 does)"
+for file in ${amd:+$(grep -l L2SR_MATRIX "$source"/kernels/*.cl)}; do
+  "$amd" -x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -fsyntax-only \
+    -Xclang -finclude-default-header -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-sign-compare -Wno-constant-logical-operand \
+    -Wno-unknown-pragmas -DL2SR_AMD -include "$source/kernels/common.h" "$file" || failed=1
+done
 exit $failed
