@@ -1,4 +1,5 @@
-/* The fused blocks' plan, shared by block.c (recognising, forward) and block_back.c (backward). */
+/* The fused blocks' plan, shared by block_find.c (recognising), block.c (forward) and block_back.c
+ * (backward). */
 #ifndef L2SR_ENGINE_BLOCK_PLAN_H
 #define L2SR_ENGINE_BLOCK_PLAN_H
 
@@ -63,7 +64,7 @@ struct blocks {
   struct block_layer layer[LAYERS_MOST];
   int layers;
   enum block_end end;
-  int tail[3];                     /* END_IMAGE: the 1x1 convolutions */
+  int tail[3]; /* END_IMAGE: the 1x1 convolutions */
   struct kernel_variant fold, head /* or block_maps */, pack;
   cl_mem sums, folded, nothing;
   cl_mem packed, table; /* all weights as fragments; what block_pack knows of them */
@@ -75,8 +76,12 @@ struct blocks {
   size_t part_bytes, up_bytes, totals_bytes, maps_bytes;
 };
 
-/* block.c, for block_back.c */
+/* block_find.c */
 const struct node *block_node(const struct graph *graph, int i);
+/* Fills the layers and the end from the graph; refuses what is not of the kind. */
+bool block_find(struct blocks *blocks, struct error *error);
+
+/* block.c, for block_back.c */
 /* Whether the layers run AMD's kernels, of which tiles are other ones. */
 bool block_on_amd(const struct blocks *blocks);
 /* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
