@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct alternation {
@@ -14,7 +14,10 @@ struct alternation {
   const struct options *options;
   const struct alternate_wish *wish;
   const char *reconstructor, *policy; /* checkpoints of the last stages; NULL: none yet */
-  FILE *log;                          /* stages.jsonl */
+  FILE *log;                          /* into `lines`: what stages.jsonl is to hold */
+  char *lines;
+  size_t bytes;
+  int noted, before; /* lines; in the file of the training that goes on */
 };
 
 static const char *path_of(const struct alternation *all, const char *stage, const char *file) {
@@ -102,15 +105,33 @@ static bool run_policy(struct alternation *all, struct stage *stage, struct erro
 
 /* ---- stages -------------------------------------------------------------------------------------------- */
 
-static void note_stage(const struct alternation *all, const struct stage *stage) {
+/* Written beside, and in place only when it is no shorter than before: a stage that refuses to go on leaves
+ * the file as it was. */
+static bool write_stages(const struct alternation *all, struct error *error) {
+  const char *path = path_of(all, "stages.jsonl", ""), *beside = path_of(all, "stages.jsonl.part", "");
+  if (all->noted < all->before) return true;
+  FILE *file = fopen(beside, "wb");
+  bool good = file && fwrite(all->lines, 1, all->bytes, file) == all->bytes && fflush(file) == 0 &&
+              fsync(fileno(file)) == 0;
+  if (file && fclose(file)) good = false;
+  if (good && rename(beside, path) == 0) return true;
+  fail(error, "cannot write %s: %s", path, strerror(errno));
+  unlink(beside);
+  return false;
+}
+
+static bool note_stage(struct alternation *all, const struct stage *stage, struct error *error) {
   fprintf(all->log, "{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":", stage->name,
           stage->round);
   json_number(all->log, stage->score);
   fprintf(all->log, ",\"best\":");
   json_number(all->log, stage->best);
   fprintf(all->log, "}\n");
-  fflush(all->log);
+  if (fflush(all->log)) return fail(error, "no host memory for the log of the stages");
+  all->noted++;
+  if (!write_stages(all, error)) return false;
   if (all->wish->see_stage) all->wish->see_stage(stage, all->wish->context);
+  return true;
 }
 
 static bool run_stage(struct alternation *all, uint32_t round, bool policy, struct error *error) {
@@ -122,8 +143,7 @@ static bool run_stage(struct alternation *all, uint32_t round, bool policy, stru
     snprintf(stage.name, sizeof stage.name, "%s", what);
   log_info("stage %s", stage.name);
   if (!(policy ? run_policy : run_reconstructor)(all, &stage, error)) return fail_in(error, "%s", stage.name);
-  note_stage(all, &stage);
-  return true;
+  return note_stage(all, &stage, error);
 }
 
 static bool run_stages(struct alternation *all, struct error *error) {
@@ -143,26 +163,32 @@ static bool check_policy(const struct alternation *all, struct error *error) {
          net_policy_check(all->options, error);
 }
 
-/* Rewritten from the start: stages that are finished note themselves again. One that is not finished refuses
- * its own folder. */
+static int count_lines(const char *path) {
+  FILE *file = fopen(path, "rb");
+  int lines = 0;
+  for (int c; file && (c = fgetc(file)) != EOF;) lines += c == '\n';
+  if (file) fclose(file);
+  return lines;
+}
+
 static bool open_log(struct alternation *all, struct error *error) {
   const char *path = path_of(all, "stages.jsonl", "");
-  struct stat status;
   if (!folder_make(all->options->train.output, error)) return false;
-  if (!all->wish->resume && stat(path, &status) == 0 && status.st_size)
+  all->before = count_lines(path);
+  if (!all->wish->resume && all->before)
     return fail(error,
                 "%s holds a training (stages.jsonl); go on with --resume, or choose another train.output",
                 all->options->train.output);
-  all->log = fopen(path, "wb");
-  return all->log ? true : fail(error, "cannot write %s: %s", path, strerror(errno));
+  all->log = open_memstream(&all->lines, &all->bytes);
+  return all->log ? true : fail(error, "no host memory for the log of the stages");
 }
 
 bool alternate_run(struct device *device, const struct options *options, const struct alternate_wish *wish,
                    struct error *error) {
   struct alternation all = {.arena = arena_open(), .device = device, .options = options, .wish = wish};
   bool good = check_policy(&all, error) && open_log(&all, error) && run_stages(&all, error);
-  if (all.log && (fsync(fileno(all.log)) || fclose(all.log)) && good)
-    good = fail(error, "cannot write stages.jsonl: %s", strerror(errno));
+  if (all.log) fclose(all.log);
+  free(all.lines);
   arena_close(all.arena);
   return good;
 }

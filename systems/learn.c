@@ -254,7 +254,8 @@ static bool refuse_loss(const struct learning *learning, double loss, struct err
   const char *last = learning->folder ? arena_text(arena, "%s/last.h5", learning->folder) : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
   fail(error,
-       "the loss is %g after %llu roll-outs (%llu updates)%s; lower learn.rate or set learn.clip and train "
+       "the loss is %g after %llu roll-outs (%llu updates)%s; lower learn.rate or learn.clip (0 is no limit) "
+       "and train "
        "anew",
        loss, (unsigned long long)learning->rollouts, (unsigned long long)learning->optimiser.step, kept);
   arena_close(arena);
@@ -268,7 +269,7 @@ static bool look(struct learning *learning, struct error *error) {
   device_read(learning->device, learning->rollout.update.terms, 0, 4 * sizeof(float) * rows, learning->terms);
   world_read(&learning->train.simulation.world, ROLLOUT_reward, 0, rows, learning->rewards);
   if (!device_finish(learning->device, error)) return false;
-  if (learning->optimiser.setup.clip > 0 && !optimise_norm(&learning->optimiser, &norm, error)) return false;
+  if (!optimise_norm(&learning->optimiser, &norm, error)) return false;
   for (size_t i = 0; i < rows; i++) {
     reward += learning->rewards[i];
     for (int k = 0; k < 4; k++) sum[k] += learning->terms[4 * i + (size_t)k] / (double)rows;

@@ -116,6 +116,10 @@ static bool holds(const char *folder, const char *name) {
 }
 
 bool run_folder_takes(const char *folder, const char *const others[], bool resume, struct error *error) {
+  if (holds(folder, "stages.jsonl"))
+    return fail(error,
+                "%s holds stages of train.method l2s or l2sr (stages.jsonl); choose another train.output",
+                folder);
   if (resume) return true;
   if (holds(folder, "last.h5"))
     return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",

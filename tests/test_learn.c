@@ -336,7 +336,7 @@ static void diverge(const char *output, uint32_t log_every, const char *part) {
 
 static void a_loss_of_nan_stops(void **state) {
   (void)state;
-  diverge("nan_1", 1, "last.h5 is from before; lower learn.rate or set learn.clip and train anew");
+  diverge("nan_1", 1, "last.h5 is from before; lower learn.rate or learn.clip (0 is no limit) and train anew");
   diverge("nan_7", 7, "is not written; lower the learning rate or set a clip");
 }
 

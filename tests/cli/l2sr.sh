@@ -124,6 +124,8 @@ refuse 1 'reward.scale was 100 and is 1 now' train scene --quiet --output whole 
 says err 'policy_1: '
 refuse 1 'train.rate was 0.01 and is 0.02 now' train scene --quiet --output whole --resume --set alternate.rate=0.02
 says err 'reconstructor_1: '
+run "a refused resume leaves what the stages told" cmp cut/stages.jsonl whole/stages.jsonl
+refuse 1 'whole holds stages of train.method l2s or l2sr' train scene --quiet --output whole --resume --method reconstructor
 refuse 2 'train.output is empty; give --output DIR' train l2s
 refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output none --set learn.reconstructor=nowhere.h5
 refuse 1 'it is no checkpoint of a reconstructor' train l2s --quiet --output none --set learn.reconstructor=l2s/policy_1/last.h5
@@ -135,7 +137,7 @@ refuse 2 'policy.pools 6 at data.size 32: ' train l2s --quiet --output none --se
 tried=$((tried + 1))
 "$l2sr" train scene --output late --set policy.pools=6 2>err && complain "policy.pools=6 is taken"
 ! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"
-refuse 1 'lower learn.rate or set learn.clip' train l2s --quiet --output burst --set learn.rate=1e9 --set learn.clip=0 \
+refuse 1 'lower learn.rate or learn.clip (0 is no limit)' train l2s --quiet --output burst --set learn.rate=1e9 --set learn.clip=0 \
   --set learn.log_every=1 --set learn.save_every=100
 mkdir taken
 echo kept >taken/policy_1
