@@ -1,6 +1,9 @@
 #include "engine/device.h"
 
+#include "engine/arena.h"
+
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -247,4 +250,18 @@ void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem 
                  size_t bytes) {
   if (bytes)
     CL(device, clEnqueueCopyBuffer(device->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL));
+}
+
+double device_distance(struct device *device, cl_mem found, cl_mem expected, size_t count) {
+  struct arena *arena = arena_open();
+  float *a = ARENA_NEW(arena, float, count), *b = ARENA_NEW(arena, float, count);
+  double off = 0, all = 0;
+  device_read(device, found, 0, sizeof(float) * count, a);
+  device_read(device, expected, 0, sizeof(float) * count, b);
+  for (size_t i = 0; i < count; i++) {
+    off += pow((double)a[i] - b[i], 2);
+    all += pow(b[i], 2);
+  }
+  arena_close(arena);
+  return all > 0 ? sqrt(off / all) : sqrt(off);
 }

@@ -38,8 +38,8 @@ struct device {
   struct error first; /* the first failed enqueue */
   bool failed;
   uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
-  struct profile *profile; /* engine/profile.h; NULL: launches are not timed */
-  const char *label;       /* what the launches belong to; for the profile */
+  struct profile *profile;               /* engine/profile.h; NULL: launches are not timed */
+  const char *label;                     /* what the launches belong to; for the profile */
 };
 
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
@@ -60,6 +60,10 @@ void device_read(struct device *device, cl_mem buffer, size_t offset, size_t byt
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word);
 void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
                  size_t bytes);
+
+/* Of two buffers of floats: root of the mean squared difference over the root of the mean square of the
+ * second. For checks: waits, and reads both. */
+double device_distance(struct device *device, cl_mem found, cl_mem expected, size_t count);
 
 /* Notes the result of an enqueue; CL() adds its text and place. */
 void device_note(struct device *device, cl_int code, const char *call, const char *file, int line);

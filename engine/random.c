@@ -35,6 +35,16 @@ double random_uniform(struct random *random) {
   return random_u32(random) * 0x1p-32;
 }
 
+void random_order(struct random *random, uint32_t *order, size_t count) {
+  for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+  for (size_t i = count; i-- > 1;) {
+    size_t j = (size_t)((uint64_t)random_u32(random) * (i + 1) >> 32);
+    uint32_t kept = order[i];
+    order[i] = order[j];
+    order[j] = kept;
+  }
+}
+
 double random_normal(struct random *random) {
   double radius = sqrt(-2 * log(1 - random_uniform(random)));
   return radius * cos(6.283185307179586 * random_uniform(random));

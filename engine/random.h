@@ -39,6 +39,9 @@ uint32_t random_u32(struct random *random);
 double random_uniform(struct random *random); /* in [0, 1), 32 bits */
 double random_normal(struct random *random);  /* mean 0, deviation 1 (Box-Muller) */
 
+/* 0 to count - 1 in an order from these draws (Fisher and Yates). */
+void random_order(struct random *random, uint32_t *order, size_t count);
+
 struct mersenne {
   uint32_t state[624];
   unsigned used;

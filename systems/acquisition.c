@@ -5,8 +5,9 @@
 static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *ratio, struct error *error) {
   *ratio = !strcmp(horizon, "base") ? 2 * acceleration : !strcmp(horizon, "long") ? 8 * acceleration : 0;
   if (*ratio) return true;
-  return fail_usage(error, "acquisition.horizon is '%s'; it must be base or long (or set "
-                           "acquisition.initial_lines and acquisition.budget)",
+  return fail_usage(error,
+                    "acquisition.horizon is '%s'; it must be base or long (or set "
+                    "acquisition.initial_lines and acquisition.budget)",
                     horizon);
 }
 
@@ -19,14 +20,16 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
   uint32_t even = n / (2 * ratio) * 2; /* the published masks are even; small N still starts from one line */
   acquisition->initial_lines = given ? given : even ? even : 1;
   uint32_t total = n / acceleration, initial = acquisition->initial_lines;
-  acquisition->budget =
-      options->acquisition.budget ? options->acquisition.budget : total > initial ? total - initial : 0;
+  acquisition->budget = options->acquisition.budget ? options->acquisition.budget
+                        : total > initial           ? total - initial
+                                                    : 0;
   acquisition->initial_start = n / 2 - initial / 2;
   if (initial > n)
     return fail_usage(error, "acquisition.initial_lines is %u; there are only %u lines", initial, n);
   if (!acquisition->budget)
-    return fail_usage(error, "no line is left to acquire: %u initial lines of %u/%u = %u in all; lower "
-                             "acquisition.initial_lines or the acceleration",
+    return fail_usage(error,
+                      "no line is left to acquire: %u initial lines of %u/%u = %u in all; lower "
+                      "acquisition.initial_lines or the acceleration",
                       initial, n, acceleration, total);
   if (acquisition->budget > n - initial)
     return fail_usage(error, "acquisition.budget is %u; only %u of %u lines are free after %u initial ones",
@@ -74,4 +77,17 @@ bool acquisition_list(struct acquisition **list, size_t *count, const struct opt
   if (*count) return true;
   return fail_usage(
       error, "acquisition.acceleration or acquisition.horizon is an empty list; give at least one each");
+}
+
+bool acquisition_only(struct acquisition *acquisition, const struct options *options, struct arena *arena,
+                      struct error *error) {
+  struct acquisition *list;
+  size_t count;
+  if (!acquisition_list(&list, &count, options, arena, error)) return false;
+  *acquisition = list[0];
+  return count == 1 ? true
+                    : fail_usage(error,
+                                 "the scene has %zu settings of acceleration, horizon or initial lines; a "
+                                 "policy is trained at one",
+                                 count);
 }

@@ -22,4 +22,8 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
 bool acquisition_list(struct acquisition **list, size_t *count, const struct options *options,
                       struct arena *arena, struct error *error);
 
+/* The only pair of a scene for a policy, which is trained at one; refuses more. */
+bool acquisition_only(struct acquisition *acquisition, const struct options *options, struct arena *arena,
+                      struct error *error);
+
 #endif

@@ -2,11 +2,8 @@
 
 #include "engine/log.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 struct alternation {
   struct arena *arena;
@@ -35,7 +32,7 @@ static void set_round(struct options *options, uint32_t round) {
   options->train.schedule = SCHEDULE_STEP;
   options->train.rate_factor = options->alternate.rate_factor;
   options->train.rate_every = options->alternate.rate_every;
-  options->train.optimiser = 0; /* Adam */
+  options->train.optimiser = OPTIMISER_ADAM;
   options->train.clip = options->train.weight_decay = 0;
   options->train.early_stopping = 0;
 }
@@ -108,16 +105,11 @@ static bool run_policy(struct alternation *all, struct stage *stage, struct erro
 /* Written beside, and in place only when it is no shorter than before: a stage that refuses to go on leaves
  * the file as it was. */
 static bool write_stages(const struct alternation *all, struct error *error) {
-  const char *path = path_of(all, "stages.jsonl", ""), *beside = path_of(all, "stages.jsonl.part", "");
+  struct text_file file;
   if (all->noted < all->before) return true;
-  FILE *file = fopen(beside, "wb");
-  bool good = file && fwrite(all->lines, 1, all->bytes, file) == all->bytes && fflush(file) == 0 &&
-              fsync(fileno(file)) == 0;
-  if (file && fclose(file)) good = false;
-  if (good && rename(beside, path) == 0) return true;
-  fail(error, "cannot write %s: %s", path, strerror(errno));
-  unlink(beside);
-  return false;
+  if (!file_create(&file, path_of(all, "stages.jsonl", ""), error)) return false;
+  fwrite(all->lines, 1, all->bytes, file.file);
+  return file_commit(&file, error);
 }
 
 static bool note_stage(struct alternation *all, const struct stage *stage, struct error *error) {
@@ -159,7 +151,7 @@ static bool run_stages(struct alternation *all, struct error *error) {
 /* What a policy would refuse is refused before the reconstructor is trained. */
 static bool check_policy(const struct alternation *all, struct error *error) {
   struct acquisition acquisition;
-  return learn_acquisition(&acquisition, all->options, all->arena, error) &&
+  return acquisition_only(&acquisition, all->options, all->arena, error) &&
          net_policy_check(all->options, error);
 }
 

@@ -81,14 +81,9 @@ static bool is_exact(const struct feed *feed) {
 
 /* The scans that the policy was trained for. */
 static bool find_scans(struct feed *feed, struct error *error) {
-  struct acquisition *list;
-  size_t count;
-  if (!acquisition_list(&list, &count, &feed->options, feed->arena, error)) return false;
-  feed->pair[0] = list[0];
   feed->pairs = 1;
   feed->sampler = &sampler_policy;
-  return count == 1 ? true
-                    : fail_usage(error, "the scene has %zu settings; a policy is trained at one", count);
+  return acquisition_only(&feed->pair[0], &feed->options, feed->arena, error);
 }
 
 static bool find_masks(struct feed *feed, struct error *error) {
@@ -153,17 +148,10 @@ void feed_close(struct feed *feed) {
 
 /* ---- an epoch ------------------------------------------------------------------------------------------ */
 
-/* Fisher and Yates, from the epoch's own draws. */
 static void shuffle(struct feed *feed, uint32_t epoch) {
   struct random random;
   random_start(&random, feed->options.world.seed, STREAM_ORDER, epoch);
-  for (size_t i = 0; i < feed->slices; i++) feed->order[i] = (uint32_t)i;
-  for (size_t i = feed->slices; i-- > 1;) {
-    size_t j = (size_t)((uint64_t)random_u32(&random) * (i + 1) >> 32);
-    uint32_t kept = feed->order[i];
-    feed->order[i] = feed->order[j];
-    feed->order[j] = kept;
-  }
+  random_order(&random, feed->order, feed->slices);
 }
 
 /* A multiple of the slices, so that sample i takes entry i of the order. Training numbers its scans below

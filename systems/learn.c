@@ -9,19 +9,6 @@
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-bool learn_acquisition(struct acquisition *acquisition, const struct options *options, struct arena *arena,
-                       struct error *error) {
-  struct acquisition *list;
-  size_t count;
-  if (!acquisition_list(&list, &count, options, arena, error)) return false;
-  *acquisition = list[0];
-  return count == 1 ? true
-                    : fail_usage(error,
-                                 "the scene has %zu settings of acceleration, horizon or initial lines; a "
-                                 "policy is trained at one",
-                                 count);
-}
-
 /* Training needs room for the passes of its updates, validation for its scans. */
 static struct simulation_plan plan_split(const struct learning *learning, const struct learn_split *split,
                                          size_t slices) {
@@ -131,7 +118,7 @@ static bool open_optimiser(struct learning *learning, struct error *error) {
 static bool open_history(struct learning *learning, uint64_t steps, struct error *error) {
   struct arena *arena = learning->arena;
   size_t rows = learning->rollout.rows;
-  learning->wanted = (steps + rows - 1) / rows;
+  learning->wanted = divide_up(steps, rows);
   size_t looks = learning->wanted / learning->options->learn.log_every + 2;
   size_t validations = learning->options->learn.validations + 2;
   bool good = (learning->look_at = arena_try(arena, sizeof(double) * looks)) &&
@@ -163,7 +150,7 @@ static bool start_from(struct learning *learning, const char *path, struct error
 /* Rounds of an alternation take up the numbers of scans where the one before has stopped. */
 static uint32_t first_scan(const struct learning *learning, uint32_t round) {
   uint64_t rows = learning->rollout.rows, later = learning->options->alternate.steps;
-  uint64_t first = (learning->options->learn.steps + rows - 1) / rows, each = (later + rows - 1) / rows;
+  uint64_t first = divide_up(learning->options->learn.steps, rows), each = divide_up(later, rows);
   return round ? (uint32_t)((first + (round - 1) * each) * learning->rollout.scans) : 0;
 }
 
@@ -171,7 +158,7 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
                 const struct learn_wish *wish, struct error *error) {
   *learning = (struct learning){
       .arena = arena_open(), .device = device, .options = options, .folder = wish->folder, .best = -INFINITY};
-  if (learn_acquisition(&learning->acquisition, options, learning->arena, error) &&
+  if (acquisition_only(&learning->acquisition, options, learning->arena, error) &&
       net_policy_check(options, error) &&
       open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
       open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
@@ -212,21 +199,14 @@ static uint32_t next_scan(const struct learning *learning) {
   return learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
 }
 
-/* Fisher and Yates over the rows, from draws of the roll-out's own. */
+/* From draws of the roll-out's own. */
 static void shuffle(struct learning *learning, uint32_t epoch) {
   struct random random;
-  uint32_t *order = learning->order;
   uint64_t before = next_scan(learning) / learning->rollout.scans; /* roll-outs, of all rounds */
   uint64_t pass = before * learning->options->learn.epochs + epoch;
   random_start(&random, learning->options->world.seed, STREAM_ORDER, (uint32_t)pass);
-  for (size_t i = 0; i < learning->rollout.rows; i++) order[i] = (uint32_t)i;
-  for (size_t i = learning->rollout.rows; i-- > 1;) {
-    size_t j = (size_t)((uint64_t)random_u32(&random) * (i + 1) >> 32);
-    uint32_t kept = order[i];
-    order[i] = order[j];
-    order[j] = kept;
-  }
-  rollout_order(&learning->rollout, order);
+  random_order(&random, learning->order, learning->rollout.rows);
+  rollout_order(&learning->rollout, learning->order);
 }
 
 static void learn_ppo(struct learning *learning) {
@@ -332,7 +312,7 @@ static bool attend(struct learning *learning, const struct learn_wish *wish, dou
                    struct error *error) {
   const struct options *options = learning->options;
   uint64_t done = learning->rollouts, wanted = learning->wanted;
-  uint64_t each = (wanted + options->learn.validations - 1) / options->learn.validations;
+  uint64_t each = divide_up(wanted, options->learn.validations);
   if (due(done, options->learn.log_every, wanted)) {
     uint64_t before = learning->looks ? (uint64_t)learning->look_at[learning->looks - 1] : 0;
     if (!look(learning, error)) return false;

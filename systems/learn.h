@@ -77,9 +77,6 @@ struct learn_wish {
   const char *kernel_folder;
 };
 
-/* The scene's one setting of initial lines and budget. */
-bool learn_acquisition(struct acquisition *acquisition, const struct options *options, struct arena *arena,
-                       struct error *error);
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,
                 const struct learn_wish *wish, struct error *error);
 void learn_close(struct learning *learning);

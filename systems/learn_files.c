@@ -57,15 +57,11 @@ static bool write_facts(const struct learning *learning, struct store *store, st
   return good;
 }
 
-/* What the checkpoint counts on must have reached the disk before it. */
-static bool flush_log(const struct learning *learning, struct error *error) {
-  if (fflush(learning->log) == 0 && fsync(fileno(learning->log)) == 0) return true;
-  return fail(error, "cannot write %s: %s", path_of(learning, "log.jsonl"), strerror(errno));
-}
-
 bool learn_save(const struct learning *learning, const char *name, struct error *error) {
   struct store *store;
-  if (!flush_log(learning, error) || !store_create(&store, path_of(learning, name), error)) return false;
+  if (!run_flush(learning->log, path_of(learning, "log.jsonl"), error) ||
+      !store_create(&store, path_of(learning, name), error))
+    return false;
   if (policy_write(&learning->policy, store, error) &&
       checkpoint_write_optimiser(store, &learning->optimiser, error) && write_facts(learning, store, error) &&
       write_log(learning, store, error))
@@ -178,13 +174,9 @@ static bool read_state(struct learning *learning, struct store *store, double *l
 
 static bool go_on(struct learning *learning, const char *path, double *log_bytes, struct error *error) {
   struct store *store;
-  char device[128] = "";
   if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
   bool good = read_state(learning, store, log_bytes, error);
-  if (good && store_text(store, "device", device, sizeof device) &&
-      strcmp(device, learning->device->facts.name))
-    log_warning("%s was written on %s; on %s the numbers go on differently", path, device,
-                learning->device->facts.name);
+  if (good) run_compare_device(store, path, learning->device->facts.name);
   store_close(store);
   if (!good) return fail_in(error, "cannot go on from %s", path);
   policy_changed(&learning->policy);

@@ -1,7 +1,7 @@
 #include "systems/run_files.h"
 
 #include "engine/arena.h"
-#include "engine/store.h"
+#include "engine/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -78,6 +78,17 @@ bool run_open_log(FILE **log, const char *folder, const char *path, struct error
   return fail(error,
               "%s is in use: another training holds %s; wait for its end, or choose another train.output",
               folder, path);
+}
+
+bool run_flush(FILE *file, const char *path, struct error *error) {
+  if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
+  return fail(error, "cannot write %s: %s", path, strerror(errno));
+}
+
+void run_compare_device(struct store *store, const char *path, const char *device) {
+  char before[128] = "";
+  if (store_text(store, "device", before, sizeof before) && strcmp(before, device))
+    log_warning("%s was written on %s; on %s the numbers go on differently", path, before, device);
 }
 
 bool run_shorten(FILE *file, const char *path, double bytes, struct error *error) {

@@ -5,6 +5,7 @@
 
 #include "components/options.h"
 #include "engine/error.h"
+#include "engine/store.h"
 
 #include <sys/types.h>
 
@@ -17,12 +18,17 @@ char *run_scene_text(const struct options *options);
 bool run_same_scene(const struct options *options, const char *stored, const char *const may_differ[],
                     struct error *error);
 
-/* Unless the training goes on, refuses a folder that holds last.h5 or one of `others`, a list ended by NULL. */
+/* Unless the training goes on, refuses a folder that holds last.h5 or one of `others`, a list ended by NULL.
+ */
 bool run_folder_takes(const char *folder, const char *const others[], bool resume, struct error *error);
 /* A killed training leaves the file that it was writing, NAME.h5.PROCESS.part. */
 void run_remove_leftovers(const char *folder, const char *const others[]);
 /* Makes the folder and opens its log, to append; holds it against a second training there. */
 bool run_open_log(FILE **log, const char *folder, const char *path, struct error *error);
+/* What a checkpoint counts on must have reached the disk before it. */
+bool run_flush(FILE *file, const char *path, struct error *error);
+/* Warns where the checkpoint was written on another device. */
+void run_compare_device(struct store *store, const char *path, const char *device);
 /* What was appended after the checkpoint is appended again. */
 bool run_shorten(FILE *file, const char *path, double bytes, struct error *error);
 

@@ -77,16 +77,10 @@ static bool save_log(const struct training *training, struct error *error) {
   return false;
 }
 
-/* What last.h5 counts on must have reached the disk before it. */
-static bool flush_log(const struct training *training, FILE *file, const char *name, struct error *error) {
-  if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
-  return fail(error, "cannot write %s: %s", training_path(training, name), strerror(errno));
-}
-
 bool training_save(struct training *training, struct error *error) {
   if (training->best_epoch == training->epoch && !save_checkpoint(training, "best.h5", error)) return false;
-  return save_log(training, error) && flush_log(training, training->log, "log.jsonl", error) &&
-         flush_log(training, training->events, EVENTS_NAME, error) &&
+  return save_log(training, error) && run_flush(training->log, training_path(training, "log.jsonl"), error) &&
+         run_flush(training->events, training_path(training, EVENTS_NAME), error) &&
          save_checkpoint(training, "last.h5", error);
 }
 
@@ -223,13 +217,9 @@ static bool read_state(struct training *training, struct store *store, struct le
 
 static bool go_on(struct training *training, const char *path, struct lengths *lengths, struct error *error) {
   struct store *store;
-  char device[128] = "";
   if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
   bool good = read_state(training, store, lengths, error);
-  if (good && store_text(store, "device", device, sizeof device) &&
-      strcmp(device, training->device->facts.name))
-    log_warning("%s was written on %s; on %s the numbers go on differently", path, device,
-                training->device->facts.name);
+  if (good) run_compare_device(store, path, training->device->facts.name);
   store_close(store);
   if (!good) return fail_in(error, "cannot go on from %s", path);
   reconstructor_changed(&training->reconstructor);

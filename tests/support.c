@@ -1,7 +1,12 @@
 #include "tests/support.h"
 
+#include "components/components.h"
+#include "engine/random.h"
+#include "systems/load.h"
+
 #include <dirent.h>
 #include <ftw.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +115,26 @@ static _Noreturn void run_child(void (*call)(void *context), void *context, int 
   dup2(errors, STDERR_FILENO);
   call(context);
   _exit(0);
+}
+
+void support_fill_slices(struct world *world, int n, uint32_t slices) {
+  struct arena *arena = arena_open();
+  float *image = ARENA_NEW(arena, float, (size_t)(n * n)), range = 1;
+  struct error error;
+  for (uint32_t s = 0; s < slices; s++) {
+    struct random random;
+    random_start(&random, 1, STREAM_PHANTOM, s);
+    for (int i = 0; i < n * n; i++) {
+      double x = i % n - 16 + s, y = i / n - 14.0;
+      image[i] =
+          (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
+    }
+    world_write(world, SLICE_image, s, 1, image);
+    world_write(world, SLICE_order, s, 1, &s);
+    world_write(world, SLICE_data_range, s, 1, &range);
+  }
+  assert_good(load_prepare(world, 0, slices, &error), &error);
+  arena_close(arena);
 }
 
 void support_expect_abort(void (*call)(void *context), void *context, const char *part) {

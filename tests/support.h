@@ -41,6 +41,10 @@ unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes
 int support_open_device(void **state);
 int support_close_device(void **state);
 
+/* Slices of n x n pixels that differ, with edges and texture, in their order, ready to be scanned. */
+struct world;
+void support_fill_slices(struct world *world, int n, uint32_t slices);
+
 /* Runs the call in a child, which must abort with `part` on its stderr. */
 void support_expect_abort(void (*call)(void *context), void *context, const char *part);
 

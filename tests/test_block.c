@@ -88,21 +88,6 @@ static void close_pair(struct pair *pair) {
   kernels_close(pair->kernels);
 }
 
-/* Root of the mean squared difference over the root of the mean square of the second. */
-static double distance(struct device *device, cl_mem found, cl_mem expected, size_t count) {
-  struct arena *arena = arena_open();
-  float *a = ARENA_NEW(arena, float, count), *b = ARENA_NEW(arena, float, count);
-  double off = 0, all = 0;
-  device_read(device, found, 0, sizeof(float) * count, a);
-  device_read(device, expected, 0, sizeof(float) * count, b);
-  for (size_t i = 0; i < count; i++) {
-    off += pow((double)a[i] - b[i], 2);
-    all += pow(b[i], 2);
-  }
-  arena_close(arena);
-  return all > 0 ? sqrt(off / all) : sqrt(off);
-}
-
 static void run_both(struct pair *pair, size_t images) {
   struct graph *graph = pair->portable;
   size_t bytes = sizeof(float) * pair->outputs;
@@ -117,7 +102,7 @@ static void run_both(struct pair *pair, size_t images) {
 static void check_gradients(const struct pair *pair, double bound) {
   for (int i = 0; i < pair->portable->parameters; i++) {
     const struct parameter *expected = &pair->portable->parameter[i], *found = &pair->fused->parameter[i];
-    double off = distance(pair->device, found->gradient, expected->gradient, expected->count);
+    double off = device_distance(pair->device, found->gradient, expected->gradient, expected->count);
     if (!(off <= bound)) fail_msg("gradient of %s is off by %.2e, bound %.0e", expected->name, off, bound);
   }
 }
@@ -127,7 +112,7 @@ static void check_case(struct device *device, const struct fused_case *test) {
   struct error error;
   open_pair(&pair, device, test);
   run_both(&pair, test->images);
-  double off = distance(device, pair.out, graph_value(pair.portable, pair.output), pair.outputs);
+  double off = device_distance(device, pair.out, graph_value(pair.portable, pair.output), pair.outputs);
   assert_good(device_finish(device, &error), &error);
   if (!(off <= test->output_bound))
     fail_msg("the output is off by %.2e, bound %.0e", off, test->output_bound);
@@ -203,8 +188,8 @@ static void test_policy_paths(void **state) {
   open_policy(&portable, &pair, true);
   run_policy(&fused, &pair);
   run_policy(&portable, &pair);
-  assert_true(distance(pair.device, fused.logits, portable.logits, POLICY_N * POLICY_BATCH) < 1e-5);
-  assert_true(distance(pair.device, fused.value, portable.value, POLICY_BATCH) < 1e-5);
+  assert_true(device_distance(pair.device, fused.logits, portable.logits, POLICY_N * POLICY_BATCH) < 1e-5);
+  assert_true(device_distance(pair.device, fused.value, portable.value, POLICY_BATCH) < 1e-5);
   pair.portable = portable.graph;
   pair.fused = fused.graph;
   check_gradients(&pair, 1e-3);

@@ -26,27 +26,6 @@ struct bench {
   uint32_t played; /* roll-outs */
 };
 
-static void fill_slices(struct world *world) {
-  float image[N * N], range[SLICES];
-  uint32_t order[SLICES];
-  struct error error;
-  for (uint32_t s = 0; s < SLICES; s++) {
-    struct random random;
-    random_start(&random, 1, STREAM_PHANTOM, s);
-    for (int i = 0; i < N * N; i++) {
-      double x = i % N - 16 + s, y = i / N - 14.0;
-      image[i] =
-          (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
-    }
-    world_write(world, SLICE_image, s, 1, image);
-    order[s] = s;
-    range[s] = 1;
-  }
-  world_write(world, SLICE_order, 0, SLICES, order);
-  world_write(world, SLICE_data_range, 0, SLICES, range);
-  assert_good(load_prepare(world, 0, SLICES, &error), &error);
-}
-
 static void open_policy(struct bench *bench, struct device *device, size_t batch) {
   struct error error;
   struct policy_setup setup = {.device = device,
@@ -80,7 +59,7 @@ static void open_launches(struct bench *bench, struct device *device, size_t sca
       rollout_plan(&bench->options, SLICES, launch > batch ? launch : batch, scans * STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
-  fill_slices(&bench->simulation.world);
+  support_fill_slices(&bench->simulation.world, N, SLICES);
   open_policy(bench, device, batch);
   struct rollout_setup setup = {&bench->simulation, scans, launch, 0.9, 0.95};
   assert_good(rollout_open(&bench->rollout, &setup, &error), &error);

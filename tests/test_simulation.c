@@ -44,29 +44,6 @@ static void close_scene(struct scene *scene) {
   arena_close(scene->arena);
 }
 
-/* Slices that differ, with edges and texture. */
-static void fill_slices(struct scene *scene) {
-  struct world *world = &scene->simulation.world;
-  float image[N * N], range[SLICES];
-  uint32_t order[SLICES];
-  struct error error;
-  for (uint32_t s = 0; s < SLICES; s++) {
-    struct random random;
-    random_start(&random, 1, STREAM_PHANTOM, s);
-    for (int i = 0; i < N * N; i++) {
-      double x = i % N - 16 + s, y = i / N - 14.0;
-      image[i] =
-          (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
-    }
-    world_write(world, SLICE_image, s, 1, image);
-    order[s] = s;
-    range[s] = 1;
-  }
-  world_write(world, SLICE_order, 0, SLICES, order);
-  world_write(world, SLICE_data_range, 0, SLICES, range);
-  assert_good(load_prepare(world, 0, SLICES, &error), &error);
-}
-
 static void set_sampler(struct scene *scene, const char *name) {
   struct error error;
   const struct sampler *sampler = sampler_find(name, &error);
@@ -94,7 +71,7 @@ static void budgets_are_exact(void **state) {
   struct scene scene;
   uint8_t mask[20][N];
   open_scene(&scene, *state, 20, false, false, false);
-  fill_slices(&scene);
+  support_fill_slices(&scene.simulation.world, N, SLICES);
   for (size_t s = 0; s < sizeof samplers / sizeof *samplers; s++) {
     set_sampler(&scene, samplers[s]);
     run_scans(&scene, 0, 20);
@@ -116,7 +93,7 @@ static void a_larger_mask_is_a_better_image(void **state) {
   struct scene scene;
   float ssim[9][SLICES];
   open_scene(&scene, *state, SLICES, true, false, false);
-  fill_slices(&scene);
+  support_fill_slices(&scene.simulation.world, N, SLICES);
   set_sampler(&scene, "lowest_index");
   run_scans(&scene, 0, SLICES);
   world_read(&scene.simulation.world, ROLLOUT_ssim, 0, SLICES * (scene.acquisition.budget + 1), ssim);
@@ -133,7 +110,7 @@ static void results_do_not_depend_on_the_number(void **state) {
     struct scene scene;
     bool alone = counts[k] == 1; /* scan 3 as the only one */
     open_scene(&scene, *state, counts[k], false, false, false);
-    fill_slices(&scene);
+    support_fill_slices(&scene.simulation.world, N, SLICES);
     set_sampler(&scene, "random");
     run_scans(&scene, alone ? 3 : 0, counts[k]);
     world_read(&scene.simulation.world, ENV_mask, alone ? 0 : 3, 1, masks[k]);
@@ -152,7 +129,7 @@ static void the_seed_decides(void **state) {
     struct scene scene;
     open_scene(&scene, *state, 64, false, false, false);
     scene.options.world.seed = k == 2 ? 43 : 42;
-    fill_slices(&scene);
+    support_fill_slices(&scene.simulation.world, N, SLICES);
     set_sampler(&scene, "variable_density");
     run_scans(&scene, 0, 64);
     world_read(&scene.simulation.world, ENV_mask, 0, 64, masks[k]);
@@ -168,7 +145,7 @@ static void reset_is_the_only_owner(void **state) {
   struct world *world = &scene.simulation.world;
   uint32_t scan[5], step[5], done[5], slice[5];
   open_scene(&scene, *state, 5, false, false, false);
-  fill_slices(&scene);
+  support_fill_slices(&scene.simulation.world, N, SLICES);
   set_sampler(&scene, "random");
   run_scans(&scene, 0, 5);
   world_read(world, ENV_done, 0, 5, done);
@@ -192,7 +169,7 @@ static void rewards_are_as_defined(void **state) {
   for (int dense = 0; dense < 2; dense++) {
     struct scene scene;
     open_scene(&scene, *state, SLICES, true, dense, false);
-    fill_slices(&scene);
+    support_fill_slices(&scene.simulation.world, N, SLICES);
     set_sampler(&scene, "lowest_index");
     run_scans(&scene, 0, SLICES);
     size_t steps = scene.acquisition.budget + 1;
@@ -214,7 +191,7 @@ static void a_step_allocates_nothing(void **state) {
   struct device *device = *state;
   struct scene scene;
   open_scene(&scene, device, 16, true, true, false);
-  fill_slices(&scene);
+  support_fill_slices(&scene.simulation.world, N, SLICES);
   set_sampler(&scene, "random");
   run_scans(&scene, 0, 16);
   uint64_t allocations = device->allocations, bytes = device->bytes;
@@ -233,7 +210,7 @@ static void half_observations_are_close(void **state) {
   for (int half = 0; half < 2; half++) {
     struct scene scene;
     open_scene(&scene, *state, 4, false, false, half);
-    fill_slices(&scene);
+    support_fill_slices(&scene.simulation.world, N, SLICES);
     set_sampler(&scene, "low_bias");
     run_scans(&scene, 0, 4);
     world_read(&scene.simulation.world, ENV_magnitude, 2, 1, half ? (void *)halves : (void *)full);

@@ -92,26 +92,12 @@ double bench_bytes(const struct graph *graph, size_t element) {
   return values * (double)element + 4 * images;
 }
 
-double bench_distance(struct device *device, cl_mem found, cl_mem expected, size_t count) {
-  struct arena *arena = arena_open();
-  float *a = ARENA_NEW(arena, float, count), *b = ARENA_NEW(arena, float, count);
-  double off = 0, all = 0;
-  device_read(device, found, 0, sizeof(float) * count, a);
-  device_read(device, expected, 0, sizeof(float) * count, b);
-  for (size_t i = 0; i < count; i++) {
-    off += pow((double)a[i] - b[i], 2);
-    all += pow(b[i], 2);
-  }
-  arena_close(arena);
-  return all > 0 ? sqrt(off / all) : sqrt(off);
-}
-
 double bench_gradient_distance(struct device *device, const struct graph *found, const struct graph *expected,
                                const char **worst) {
   double largest = -1;
   for (int i = 0; i < expected->parameters; i++) {
     const struct parameter *a = &found->parameter[i], *b = &expected->parameter[i];
-    double off = bench_distance(device, a->gradient, b->gradient, b->count);
+    double off = device_distance(device, a->gradient, b->gradient, b->count);
     log_detail("gradient of %s is off by %.2e", b->name, off);
     if (off <= largest) continue; /* not so for NaN */
     largest = off;

@@ -28,9 +28,7 @@ double bench_flops(const struct graph *graph);
  * as floats. */
 double bench_bytes(const struct graph *graph, size_t element);
 
-/* Root of the mean squared difference over the root of the mean square of the second. */
-double bench_distance(struct device *device, cl_mem found, cl_mem expected, size_t count);
-/* The largest of them over the gradients of all parameters; *worst: whose. NaN counts as largest. */
+/* The largest device_distance over the gradients of all parameters; *worst: whose. NaN counts as largest. */
 double bench_gradient_distance(struct device *device, const struct graph *found, const struct graph *expected,
                                const char **worst);
 

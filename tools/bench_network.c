@@ -112,8 +112,8 @@ static bool check_output(struct network_bench *bench, size_t count, struct error
   run_portable(bench, count);
   blocks_forward(bench->blocks, bench->in, bench->out, count);
   bench->output_error =
-      bench_distance(bench->device, bench->out, graph_value(bench->portable.graph, bench->portable.output),
-                     count * pixels_of(bench));
+      device_distance(bench->device, bench->out, graph_value(bench->portable.graph, bench->portable.output),
+                      count * pixels_of(bench));
   double bound = output_bounds[bench->options->network.precision];
   if (!device_finish(bench->device, error)) return false;
   if (bench->output_error <= bound) return true;

@@ -121,7 +121,7 @@ static bool check(struct policy_bench *bench, struct error *error) {
     policy_forward(policy, count);
     policy_forward(portable, count);
   }
-  bench->output_error = bench_distance(bench->device, policy->logits, portable->logits, count * bench->n);
+  bench->output_error = device_distance(bench->device, policy->logits, portable->logits, count * bench->n);
   if (!device_finish(bench->device, error)) return false;
   if (!(bench->output_error <= output_bounds[precision]))
     return fail(error, "the fused policy's logits are off by %.2e of their size, the bound is %.0e",
