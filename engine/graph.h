@@ -5,8 +5,9 @@
  * appended later does nothing, and graph_good or graph_plan hands it over.
  *
  * The plan puts all parameters in one flat buffer (gradients and an optimiser's moments share its layout) and
- * places activations and their gradients by lifetime in one arena of sub-buffers. Values are [image][channel]
- * [height][width] in float. */
+ * lets activations and their gradients that are never needed together share a buffer. Sub-buffers that overlap
+ * would take less, but NVIDIA's driver 580.159 crashes when some of them are released. Values are
+ * [image][channel][height][width] in float. */
 #ifndef L2SR_ENGINE_GRAPH_H
 #define L2SR_ENGINE_GRAPH_H
 
@@ -20,7 +21,7 @@ enum {
   SLOTS_MOST = 4 * NODES_MOST,
   OP_KERNELS = 6
 };
-/* Parameters and slots start on multiples of this many bytes: sub-buffers are legal there on every device. */
+/* Parameters start on multiples of this many bytes: sub-buffers are legal there on every device. */
 enum { GRAPH_ALIGNMENT = 512 };
 
 typedef struct {
@@ -72,14 +73,21 @@ struct node {
   struct fft fft;         /* of a transform */
 };
 
-/* A piece of the arena: in use from moment `first` to `last`. Forward of node i is moment i; its backward is
- * moment 2 * nodes - 1 - i. */
+/* What stands in a buffer from moment `first` to `last`. Forward of node i is moment i; its backward is moment
+ * 2 * nodes - 1 - i. */
 struct slot {
   cl_mem *place;
   const char *what;
   uint16_t node;
   int first, last;
-  size_t bytes, offset;
+  size_t bytes;
+  int buffer;
+};
+
+/* Of slots that are never in use together, as large as the largest of them. */
+struct graph_buffer {
+  cl_mem memory;
+  size_t bytes;
 };
 
 struct graph {
@@ -100,9 +108,9 @@ struct graph {
   cl_mem values, gradients; /* the flat buffers */
   struct slot slot[SLOTS_MOST];
   int slots;
-  size_t arena_bytes, block_bytes; /* of all slots; of one buffer of the arena */
-  cl_mem block[64];
-  int blocks;
+  struct graph_buffer buffer[SLOTS_MOST];
+  int buffers;
+  size_t arena_bytes, largest; /* of all buffers; that one may have */
 };
 
 /* ---- one row an operation ------------------------------------------------------------------------------ */
@@ -196,7 +204,7 @@ struct graph_setup {
 /* Places and allocates everything and builds the kernels. What does not fit is refused with the number of
  * images that would. */
 bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct error *error);
-/* The placing alone, without a device: bytes of the arena. Fills graph->slot. */
+/* The placing alone, without a device: bytes of all buffers. Fills graph->slot. */
 size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_gradient);
 /* The largest batch of which arena and parameters take at most `bytes`; 0: not one image. */
 size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient);

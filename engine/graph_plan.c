@@ -67,7 +67,7 @@ static void add_slot(struct graph *graph, cl_mem *place, const char *what, int n
                      size_t bytes) {
   REQUIRE(graph->slots < SLOTS_MOST, "more than %d slots", SLOTS_MOST);
   graph->slot[graph->slots++] = (struct slot){
-      place, what, (uint16_t)node, first, last, round_up(bytes ? bytes : 1, GRAPH_ALIGNMENT), 0};
+      place, what, (uint16_t)node, first, last, round_up(bytes ? bytes : 1, GRAPH_ALIGNMENT), -1};
 }
 
 /* Inputs and outputs stay to the end: callers write and read them. */
@@ -121,37 +121,33 @@ static int compare_size(const void *a, const void *b) {
   return first->first - second->first; /* any fixed order will do */
 }
 
-/* The next place from `offset` on where the slot does not lie across two blocks. */
-static size_t within_block(size_t offset, size_t bytes, size_t block) {
-  return offset / block == (offset + bytes - 1) / block ? offset : (offset / block + 1) * block;
-}
-
-/* The lowest place that no slot placed before holds at the same time. */
-static size_t find_place(const struct slot *slots, int placed, size_t block) {
-  const struct slot *slot = &slots[placed];
-  size_t offset = 0;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int i = 0; i < placed; i++) {
-      const struct slot *other = &slots[i];
-      if (other->last < slot->first || slot->last < other->first) continue;
-      if (other->offset >= offset + slot->bytes || offset >= other->offset + other->bytes) continue;
-      offset = within_block(other->offset + other->bytes, slot->bytes, block);
-      moved = true;
-    }
+/* The smallest buffer, of those made for larger slots, that no slot placed before holds at the same time; -1:
+ * none. */
+static int find_buffer(const struct graph *graph, int placed) {
+  const struct slot *slot = &graph->slot[placed];
+  bool taken[SLOTS_MOST] = {false};
+  for (int i = 0; i < placed; i++) {
+    const struct slot *other = &graph->slot[i];
+    taken[other->buffer] |= other->first <= slot->last && slot->first <= other->last;
   }
-  return offset;
+  int found = graph->buffers - 1; /* they were made in the order of their sizes */
+  while (found >= 0 && taken[found]) found--;
+  return found;
 }
 
-/* Largest first. Returns the bytes of the arena; SIZE_MAX when a slot is larger than a block. */
+/* Largest first. Returns the bytes of all buffers; SIZE_MAX when a slot is larger than one may be. */
 static size_t place_slots(struct graph *graph) {
   size_t total = 0;
+  graph->buffers = 0;
   qsort(graph->slot, (size_t)graph->slots, sizeof *graph->slot, compare_size);
   for (int i = 0; i < graph->slots; i++) {
     struct slot *slot = &graph->slot[i];
-    if (slot->bytes > graph->block_bytes || slot->bytes > slot_limit) return SIZE_MAX;
-    slot->offset = find_place(graph->slot, i, graph->block_bytes);
-    if (slot->offset + slot->bytes > total) total = slot->offset + slot->bytes;
+    if (slot->bytes > graph->largest || slot->bytes > slot_limit) return SIZE_MAX;
+    slot->buffer = find_buffer(graph, i);
+    if (slot->buffer >= 0) continue;
+    slot->buffer = graph->buffers++;
+    graph->buffer[slot->buffer] = (struct graph_buffer){NULL, slot->bytes};
+    total += slot->bytes;
   }
   return total;
 }
@@ -160,7 +156,7 @@ size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_g
   graph->batch = graph->images = batch;
   graph->train = train;
   graph->input_gradient = input_gradient;
-  if (!graph->block_bytes) graph->block_bytes = SIZE_MAX / 2;
+  if (!graph->largest) graph->largest = SIZE_MAX / 2;
   mark_nodes(graph);
   add_slots(graph);
   return graph->arena_bytes = place_slots(graph);
@@ -195,7 +191,7 @@ static bool refuse_batch(struct graph *graph, const struct graph_setup *setup, s
     return fail(error,
                 "the network's largest activation for %zu images exceeds one allocation of %s (%.1f MiB); "
                 "%zu images would fit: ask for a smaller batch",
-                setup->batch, device->facts.name, (double)graph->block_bytes * mebi, room);
+                setup->batch, device->facts.name, (double)graph->largest * mebi, room);
   return fail(error,
               "the network needs %.1f MiB %s %zu images, %s has %.1f MiB left; %zu images would fit: ask "
               "for a smaller batch",
@@ -237,26 +233,13 @@ static bool open_parameters(struct graph *graph, struct error *error) {
   return true;
 }
 
-static size_t block_size(const struct graph *graph, int block) {
-  size_t start = (size_t)block * graph->block_bytes, left = graph->arena_bytes - start;
-  return left < graph->block_bytes ? left : graph->block_bytes;
-}
-
 static bool open_arena(struct graph *graph, struct error *error) {
-  const int most = (int)(sizeof graph->block / sizeof *graph->block);
-  while ((size_t)graph->blocks * graph->block_bytes < graph->arena_bytes) {
-    if (graph->blocks == most)
-      return fail(error, "the network's activations need more than %d allocations", most);
-    cl_mem block =
-        device_buffer(graph->device, block_size(graph, graph->blocks), "the network's activations", error);
-    if (!block) return false;
-    graph->block[graph->blocks++] = block;
+  for (int i = 0; i < graph->buffers; i++) {
+    struct graph_buffer *buffer = &graph->buffer[i];
+    buffer->memory = device_buffer(graph->device, buffer->bytes, "the network's activations", error);
+    if (!buffer->memory) return false;
   }
-  for (int i = 0; i < graph->slots; i++) {
-    const struct slot *slot = &graph->slot[i];
-    cl_mem block = graph->block[slot->offset / graph->block_bytes];
-    if (!part(block, slot->offset % graph->block_bytes, slot->bytes, slot->place, error)) return false;
-  }
+  for (int i = 0; i < graph->slots; i++) *graph->slot[i].place = graph->buffer[graph->slot[i].buffer].memory;
   return true;
 }
 
@@ -292,7 +275,7 @@ bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct err
   if (!graph_good(graph, error)) return false;
   REQUIRE(setup->batch && graph->nodes && !graph->device, "a batch of %zu, %d nodes", setup->batch,
           graph->nodes);
-  graph->block_bytes = device->facts.largest / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+  graph->largest = device->facts.largest;
   size_t need = graph_measure(graph, setup->batch, setup->train, setup->input_gradient);
   size_t fixed = setup->parameters ? 0 : parameter_bytes(graph, setup->train);
   if (need > SIZE_MAX - fixed || need + fixed > device->facts.memory - device->bytes)
@@ -314,18 +297,13 @@ void graph_close(struct graph *graph) {
   for (int i = 0; i < graph->nodes; i++) {
     const struct node *node = &graph->node[i];
     if (graph_runs(node) && node->op->close) node->op->close(graph, (tensor){(uint16_t)i});
-    release(node->value);
-    release(node->gradient);
-    release(node->kept);
-    release(node->work);
-    release(node->scratch);
   }
   for (int i = 0; i < graph->parameters; i++) {
     release(graph->parameter[i].value);
     release(graph->parameter[i].gradient);
   }
-  for (int i = 0; i < graph->blocks; i++)
-    device_release(graph->device, graph->block[i], block_size(graph, i));
+  for (int i = 0; i < graph->buffers; i++)
+    device_release(graph->device, graph->buffer[i].memory, graph->buffer[i].bytes);
   if (graph->device && !graph->shared) {
     device_release(graph->device, graph->values, sizeof(float) * graph->elements);
     device_release(graph->device, graph->gradients, sizeof(float) * graph->elements);

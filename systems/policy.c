@@ -30,7 +30,7 @@ static void fit_batch(struct policy *policy) {
   struct graph *graph = policy->graph;
   size_t left = device->facts.memory - device->bytes;
   size_t beside = policy->setup.train ? 2 * sizeof(float) * graph->elements : 0;
-  graph->block_bytes = device->facts.largest / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+  graph->largest = device->facts.largest;
   size_t room = graph_batch_within(graph, left > beside ? left - beside : 0, policy->setup.train, false);
   if (room >= policy->batch) return;
   policy->batch = room ? room : 1;

@@ -44,7 +44,7 @@ static void fit_batch(struct reconstructor *reconstructor) {
   const struct device *device = reconstructor->setup.device;
   size_t left = device->facts.memory - device->bytes, beside = bytes_beside(reconstructor);
   struct graph *graph = reconstructor->graph;
-  graph->block_bytes = device->facts.largest / GRAPH_ALIGNMENT * GRAPH_ALIGNMENT;
+  graph->largest = device->facts.largest;
   size_t room =
       graph_batch_within(graph, left > beside ? left - beside : 0, reconstructor->setup.train, false);
   if (room >= reconstructor->batch) return;
