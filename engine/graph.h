@@ -50,6 +50,10 @@ struct parameter {
   cl_mem value, gradient;
 };
 
+/* How linear layers multiply: CLBlast's single precision, or matrix instructions (engine/device.h) on halves, or on
+ * operands split into two. */
+enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_HALF, PRODUCTS_SPLIT };
+
 struct op_desc;
 
 struct node {
@@ -99,6 +103,7 @@ struct graph {
   size_t elements; /* of the flat parameter buffers, gaps included */
   struct error first;
   bool failed;
+  enum graph_products products; /* set before the plan */
   /* From the plan: */
   struct device *device;
   struct kernels *kernels;
@@ -106,6 +111,7 @@ struct graph {
   size_t batch, images;       /* room for; in use */
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers */
+  struct kernel_variant product, product_sum; /* kernels/linear.cl, where products says so */
   struct slot slot[SLOTS_MOST];
   int slots;
   struct graph_buffer buffer[SLOTS_MOST];
