@@ -59,8 +59,7 @@ static struct block_tile tile_half(const struct block_layer *layer) {
 
 /* Asynchronous copies are NVIDIA's (kernels/common.h); with half storage AMD takes the tiles of BLOCK_MIXED.
  */
-static struct block_tile choose_tile(const struct block_layer *layer, enum block_precision precision,
-                                     bool amd) {
+struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision, bool amd) {
   static struct block_tile (*const by_precision[])(const struct block_layer *) = {tile_f32, tile_mixed,
                                                                                   tile_half};
   if (layer->source == SOURCE_IMAGE)
@@ -106,12 +105,12 @@ const char *block_macros(const struct blocks *blocks, const struct block_layer *
       blocks->arena,
       "-DCIN=%d -DCOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DSTRIP=%d -DWARPS_OUT=%d "
       "-DIMAGES=%d -DSOURCE=%d -DUP_CHANNELS=%d -DSUM_PIXELS=%d -DUP_PIXELS=%d -DSTORE_FULL=%d "
-      "-DSTORE_POOLED=%d -DTARGET_SUMS=%d -DPRECISION=%d -DPITCH=%d -DPLANE=%d -DSTAGED=%d "
+      "-DSTORE_POOLED=%d -DTARGET_SUMS=%d -DNORMED=%d -DPRECISION=%d -DPITCH=%d -DPLANE=%d -DSTAGED=%d "
       "-DSTAGES=%d -DTILES=%d%s",
       back ? layer->out : layer->in, back ? layer->in : layer->out, layer->rows, layer->columns, tile->x,
       tile->y, tile->strip, tile->warps_out, tile->images, (int)source, layer->up_channels,
       layer->first_pooled ? 4 * pixels : pixels, pixels / 4, layer->store_full, layer->store_pooled,
-      target_sums, (int)blocks->precision, pitch, plane, tile->staged, tile->stages, tile->tiles,
+      target_sums, layer->normed, (int)blocks->precision, pitch, plane, tile->staged, tile->stages, tile->tiles,
       block_cap(blocks, tile->registers));
 }
 
@@ -149,7 +148,7 @@ static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct e
 }
 
 static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct error *error) {
-  layer->tile = choose_tile(layer, blocks->precision, block_on_amd(blocks));
+  layer->tile = block_choose_tile(layer, blocks->precision, block_on_amd(blocks));
   const char *macros = block_macros(blocks, layer, &layer->tile, layer->source, false);
   return open_maps(blocks, layer, error) &&
          kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros,

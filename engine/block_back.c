@@ -25,7 +25,7 @@ static bool find_consumers(struct blocks *blocks, struct error *error) {
     if (ways != 1)
       return fail(error, "the map of %s has consumers that the fused path cannot train through",
                   block_node(blocks->graph, layer->conv)->name);
-    layer->sums_by_plain = layer->plain >= 0;
+    layer->normed = layer->pool >= 0 && layer->join < 0;
   }
   return true;
 }
@@ -46,6 +46,16 @@ static struct block_tile back_tile(const struct blocks *blocks, const struct blo
   while (outs % tile.warps_out) tile.warps_out--;
   if (layer->columns == 8) tile.images = 2;
   return tile;
+}
+
+/* A gradient that needs no norm is multiplied as the forward pass multiplies, with the channels exchanged. */
+static struct block_tile normed_tile(const struct blocks *blocks, const struct block_layer *layer) {
+  struct block_layer turned = *layer;
+  turned.source = SOURCE_BLOCK;
+  turned.in = layer->out;
+  turned.out = layer->in;
+  turned.store_pooled = false;
+  return block_choose_tile(&turned, blocks->precision, false);
 }
 
 /* Two pixels of a row as halves in a word (kernels/block_weights.cl). */
@@ -78,10 +88,11 @@ static const char *weights_macros(const struct blocks *blocks, const struct bloc
   return arena_text(
       blocks->arena,
       "-DIN=%d -DOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DIN_BLOCK=%d -DOUT_BLOCK=%d "
-      "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DPRECISION=%d%s",
+      "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DNORMED=%d -DPRECISION=%d%s",
       layer->in, layer->out, layer->rows, layer->columns, call->tile_x, call->tile_y, call->in_block,
       call->out_block, layer->up_channels, layer->first_pooled ? 4 * pixels : pixels, in_plane, out_plane,
-      pitch, (int)blocks->precision, block_cap(blocks, blocks->precision == BLOCK_F32 ? 168 : 128));
+      pitch, layer->normed, (int)blocks->precision,
+      block_cap(blocks, blocks->precision == BLOCK_F32 ? 168 : 128));
 }
 
 static size_t weights_tiles(const struct block_layer *layer, const struct block_weights *call,
@@ -107,12 +118,12 @@ static size_t merge_group(int rows, int columns) {
 }
 
 static const char *merge_macros(const struct blocks *blocks, int channels, int rows, int columns, int joined,
-                                int first, bool has_joined, bool has_pooled) {
+                                int first, bool has_pooled) {
   return arena_text(
       blocks->arena,
-      "-DCHANNELS=%d -DROWS=%d -DCOLUMNS=%d -DJOINED=%d -DFIRST=%d -DHAS_JOINED=%d -DHAS_POOLED=%d "
+      "-DCHANNELS=%d -DROWS=%d -DCOLUMNS=%d -DJOINED=%d -DFIRST=%d -DHAS_POOLED=%d "
       "-DPRECISION=%d -DGROUP=%zu",
-      channels, rows, columns, joined, first, has_joined, has_pooled, (int)blocks->precision,
+      channels, rows, columns, joined, first, has_pooled, (int)blocks->precision,
       merge_group(rows, columns));
 }
 
@@ -122,17 +133,21 @@ static bool open_collect(struct blocks *blocks, struct block_layer *layer, struc
   const struct block_layer *join = layer->join >= 0 ? &blocks->layer[layer->join] : NULL;
   if (layer->plain >= 0) return true;
   int joined = up ? up->in : join ? join->in : layer->out, first = join ? join->up_channels : 0;
-  const char *name = up ? "block_down" : join || layer->pool >= 0 ? "block_join" : "block_head_back";
+  const char *name = up              ? "block_down"
+                     : layer->normed ? "block_unpool"
+                     : join          ? "block_join"
+                                     : "block_head_back";
   const char *macros =
-      merge_macros(blocks, layer->out, layer->rows, layer->columns, joined, first, join, layer->pool >= 0);
+      merge_macros(blocks, layer->out, layer->rows, layer->columns, joined, first, layer->pool >= 0);
   return kernel_variant_open(blocks->kernels, &layer->collect, name, macros,
                              merge_group(layer->rows, layer->columns), error);
 }
 
 static bool open_weights(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) {
-    const char *macros =
-        merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false, false);
+    const char *sizes =
+        merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false);
+    const char *macros = arena_text(blocks->arena, "%s -DNORMED=%d", sizes, layer->normed);
     size_t bytes = blocks->batch * (size_t)(layer->out * 9) * 4;
     if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
     return kernel_variant_open(blocks->kernels, &layer->image_run, "block_weights_image", macros,
@@ -140,7 +155,7 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
   }
   if (layer->source == SOURCE_BLOCK) return open_weights_run(blocks, layer, error);
   const char *macros =
-      merge_macros(blocks, layer->up_channels, layer->rows, layer->columns, layer->in, 0, false, false);
+      merge_macros(blocks, layer->up_channels, layer->rows, layer->columns, layer->in, 0, false);
   size_t bytes = block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns);
   if (bytes > blocks->up_bytes) blocks->up_bytes = bytes;
   return kernel_variant_open(blocks->kernels, &layer->up_run, "block_up", macros,
@@ -154,7 +169,8 @@ static bool open_gradient(struct blocks *blocks, struct block_layer *layer, stru
   if (layer->source == SOURCE_IMAGE) return true;
   const char *name = block_node(blocks->graph, layer->conv)->name;
   bool direct = layer->source == SOURCE_BLOCK && !layer->first_pooled;
-  layer->back_tile = back_tile(blocks, layer);
+  bool copies = layer->normed && blocks->precision == BLOCK_HALF && !block_on_amd(blocks);
+  layer->back_tile = copies ? normed_tile(blocks, layer) : back_tile(blocks, layer);
   const char *macros = block_macros(blocks, layer, &layer->back_tile, SOURCE_GRADIENT, direct);
   layer->given_bytes = direct ? 0 : block_map_bytes(blocks, layer->in, layer->rows, layer->columns);
   if (!direct && !(layer->given = device_buffer(blocks->device, layer->given_bytes, name, error)))
@@ -174,7 +190,7 @@ static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct 
 bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
                      struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false, false);
+  const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false);
   return kernel_variant_open(blocks->kernels, run, name, macros, merge_group(last->rows, last->columns),
                              error);
 }
@@ -195,7 +211,7 @@ static bool open_end(struct blocks *blocks, struct error *error) {
 
 static bool open_shared(struct blocks *blocks, struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false, false);
+  const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false);
   return (blocks->backs =
               device_buffer(blocks->device, blocks->sums_bytes, "the sums of backward norms", error)) &&
          block_pieces(blocks, blocks->backs, true, error) &&
@@ -259,13 +275,17 @@ static void collect_gradient(struct blocks *blocks, const struct block_layer *la
                        ARGS(words(ARG_IN, blocks->layer[layer->up].given), words(ARG_IN, layer->full),
                             sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
                             sums(ARG_INOUT, layer->back)));
-  } else if (layer->join >= 0 || layer->pool >= 0) {
-    cl_mem joined = layer->join >= 0 ? blocks->layer[layer->join].given : blocks->nothing;
-    cl_mem pooled = layer->pool == LAYERS_MOST ? blocks->maps_gradient
-                    : layer->pool >= 0         ? blocks->layer[layer->pool].given
-                                               : blocks->nothing;
+  } else if (layer->normed) {
+    cl_mem pooled =
+        layer->pool == LAYERS_MOST ? blocks->maps_gradient : blocks->layer[layer->pool].given;
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
-                       ARGS(words(ARG_IN, joined), words(ARG_IN, pooled), words(ARG_IN, layer->full),
+                       ARGS(words(ARG_IN, pooled), words(ARG_IN, layer->pooled), words(ARG_IN, layer->full),
+                            sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
+                            sums(ARG_INOUT, layer->back)));
+  } else if (layer->join >= 0) {
+    cl_mem pooled = layer->pool >= 0 ? blocks->layer[layer->pool].given : blocks->nothing;
+    kernel_variant_run(blocks->kernels, &layer->collect, rows,
+                       ARGS(words(ARG_IN, blocks->layer[layer->join].given), words(ARG_IN, pooled), words(ARG_IN, layer->full),
                             sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
                             sums(ARG_INOUT, layer->back)));
   } else {

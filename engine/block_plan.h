@@ -42,12 +42,12 @@ struct block_layer {
 
   /* For training: */
   int plain, pool, join, up; /* layers that consume the map so; -1: none; pool LAYERS_MOST: the output */
-  bool sums_by_plain;        /* the plain consumer's block_gradient leaves this layer's back sums */
+  bool normed;               /* its pooled map alone is used: `gradient` is that of its raw output */
   struct block_tile back_tile;
-  struct kernel_variant gradient_run, collect, up_run; /* collect: head_back, down or join */
+  struct kernel_variant gradient_run, collect, up_run; /* collect: head_back, down, join or unpool */
   struct block_weights weights_run;
   struct kernel_variant image_run; /* weights of the first layer */
-  cl_mem gradient;                 /* of the activation */
+  cl_mem gradient;                 /* of the activation; normed: of the raw output */
   cl_mem given;                    /* of the layer's input, where that is not a block's activation itself */
   cl_mem back_weights, back;
   size_t gradient_bytes, given_bytes;
@@ -86,6 +86,7 @@ bool block_find(struct blocks *blocks, struct error *error);
 bool block_on_amd(const struct blocks *blocks);
 /* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
 const char *block_cap(const struct blocks *blocks, int registers);
+struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision, bool amd);
 /* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */
 const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
                          const struct block_tile *tile, enum block_source source, bool target_sums);

@@ -50,9 +50,10 @@ struct parameter {
   cl_mem value, gradient;
 };
 
-/* How linear layers multiply: CLBlast's single precision, or matrix instructions (engine/device.h) on halves, or on
- * operands split into two. */
-enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_HALF, PRODUCTS_SPLIT };
+/* How linear layers multiply: CLBlast's single precision, or matrix instructions (engine/device.h) on operands rounded
+ * to 11 bits, or split into two. */
+enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_ROUNDED, PRODUCTS_SPLIT };
+enum graph_product { PRODUCT_FORWARD, PRODUCT_INPUT, PRODUCT_WEIGHT, GRAPH_PRODUCTS };
 
 struct op_desc;
 
@@ -111,7 +112,7 @@ struct graph {
   size_t batch, images;       /* room for; in use */
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers */
-  struct kernel_variant product, product_sum; /* kernels/linear.cl, where products says so */
+  struct kernel_variant product[GRAPH_PRODUCTS], product_sum; /* kernels/linear.cl, where products says so */
   struct slot slot[SLOTS_MOST];
   int slots;
   struct graph_buffer buffer[SLOTS_MOST];

@@ -18,10 +18,10 @@ static bool shape(struct graph *graph, tensor out, struct error *error) {
 
 /* ---- by matrix instructions ---------------------------------------------------------------------------- */
 
-enum { SPAN = 512, GROUP = 32, TILE_IMAGES = 32, TILE_OUTPUTS = 64 }; /* kernels/linear.cl */
+enum { SPAN = 512, GROUP = 32, TILE_A = 32, TILE_B = 64, MULTIPLE = 16 }; /* kernels/linear.cl */
 
 static bool takes_matrix(const struct graph *graph, const struct node *node) {
-  return graph->products != PRODUCTS_LIBRARY && graph_elements(graph, node->input[0]) % 16 == 0;
+  return graph->products != PRODUCTS_LIBRARY && graph_elements(graph, node->input[0]) % MULTIPLE == 0;
 }
 
 static size_t work(const struct graph *graph, tensor out, size_t images) {
@@ -31,33 +31,44 @@ static size_t work(const struct graph *graph, tensor out, size_t images) {
   return sizeof(float) * spans * images * (size_t)node->shape.channels;
 }
 
-static void forward_matrix(struct graph *graph, const struct node *node) {
-  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
-  size_t spans = divide_up(inputs, SPAN), images = graph->images;
-  size_t tiles = divide_up(images, TILE_IMAGES) * divide_up(outputs, TILE_OUTPUTS) * spans;
-  kernel_variant_run(graph->kernels, &graph->product, tiles,
-                     ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
-                          graph_arg(ARG_IN, graph->parameter[node->weight].value),
-                          graph_arg(ARG_OUT, node->work), arg_u32((uint32_t)inputs),
-                          arg_u32((uint32_t)outputs), arg_u32((uint32_t)images), arg_u32(SPAN)));
-  kernel_variant_run(graph->kernels, &graph->product_sum, images * outputs,
-                     ARGS(graph_arg(ARG_IN, node->work),
-                          graph_arg(ARG_IN, graph->parameter[node->bias].value),
-                          graph_arg(ARG_OUT, node->value), arg_u32((uint32_t)outputs),
-                          arg_u32((uint32_t)spans)));
-}
-
 static bool open(struct graph *graph, tensor out, struct error *error) {
-  if (!takes_matrix(graph, graph_node(graph, out)) || graph->product.kernel) return true;
-  const char *macros = graph->products == PRODUCTS_HALF ? "-DPARTS=1" : "-DPARTS=2";
-  return kernel_variant_open(graph->kernels, &graph->product, "linear_product", macros, GROUP, error) &&
-         kernel_variant_open(graph->kernels, &graph->product_sum, "linear_sum", macros, 64, error);
+  static const char *const macros[2][GRAPH_PRODUCTS] = {
+      {"-DPARTS=1 -DTF32=0 -DTURNED_A=0 -DTURNED_B=0", "-DPARTS=1 -DTF32=1 -DTURNED_A=0 -DTURNED_B=1",
+       "-DPARTS=1 -DTF32=1 -DTURNED_A=1 -DTURNED_B=1"},
+      {"-DPARTS=2 -DTF32=0 -DTURNED_A=0 -DTURNED_B=0", "-DPARTS=2 -DTF32=1 -DTURNED_A=0 -DTURNED_B=1",
+       "-DPARTS=2 -DTF32=1 -DTURNED_A=1 -DTURNED_B=1"}};
+  if (!takes_matrix(graph, graph_node(graph, out)) || graph->product_sum.kernel) return true;
+  for (int p = 0; p < (graph->train ? GRAPH_PRODUCTS : PRODUCT_FORWARD + 1); p++)
+    if (!kernel_variant_open(graph->kernels, &graph->product[p], "linear_product",
+                             macros[graph->products == PRODUCTS_SPLIT][p], GROUP, error))
+      return false;
+  return kernel_variant_open(graph->kernels, &graph->product_sum, "linear_sum", macros[0][0], 64, error);
 }
 
 static void close(struct graph *graph, tensor out) {
   (void)out;
-  kernel_variant_close(&graph->product);
+  for (int p = 0; p < GRAPH_PRODUCTS; p++) kernel_variant_close(&graph->product[p]);
   kernel_variant_close(&graph->product_sum);
+}
+
+/* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind. */
+static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n, size_t k,
+                    size_t span, cl_mem c, bool add) {
+  size_t tiles = divide_up(m, TILE_A) * divide_up(n, TILE_B) * divide_up(k, span);
+  kernel_variant_run(graph->kernels, &graph->product[kind], tiles,
+                     ARGS(graph_arg(ARG_IN, a), graph_arg(ARG_IN, b), graph_arg(ARG_INOUT, c), arg_u32((uint32_t)m),
+                          arg_u32((uint32_t)n), arg_u32((uint32_t)k), arg_u32((uint32_t)span), arg_u32(add)));
+}
+
+static void forward_matrix(struct graph *graph, const struct node *node) {
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  product(graph, PRODUCT_FORWARD, graph_node(graph, node->input[0])->value, graph->images,
+          graph->parameter[node->weight].value, outputs, inputs, SPAN, node->work, false);
+  kernel_variant_run(graph->kernels, &graph->product_sum, graph->images * outputs,
+                     ARGS(graph_arg(ARG_IN, node->work),
+                          graph_arg(ARG_IN, graph->parameter[node->bias].value),
+                          graph_arg(ARG_OUT, node->value), arg_u32((uint32_t)outputs),
+                          arg_u32((uint32_t)divide_up(inputs, SPAN))));
 }
 
 /* ---- forward, backward --------------------------------------------------------------------------------- */
@@ -77,19 +88,37 @@ static void forward(struct graph *graph, tensor out) {
                (struct blas_factor){graph->parameter[node->weight].value, 0, true}, node->value, true);
 }
 
-static void backward(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
-  const struct parameter *weight = &graph->parameter[node->weight], *bias = &graph->parameter[node->bias];
+static void backward_weight(struct graph *graph, const struct node *node) {
+  cl_mem input = graph_node(graph, node->input[0])->value, gradient = graph->parameter[node->weight].gradient;
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
-  blas_product(graph->device, outputs, inputs, graph->images, (struct blas_factor){node->gradient, 0, true},
-               (struct blas_factor){x->value, 0, false}, weight->gradient, true);
+  if (takes_matrix(graph, node))
+    product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, graph->images, graph->images, gradient,
+            true);
+  else
+    blas_product(graph->device, outputs, inputs, graph->images, (struct blas_factor){node->gradient, 0, true},
+                 (struct blas_factor){input, 0, false}, gradient, true);
+}
+
+static void backward_input(struct graph *graph, const struct node *node) {
+  const struct node *x = graph_node(graph, node->input[0]);
+  cl_mem weight = graph->parameter[node->weight].value;
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  if (takes_matrix(graph, node) && outputs % MULTIPLE == 0)
+    product(graph, PRODUCT_INPUT, node->gradient, graph->images, weight, inputs, outputs, outputs, x->gradient,
+            node->adds[0]);
+  else
+    blas_product(graph->device, graph->images, inputs, outputs, (struct blas_factor){node->gradient, 0, false},
+                 (struct blas_factor){weight, 0, false}, x->gradient, node->adds[0]);
+}
+
+static void backward(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  size_t outputs = (size_t)node->shape.channels;
+  backward_weight(graph, node);
   kernel_run(graph->kernels, "linear_bias_backward", outputs,
-             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, bias->gradient),
-                  arg_u32((uint32_t)graph->images)));
-  if (x->needs_gradient)
-    blas_product(graph->device, graph->images, inputs, outputs,
-                 (struct blas_factor){node->gradient, 0, false},
-                 (struct blas_factor){weight->value, 0, false}, x->gradient, node->adds[0]);
+             ARGS(graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, graph->parameter[node->bias].gradient), arg_u32((uint32_t)graph->images)));
+  if (graph_node(graph, node->input[0])->needs_gradient) backward_input(graph, node);
 }
 
 static double flops(const struct graph *graph, tensor out) {

@@ -9,14 +9,15 @@
  *   SOURCE                    0 one-channel image, 1 previous block, 2 up-sampled block joined with another,
  *                             3 backward: the gradient of a block's activation (CIN and COUT exchanged)
  *   TARGET_SUMS               SOURCE 3: the gradient is that of a block's only consumer; leave its sums
+ *   NORMED                    SOURCE 3: the gradient is that of the raw output already (block_unpool)
  *   UP_CHANNELS               SOURCE 2: how many of CIN come from the up-sampled one
  *   SUM_PIXELS UP_PIXELS      pixels over which the sources' sums were taken (a pooled map has a quarter)
  *   STORE_FULL STORE_POOLED   which maps are written
  *   PRECISION                 0 f32 storage, operands split into two halves, three products (f32-grade)
  *                             1 f32 storage, half operands   2 half storage (channel pairs in a word)
  *   PITCH PLANE               words from row to row and from plane to plane of the tile in local memory
- *   STAGED STAGES TILES       1: raw tiles come by asynchronous copies in stages, normalised on use; tiles of a
- *                             vertical strip that a group walks
+ *   STAGED STAGES TILES       1: raw tiles come by asynchronous copies in stages (backward: two, and NORMED), normalised
+ *                             on use; tiles of a vertical strip that a group walks
  *
  * Fragments (mma.m16n8k16): row g of A is pixel 2g of a strip of 16, row g + 8 is pixel 2g + 1; so two 8-byte
  * reads of a plane serve the three taps along x, and a row's fragments the three taps along y. Weights come as
@@ -47,6 +48,7 @@
 #define STORE_FULL 1
 #define STORE_POOLED 0
 #define TARGET_SUMS 1
+#define NORMED 0
 #define PRECISION 1
 #define PITCH 34
 #define PLANE 616
@@ -243,8 +245,9 @@ INLINE void back4(const uint4 *gradient, const uint4 *raw_output, float4 norm_ev
   unpack4(gradient, even, odd);
   unpack4(raw_output, raw_even, raw_odd);
   UNROLL for (int j = 0; j < 4; j++) {
-    even[j] = inside ? back_norm(even[j], raw_even[j], norm_even) : 0.0f;
-    odd[j] = inside ? back_norm(odd[j], raw_odd[j], norm_odd) : 0.0f;
+    if (!NORMED) even[j] = back_norm(even[j], raw_even[j], norm_even);
+    if (!NORMED) odd[j] = back_norm(odd[j], raw_odd[j], norm_odd);
+    if (!inside) even[j] = odd[j] = 0.0f;
   }
 }
 
@@ -270,7 +273,7 @@ INLINE void load_back_rows(__global const uint *gradient, __global const uint *r
         uint at = map_start(CIN, image, chunk * CHUNK + 2u * plane + k, MAP) + (uint)y * COLUMNS + x;
         loaded[i][k] = outputs[i][k] = (uint4)(0u, 0u, 0u, 0u);
         if (inside) loaded[i][k] = *(__global const uint4 *)&gradient[at];
-        if (inside) outputs[i][k] = *(__global const uint4 *)&raw_output[at];
+        if (inside && !NORMED) outputs[i][k] = *(__global const uint4 *)&raw_output[at];
       }
     }
     UNROLL for (uint i = 0u; i < BACK_BATCH; i++) {
@@ -296,8 +299,10 @@ INLINE void load_back_columns(__global const uint *gradient, __global const uint
     float even = 0.0f, odd = 0.0f;
     if (y >= 0 && y < ROWS && x >= 0 && x < COLUMNS) {
       uint at = (uint)y * COLUMNS + (uint)x;
-      even = back_norm(raw(gradient, CIN, n, c, MAP, at), raw(raw_output, CIN, n, c, MAP, at), norms[c]);
-      odd = back_norm(raw(gradient, CIN, n, c + 1u, MAP, at), raw(raw_output, CIN, n, c + 1u, MAP, at), norms[c + 1u]);
+      even = raw(gradient, CIN, n, c, MAP, at);
+      odd = raw(gradient, CIN, n, c + 1u, MAP, at);
+      if (!NORMED) even = back_norm(even, raw(raw_output, CIN, n, c, MAP, at), norms[c]);
+      if (!NORMED) odd = back_norm(odd, raw(raw_output, CIN, n, c + 1u, MAP, at), norms[c + 1u]);
     }
     put(tile, plane * PLANE + row * PITCH + (side ? TILE_X + 1u : 0u), even, odd);
   }
@@ -572,7 +577,7 @@ INLINE void store_gradient(float acc[STRIP][2][4], __global uint *full, __global
 
 /* ---- one layer ------------------------------------------------------------------------------------------- */
 
-#if SOURCE == 3
+#if SOURCE == 3 && !STAGED
 /* Backward: the gradient of a layer's input from that of its activation; weights turned around and exchanged. */
 __kernel GROUP_OF(GROUP)
 void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
@@ -593,7 +598,7 @@ void block_gradient(__global const uint *restrict gradient, __global const uint 
   float acc[STRIP][2][4], sum[2][2] = {{0}}, square[2][2] = {{0}};
   UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
       UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
-  for (uint i = item; i < IMAGES * CIN; i += GROUP)
+  for (uint i = item; i < IMAGES * CIN && !NORMED; i += GROUP)
     norms[i] = back_norm_of(sums + 2 * (n * CIN + i), back + 2 * (n * CIN + i), MAP);
   clear_columns(tile);
 #if IMAGES == 2
@@ -683,7 +688,11 @@ void block_forward(__global const uint *restrict first, __global const long *res
 #else /* STAGED: half storage; the whole tile is in flight at once, raw, normalised as it is used */
 
 #define COLUMN0 4                /* of the tile's first pixel: copies of 16 bytes start on a multiple of 4 words */
+#if SOURCE == 3
+#define OUTSIDE 0u
+#else
 #define OUTSIDE 0xFBFFFBFFu      /* the most negative halves: ReLU makes zeros of them after the norm */
+#endif
 #define ONE_PAIR 0x3C003C00u
 #define THREE_QUARTERS 0x3A003A00u
 #define ONE_QUARTER 0x34003400u
@@ -759,7 +768,7 @@ INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], uin
     uint2 l2 = *(__local const uint2 *)(from + 4), h0 = *(__local const uint2 *)(from + 4 * PLANE);
     uint2 h1 = *(__local const uint2 *)(from + 4 * PLANE + 2), h2 = *(__local const uint2 *)(from + 4 * PLANE + 4);
     uint low[4] = {l0.y, l1.x, l1.y, l2.x}, high[4] = {h0.y, h1.x, h1.y, h2.x};
-    UNROLL for (int j = 0; j < 4; j++) {
+    if (SOURCE != 3) UNROLL for (int j = 0; j < 4; j++) {
       low[j] = fma_relu_pair(low[j], norm_low.x, norm_low.y);
       high[j] = fma_relu_pair(high[j], norm_high.x, norm_high.y);
     }
@@ -767,6 +776,54 @@ INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], uin
   }
 }
 
+#if SOURCE == 3
+/* As the other one, where NORMED: what comes is multiplied as it is. */
+__kernel void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
+                             __global const long *restrict sums, __global const long *restrict back,
+                             __global const uint4 *restrict weights, __global uint *restrict full,
+                             __global const uint *restrict target, __global const long *restrict target_sums,
+                             __global long *restrict target_back, uint rows) {
+  OPEN_LANES(GROUP);
+  __local uint tiles[STAGES * PLANES * PLANE] __attribute__((aligned(16)));
+  __local float2 reduced[WARPS_X * WARPS_Y * GROUP_OUT];
+  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
+  const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, rest = (uint)get_group_id(0) / OUT_GROUPS;
+  const uint n = rest / TILES_ALL;
+  const int left = (int)(rest % TILES_ALL % TILES_X) * TILE_X;
+  const int strip_top = (int)(rest % TILES_ALL / TILES_X) * TILE_Y * TILES;
+  const uint warp_out = warp % WARPS_OUT, warp_x = warp / WARPS_OUT % WARPS_X, warp_y = warp / WARPS_OUT / WARPS_X;
+  const uint outputs = out_group * WARPS_OUT + warp_out;
+  float acc[STRIP][2][4], sum[2][2] = {{0}}, square[2][2] = {{0}};
+  UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
+      UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
+#define STAGE(step)                                                                                          \
+  stage_rows(gradient, CIN, 0u, tiles + (step) % STAGES * PLANES * PLANE, (step) % CHUNKS, n, left,          \
+             strip_top + (int)((step) / CHUNKS) * TILE_Y)
+  STAGE(0u);
+  COPY_COMMIT();
+  uint b[9][2][2];
+  NO_UNROLL for (uint step = 0u; step < CHUNKS * TILES; step++) {
+    const uint chunk = step % CHUNKS;
+    load_weights(weights + (chunk * (COUT / 16) + outputs) * 288, lane, b);
+    COPY_WAIT();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (step + 1u < CHUNKS * TILES) STAGE(step + 1u);
+    COPY_COMMIT();
+    multiply_staged(tiles + step % STAGES * PLANES * PLANE + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g +
+                        COLUMN0 - 2,
+                    b, (uint2)(0u, 0u), (uint2)(0u, 0u), acc GIVE_LANES);
+    if (chunk == CHUNKS - 1u) {
+      store_gradient(acc, full, target, target_sums, n, outputs * 16 + 2 * t,
+                     (uint)strip_top + step / CHUNKS * TILE_Y + warp_y * STRIP, (uint)left + warp_x * 16 + 2 * g, sum,
+                     square);
+      UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
+          UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
+    }
+  }
+  if (TARGET_SUMS) store_sums(sum, square, reduced, target_back, n, out_group GIVE_LANES);
+}
+
+#else
 __kernel void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
                             __global const uint *restrict second, __global const long *restrict second_sums,
                             __global const uint4 *restrict weights, __global uint *restrict full,
@@ -848,6 +905,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
   }
   store_sums(sum, square, reduced, sums, n, out_group GIVE_LANES);
 }
+#endif
 #endif
 
 /* ---- around the layers ----------------------------------------------------------------------------------- */

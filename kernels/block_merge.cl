@@ -5,7 +5,8 @@
  *
  *   CHANNELS ROWS COLUMNS     of the map
  *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
- *   HAS_JOINED HAS_POOLED     block_join: which consumers there are
+ *   HAS_POOLED                block_join: is the map pooled too
+ *   NORMED                    block_weights_image: the gradient is that of the raw output already (block_unpool)
  *   PRECISION GROUP           2: half storage, channel pairs in a word; work-items a group */
 #ifdef L2SR_MATRIX
 
@@ -15,10 +16,13 @@
 #define COLUMNS 128
 #define JOINED 32
 #define FIRST 16
-#define HAS_JOINED 1
 #define HAS_POOLED 1
 #define PRECISION 1
 #define GROUP 256
+#endif
+
+#ifndef NORMED
+#define NORMED 0
 #endif
 
 #define MAP (ROWS * COLUMNS)
@@ -124,8 +128,8 @@ block_down(__global const uint *restrict joined, __global const uint *restrict r
   back_store(state, back, n, plane, scratch);
 }
 
-/* The gradient of a block's activation with more than one consumer: its part of the concatenated gradient, and that
- * of the pooled map at the largest of every four pixels. With the sums for its norm. A row is a plane. */
+/* The gradient of a block's activation that is concatenated: its part of the concatenated gradient, and that of the
+ * pooled map, if there is one, at the largest of every four pixels. With the sums for its norm. A row is a plane. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_join(__global const uint *restrict joined, __global const uint *restrict pooled,
            __global const uint *restrict raw_output, __global const long *restrict sums,
@@ -142,7 +146,7 @@ block_join(__global const uint *restrict joined, __global const uint *restrict p
     float2 raw_value[4], value[4], whole = HAS_POOLED ? read_word(quarter[i]) : (float2)(0.0f, 0.0f);
     UNROLL for (int k = 0; k < 4; k++) {
       raw_value[k] = read_word(raw_output[start + place[k]]);
-      value[k] = HAS_JOINED ? read_word(from[place[k]]) : (float2)(0.0f, 0.0f);
+      value[k] = read_word(from[place[k]]);
     }
     float even_top = fmax(fmax(raw_value[0].x, raw_value[1].x), fmax(raw_value[2].x, raw_value[3].x));
     float odd_top = fmax(fmax(raw_value[0].y, raw_value[1].y), fmax(raw_value[2].y, raw_value[3].y));
@@ -156,6 +160,42 @@ block_join(__global const uint *restrict joined, __global const uint *restrict p
     }
   }
   back_store(state, back, n, plane, scratch);
+}
+
+/* The gradient of a block's raw output where its pooled map is all that is used: the largest of every four pixels
+ * takes the pooled gradient, and all of them what the norm passes back. The sums for it need the pooled maps alone.
+ * A row is a plane. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+block_unpool(__global const uint *restrict pooled_gradient, __global const uint *restrict pooled,
+             __global const uint *restrict raw_output, __global const long *restrict sums,
+             __global uint *restrict gradient, __global long *back, uint rows) {
+  __local float scratch[GROUP];
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  uint start = (n * ALL_PLANES + plane) * MAP, at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
+  __global const uint *given = pooled_gradient + start / 4, *top = pooled + start / 4;
+  back_sums state = back_start(sums, n, plane);
+  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP)
+    back_add(&state, read_word(given[i]), read_word(top[i]));
+  back_store(state, back, n, plane, scratch);
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
+  if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
+  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
+    uint place = start + i / (COLUMNS / 2) * 2 * COLUMNS + i % (COLUMNS / 2) * 2, made[4];
+    uint2 upper = *(__global const uint2 *)&raw_output[place], lower = *(__global const uint2 *)&raw_output[place + COLUMNS];
+    uint words[4] = {upper.x, upper.y, lower.x, lower.y};
+    float2 whole = read_word(given[i]), largest = read_word(top[i]);
+    bool even_left = true, odd_left = true; /* the first of equals takes it */
+    UNROLL for (int k = 0; k < 4; k++) {
+      float2 raw_value = read_word(words[k]);
+      bool even_takes = even_left && raw_value.x == largest.x, odd_takes = odd_left && raw_value.y == largest.y;
+      even_left &= !even_takes, odd_left &= !odd_takes;
+      made[k] = make_word((float2)(back_norm(even_takes ? whole.x : 0.0f, raw_value.x, even),
+                                   back_norm(odd_takes ? whole.y : 0.0f, raw_value.y, odd)));
+    }
+    *(__global uint2 *)&gradient[place] = (uint2)(made[0], made[1]);
+    *(__global uint2 *)&gradient[place + COLUMNS] = (uint2)(made[2], made[3]);
+  }
 }
 
 /* The last block's pooled map, normalised, as floats [image][CHANNELS][ROWS/2][COLUMNS/2]. A row is a plane. */
@@ -289,8 +329,8 @@ block_weights_image(__global const float *restrict image, __global const uint *r
     load_window(image + n * MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window);
     UNROLL for (int j = 0; j < 4; j++) {
       float2 given = read_word(given_words[j]), raw_value = read_word(raw_words[j]);
-      given.x = back_norm(given.x, raw_value.x, even);
-      if (PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
+      if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
+      if (!NORMED && PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
       UNROLL for (int tap = 0; tap < 9; tap++) {
         float pixel = window[tap / 3][j + tap % 3];
         acc[tap][0] = fma(given.x, pixel, acc[tap][0]);

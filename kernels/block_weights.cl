@@ -21,6 +21,7 @@
  *   TILE_X TILE_Y             a group's tile; IN_BLOCK OUT_BLOCK channels of a group
  *   SUM_PIXELS                pixels over which the activation's sums were taken
  *   IN_PLANE OUT_PLANE PITCH  words from plane to plane of the two tiles and from row to row of the gradient's
+ *   NORMED                    the gradient is that of the raw output already (block_unpool)
  *   PRECISION                 as in block.cl */
 #ifdef L2SR_MATRIX
 
@@ -38,6 +39,7 @@
 #define IN_PLANE 136
 #define OUT_PLANE 200
 #define PITCH 20
+#define NORMED 0
 #define PRECISION 2
 #endif
 
@@ -137,7 +139,7 @@ INLINE void fetch(__global const uint *activation, __global const uint *second, 
     if (i < OUT_VECTORS && gy >= 0 && gy < ROWS && gx >= 0 && gx < COLUMNS) {
       uint at = ((n * (OUT / WORD_CHANNELS) + out_block * (OUT_BLOCK / WORD_CHANNELS) + c) * ROWS + (uint)gy) * COLUMNS + (uint)gx;
       d[u] = *(__global const uint4 *)&gradient[at];
-      y[u] = *(__global const uint4 *)&raw_output[at];
+      if (!NORMED) y[u] = *(__global const uint4 *)&raw_output[at];
     }
   }
 }
@@ -193,6 +195,10 @@ INLINE void put_row(__local uint *row, int x, const float four[4]) {
 #endif
 }
 
+INLINE float through_norm(float gradient, float raw_value, __local const float4 *norm) {
+  return NORMED ? gradient : back_norm(gradient, raw_value, *norm);
+}
+
 INLINE void put_gradient(__local uint *tile, const uint4 d[OUT_LOADS], const uint4 y[OUT_LOADS],
                          __local const float4 *norms, int left, int top) {
   UNROLL for (uint u = 0u; u < OUT_LOADS; u++) {
@@ -206,10 +212,10 @@ INLINE void put_gradient(__local uint *tile, const uint4 d[OUT_LOADS], const uin
     float even[4], odd[4];
     UNROLL for (int j = 0; j < 4; j++) {
 #if PRECISION == 2
-      even[j] = inside ? back_norm(even_of(dw[j]), even_of(yw[j]), norms[2 * c]) : 0.0f;
-      odd[j] = inside ? back_norm(odd_of(dw[j]), odd_of(yw[j]), norms[2 * c + 1]) : 0.0f;
+      even[j] = inside ? through_norm(even_of(dw[j]), even_of(yw[j]), &norms[2 * c]) : 0.0f;
+      odd[j] = inside ? through_norm(odd_of(dw[j]), odd_of(yw[j]), &norms[2 * c + 1]) : 0.0f;
 #else
-      even[j] = odd[j] = inside ? back_norm(as_float(dw[j]), as_float(yw[j]), norms[c]) : 0.0f;
+      even[j] = odd[j] = inside ? through_norm(as_float(dw[j]), as_float(yw[j]), &norms[c]) : 0.0f;
 #endif
     }
     put_row(to, x, even);
@@ -326,7 +332,7 @@ void block_weights(__global const uint *restrict activation, __global const uint
       uint c = in_block * IN_BLOCK + item, o = out_block * OUT_BLOCK + item;
       image = n;
       if (item < IN_BLOCK) in_norms[item] = in_norm(in_sums, n, c);
-      if (item < OUT_BLOCK)
+      if (!NORMED && item < OUT_BLOCK)
         out_norms[item] = back_norm_of(sums + 2 * (n * OUT + o), back + 2 * (n * OUT + o), MAP);
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -1,72 +1,109 @@
-/* Linear layers by matrix instructions (kernels/common.h): output[image][o] = bias[o] + sum of weight[o][i] *
- * input[image][i]. A warp sums a tile of 32 images x 64 outputs over a span of the inputs; the spans are added in
- * their order, so that a result does not depend on the number of images.
+/* Linear layers by matrix instructions (kernels/common.h), forward and backward: C[m][n] = sum over k of A[m][k] *
+ * B[n][k]. A warp sums a tile of 32 x 64 over a span of k.
  *
- *   PARTS    1: half operands   2: operands split into two halves, three products (f32-grade)
+ *   PARTS               1: operands rounded to 11 bits   2: split into two, three products (f32-grade)
+ *   TF32                0: halves, B scaled by WEIGHT_SCALE   1: TF32, of any range: gradients
+ *   TURNED_A TURNED_B   the factor is stored [k][m], or [k][n]; otherwise its k must be a multiple of 16
  *
- * Fragments as in block_weights.cl: k = 2t, 2t + 1, 2t + 8, 2t + 9 are four neighbouring inputs. */
+ * Fragments as in block_weights.cl: the k of a product are four neighbours of every lane, whatever their places there. */
 #ifdef L2SR_MATRIX
+#ifndef L2SR_AMD /* its instruction wants other fragments */
 
 #ifndef PARTS /* so that the file can be read and linted alone */
 #define PARTS 2
+#define TF32 0
+#define TURNED_A 0
+#define TURNED_B 0
 #endif
 
-#define IMAGE_TILES 2  /* of 16 */
-#define OUTPUT_TILES 8 /* of 8 */
+#define A_TILES 2          /* of 16 */
+#define B_TILES 8          /* of 8 */
 #define WEIGHT_SCALE 64.0f /* keeps the low parts of small weights normal numbers */
+#define WORDS (TF32 ? 4 : 2)
 
-/* Four values as two words; the low parts behind. */
-INLINE void split4(float4 four, uint words[PARTS][2]) {
+/* Four values as words; the low parts behind. */
+INLINE void split4(float4 four, uint words[PARTS][WORDS]) {
+#if TF32
+  float value[4] = {four.x, four.y, four.z, four.w};
+  UNROLL for (int j = 0; j < 4; j++) {
+    words[0][j] = round_tf32(value[j]);
+#if PARTS == 2
+    words[1][j] = round_tf32(value[j] - as_float(words[0][j]));
+#endif
+  }
+#else
   words[0][0] = pack(four.x, four.y);
   words[0][1] = pack(four.z, four.w);
 #if PARTS == 2
   words[1][0] = pack(four.x - even_of(words[0][0]), four.y - odd_of(words[0][0]));
   words[1][1] = pack(four.z - even_of(words[0][1]), four.w - odd_of(words[0][1]));
 #endif
+#endif
 }
 
-/* A row is a tile over a span: image tiles fastest, then output tiles, then spans. */
-__kernel void linear_product(__global const float *restrict input, __global const float *restrict weight,
-                             __global float *restrict part, uint inputs, uint outputs, uint images, uint span,
-                             uint rows) {
+/* Values k to k + 3 of a row, zeros from `end` on; of the last row, where there are fewer: what becomes of it is not
+ * stored. `across`: from row to row, or turned from k to k. */
+INLINE float4 load4(__global const float *from, uint row, uint rows, uint k, uint end, uint across, bool turned) {
+  row = min(row, rows - 1u);
+  if (!turned) return *(__global const float4 *)&from[(size_t)row * across + k];
+  float value[4];
+  UNROLL for (uint j = 0u; j < 4u; j++) value[j] = from[(size_t)min(k + j, end - 1u) * across + row];
+  UNROLL for (uint j = 0u; j < 4u; j++) value[j] = k + j < end ? value[j] : 0.0f;
+  return (float4)(value[0], value[1], value[2], value[3]);
+}
+
+INLINE void multiply_words(float acc[4], const uint low[WORDS], const uint high[WORDS], const uint b[WORDS] LANES) {
+#if TF32
+  MULTIPLY_TF32(acc, low[0], high[0], low[1], high[1], b[0], b[1]);
+  MULTIPLY_TF32(acc, low[2], high[2], low[3], high[3], b[2], b[3]);
+#else
+  MULTIPLY(acc, low[0], high[0], low[1], high[1], b[0], b[1]);
+#endif
+}
+
+/* A row is a tile over a span: tiles of A fastest, then of B, then spans; C has room for every span. add: to what is
+ * there. */
+__kernel void linear_product(__global const float *restrict a_values, __global const float *restrict b_values,
+                             __global float *restrict c_values, uint a_rows, uint b_rows, uint length, uint span,
+                             uint add, uint rows) {
   OPEN_LANES(32);
   const uint lane = (uint)get_local_id(0), g = lane >> 2, t = lane & 3u, row = (uint)get_group_id(0);
-  const uint tiles = (images + 31u) / 32u, columns = (outputs + 63u) / 64u;
-  const uint image = row % tiles * 32u, output = row / tiles % columns * 64u, which = row / tiles / columns;
-  const uint first = which * span, end = min(first + span, inputs);
-  float acc[IMAGE_TILES][OUTPUT_TILES][4];
-  UNROLL for (int m = 0; m < IMAGE_TILES; m++) UNROLL for (int n = 0; n < OUTPUT_TILES; n++)
+  const uint a_all = (a_rows + 31u) / 32u, b_all = (b_rows + 63u) / 64u;
+  const uint m0 = row % a_all * 32u, n0 = row / a_all % b_all * 64u, which = row / a_all / b_all;
+  const uint first = which * span, end = min(first + span, length);
+  float acc[A_TILES][B_TILES][4];
+  UNROLL for (int m = 0; m < A_TILES; m++) UNROLL for (int n = 0; n < B_TILES; n++)
       UNROLL for (int j = 0; j < 4; j++) acc[m][n][j] = 0.0f;
   NO_UNROLL for (uint k = first; k < end; k += 16u) {
-    uint a[IMAGE_TILES][2][PARTS][2];
-    UNROLL for (uint m = 0u; m < IMAGE_TILES; m++) UNROLL for (uint e = 0u; e < 2u; e++) {
-      uint from = image + m * 16u + e * 8u + g;
-      float4 four = (float4)(0.0f);
-      if (from < images) four = *(__global const float4 *)&input[(size_t)from * inputs + k + 4u * t];
-      split4(four, a[m][e]);
-    }
-    UNROLL for (uint n = 0u; n < OUTPUT_TILES; n++) {
-      uint to = output + n * 8u + g, b[PARTS][2];
-      float4 four = (float4)(0.0f);
-      if (to < outputs) four = *(__global const float4 *)&weight[(size_t)to * inputs + k + 4u * t] * WEIGHT_SCALE;
-      split4(four, b);
-      UNROLL for (uint m = 0u; m < IMAGE_TILES; m++) {
+    uint a[A_TILES][2][PARTS][WORDS];
+    UNROLL for (uint m = 0u; m < A_TILES; m++) UNROLL for (uint e = 0u; e < 2u; e++)
+        split4(load4(a_values, m0 + m * 16u + e * 8u + g, a_rows, k + 4u * t, end, TURNED_A ? a_rows : length, TURNED_A),
+               a[m][e]);
+    UNROLL for (uint n = 0u; n < B_TILES; n++) {
+      uint b[PARTS][WORDS];
+      split4(load4(b_values, n0 + n * 8u + g, b_rows, k + 4u * t, end, TURNED_B ? b_rows : length, TURNED_B) *
+                 (TF32 ? 1.0f : WEIGHT_SCALE),
+             b);
+      UNROLL for (uint m = 0u; m < A_TILES; m++) {
 #if PARTS == 2
-        MULTIPLY(acc[m][n], a[m][0][1][0], a[m][1][1][0], a[m][0][1][1], a[m][1][1][1], b[0][0], b[0][1]);
-        MULTIPLY(acc[m][n], a[m][0][0][0], a[m][1][0][0], a[m][0][0][1], a[m][1][0][1], b[1][0], b[1][1]);
+        multiply_words(acc[m][n], a[m][0][1], a[m][1][1], b[0] GIVE_LANES);
+        multiply_words(acc[m][n], a[m][0][0], a[m][1][0], b[1] GIVE_LANES);
 #endif
-        MULTIPLY(acc[m][n], a[m][0][0][0], a[m][1][0][0], a[m][0][0][1], a[m][1][0][1], b[0][0], b[0][1]);
+        multiply_words(acc[m][n], a[m][0][0], a[m][1][0], b[0] GIVE_LANES);
       }
     }
   }
-  UNROLL for (uint m = 0u; m < IMAGE_TILES; m++) UNROLL for (uint n = 0u; n < OUTPUT_TILES; n++)
+  UNROLL for (uint m = 0u; m < A_TILES; m++) UNROLL for (uint n = 0u; n < B_TILES; n++)
       UNROLL for (uint j = 0u; j < 4u; j++) {
-    uint to = image + m * 16u + (j >> 1) * 8u + g, o = output + n * 8u + 2u * t + (j & 1u);
-    if (to < images && o < outputs) part[((size_t)which * images + to) * outputs + o] = acc[m][n][j];
+    uint i = m0 + m * 16u + (j >> 1) * 8u + g, o = n0 + n * 8u + 2u * t + (j & 1u);
+    if (i >= a_rows || o >= b_rows) continue;
+    __global float *to = &c_values[((size_t)which * a_rows + i) * b_rows + o];
+    *to = add ? *to + acc[m][n][j] : acc[m][n][j];
   }
 }
 
-/* Adds bias and spans; a row is an output of an image. */
+/* Adds bias and spans in their order, so that a result does not depend on the number of images; a row is an output of
+ * an image. */
 __kernel void linear_sum(__global const float *restrict part, __global const float *restrict bias,
                          __global float *restrict output, uint outputs, uint spans, uint rows) {
   uint row = (uint)get_global_id(0);
@@ -75,4 +112,5 @@ __kernel void linear_sum(__global const float *restrict part, __global const flo
   for (uint s = 0u; s < spans; s++) total += part[(size_t)s * rows + row];
   output[row] = fma(total, 1.0f / WEIGHT_SCALE, bias[row % outputs]);
 }
+#endif
 #endif

@@ -88,11 +88,13 @@ __kernel void linear_bias(__global const float *restrict bias, __global float *r
 }
 
 /* Adds the sums over images to the bias's gradient. A row is an output. */
-__kernel void linear_bias_backward(__global const float *restrict output_gradient,
-                                   __global float *restrict gradient, uint images, uint rows) {
-  uint row = (uint)get_global_id(0);
-  if (row >= rows) return;
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
+linear_bias_backward(__global const float *restrict output_gradient, __global float *restrict gradient, uint images,
+                     uint rows) {
+  __local float scratch[64];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   float sum = 0.0f;
-  for (uint image = 0u; image < images; image++) sum += output_gradient[image * rows + row];
-  gradient[row] += sum;
+  for (uint image = item; image < images; image += 64u) sum += output_gradient[image * rows + row];
+  sum = group_sum(sum, scratch);
+  if (item == 0u) gradient[row] += sum;
 }

@@ -63,7 +63,8 @@ static bool try_fused(struct policy *policy, struct error *error) {
   const struct policy_setup *setup = &policy->setup;
   struct block_setup block_setup = {policy->batch, setup->precision, setup->train};
   graph_give(policy->graph, policy->maps);
-  policy->graph->products = setup->precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_HALF;
+  if (setup->device->facts.matrix == MATRIX_NVIDIA || setup->device->facts.matrix == MATRIX_EMULATED)
+    policy->graph->products = setup->precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
   if (!plan(policy, error) ||
       !blocks_open(&policy->blocks, policy->graph, setup->device, setup->kernels, &block_setup, error))
     return false;
