@@ -104,7 +104,9 @@
     "the same pairs: N over this is the initial lines")                                                      \
   X(train, U32, early_stopping, "0", 0, 1000000, NULL,                                                       \
     "stop after this many epochs without a better validation loss; 0: never")                                \
-  X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two looks at the loss, each a log line")
+  X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two looks at the loss, each a log line")   \
+  X(train, CHOICE, keep_activations, "auto", 0, 0, "auto|never|always",                                      \
+    "whether a policy learns from the activations of its roll-out or computes them again; the same numbers")
 #define LEARN_OPTIONS(X)                                                                                     \
   X(learn, TEXT, reconstructor, "", 0, 0, NULL,                                                              \
     "checkpoint that scores the policy's scans; empty: it is trained first, in train.output/reconstructor")  \
@@ -207,6 +209,7 @@ enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_optimiser { LEARN_RMSPROP, LEARN_ADAM };
 enum learn_scaling { SCALING_NONE, SCALING_ROOT, SCALING_LINEAR };
 enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };
+enum train_keep { KEEP_AUTO, KEEP_NEVER, KEEP_ALWAYS };
 enum train_masks { MASKS_BERNOULLI, MASKS_EXACT };
 
 #endif

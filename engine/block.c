@@ -24,6 +24,10 @@ static struct block_tile tile_f32(const struct block_layer *layer) {
   return tile;
 }
 
+static int at_least(int a, int b) {
+  return a > b ? a : b;
+}
+
 static struct block_tile tile_mixed(const struct block_layer *layer) {
   int four = at_most(4, layer->out / 16);
   struct block_tile tile = {32, 8, 8, four, 1, 0, 1, 1, 128};
@@ -140,6 +144,10 @@ static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct e
   layer->weight_words =
       layer->source == SOURCE_IMAGE ? (size_t)layer->out * 9 : (size_t)layer->in / 2 * (size_t)layer->out * 9;
   size_t map = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
+  size_t widest = block_map_bytes(blocks, at_least(layer->in, layer->out), layer->rows, layer->columns);
+  if (widest / sizeof(uint32_t) > UINT32_MAX)
+    return fail(error, "maps of %s for %zu images are more than the 2^32 words that kernels count; ask for fewer",
+                name, blocks->batch);
   layer->full_bytes = layer->store_full ? map : 0;
   layer->pooled_bytes = layer->store_pooled ? map / 4 : 0;
   layer->full = device_buffer(blocks->device, layer->full_bytes, name, error);
@@ -325,7 +333,8 @@ void blocks_pack(struct blocks *blocks) {
                           arg_u32((uint32_t)block_node(blocks->graph, tail[0])->shape.channels)));
 }
 
-static void run_layer(struct blocks *blocks, const struct block_layer *layer, cl_mem input, size_t images) {
+static void run_layer(struct blocks *blocks, const struct block_layer *layer, cl_mem input, size_t place,
+                      size_t images) {
   const struct block_layer *first = layer->first >= 0 ? &blocks->layer[layer->first] : NULL;
   const struct block_layer *second = layer->second >= 0 ? &blocks->layer[layer->second] : NULL;
   cl_mem from = first ? layer->first_pooled ? first->pooled : first->full : input;
@@ -336,22 +345,40 @@ static void run_layer(struct blocks *blocks, const struct block_layer *layer, cl
                           words(ARG_IN, second ? second->full : blocks->nothing),
                           arg_buffer(ARG_IN, ELEMENT_I64, second ? second->sums : blocks->nothing),
                           arg_buffer(ARG_IN, ELEMENT_U128, layer->weights), words(ARG_OUT, layer->full),
-                          words(ARG_OUT, layer->pooled), arg_buffer(ARG_INOUT, ELEMENT_I64, layer->sums)));
+                          words(ARG_OUT, layer->pooled), arg_buffer(ARG_INOUT, ELEMENT_I64, layer->sums),
+                          arg_u32((uint32_t)place)));
+}
+
+static void run_layers(struct blocks *blocks, cl_mem input, size_t place, size_t images) {
+  REQUIRE(place + images <= blocks->batch, "%zu images; the blocks were opened for %zu", place + images,
+          blocks->batch);
+  if (!place) device_fill(blocks->device, blocks->sums, 0, blocks->sums_bytes, 0);
+  for (int l = 0; l < blocks->layers; l++) {
+    blocks->device->label = block_node(blocks->graph, blocks->layer[l].conv)->name;
+    run_layer(blocks, &blocks->layer[l], input, place, images);
+  }
+  blocks->device->label = "";
+}
+
+void blocks_maps(struct blocks *blocks, cl_mem output, size_t place, size_t images) {
+  const struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  kernel_variant_run(blocks->kernels, &blocks->head, block_planes(blocks, last->out, images),
+                     ARGS(words(ARG_IN, last->pooled), arg_buffer(ARG_IN, ELEMENT_I64, last->sums),
+                          arg_buffer(ARG_OUT, ELEMENT_F32, output), arg_u32((uint32_t)place)));
+}
+
+void blocks_forward_part(struct blocks *blocks, cl_mem input, size_t place, cl_mem output, size_t images) {
+  REQUIRE(blocks->end == END_MAPS && place % 2 == 0 && images % 2 == 0,
+          "parts are even numbers of images of an encoder; %zu from %zu on", images, place);
+  run_layers(blocks, input, place, images);
+  blocks_maps(blocks, output, place, images);
 }
 
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images) {
-  REQUIRE(images <= blocks->batch, "%zu images; the blocks were opened for %zu", images, blocks->batch);
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  device_fill(blocks->device, blocks->sums, 0, blocks->sums_bytes, 0);
-  for (int l = 0; l < blocks->layers; l++) {
-    blocks->device->label = block_node(blocks->graph, blocks->layer[l].conv)->name;
-    run_layer(blocks, &blocks->layer[l], input, images);
-  }
-  blocks->device->label = "";
+  run_layers(blocks, input, 0, images);
   if (blocks->end == END_MAPS) {
-    kernel_variant_run(blocks->kernels, &blocks->head, block_planes(blocks, last->out, images),
-                       ARGS(words(ARG_IN, last->pooled), arg_buffer(ARG_IN, ELEMENT_I64, last->sums),
-                            arg_buffer(ARG_OUT, ELEMENT_F32, output)));
+    blocks_maps(blocks, output, 0, images);
     return;
   }
   size_t groups = images * (size_t)(last->rows * last->columns) / 1024;

@@ -36,6 +36,11 @@ void blocks_pack(struct blocks *blocks);
 /* [images][1][H][W] in; out the same, or an encoder's maps, [images][C][h][w]; f32; enqueues. With an odd number of images the buffers must hold one
  * more: maps of 8x8 are computed two images at a time. */
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);
+/* An encoder's forward pass in parts: images [place, place + images) of the input, whose activations stay for one
+ * blocks_backward of all; part 0 comes first, and place and images are even. The output starts at image 0. */
+void blocks_forward_part(struct blocks *blocks, cl_mem input, size_t place, cl_mem output, size_t images);
+/* The maps of images that forward passes have left; the same numbers as theirs. */
+void blocks_maps(struct blocks *blocks, cl_mem output, size_t place, size_t images);
 /* After blocks_forward of the same input: from the gradient of the output to the parameters, whose gradients
  * are added to. Enqueues. Within, gradients are multiplied by the power of two next to `scale`, so that halves
  * and fixed-point sums keep their digits: give one over the usual size of an output's gradient, as the number

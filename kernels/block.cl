@@ -27,6 +27,8 @@
  * On AMD (wmma 16x16x16) a strip's row is one tile: A is read from the same planes, B gathered from the same
  * packed weights, and acc is brought into the order above once, at the end of the layer. STAGED is NVIDIA's alone.
  *
+ * A launch works on images from `image` on.
+ *
  * Sums are 64-bit integers in units of 2^-20: their order does not matter, the result is the same on every
  * run. */
 #ifdef L2SR_MATRIX
@@ -628,7 +630,7 @@ __kernel GROUP_OF(GROUP)
 void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
                             __global const uint *restrict second, __global const long *restrict second_sums,
                             __global const uint4 *restrict weights, __global uint *restrict full,
-                            __global uint *restrict pooled, __global long *restrict sums, uint rows) {
+                            __global uint *restrict pooled, __global long *restrict sums, uint image, uint rows) {
   OPEN_LANES(GROUP);
   __local uint tile[PLANES * PARTS * PLANE] __attribute__((aligned(16)));
   __local float2 norms[IMAGES * CIN], reduced[WARPS_X * WARPS_Y * IMAGES * GROUP_OUT];
@@ -637,7 +639,7 @@ void block_forward(__global const uint *restrict first, __global const long *res
 #endif
   const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
   const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, rest = (uint)get_group_id(0) / OUT_GROUPS;
-  const uint n = rest / TILES_ALL * IMAGES;
+  const uint n = rest / TILES_ALL * IMAGES + image;
   const int left = (int)(rest % TILES_ALL % TILES_X) * TILE_X, top = (int)(rest % TILES_ALL / TILES_X) * TILE_Y;
   const uint warp_out = warp % WARPS_OUT, warp_x = warp / WARPS_OUT % WARPS_X, warp_y = warp / WARPS_OUT / WARPS_X;
   const uint outputs = out_group * WARPS_OUT + warp_out; /* sixteens of output channels */
@@ -679,9 +681,9 @@ void block_forward(__global const uint *restrict first, __global const long *res
 #if defined(L2SR_AMD) && SOURCE != 0
   turn_strip(acc, lane GIVE_LANES);
 #endif
-  const uint image = IMAGES == 2 ? n + (g >> 2) : n;
+  const uint own = IMAGES == 2 ? n + (g >> 2) : n;
   const uint x = IMAGES == 2 ? 2 * (g & 3u) : (uint)left + warp_x * 16 + 2 * g;
-  store_strip(acc, full, pooled, image, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum, square);
+  store_strip(acc, full, pooled, own, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP, x, sum, square);
   store_sums(sum, square, reduced, sums, n, out_group GIVE_LANES);
 }
 
@@ -827,7 +829,7 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
 __kernel void block_forward(__global const uint *restrict first, __global const long *restrict first_sums,
                             __global const uint *restrict second, __global const long *restrict second_sums,
                             __global const uint4 *restrict weights, __global uint *restrict full,
-                            __global uint *restrict pooled, __global long *restrict sums, uint rows) {
+                            __global uint *restrict pooled, __global long *restrict sums, uint image, uint rows) {
   OPEN_LANES(GROUP);
   __local uint tiles[STAGES * PLANES * PLANE] __attribute__((aligned(16)));
   __local uint2 norms[CIN / 2];
@@ -837,7 +839,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
 #endif
   const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5, g = lane >> 2, t = lane & 3u;
   const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, rest = (uint)get_group_id(0) / OUT_GROUPS;
-  const uint n = rest / TILES_ALL;
+  const uint n = rest / TILES_ALL + image;
   const int left = (int)(rest % TILES_ALL % TILES_X) * TILE_X;
   const int strip_top = (int)(rest % TILES_ALL / TILES_X) * TILE_Y * TILES;
   const uint warp_out = warp % WARPS_OUT, warp_x = warp / WARPS_OUT % WARPS_X, warp_y = warp / WARPS_OUT / WARPS_X;

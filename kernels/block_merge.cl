@@ -198,17 +198,18 @@ block_unpool(__global const uint *restrict pooled_gradient, __global const uint 
   }
 }
 
-/* The last block's pooled map, normalised, as floats [image][CHANNELS][ROWS/2][COLUMNS/2]. A row is a plane. */
+/* The last block's pooled map of images from `image` on, normalised, as floats [image][CHANNELS][ROWS/2][COLUMNS/2]. A
+ * row is a plane. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_maps(__global const uint *restrict pooled, __global const long *restrict sums, __global float *restrict maps,
-           uint rows) {
-  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
-  uint first = n * CHANNELS + plane * PLANE_CHANNELS;
+           uint image, uint rows) {
+  uint plane = (uint)get_group_id(0) % ALL_PLANES, to = (uint)get_group_id(0) / ALL_PLANES, n = to + image;
+  uint first = n * CHANNELS + plane * PLANE_CHANNELS, place = to * CHANNELS + plane * PLANE_CHANNELS;
   float2 even = norm_of(sums + 2 * first, MAP), odd = norm_of(sums + 2 * (first + PLANE_CHANNELS - 1), MAP);
   for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
     float2 value = read_word(pooled[(n * ALL_PLANES + plane) * (MAP / 4) + i]);
-    maps[first * (MAP / 4) + i] = norm_relu(value.x, even);
-    if (PLANE_CHANNELS == 2) maps[(first + 1) * (MAP / 4) + i] = norm_relu(value.y, odd);
+    maps[place * (MAP / 4) + i] = norm_relu(value.x, even);
+    if (PLANE_CHANNELS == 2) maps[(place + 1) * (MAP / 4) + i] = norm_relu(value.y, odd);
   }
 }
 

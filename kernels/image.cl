@@ -72,16 +72,17 @@ image_zero_filled(__global const uint *restrict slice, __global const real *rest
 }
 
 /* The network's input (PROTOCOL 1.5): the magnitude by its own mean and deviation, in units of the image, where
- * the epsilon of the formula counts; clamped. Rows from `first` on of the scans become rows from 0 on. */
+ * the epsilon of the formula counts; clamped. Rows from `first` on of the scans become rows from `place` on. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 image_standardise(__global const uint *restrict slice, __global const real *restrict magnitude,
                   __global const float *restrict magnitude_mean, __global const float *restrict magnitude_std,
-                  __global const float *restrict unit, __global float *restrict input, uint first, uint rows) {
-  uint row = (uint)get_group_id(0), from = row + first;
+                  __global const float *restrict unit, __global float *restrict input, uint first, uint place,
+                  uint rows) {
+  uint row = (uint)get_group_id(0), from = row + first, to = row + place;
   if (row >= rows) return;
   float mean = magnitude_mean[from], scale = 1.0f / (magnitude_std[from] + 1e-11f / unit[slice[from]]);
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP)
-    input[(size_t)row * PIXELS + i] =
+    input[(size_t)to * PIXELS + i] =
         clamp((REAL_LOAD(magnitude, (size_t)from * PIXELS + i) - mean) * scale, -6.0f, 6.0f);
 }
 

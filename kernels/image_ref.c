@@ -64,12 +64,12 @@ void image_standardise_reference(const struct host_args *args) {
   const uint32_t *slice = args->in[0];
   const float *magnitude = args->in[1], *mean = args->in[2], *std = args->in[3], *unit = args->in[4];
   float *input = args->out[5];
-  size_t pixels = args->height * args->width, first = args->value[6].u;
+  size_t pixels = args->height * args->width, first = args->value[6].u, place = args->value[7].u;
   for (size_t row = 0; row < args->rows; row++)
     for (size_t i = 0; i < pixels; i++) {
       double scale = unit[slice[first + row]], value = magnitude[(first + row) * pixels + i] * scale;
       double normalised = (value - mean[first + row] * scale) / (std[first + row] * scale + 1e-11);
-      input[row * pixels + i] = (float)fmin(fmax(normalised, -6), 6);
+      input[(place + row) * pixels + i] = (float)fmin(fmax(normalised, -6), 6);
     }
 }
 
@@ -82,6 +82,12 @@ void image_restore_reference(const struct host_args *args) {
     for (size_t i = 0; i < pixels; i++)
       reconstruction[(first + row) * pixels + i] =
           (float)((double)output[row * pixels + i] * std[slice[first + row]] + mean[slice[first + row]]);
+}
+
+/* From some scan on to some row, where the arrays have room for both. */
+void image_standardise_prepare(struct host_args *args, struct random *random) {
+  image_network_prepare(args, random);
+  args->value[7].u = random_u32(random) % 4;
 }
 
 /* Slices in range, deviations from none at all to enough, and units so small that the epsilon counts. */

@@ -30,6 +30,17 @@ __kernel void policy_recall(__global const uint *restrict order, __global const 
     if (action[before] < WIDTH) own[action[before]] = 1;
 }
 
+/* The masks before every row's step as the numbers that the network takes. */
+__kernel void policy_recall_mask(__global const uint *restrict action, __global float *restrict lines, uint scans,
+                                 uint initial_start, uint initial_lines, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  __global float *own = lines + (size_t)row * WIDTH;
+  for (uint line = 0u; line < WIDTH; line++) own[line] = line - initial_start < initial_lines ? 1.0f : 0.0f;
+  for (uint before = row % scans; before < row; before += scans)
+    if (action[before] < WIDTH) own[action[before]] = 1.0f;
+}
+
 /* Largest logit of the free lines and the sum of the others' shares of it; a sum of 0: no line is free. */
 typedef struct {
   float largest, sum;

@@ -26,9 +26,9 @@ static void run_disc(struct world *world, void *context) {
                   arg_u32(sampler_distance(&simulation->acquisition))));
 }
 
-/* Observations and masks of scans [first, first + images) into the policy. */
-static void present(struct world *world, struct policy *policy, size_t first, size_t images) {
-  observe_standardise(world, policy->input, first, images);
+/* Observations and masks of scans [first, first + images) into the policy, the former from its image `place` on. */
+static void present(struct world *world, struct policy *policy, size_t first, size_t place, size_t images) {
+  observe_standardise(world, policy->input, first, place, images);
   kernel_run(world->kernels, "policy_mask", images,
              ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_F32, policy->mask),
                   arg_u32((uint32_t)first)));
@@ -36,7 +36,7 @@ static void present(struct world *world, struct policy *policy, size_t first, si
 
 static void run_present(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  present(world, simulation->policy, 0, world->rows[TABLE_ENV]);
+  present(world, simulation->policy, 0, 0, world->rows[TABLE_ENV]);
 }
 
 /* As many scans at a time as the policy takes. */
@@ -48,8 +48,12 @@ static void run_policy(struct world *world, void *context) {
   size_t rows = world->rows[TABLE_ENV], value = sizeof(float);
   for (size_t first = 0; first < rows; first += policy->batch) {
     size_t images = rows - first < policy->batch ? rows - first : policy->batch;
-    present(world, policy, first, images);
-    policy_forward(policy, images);
+    size_t place = simulation->keeps ? simulation->rollout_row + first : 0;
+    present(world, policy, first, place, images);
+    if (simulation->keeps)
+      policy_forward_part(policy, place, images);
+    else
+      policy_forward(policy, images);
     policy_act(policy, &choice, first, images, simulation->options->world.seed, simulation->best);
     device_copy(world->device, policy->value, 0, world_out(world, ENV_value).as.m, first * value,
                 images * value);

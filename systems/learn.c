@@ -60,6 +60,45 @@ static bool open_reconstructor(struct learning *learning, const char *path, stru
   return true;
 }
 
+/* Room for an optimiser's moments is left, and for what libraries take. */
+static bool leaves_room(const struct learning *learning) {
+  const struct device *device = learning->device;
+  size_t wanted = 2 * sizeof(float) * learning->policy.graph->elements + ((size_t)64 << 20);
+  return device->facts.memory - device->bytes >= wanted;
+}
+
+/* With all steps of a roll-out in one pass, so that their activations may stay (train.keep_activations). */
+static bool open_keeping(struct learning *learning, struct policy_setup setup, size_t rows,
+                         struct error *error) {
+  const struct options *options = learning->options;
+  if (options->learn.algorithm != LEARN_A2C)
+    return fail(error, "learn.algorithm ppo updates more than once a roll-out; a2c keeps them");
+  if (!rollout_can_keep(learning->device, options->learn.scans, options->world.envs))
+    return fail(error,
+                "they are of one launch of an even number of scans on a device with matrix instructions; "
+                "learn.scans is %u, world.envs %u, the device %s",
+                options->learn.scans, options->world.envs, learning->device->facts.name);
+  setup.batch = rows;
+  setup.whole = true;
+  if (!policy_open(&learning->policy, &setup, error)) return false;
+  learning->keeps = learning->policy.blocks && learning->policy.batch == rows && leaves_room(learning);
+  if (learning->keeps) return true;
+  policy_close(&learning->policy);
+  return fail(error, "%zu steps of a roll-out leave too little memory on %s; lower learn.scans", rows,
+              learning->device->facts.name);
+}
+
+static bool open_policy_network(struct learning *learning, const struct policy_setup *setup, size_t rows,
+                                struct error *error) {
+  enum train_keep keep = (enum train_keep)learning->options->train.keep_activations;
+  struct error reason;
+  if (keep != KEEP_NEVER && open_keeping(learning, *setup, rows, &reason)) return true;
+  if (keep == KEEP_ALWAYS)
+    return fail(error, "train.keep_activations is always, and a roll-out's cannot be kept: %.900s", reason.text);
+  if (keep == KEEP_AUTO) log_detail("activations of a roll-out are not kept: %s", reason.text);
+  return policy_open(&learning->policy, setup, error);
+}
+
 static bool open_policy(struct learning *learning, struct error *error) {
   const struct options *options = learning->options;
   size_t rows = learning->acquisition.budget * (size_t)options->learn.scans;
@@ -72,7 +111,7 @@ static bool open_policy(struct learning *learning, struct error *error) {
                                .precision = (enum block_precision)options->policy.precision,
                                .batch = rows < options->policy.batch ? rows : options->policy.batch,
                                .train = true};
-  if (!policy_open(&learning->policy, &setup, error)) return false;
+  if (!open_policy_network(learning, &setup, rows, error)) return false;
   graph_start(learning->policy.graph, options->world.seed);
   policy_changed(&learning->policy);
   learning->train.simulation.policy = learning->validation.simulation.policy = &learning->policy;
@@ -86,7 +125,8 @@ static bool open_rollout(struct learning *learning, struct error *error) {
                                 .scans = options->learn.scans,
                                 .launch = options->world.envs,
                                 .gamma = options->learn.gamma,
-                                .lambda = options->learn.lambda};
+                                .lambda = options->learn.lambda,
+                                .keep = learning->keeps};
   if (!simulation_set(&learning->train.simulation, &learning->acquisition, &sampler_policy, error) ||
       !simulation_set(&learning->validation.simulation, &learning->acquisition, &sampler_policy, error) ||
       !rollout_open(&learning->rollout, &setup, error))

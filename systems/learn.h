@@ -46,6 +46,7 @@ struct learning {
   struct learn_split train, validation;
   struct reconstructor reconstructor;
   struct policy policy;
+  bool keeps; /* activations of a roll-out until its update */
   struct rollout rollout;
   struct optimiser optimiser;
   struct acquisition acquisition;

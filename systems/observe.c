@@ -18,10 +18,10 @@ const struct system system_observe = {
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run};
 
-void observe_standardise(struct world *world, cl_mem input, size_t first, size_t images) {
+void observe_standardise(struct world *world, cl_mem input, size_t first, size_t place, size_t images) {
   kernel_run(world->kernels, "image_standardise", images,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
                   world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
-                  world_in(world, SLICE_unit), arg_buffer(ARG_OUT, ELEMENT_F32, input),
-                  arg_u32((uint32_t)first)));
+                  world_in(world, SLICE_unit), arg_buffer(ARG_INOUT, ELEMENT_F32, input),
+                  arg_u32((uint32_t)first), arg_u32((uint32_t)place)));
 }

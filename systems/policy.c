@@ -78,6 +78,7 @@ static bool try_fused(struct policy *policy, struct error *error) {
 static bool open_fused(struct policy *policy, struct error *error) {
   while (!try_fused(policy, error)) {
     close_parts(policy);
+    if (policy->setup.whole) return fail_in(error, "%zu images a pass", policy->batch);
     if (policy->batch == 1) return fail_in(error, "one image a pass");
     policy->batch /= 2;
     if (!build(policy, error)) return false;
@@ -139,11 +140,27 @@ void policy_close(struct policy *policy) {
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
+static void forward_heads(struct policy *policy, size_t images) {
+  graph_set_images(policy->graph, images);
+  graph_forward(policy->graph);
+}
+
 void policy_forward(struct policy *policy, size_t images) {
   if (policy->blocks)
     blocks_forward(policy->blocks, policy->input, graph_value(policy->graph, policy->maps), images);
-  graph_set_images(policy->graph, images);
-  graph_forward(policy->graph);
+  forward_heads(policy, images);
+}
+
+void policy_forward_part(struct policy *policy, size_t place, size_t images) {
+  REQUIRE(policy->blocks, "the graph keeps nothing of parts");
+  blocks_forward_part(policy->blocks, policy->input, place, graph_value(policy->graph, policy->maps), images);
+  forward_heads(policy, images);
+}
+
+void policy_forward_kept(struct policy *policy, size_t images) {
+  REQUIRE(policy->blocks, "the graph keeps nothing of parts");
+  blocks_maps(policy->blocks, graph_value(policy->graph, policy->maps), 0, images);
+  forward_heads(policy, images);
 }
 
 void policy_backward(struct policy *policy, size_t images) {

@@ -17,6 +17,7 @@ struct policy_setup {
   size_t batch; /* images a pass at most */
   bool train;
   bool portable; /* the whole on the graph, wherever it runs */
+  bool whole;    /* refuses where `batch` images do not fit, instead of taking fewer a pass */
 };
 
 struct policy {
@@ -41,6 +42,11 @@ void policy_close(struct policy *policy);
 
 /* All enqueue. */
 void policy_forward(struct policy *policy, size_t images);
+/* Of inputs from image `place` on; the fused encoder's activations stay there, for a backward of all parts. The masks,
+ * logits and values are from image 0 on. Part 0 comes first; place and images are even. */
+void policy_forward_part(struct policy *policy, size_t place, size_t images);
+/* Once more, of the activations that the parts left: what policy_forward of the same inputs would give. */
+void policy_forward_kept(struct policy *policy, size_t images);
 /* From the gradients of the images of the last forward; adds into the gradients of the parameters. */
 void policy_backward(struct policy *policy, size_t images);
 void policy_changed(struct policy *policy); /* after the parameters changed */

@@ -18,7 +18,7 @@ const struct system system_reconstruct = {.name = "reconstruct",
 
 static void run_standardise(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  observe_standardise(world, simulation->reconstructor->input, 0, world->rows[TABLE_ENV]);
+  observe_standardise(world, simulation->reconstructor->input, 0, 0, world->rows[TABLE_ENV]);
 }
 
 const struct system system_standardise = {.name = "standardise",
@@ -35,7 +35,7 @@ static void run_network(struct world *world, void *context) {
   to.kind = ARG_INOUT; /* each pass writes its own rows */
   for (size_t first = 0; first < rows; first += most) {
     size_t images = rows - first < most ? rows - first : most;
-    observe_standardise(world, reconstructor->input, first, images);
+    observe_standardise(world, reconstructor->input, first, 0, images);
     reconstructor_forward(reconstructor, images);
     kernel_run(world->kernels, "image_restore", images,
                ARGS(world_in(world, ENV_slice), arg_buffer(ARG_IN, ELEMENT_F32, reconstructor->output),

@@ -16,6 +16,10 @@ struct simulation_plan rollout_plan(const struct options *options, size_t slices
                                   .policy = true};
 }
 
+bool rollout_can_keep(const struct device *device, size_t scans, size_t launch) {
+  return device->facts.matrix != MATRIX_NONE && scans % 2 == 0 && launch >= scans;
+}
+
 static bool open_buffers(struct rollout *rollout, struct error *error) {
   struct device *device = rollout->simulation->device;
   size_t rows = sizeof(uint32_t) * rollout->rows, scans = sizeof(float) * rollout->scans;
@@ -42,7 +46,8 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
                               .scans = setup->scans,
                               .launch = setup->launch < setup->scans ? setup->launch : setup->scans,
                               .gamma = setup->gamma,
-                              .lambda = setup->lambda};
+                              .lambda = setup->lambda,
+                              .keep = setup->keep};
   REQUIRE(rollout->launch && rollout->launch <= simulation->world.capacity[TABLE_ENV],
           "%zu scans a launch; there are %zu environments", rollout->launch,
           simulation->world.capacity[TABLE_ENV]);
@@ -50,11 +55,16 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
   rollout->rows = rollout->steps * rollout->scans;
   REQUIRE(simulation->policy && rollout->rows && rollout->rows <= simulation->world.capacity[TABLE_ROLLOUT],
           "%zu rows; the world has %zu", rollout->rows, simulation->world.capacity[TABLE_ROLLOUT]);
+  REQUIRE(!rollout->keep || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
+                             rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
+          "%zu rows cannot be kept", rollout->rows);
+  simulation->keeps = rollout->keep;
   rollout->update = (struct policy_update){.action = column[ROLLOUT_action],
                                            .log_prob = column[ROLLOUT_log_prob],
                                            .advantage = column[ROLLOUT_advantage],
                                            .target = column[ROLLOUT_return]};
   if (!open_buffers(rollout, error) || !kernel_need(simulation->kernels, "policy_recall", error) ||
+      !kernel_need(simulation->kernels, "policy_recall_mask", error) ||
       !kernel_need(simulation->kernels, "policy_advantage", error)) {
     rollout_close(rollout);
     return false;
@@ -106,6 +116,7 @@ void rollout_play(struct rollout *rollout, uint32_t first_scan) {
     play_launch(rollout, first_scan, first, left < rollout->launch ? left : rollout->launch);
   }
   run_advantage(rollout);
+  rollout->kept = rollout->keep;
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
@@ -133,8 +144,28 @@ void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
   schedule_run(&simulation->batch, world);
 }
 
+static void gradient_kept(struct rollout *rollout) {
+  const struct simulation *simulation = rollout->simulation;
+  struct policy *policy = simulation->policy;
+  REQUIRE(rollout->kept, "no roll-out since the last update: its activations are gone");
+  kernel_run(simulation->kernels, "policy_recall_mask", rollout->rows,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, simulation->world.column[ROLLOUT_action]),
+                  graph_arg(ARG_OUT, policy->mask), arg_u32((uint32_t)rollout->scans),
+                  arg_u32(simulation->acquisition.initial_start), arg_u32(simulation->acquisition.initial_lines)));
+  policy_forward_kept(policy, rollout->rows);
+  policy_loss(policy, &rollout->update, 0, rollout->rows, 1 / (double)rollout->rows);
+  policy_backward(policy, rollout->rows);
+  rollout->kept = false;
+}
+
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
   struct policy *policy = rollout->simulation->policy;
+  if (rollout->keep) {
+    REQUIRE(!first && count == rollout->rows, "rows %zu to %zu of the %zu that are kept", first, first + count,
+            rollout->rows);
+    gradient_kept(rollout);
+    return;
+  }
   size_t envs = rollout->simulation->world.capacity[TABLE_ENV], end = first + count;
   size_t most = policy->batch < envs ? policy->batch : envs;
   REQUIRE(count && end <= rollout->rows, "rows %zu to %zu of %zu", first, end, rollout->rows);

@@ -12,6 +12,7 @@ struct rollout_setup {
   struct simulation *simulation; /* opened by rollout_plan, with policy and reconstructor set */
   size_t scans, launch;          /* of a roll-out; at a time */
   double gamma, lambda;          /* discount; of generalised advantages */
+  bool keep;                     /* rollout_can_keep: the policy's activations stay for the update */
 };
 
 struct rollout {
@@ -21,11 +22,16 @@ struct rollout {
   size_t steps, rows;          /* rows = steps * scans */
   struct policy_update update; /* columns; the weights of the loss are the caller's to set */
   cl_mem last_value;           /* 0: scans end truly */
+  bool keep, kept;             /* keep: the setup's; kept: a roll-out's activations are there */
 };
 
 /* For roll-outs of at most `rows` steps of scans, and passes through the policy or launches of at most
  * `envs`; the caller adds what is its own (kernels, reconstructor). */
 struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t envs, size_t rows);
+
+/* Whether the activations of a roll-out may stay: in one launch, of an even number of scans, and on a device that
+ * computes the encoder fused; the policy's batch must be all its rows. */
+bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 
 /* After simulation_set: scans are as long as its acquisition says. */
 bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error);
@@ -38,7 +44,7 @@ void rollout_order(struct rollout *rollout, const uint32_t *order);
 /* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */
 void rollout_recall(struct rollout *rollout, size_t first, size_t images);
 /* Adds the gradients of the mean loss of rows [first, first + count) of that order to those of the policy, in
- * as many passes as that takes. */
+ * as many passes as that takes; where activations are kept, of all rows in their own order, once a roll-out. */
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count);
 
 #endif

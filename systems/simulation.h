@@ -48,6 +48,7 @@ struct simulation {
   struct policy *policy;               /* the network that system decide_policy runs */
   bool policy_decides;                 /* it may: the plan said so */
   bool best;                           /* the policy takes the most probable line; else it draws */
+  bool keeps;                          /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;                 /* number of environment 0's first scan */
   size_t rollout_row;                  /* of ROLLOUT that record writes */
   size_t epoch_row;                    /* of EPOCH that deal reads from */

@@ -142,7 +142,7 @@ static void test_encoder(void **state) {
 
 /* ---- a whole policy ------------------------------------------------------------------------------------ */
 
-enum { POLICY_N = 32, POLICY_BATCH = 3 };
+enum { POLICY_N = 32, POLICY_BATCH = 4 };
 
 static void open_policy(struct policy *policy, struct pair *pair, bool portable) {
   struct error error;
@@ -158,21 +158,52 @@ static void open_policy(struct policy *policy, struct pair *pair, bool portable)
   assert_good(policy_open(policy, &setup, &error), &error);
   assert_int_equal(policy->blocks == NULL, portable);
   graph_start(policy->graph, 11);
-  graph_zero_gradients(policy->graph);
   policy_changed(policy);
 }
 
+static void run_forward(struct policy *policy, bool in_parts) {
+  if (in_parts) {
+    policy_forward_part(policy, 0, 2);
+    policy_forward_part(policy, 2, 2);
+    policy_forward_kept(policy, 4);
+  } else {
+    policy_forward(policy, POLICY_BATCH);
+  }
+}
+
 /* Forward and backward of the same observations; gradients of rows as of a mean loss of some units. */
-static void run_policy(struct policy *policy, const struct pair *pair) {
+static void run_policy(struct policy *policy, const struct pair *pair, bool in_parts) {
   const double share = 1.0 / POLICY_BATCH;
   struct device *device = pair->device;
+  graph_zero_gradients(policy->graph);
   device_copy(device, pair->in, 0, policy->input, 0, sizeof(float) * POLICY_N * POLICY_N * POLICY_BATCH);
   device_fill(device, policy->mask, 0, sizeof(float) * POLICY_N * POLICY_BATCH, 0);
-  policy_forward(policy, POLICY_BATCH);
+  run_forward(policy, in_parts);
   policy->scale = 64 / share;
   device_copy(device, pair->gradient, 0, policy->logits_gradient, 0, sizeof(float) * POLICY_N * POLICY_BATCH);
   device_fill(device, policy->value_gradient, 0, sizeof(float) * POLICY_BATCH, 0);
   policy_backward(policy, POLICY_BATCH);
+}
+
+static void read_results(struct policy *policy, float *values) {
+  const struct graph *graph = policy->graph;
+  device_read(policy->setup.device, policy->logits, 0, sizeof(float) * POLICY_N * POLICY_BATCH, values);
+  device_read(policy->setup.device, graph->gradients, 0, sizeof(float) * graph->elements,
+              values + POLICY_N * POLICY_BATCH);
+}
+
+/* Activations that parts of a forward pass have left are those of the whole, to the bit. */
+static void check_parts(struct policy *policy, const struct pair *pair) {
+  struct arena *arena = arena_open();
+  struct error error;
+  size_t count = POLICY_N * POLICY_BATCH + policy->graph->elements;
+  float *whole = ARENA_NEW(arena, float, count), *parts = ARENA_NEW(arena, float, count);
+  read_results(policy, whole);
+  run_policy(policy, pair, true);
+  read_results(policy, parts);
+  assert_good(device_finish(policy->setup.device, &error), &error);
+  assert_memory_equal(whole, parts, sizeof(float) * count);
+  arena_close(arena);
 }
 
 static void test_policy_paths(void **state) {
@@ -186,13 +217,14 @@ static void test_policy_paths(void **state) {
   pair.gradient = open_buffer(&pair, 2, 0.5);
   open_policy(&fused, &pair, false);
   open_policy(&portable, &pair, true);
-  run_policy(&fused, &pair);
-  run_policy(&portable, &pair);
+  run_policy(&fused, &pair, false);
+  run_policy(&portable, &pair, false);
   assert_true(device_distance(pair.device, fused.logits, portable.logits, POLICY_N * POLICY_BATCH) < 1e-5);
   assert_true(device_distance(pair.device, fused.value, portable.value, POLICY_BATCH) < 1e-5);
   pair.portable = portable.graph;
   pair.fused = fused.graph;
   check_gradients(&pair, 1e-3);
+  check_parts(&fused, &pair);
   policy_close(&fused);
   policy_close(&portable);
   device_release(pair.device, pair.in, pair.bytes);

@@ -61,7 +61,7 @@ static void open_launches(struct bench *bench, struct device *device, size_t sca
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
   support_fill_slices(&bench->simulation.world, N, SLICES);
   open_policy(bench, device, batch);
-  struct rollout_setup setup = {&bench->simulation, scans, launch, 0.9, 0.95};
+  struct rollout_setup setup = {&bench->simulation, scans, launch, 0.9, 0.95, false};
   assert_good(rollout_open(&bench->rollout, &setup, &error), &error);
 }
 
