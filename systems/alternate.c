@@ -53,7 +53,8 @@ static bool run_reconstructor(struct alternation *all, struct stage *stage, stru
   }
   options.train.output = path_of(all, stage->name, "");
   if (!training_open(&training, all->device, &options, &own, error)) return false;
-  bool good = training_run(&training, &own, error);
+  bool good =
+      training_run(&training, &own, error) && (!wish->draw_training || wish->draw_training(&training, error));
   if (good) {
     stage->score = training.epoch_value[EPOCH_VAL_SSIM][training.epoch - 1];
     stage->best = training.epoch_value[EPOCH_VAL_SSIM][training.best_epoch - 1];
@@ -90,7 +91,8 @@ static bool run_policy(struct alternation *all, struct stage *stage, struct erro
                            .context = wish->context,
                            .kernel_folder = wish->kernel_folder};
   if (!learn_open(&learning, all->device, &options, &own, error)) return false;
-  bool good = learn_run(&learning, &own, error);
+  bool good =
+      learn_run(&learning, &own, error) && (!wish->draw_learning || wish->draw_learning(&learning, error));
   if (good) {
     stage->score = learning.score[learning.validations - 1];
     stage->best = learning.best;

@@ -157,7 +157,7 @@ static bool write_flat(struct store *store, const char *group, const struct grap
   return good;
 }
 
-bool checkpoint_read_parameters(struct store *store, const char *group, struct graph *graph,
+bool checkpoint_read_parameters(struct store *store, const char *group, const struct graph *graph,
                                 struct error *error) {
   return read_flat(store, group, graph, graph->values, error);
 }

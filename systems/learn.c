@@ -156,8 +156,8 @@ static uint32_t first_scan(const struct learning *learning, uint32_t round) {
 
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,
                 const struct learn_wish *wish, struct error *error) {
-  *learning = (struct learning){
-      .arena = arena_open(), .device = device, .options = options, .folder = wish->folder, .best = -INFINITY};
+  *learning =
+      (struct learning){.arena = arena_open(), .device = device, .options = options, .best = -INFINITY};
   if (acquisition_only(&learning->acquisition, options, learning->arena, error) &&
       net_policy_check(options, error) &&
       open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
@@ -167,7 +167,7 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
       open_history(learning, wish->steps, error) &&
       (!wish->policy || start_from(learning, wish->policy, error))) {
     learning->first_scan = first_scan(learning, wish->round);
-    if ((!wish->folder || learn_open_files(learning, wish->resume, error)) && device_finish(device, error))
+    if ((!wish->folder || learn_open_files(learning, wish, error)) && device_finish(device, error))
       return true;
   }
   learn_close(learning);
@@ -175,7 +175,7 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
 }
 
 void learn_close(struct learning *learning) {
-  if (learning->log) fclose(learning->log);
+  run_close(&learning->run);
   if (learning->optimiser.device) optimise_close(&learning->optimiser);
   if (learning->rollout.simulation) rollout_close(&learning->rollout);
   policy_close(&learning->policy);
@@ -231,7 +231,7 @@ void learn_step(struct learning *learning) {
 
 static bool refuse_loss(const struct learning *learning, double loss, struct error *error) {
   struct arena *arena = arena_open();
-  const char *last = learning->folder ? arena_text(arena, "%s/last.h5", learning->folder) : "";
+  const char *last = learning->run.folder ? learn_path(learning, "last.h5") : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
   fail(error,
        "the loss is %g after %llu roll-outs (%llu updates)%s; lower learn.rate or learn.clip (0 is no limit) "
@@ -298,7 +298,7 @@ static bool validate(struct learning *learning, struct error *error) {
   if (score <= learning->best) return true;
   learning->best = score;
   learning->best_at = learning->rollouts;
-  return !learning->folder || learn_save(learning, "best.h5", error);
+  return !learning->run.folder || learn_save(learning, "best.h5", error);
 }
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
@@ -319,18 +319,20 @@ static bool attend(struct learning *learning, const struct learn_wish *wish, dou
     double now = clock_seconds();
     learning->steps_per_second = (double)((done - before) * learning->rollout.rows) / (now - *looked);
     *looked = now;
-    learn_log_look(learning, learning->log);
+    learn_log_look(learning, learning->run.log);
+    learn_log_look_event(learning);
     if (wish->see) wish->see(learning, wish->context);
   }
   if (due(done, each, wanted)) {
     if (!validate(learning, error)) return false;
-    learn_log_validation(learning, learning->log);
+    learn_log_validation(learning, learning->run.log);
+    learn_log_validation_event(learning);
     log_info("%llu of %llu roll-outs: validation %s %.5f%s", (unsigned long long)done,
              (unsigned long long)wanted, metric_list[options->reward.metric].name,
              learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
     *looked = clock_seconds();
   }
-  if (learning->folder && due(done, options->learn.save_every, wanted))
+  if (learning->run.folder && due(done, options->learn.save_every, wanted))
     return learn_save(learning, "last.h5", error);
   return true;
 }

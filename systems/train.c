@@ -142,8 +142,7 @@ bool training_open(struct training *training, struct device *device, const struc
 }
 
 void training_close(struct training *training) {
-  if (training->events) fclose(training->events);
-  if (training->log) fclose(training->log);
+  run_close(&training->run);
   if (training->optimiser.device) optimise_close(&training->optimiser);
   device_release(training->device, training->parts, parts_bytes(training));
   if (training->loss.device) loss_close(&training->loss);
@@ -331,7 +330,7 @@ static bool run_epoch(struct training *training, struct progress *progress, stru
     training->best = loss;
     training->best_epoch = training->epoch;
   }
-  training_log_epoch(training, training->log);
+  training_log_epoch(training, training->run.log);
   training_log_event(training);
   return !*training->options->train.output || training_save(training, error);
 }

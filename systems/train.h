@@ -12,9 +12,9 @@
 #include "systems/loss.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
+#include "systems/run_files.h"
 
 enum { MILESTONES_MOST = 64 };
-#define EVENTS_NAME "events.out.tfevents.l2sr"
 
 /* What is kept of an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
@@ -44,7 +44,7 @@ struct training {
   double images_per_second;          /* of the last epoch's updates */
   double *update_loss;               /* [updates done]: mean of the batch */
   double *epoch_value[EPOCH_VALUES]; /* [epochs done] */
-  FILE *log, *events;                /* log.jsonl, EVENTS_NAME; NULL: none */
+  struct run_files run;              /* its folder, where it has one */
 };
 
 struct training_wish {

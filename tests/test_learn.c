@@ -122,9 +122,31 @@ static void assert_same_file(const char *one, const char *other, const char *fil
   arena_close(comparison.arena);
 }
 
+/* The same records but for their times: of a length, its checksum, 9 bytes of time, the rest, a checksum. */
+static void assert_same_events(const char *one, const char *other) {
+  const char *folders[] = {one, other};
+  const unsigned char *data[2];
+  size_t bytes[2], records = 0;
+  uint64_t length;
+  struct arena *arena = arena_open();
+  for (int k = 0; k < 2; k++)
+    data[k] = support_read(
+        arena, support_path(&folder, arena_text(arena, "%s/" EVENTS_NAME, folders[k])), &bytes[k]);
+  assert_int_equal(bytes[0], bytes[1]);
+  for (size_t at = 0; at < bytes[0]; at += length + 16, records++) {
+    memcpy(&length, data[0] + at, sizeof length);
+    assert_true(at + length + 16 <= bytes[0]);
+    assert_memory_equal(data[0] + at, data[1] + at, 12);
+    assert_memory_equal(data[0] + at + 21, data[1] + at + 21, length - 9);
+  }
+  assert_true(records > 6);
+  arena_close(arena);
+}
+
 static void assert_same_files(const char *one, const char *other) {
   assert_same_file(one, other, "last.h5");
   assert_same_file(one, other, "best.h5");
+  assert_same_events(one, other);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
@@ -154,6 +176,7 @@ static void copy_folder(const struct learning *learning, void *context) {
   copy_file(copying, "last.h5");
   copy_file(copying, "best.h5");
   copy_file(copying, "log.jsonl");
+  copy_file(copying, EVENTS_NAME);
 }
 
 static void go_on(enum learn_algorithm algorithm, const char *whole, const char *cut, uint64_t at) {

@@ -153,8 +153,12 @@ static void keep_stage(const struct stage *stage, void *context) {
 }
 
 static bool train_stages(struct call *call, struct device *device, struct row *row, struct error *error) {
-  struct alternate_wish wish = {
-      .resume = true, .see_stage = keep_stage, .context = row, .kernel_folder = call_flag(call, "kernels")};
+  struct alternate_wish wish = {.resume = true,
+                                .see_stage = keep_stage,
+                                .draw_training = curves_draw,
+                                .draw_learning = curves_draw_policy,
+                                .context = row,
+                                .kernel_folder = call_flag(call, "kernels")};
   return alternate_run(device, &row->options, &wish, error);
 }
 

@@ -27,8 +27,9 @@ run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 
 run "train" "$l2sr" train scene --output whole --json
 cp out json
 stages='reconstructor policy_1 reconstructor_1 policy_2 reconstructor_2'
+events=events.out.tfevents.l2sr
 for stage in $stages; do
-  for file in best.h5 last.h5 log.jsonl; do
+  for file in best.h5 last.h5 log.jsonl $events curves.png; do
     [ -s "whole/$stage/$file" ] || complain "train wrote no $stage/$file"
   done
   grep -q "\"stage\":\"$stage\"" json || complain "--json does not tell the end of $stage"
@@ -84,6 +85,7 @@ for stage in $stages; do
   for file in best last; do
     run "killed and gone on with equals never stopped" "$l2sr" compare "cut/$stage/$file.h5" "whole/$stage/$file.h5"
   done
+  [ "$(wc -c <cut/$stage/$events)" = "$(wc -c <whole/$stage/$events)" ] || complain "the event files of $stage differ in length"
   for folder in cut whole; do
     sed -e 's/,"images_per_second.*//' -e 's/,"steps_per_second.*//' "$folder/$stage/log.jsonl" >$folder/lines
   done
