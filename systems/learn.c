@@ -80,13 +80,19 @@ static bool open_policy(struct learning *learning, struct error *error) {
   return true;
 }
 
+static bool normalises(const struct options *options) {
+  bool ppo = options->learn.algorithm == LEARN_PPO;
+  return options->learn.normalise == NORMALISE_AUTO ? ppo : options->learn.normalise == NORMALISE_ON;
+}
+
 static bool open_rollout(struct learning *learning, struct error *error) {
   const struct options *options = learning->options;
   struct rollout_setup setup = {.simulation = &learning->train.simulation,
                                 .scans = options->learn.scans,
                                 .launch = options->world.envs,
                                 .gamma = options->learn.gamma,
-                                .lambda = options->learn.lambda};
+                                .lambda = options->learn.lambda,
+                                .normalise = normalises(options)};
   if (!simulation_set(&learning->train.simulation, &learning->acquisition, &sampler_policy, error) ||
       !simulation_set(&learning->validation.simulation, &learning->acquisition, &sampler_policy, error) ||
       !rollout_open(&learning->rollout, &setup, error))
@@ -209,10 +215,17 @@ static void shuffle(struct learning *learning, uint32_t epoch) {
   rollout_order(&learning->rollout, learning->order);
 }
 
+static void learn_a2c(struct learning *learning) {
+  size_t rows = learning->rollout.rows;
+  rollout_normalise(&learning->rollout, rows);
+  update(learning, 0, rows);
+}
+
 static void learn_ppo(struct learning *learning) {
   size_t rows = learning->rollout.rows, most = learning->options->learn.rows;
   for (uint32_t epoch = 0; epoch < learning->options->learn.epochs; epoch++) {
     shuffle(learning, epoch);
+    rollout_normalise(&learning->rollout, most);
     for (size_t first = 0; first < rows; first += most)
       update(learning, first, rows - first < most ? rows - first : most);
   }
@@ -223,7 +236,7 @@ void learn_step(struct learning *learning) {
   if (learning->options->learn.algorithm == LEARN_PPO)
     learn_ppo(learning);
   else
-    update(learning, 0, learning->rollout.rows);
+    learn_a2c(learning);
   learning->rollouts++;
 }
 

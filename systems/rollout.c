@@ -27,6 +27,14 @@ static bool open_buffers(struct rollout *rollout, struct error *error) {
   return true;
 }
 
+static bool open_normalised(struct rollout *rollout, struct error *error) {
+  struct simulation *simulation = rollout->simulation;
+  size_t bytes = sizeof(float) * rollout->rows;
+  rollout->normalised = device_buffer(simulation->device, bytes, "the normalised advantages", error);
+  rollout->update.advantage = rollout->normalised;
+  return rollout->normalised && kernel_need(simulation->kernels, "policy_normalise", error);
+}
+
 static void write_order(struct rollout *rollout) {
   struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
@@ -55,7 +63,8 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
                                            .advantage = column[ROLLOUT_advantage],
                                            .target = column[ROLLOUT_return]};
   if (!open_buffers(rollout, error) || !kernel_need(simulation->kernels, "policy_recall", error) ||
-      !kernel_need(simulation->kernels, "policy_advantage", error)) {
+      !kernel_need(simulation->kernels, "policy_advantage", error) ||
+      (setup->normalise && !open_normalised(rollout, error))) {
     rollout_close(rollout);
     return false;
   }
@@ -68,7 +77,8 @@ void rollout_close(struct rollout *rollout) {
   device_release(device, rollout->update.order, sizeof(uint32_t) * rollout->rows);
   device_release(device, rollout->update.terms, 4 * sizeof(float) * rollout->rows);
   device_release(device, rollout->last_value, sizeof(float) * rollout->scans);
-  rollout->update.order = rollout->update.terms = rollout->last_value = NULL;
+  device_release(device, rollout->normalised, sizeof(float) * rollout->rows);
+  rollout->update.order = rollout->update.terms = rollout->last_value = rollout->normalised = NULL;
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
@@ -112,6 +122,16 @@ void rollout_play(struct rollout *rollout, uint32_t first_scan) {
 
 void rollout_order(struct rollout *rollout, const uint32_t *order) {
   device_write(rollout->simulation->device, rollout->update.order, 0, sizeof *order * rollout->rows, order);
+}
+
+void rollout_normalise(struct rollout *rollout, size_t most) {
+  const struct world *world = &rollout->simulation->world;
+  if (!rollout->normalised) return;
+  kernel_run(world->kernels, "policy_normalise", divide_up(rollout->rows, most),
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
+                  graph_arg(ARG_IN, world->column[ROLLOUT_advantage]),
+                  graph_arg(ARG_INOUT, rollout->normalised), arg_u32((uint32_t)rollout->rows),
+                  arg_u32((uint32_t)most)));
 }
 
 /* ENV holds other scans after this; the next begin resets them all. */
