@@ -14,6 +14,9 @@ bool checkpoint_read_parameters(struct store *store, const char *group, const st
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
 
+/* SHA-256 of all parameters. */
+bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *error);
+
 /* Moments as optimiser/first/NAME and optimiser/second/NAME; kind, step and rate as attributes. The kind must
  * be that of the optimiser. */
 bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser, struct error *error);

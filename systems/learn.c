@@ -60,18 +60,23 @@ static bool open_reconstructor(struct learning *learning, const char *path, stru
   return true;
 }
 
-static bool open_policy(struct learning *learning, struct error *error) {
-  const struct options *options = learning->options;
-  size_t rows = learning->acquisition.budget * (size_t)options->learn.scans;
-  struct policy_setup setup = {.device = learning->device,
-                               .kernels = learning->train.simulation.kernels,
+static struct policy_setup policy_setup(struct device *device, const struct options *options) {
+  return (struct policy_setup){.device = device,
                                .size = options->data.size,
                                .channels = options->policy.channels,
                                .pools = options->policy.pools,
                                .hidden = options->policy.hidden,
                                .precision = (enum block_precision)options->policy.precision,
-                               .batch = rows < options->policy.batch ? rows : options->policy.batch,
+                               .batch = options->policy.batch,
                                .train = true};
+}
+
+static bool open_policy(struct learning *learning, struct error *error) {
+  const struct options *options = learning->options;
+  size_t rows = learning->acquisition.budget * (size_t)options->learn.scans;
+  struct policy_setup setup = policy_setup(learning->device, options);
+  setup.kernels = learning->train.simulation.kernels;
+  if (rows < setup.batch) setup.batch = rows;
   if (!policy_open(&learning->policy, &setup, error)) return false;
   graph_start(learning->policy.graph, options->world.seed);
   policy_changed(&learning->policy);
@@ -153,26 +158,54 @@ static bool start_from(struct learning *learning, const char *path, struct error
   return good ? true : fail_in(error, "the policy %s", path);
 }
 
-/* Rounds of an alternation take up the numbers of scans where the one before has stopped. */
-static uint32_t first_scan(const struct learning *learning, uint32_t round) {
-  uint64_t rows = learning->rollout.rows, later = learning->options->alternate.steps;
-  uint64_t first = divide_up(learning->options->learn.steps, rows), each = divide_up(later, rows);
-  return round ? (uint32_t)((first + (round - 1) * each) * learning->rollout.scans) : 0;
+/* ---- numbers of scans ---------------------------------------------------------------------------------- */
+
+/* Roll-outs of so many rounds: one takes up the numbers of scans where the one before has stopped. */
+static uint64_t rollouts_of(const struct options *options, uint32_t budget, uint32_t rounds) {
+  uint64_t rows = (uint64_t)budget * options->learn.scans;
+  uint64_t first = divide_up(options->learn.steps, rows), each = divide_up(options->alternate.steps, rows);
+  return rounds ? first + (rounds - 1) * each : 0;
 }
+
+/* Scans, and PPO's passes over roll-outs, key their draws by 32 bits. */
+static bool check_numbers(const struct options *options, uint32_t budget, uint32_t rounds,
+                          struct error *error) {
+  uint64_t rollouts = rollouts_of(options, budget, rounds), epochs = options->learn.epochs;
+  uint64_t each =
+      options->learn.algorithm == LEARN_PPO && epochs > options->learn.scans ? epochs : options->learn.scans;
+  if (rollouts <= UINT32_MAX / each) return true;
+  return fail_usage(error,
+                    "%llu roll-outs in %u rounds are more than the %llu whose scans and passes have numbers; "
+                    "lower learn.steps, alternate.steps or alternate.rounds",
+                    (unsigned long long)rollouts, rounds, (unsigned long long)(UINT32_MAX / each));
+}
+
+bool learn_check(struct device *device, const struct options *options, uint32_t rounds, struct error *error) {
+  struct acquisition acquisition;
+  struct policy_setup setup = policy_setup(device, options);
+  struct arena *arena = arena_open();
+  bool good = acquisition_only(&acquisition, options, arena, error) && net_policy_check(options, error) &&
+              check_numbers(options, acquisition.budget, rounds, error) && policy_check(&setup, error);
+  arena_close(arena);
+  return good;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------- */
 
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,
                 const struct learn_wish *wish, struct error *error) {
   *learning =
       (struct learning){.arena = arena_open(), .device = device, .options = options, .best = -INFINITY};
-  if (acquisition_only(&learning->acquisition, options, learning->arena, error) &&
-      net_policy_check(options, error) &&
+  if (learn_check(device, options, wish->round + 1, error) &&
+      acquisition_only(&learning->acquisition, options, learning->arena, error) &&
       open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
       open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
       open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&
       open_rollout(learning, error) && open_optimiser(learning, error) &&
       open_history(learning, wish->steps, error) &&
       (!wish->policy || start_from(learning, wish->policy, error))) {
-    learning->first_scan = first_scan(learning, wish->round);
+    uint64_t before = rollouts_of(options, learning->acquisition.budget, wish->round);
+    learning->first_scan = (uint32_t)(before * options->learn.scans);
     if ((!wish->folder || learn_open_files(learning, wish, error)) && device_finish(device, error))
       return true;
   }

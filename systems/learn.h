@@ -78,6 +78,9 @@ struct learn_wish {
   const char *kernel_folder;
 };
 
+/* What a scene's policy is refused for before anything is loaded or trained: its acquisition, sizes and
+ * precision, and more scans in all rounds than there are numbers for, which have 32 bits. */
+bool learn_check(struct device *device, const struct options *options, uint32_t rounds, struct error *error);
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,
                 const struct learn_wish *wish, struct error *error);
 void learn_close(struct learning *learning);

@@ -1,6 +1,7 @@
 /* The output folder of a policy's training: checkpoints, log, and going on from them. */
 #include "engine/events.h"
 #include "engine/log.h"
+#include "systems/checkpoint.h"
 #include "systems/learn.h"
 
 #include <math.h>
@@ -146,13 +147,18 @@ static bool read_state(struct store *store, void *context, struct error *error) 
       !store_number(store, "best_at", &best_at) || !store_number(store, "first_scan", &scan))
     return fail(error, "it is no checkpoint of a policy's training: rollouts, best, best_at or first_scan is "
                        "missing");
+  if (rollouts > (double)learning->wanted && run_whole(rollouts, 1e15))
+    return fail(error,
+                "it has %.0f roll-outs of %zu steps and %llu are wanted; set alternate.steps to %.0f or more",
+                rollouts, learning->rollout.rows, (unsigned long long)learning->wanted,
+                rollouts * (double)learning->rollout.rows);
   if (!run_whole(rollouts, (double)learning->wanted) || !run_whole(best_at, rollouts) ||
       isnan(learning->best) || scan != learning->first_scan)
     return fail(
         error,
-        "it has rollouts %g, best %g, best_at %g and first_scan %g; expected whole numbers, at most %llu "
-        "roll-outs, and scans from %u on: it is of another training or damaged",
-        rollouts, learning->best, best_at, scan, (unsigned long long)learning->wanted, learning->first_scan);
+        "it has rollouts %g, best %g, best_at %g and first_scan %g; expected whole numbers, best_at at most "
+        "rollouts, and scans from %u on: it is of another training or damaged",
+        rollouts, learning->best, best_at, scan, learning->first_scan);
   learning->rollouts = (uint64_t)rollouts;
   learning->best_at = (uint64_t)best_at;
   if (!read_log(learning, store, error)) return false;
@@ -166,6 +172,14 @@ static struct run_data data_of(const struct learn_split *split) {
   return (struct run_data){split->dataset.hash, split->report.slices};
 }
 
+static bool set_origin(struct learning *learning, const struct learn_wish *wish, struct error *error) {
+  struct run_origin *origin = learning->run.origin;
+  origin[0].name = "reconstructor";
+  if (wish->policy) origin[1].name = "policy";
+  return checkpoint_hash(learning->reconstructor.graph, origin[0].value, error) &&
+         (!wish->policy || checkpoint_hash(learning->policy.graph, origin[1].value, error));
+}
+
 bool learn_open_files(struct learning *learning, const struct learn_wish *wish, struct error *error) {
   static const char *const others[] = {"best.h5", NULL};
   learning->run = (struct run_files){.folder = wish->folder,
@@ -175,5 +189,6 @@ bool learn_open_files(struct learning *learning, const struct learn_wish *wish, 
                                      .validation = data_of(&learning->validation),
                                      .others = others,
                                      .may_differ = may_differ};
-  return run_open(&learning->run, wish->resume, read_state, learning, error);
+  return set_origin(learning, wish, error) &&
+         run_open(&learning->run, wish->resume, read_state, learning, error);
 }

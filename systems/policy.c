@@ -93,16 +93,30 @@ static bool open_portable(struct policy *policy, struct error *error) {
   return true;
 }
 
-static bool open_path(struct policy *policy, struct error *error) {
+/* Whether the fused path runs; refused where the precision needs it and it does not. */
+static bool choose_path(const struct policy *policy, bool *fused, struct error *error) {
   const struct policy_setup *setup = &policy->setup;
   struct error reason;
-  if (!setup->portable && blocks_fit(policy->graph, setup->device, &reason)) return open_fused(policy, error);
-  if (setup->precision == BLOCK_F32) return open_portable(policy, error);
+  *fused = !setup->portable && blocks_fit(policy->graph, setup->device, &reason);
+  if (*fused || setup->precision == BLOCK_F32) return true;
   return fail(
       error,
       "the policy's precision is %s, the portable path computes in f32 only; the fused one cannot run: "
       "%.900s",
       block_precision_name(setup->precision), setup->portable ? "it was not wanted" : reason.text);
+}
+
+bool policy_check(const struct policy_setup *setup, struct error *error) {
+  struct policy policy = {.setup = *setup};
+  bool fused, good = build(&policy, error) && choose_path(&policy, &fused, error);
+  graph_close(policy.graph);
+  return good;
+}
+
+static bool open_path(struct policy *policy, struct error *error) {
+  bool fused;
+  if (!choose_path(policy, &fused, error)) return false;
+  return (fused ? open_fused : open_portable)(policy, error);
 }
 
 static void find_buffers(struct policy *policy) {

@@ -36,6 +36,7 @@ struct policy {
 /* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
  * run, with the reason. The parameters are not set:
  * graph_start or a checkpoint follows, then policy_changed. */
+bool policy_check(const struct policy_setup *setup, struct error *error); /* only that; takes no memory */
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error);
 void policy_close(struct policy *policy);
 

@@ -154,11 +154,20 @@ bool run_flush(const struct run_files *run, struct error *error) {
   return good;
 }
 
+static bool write_origins(const struct run_files *run, struct store *store, struct error *error) {
+  char key[64];
+  for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++) {
+    snprintf(key, sizeof key, "origin_%s", run->origin[i].name);
+    if (!store_put_text(store, key, run->origin[i].value, error)) return false;
+  }
+  return true;
+}
+
 bool run_write(const struct run_files *run, struct store *store, struct error *error) {
   const struct device_facts *facts = &run->optimiser->device->facts;
   char *scene = scene_text(run->options);
   bool good = scene && checkpoint_write_optimiser(store, run->optimiser, error) &&
-              store_put_text(store, "scene", scene, error) &&
+              write_origins(run, store, error) && store_put_text(store, "scene", scene, error) &&
               store_put_text(store, "version", L2SR_VERSION, error) &&
               store_put_text(store, "device", facts->name, error) &&
               store_put_text(store, "driver", facts->driver, error) &&
@@ -193,6 +202,20 @@ static bool compare_data(const struct run_data *data, const char *name, struct s
               name, selection, slices, data->hash, data->slices);
 }
 
+static bool compare_origins(const struct run_files *run, struct store *store, struct error *error) {
+  for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++) {
+    const struct run_origin *origin = &run->origin[i];
+    char key[64], before[65] = "not known";
+    snprintf(key, sizeof key, "origin_%s", origin->name);
+    if (store_text(store, key, before, sizeof before) && !strcmp(before, origin->value)) continue;
+    return fail(error,
+                "it was trained with %s %.16s, now it would be with %.16s; use what it was, or move %s (and "
+                "the stages after it) away to train anew",
+                origin->name, before, origin->value, run->folder);
+  }
+  return true;
+}
+
 static void compare_device(const struct run_files *run, const char *path, struct store *store) {
   const char *device = run->optimiser->device->facts.name;
   char before[128] = "";
@@ -218,7 +241,7 @@ static bool read_facts(const struct run_files *run, struct store *store, struct 
         "anew in another train.output",
         lengths->log, lengths->events);
   return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
-         compare_data(&run->validation, "validation", store, error) &&
+         compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
          checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&
          checkpoint_read_optimiser(store, run->optimiser, error);
 }

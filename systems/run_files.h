@@ -15,11 +15,19 @@ struct run_data {
   size_t slices;
 };
 
+/* What it was made from, by name: the hash of another training's parameters, or how they were used. */
+enum { RUN_ORIGINS = 3 };
+struct run_origin {
+  const char *name; /* NULL: none, and none follows */
+  char value[65];
+};
+
 struct run_files {
   const char *folder;
   const struct options *options;
   struct optimiser *optimiser; /* and the parameters, of its graph */
   struct run_data train, validation;
+  struct run_origin origin[RUN_ORIGINS];
   const char *const *others;     /* what is written beside last.h5; a list ended by NULL */
   const char *const *may_differ; /* keys of the scene, or whole sections as `section.`; another such list */
   FILE *log, *events;            /* log.jsonl, EVENTS_NAME; NULL: none */
@@ -28,17 +36,18 @@ struct run_files {
 typedef bool run_reader(struct store *store, void *context, struct error *error);
 
 /* Opens the files, to append; holds the folder against a second training there. Unless it goes on, a folder
- * that holds last.h5 or one of the others is refused. If last.h5 is there: refuses one of another scene or
- * other data, naming the difference; reads parameters and optimiser; `read` takes the rest; what was appended
- * after it is appended again. A killed training leaves the file that it was writing, NAME.h5.PROCESS.part: it
- * goes. */
+ * that holds last.h5 or one of the others is refused. If last.h5 is there: refuses one of another scene,
+ * other data or another origin, naming the difference; reads parameters and optimiser; `read` takes the rest;
+ * what was appended after it is appended again. A killed training leaves the file that it was writing,
+ * NAME.h5.PROCESS.part: it goes. */
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);
 void run_close(struct run_files *run);
 const char *run_path(const struct run_files *run, struct arena *arena, const char *name);
 
 /* What a checkpoint counts on must have reached the disk before it. */
 bool run_flush(const struct run_files *run, struct error *error);
-/* Optimiser, scene, version, device, data and lengths of the files; the caller writes what is its own. */
+/* Optimiser, scene, version, device, data, origin and lengths of the files; the caller writes what is its
+ * own. */
 bool run_write(const struct run_files *run, struct store *store, struct error *error);
 
 /* Whether it is a count as a checkpoint holds them. */

@@ -1,6 +1,7 @@
 /* The output folder of a training: checkpoints, logs, and going on from them. */
 #include "engine/events.h"
 #include "engine/log.h"
+#include "systems/checkpoint.h"
 #include "systems/train.h"
 
 #include <time.h>
@@ -153,7 +154,19 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   return true;
 }
 
-bool training_open_files(struct training *training, bool resume, struct error *error) {
+/* With new parameters and masks of heuristics it has none. */
+static bool set_origin(struct training *training, const struct training_wish *wish, struct error *error) {
+  struct run_origin *origin = training->run.origin;
+  if (!wish->policy) return true;
+  origin[0].name = "reconstructor";
+  origin[1].name = "policy";
+  origin[2].name = "actions";
+  snprintf(origin[2].value, sizeof origin[2].value, "%s", wish->drawn ? "drawn" : "best");
+  return checkpoint_hash(training->reconstructor.graph, origin[0].value, error) &&
+         checkpoint_hash(training->policy.graph, origin[1].value, error);
+}
+
+bool training_open_files(struct training *training, const struct training_wish *wish, struct error *error) {
   static const char *const others[] = {"best.h5", "log.h5", NULL};
   training->run =
       (struct run_files){.folder = training->options->train.output,
@@ -163,5 +176,6 @@ bool training_open_files(struct training *training, bool resume, struct error *e
                          .validation = {training->validation.dataset.hash, training->validation.slices},
                          .others = others,
                          .may_differ = may_differ};
-  return run_open(&training->run, resume, read_state, training, error);
+  return set_origin(training, wish, error) &&
+         run_open(&training->run, wish->resume, read_state, training, error);
 }

@@ -96,6 +96,47 @@ run "going on after the end" "$l2sr" train scene --output cut --resume
 run "changes nothing" "$l2sr" compare cut/reconstructor_2/last.h5 whole/reconstructor_2/last.h5
 run "and tells the same" cmp cut/stages.jsonl whole/stages.jsonl
 
+# ---- what later stages were made from -----------------------------------------------------------------------
+
+# stale TEXT ARGUMENTS...: going on so is refused, and every file stays as it is
+stale() {
+  sums=$(find cut -name '*.h5' -exec cksum {} + | sort)
+  text=$1
+  shift
+  refuse 1 "$text" train scene --quiet --output cut --resume "$@"
+  tried=$((tried + 1))
+  [ "$sums" = "$(find cut -name '*.h5' -exec cksum {} + | sort)" ] || complain "$what: files have changed"
+}
+stale 'learn.steps was 8064 and is 9072 now' --set learn.steps=9072
+stale 'it has 18 roll-outs of 112 steps and 9 are wanted; set alternate.steps to 2016 or more' --set alternate.steps=1000
+stale 'policy_2: 18 of 36 roll-outs are done, and cut/reconstructor_2 was made from it as it is' --set alternate.steps=4032
+stale 'reconstructor_1: 12 of 13 epochs are done, and cut/policy_2 was made from it' --set alternate.epochs=13
+stale 'reconstructor: 10 of 11 epochs are done, and cut/policy_1 was made from it' --epochs 11
+stale 'it was trained with actions best, now it would be with drawn' --set alternate.actions=drawn
+says err 'reconstructor_1: '
+stale 'it was trained with reconstructor ' --set learn.reconstructor=whole/reconstructor_2/best.h5
+says err 'policy_1: '
+cp -r cut same
+run "another file of the same reconstructor" "$l2sr" train scene --output same --resume \
+  --set learn.reconstructor=whole/reconstructor/best.h5
+
+# A second training in the folder of stages is refused, of whatever method.
+"$l2sr" train scene --output held --epochs 100000 >first 2>&1 &
+child=$!
+until [ -s held/reconstructor/log.jsonl ] || ! kill -0 $child 2>/dev/null; do :; done
+for method in l2sr reconstructor; do
+  what="a second training, of method $method, in a folder of stages"
+  tried=$((tried + 1))
+  "$l2sr" train scene --output held --resume --method $method >out 2>err
+  [ $? = 1 ] || complain "$what: exit status other than 1"
+  text='held is in use: another training holds held/stages.jsonl; wait for its end'
+  [ $method = l2sr ] || text='held holds stages of train.method l2s or l2sr'
+  says err "$text"
+done
+kill -9 $child 2>/dev/null
+wait $child 2>/dev/null
+rm -r held
+
 # ---- a policy alone, PPO, launches --------------------------------------------------------------------------
 
 cat >l2s.yaml <<'Y'
@@ -139,6 +180,11 @@ refuse 2 'policy.pools 6 at data.size 32: ' train l2s --quiet --output none --se
 tried=$((tried + 1))
 "$l2sr" train scene --output late --set policy.pools=6 2>err && complain "policy.pools=6 is taken"
 ! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"
+refuse 1 "the policy's precision is half, the portable path computes in f32 only" train scene --output late \
+  --set policy.precision=half
+refuse 2 'roll-outs in 900 rounds are more than the 268435455' train scene --output late --set alternate.rounds=900 \
+  --set alternate.steps=4000000000
+[ ! -e late ] || complain "what is refused before the first stage leaves a folder"
 refuse 1 'lower learn.rate or learn.clip (0 is no limit)' train l2s --quiet --output burst --set learn.rate=1e9 --set learn.clip=0 \
   --set learn.log_every=1 --set learn.save_every=100
 mkdir taken
