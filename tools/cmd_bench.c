@@ -3,7 +3,9 @@
 #include "engine/half.h"
 #include "engine/log.h"
 #include "engine/random.h"
+#include "engine/scene.h"
 #include "systems/load.h"
+#include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "systems/simulation.h"
 #include "tools/bench.h"
@@ -183,16 +185,33 @@ static bool run_step(struct call *call, struct device *device, struct error *err
   return good;
 }
 
+/* --batch and --precision are those of the network that is measured: a section of the scene, or none. */
+static bool take_flag(struct call *call, const char *name, const char *section, struct error *error) {
+  const char *value = call_flag(call, name), *place = arena_text(call->arena, "--%s", name);
+  if (!value) return true;
+  if (!section)
+    return fail_usage(error, "bench %s takes no --%s, which network and policy do", call->operand[0], name);
+  const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
+  if (scene_assign(&option_table, &call->options, call->arena, assignment, place, error)) return true;
+  error->usage = true;
+  return false;
+}
+
 static bool run(struct call *call, struct error *error) {
   static const struct {
-    const char *name;
-    bool (*run)(struct call *call, struct device *device, struct error *error);
-  } list[] = {{"step", run_step}, {"network", bench_network}, {"policy", bench_policy}};
+    const char *name, *section;
+    bool (*check)(const struct options *options, struct error *error);
+    call_work *run;
+  } list[] = {{"step", NULL, NULL, run_step},
+              {"network", "network", net_unet_check, bench_network},
+              {"policy", "policy", net_policy_check, bench_policy}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
-    if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
-    if (list[i].run == bench_network && !net_unet_check(&call->options, error)) return false;
-    return call_on_device(call, list[i].run, error);
+    return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
+           take_flag(call, "batch", list[i].section, error) &&
+           take_flag(call, "precision", list[i].section, error) &&
+           (!list[i].check || list[i].check(&call->options, error)) &&
+           call_on_device(call, list[i].run, error);
   }
   return fail_usage(error, "no bench '%s'; there are: step, network, policy", call->operand[0]);
 }
@@ -205,8 +224,9 @@ static const struct flag flags[] = {
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
     {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
     {"profile", NULL, NULL, "network, policy: also the device's time by kernel and layer"},
-    {"batch", "N", "network.batch", NULL},
-    {"precision", "f32|mixed|half", "network.precision", NULL},
+    {"batch", "N", NULL, "network, policy: images a pass (network.batch, policy.batch)"},
+    {"precision", "f32|mixed|half", NULL,
+     "network, policy: what it computes in (network.precision, policy.precision)"},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
     {"json", NULL, NULL, "prints one JSON object"},
     {NULL, NULL, NULL, NULL},
@@ -218,8 +238,8 @@ const struct command command_bench = {
     .doc = "measures environment-steps, reconstructions or decisions per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
-        "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic\n"
-        "(--set policy.batch=N, policy.precision=...). Results are checked before the clock starts.",
+        "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic.\n"
+        "Results are checked before the clock starts.",
     .words = "step|network|policy",
     .operands_least = 1,
     .operands_most = 2,

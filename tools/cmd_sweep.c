@@ -4,6 +4,7 @@
 #include "engine/scene.h"
 #include "engine/store.h"
 #include "systems/alternate.h"
+#include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "tools/command.h"
 #include "tools/curves.h"
@@ -126,7 +127,9 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
   }
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
-  return net_unet_check(&row->options, error) ? true : fail_in(error, "%s", row->name);
+  bool policy = row->options.train.method != METHOD_RECONSTRUCTOR;
+  bool good = net_unet_check(&row->options, error) && (!policy || net_policy_check(&row->options, error));
+  return good ? true : fail_in(error, "%s", row->name);
 }
 
 static bool make_rows(struct call *call, struct sweep *sweep, struct error *error) {
