@@ -78,6 +78,8 @@ static bool open_policy(struct learning *learning, struct error *error) {
   setup.kernels = learning->train.simulation.kernels;
   if (rows < setup.batch) setup.batch = rows;
   if (!policy_open(&learning->policy, &setup, error)) return false;
+  learning->policy.initial_lines = learning->acquisition.initial_lines;
+  learning->policy.budget = learning->acquisition.budget;
   graph_start(learning->policy.graph, options->world.seed);
   policy_changed(&learning->policy);
   learning->train.simulation.policy = learning->validation.simulation.policy = &learning->policy;

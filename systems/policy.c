@@ -206,6 +206,8 @@ bool policy_write(const struct policy *policy, struct store *store, struct error
          store_put_number(store, "network_pools", setup->pools, error) &&
          store_put_number(store, "network_hidden", setup->hidden, error) &&
          store_put_number(store, "network_size", (double)setup->size, error) &&
+         store_put_number(store, "scan_initial_lines", policy->initial_lines, error) &&
+         store_put_number(store, "scan_budget", policy->budget, error) &&
          checkpoint_write_parameters(store, "param", policy->graph, error);
 }
 
@@ -235,6 +237,17 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
   return true;
 }
 
+/* Where the checkpoint tells them: one of another program does not. */
+static void read_scans(struct policy *policy, struct store *store) {
+  double initial_lines, budget;
+  if (!store_number(store, "scan_initial_lines", &initial_lines) ||
+      !store_number(store, "scan_budget", &budget) ||
+      !(initial_lines >= 0 && initial_lines <= UINT16_MAX && budget >= 0 && budget <= UINT16_MAX))
+    return;
+  policy->initial_lines = (uint32_t)initial_lines;
+  policy->budget = (uint32_t)budget;
+}
+
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
                  struct error *error) {
   struct policy_setup own = *setup;
@@ -246,6 +259,7 @@ bool policy_load(struct policy *policy, const char *path, const struct policy_se
     policy_close(policy);
     good = false;
   }
+  if (good) read_scans(policy, store);
   store_close(store);
   if (!good) return fail_in(error, "%s", path);
   policy_changed(policy);

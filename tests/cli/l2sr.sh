@@ -51,6 +51,10 @@ for what in '"initial_lines":1,' '"budget":7,'; do
 done
 awk "BEGIN { exit !($learned > $random + 0.02) }" || complain "L2SR's SSIM $learned does not beat Random's $random"
 echo "test SSIM: Random $random, L2SR $learned"
+run "more lines" "$l2sr" evaluate scene --policy whole/policy_2/last.h5 --set acquisition.initial_lines=2
+says err 'warning: whole/policy_2/last.h5 was trained for scans of 1 initial and 7 acquired lines; x4 custom has 2 and 6'
+run "the same lines" "$l2sr" evaluate scene --policy whole/policy_2/last.h5
+! grep -q 'was trained for scans' err || complain "evaluate warns of the scans that the policy was trained for"
 for round in 1 2; do
   tried=$((tried + 1))
   rate=$(sed -n 's/.*"kind":"look".*"rate":\([0-9.]*\).*/\1/p' whole/policy_$round/log.jsonl | sort -u)
@@ -154,6 +158,10 @@ run "sizes come from the checkpoint" "$l2sr" train l2s --method l2sr --output si
   --set alternate.rounds=1 --set alternate.epochs=1
 run "sweep" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1 --json
 [ "$(grep -c '"val_loss":null,"val_ssim":0\.' out)" = 2 ] || complain "sweep does not give the SSIM of the policies"
+run "its table" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1
+says out 'val_ssim   folder'
+! grep -q -e nan -e val_loss out || complain "the table of policies has columns that do not apply"
+says grid/sweep.csv '"0.5",,,,0.'
 run "a policy of a sweep is that of train" "$l2sr" compare grid/learn.gamma=1/policy_1/last.h5 l2s/policy_1/last.h5
 run "a finished l2s goes on as l2sr" "$l2sr" train l2s --method l2sr --output l2s --resume --set alternate.rounds=1 \
   --set alternate.epochs=2 --set alternate.actions=drawn
