@@ -22,21 +22,30 @@ static struct simulation_plan plan_split(const struct learning *learning, const 
   return rollout_plan(&split->options, slices, launch > pass ? launch : pass, rows);
 }
 
+static bool load_split(struct learning *learning, struct learn_split *split, const struct learn_wish *wish,
+                       struct error *error) {
+  struct world *world = &split->simulation.world;
+  split->report.slices = wish->slices;
+  return wish->fill
+             ? wish->fill(world, wish->slices, error)
+             : load_slices(world, &split->dataset, &split->options, learning->arena, &split->report, error);
+}
+
 static bool open_split(struct learning *learning, struct learn_split *split, enum data_split which,
-                       const char *kernel_folder, struct error *error) {
+                       const struct learn_wish *wish, struct error *error) {
   static const char *const names[] = {"training", "validation", "test", "all"};
   bool first = split == &learning->train;
   split->options = *learning->options;
   split->options.data.split = which;
-  if (!dataset_open(&split->dataset, &split->options, error)) return fail_in(error, "%s data", names[which]);
-  size_t slices = split->dataset.slice_count, most = split->options.data.most;
+  if (!wish->fill && !dataset_open(&split->dataset, &split->options, error))
+    return fail_in(error, "%s data", names[which]);
+  size_t slices = wish->fill ? wish->slices : split->dataset.slice_count, most = split->options.data.most;
   struct simulation_plan plan = plan_split(learning, split, most && most < slices ? most : slices);
   plan.network = true;
   plan.kernels = first ? NULL : learning->train.simulation.kernels;
-  plan.kernel_folder = kernel_folder;
+  plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&split->simulation, learning->device, &split->options, &plan, error) ||
-      !load_slices(&split->simulation.world, &split->dataset, &split->options, learning->arena,
-                   &split->report, error))
+      !load_split(learning, split, wish, error))
     return fail_in(error, "%s data", names[which]);
   return true;
 }
@@ -51,10 +60,17 @@ static bool open_reconstructor(struct learning *learning, const char *path, stru
   struct reconstructor_setup setup = {.device = learning->device,
                                       .kernels = learning->train.simulation.kernels,
                                       .size = options->data.size,
+                                      .channels = options->network.channels,
+                                      .pools = options->network.pools,
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = options->network.batch};
-  if (!reconstructor_load(&learning->reconstructor, path, &setup, error))
+  if (!(path ? reconstructor_load(&learning->reconstructor, path, &setup, error)
+             : reconstructor_open(&learning->reconstructor, &setup, error)))
     return fail_in(error, "the reconstructor");
+  if (!path) {
+    graph_start(learning->reconstructor.graph, options->world.seed);
+    reconstructor_changed(&learning->reconstructor);
+  }
   learning->train.simulation.reconstructor = learning->validation.simulation.reconstructor =
       &learning->reconstructor;
   return true;
@@ -200,8 +216,8 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
       (struct learning){.arena = arena_open(), .device = device, .options = options, .best = -INFINITY};
   if (learn_check(device, options, wish->round + 1, error) &&
       acquisition_only(&learning->acquisition, options, learning->arena, error) &&
-      open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
-      open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
+      open_split(learning, &learning->train, SPLIT_TRAIN, wish, error) &&
+      open_split(learning, &learning->validation, SPLIT_VAL, wish, error) &&
       open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&
       open_rollout(learning, error) && open_optimiser(learning, error) &&
       open_history(learning, wish->steps, error) &&
@@ -230,10 +246,15 @@ void learn_close(struct learning *learning) {
 /* ---- one roll-out -------------------------------------------------------------------------------------- */
 
 static void update(struct learning *learning, size_t first, size_t rows) {
+  struct device *device = learning->device;
+  device->phase = "update";
   graph_zero_gradients(learning->policy.graph);
   rollout_gradient(&learning->rollout, first, rows);
+  const char *before = device_part(device, "optimise");
   optimise_step(&learning->optimiser);
   policy_changed(&learning->policy);
+  device_part(device, before);
+  device->phase = "";
 }
 
 static uint32_t next_scan(const struct learning *learning) {

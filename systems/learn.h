@@ -67,7 +67,7 @@ struct learning {
 
 struct learn_wish {
   const char *folder;        /* NULL: writes nothing */
-  const char *reconstructor; /* checkpoint that scores */
+  const char *reconstructor; /* checkpoint that scores; NULL: one of new parameters, for benches */
   const char *policy; /* checkpoint to start from, its optimiser's state too; NULL: from new parameters */
   uint64_t steps;     /* environment-steps */
   uint32_t round;     /* of an alternation: its scans are numbered after those of the rounds before */
@@ -76,6 +76,9 @@ struct learn_wish {
               void *context); /* after every look and validation; NULL allowed */
   void *context;
   const char *kernel_folder;
+  /* For benches: so many images of its own, of both splits, in place of the data. NULL: the data. */
+  bool (*fill)(struct world *world, size_t slices, struct error *error);
+  size_t slices;
 };
 
 /* What a scene's policy is refused for before anything is loaded or trained: its acquisition, sizes and

@@ -152,20 +152,24 @@ void policy_close(struct policy *policy) {
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 void policy_forward(struct policy *policy, size_t images) {
+  const char *before = device_part(policy->setup.device, "policy_forward");
   if (policy->blocks)
     blocks_forward(policy->blocks, policy->input, graph_value(policy->graph, policy->maps), images);
   graph_set_images(policy->graph, images);
   graph_forward(policy->graph);
+  device_part(policy->setup.device, before);
 }
 
 void policy_backward(struct policy *policy, size_t images) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
   REQUIRE(images == policy->graph->images, "%zu images; the last forward had %zu", images,
           policy->graph->images);
+  const char *before = device_part(policy->setup.device, "policy_backward");
   graph_backward(policy->graph);
   if (policy->blocks)
     blocks_backward(policy->blocks, policy->input, graph_gradient(policy->graph, policy->maps), images,
                     policy->scale);
+  device_part(policy->setup.device, before);
 }
 
 void policy_changed(struct policy *policy) {
@@ -174,18 +178,21 @@ void policy_changed(struct policy *policy) {
 
 void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
                 uint32_t seed, bool best) {
+  const char *before = device_part(policy->setup.device, "policy_act");
   kernel_run(policy->setup.kernels, "policy_act", images,
              ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
                   arg_buffer(ARG_IN, ELEMENT_U32, choice->scan),
                   arg_buffer(ARG_IN, ELEMENT_U32, choice->step),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, choice->action), graph_arg(ARG_INOUT, choice->log_prob),
                   arg_u32((uint32_t)first), arg_u32(seed), arg_u32(best)));
+  device_part(policy->setup.device, before);
 }
 
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
   policy->scale = maps_scale / share;
+  const char *before = device_part(policy->setup.device, "policy_loss");
   kernel_run(policy->setup.kernels, "policy_loss", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
                   graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),
@@ -195,6 +202,7 @@ void policy_loss(struct policy *policy, const struct policy_update *update, size
                   arg_buffer(ARG_INOUT, ELEMENT_F128, update->terms), arg_u32((uint32_t)first),
                   arg_f32((float)share), arg_f32(update->entropy_weight), arg_f32(update->value_weight),
                   arg_f32(update->clip)));
+  device_part(policy->setup.device, before);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

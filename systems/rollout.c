@@ -85,6 +85,7 @@ void rollout_close(struct rollout *rollout) {
 
 static void run_advantage(struct rollout *rollout) {
   const struct world *world = &rollout->simulation->world;
+  const char *before = device_part(world->device, "advantage");
   kernel_run(
       world->kernels, "policy_advantage", rollout->scans,
       ARGS(graph_arg(ARG_IN, world->column[ROLLOUT_reward]), graph_arg(ARG_IN, world->column[ROLLOUT_value]),
@@ -92,6 +93,7 @@ static void run_advantage(struct rollout *rollout) {
            graph_arg(ARG_IN, rollout->last_value), graph_arg(ARG_OUT, world->column[ROLLOUT_advantage]),
            graph_arg(ARG_OUT, world->column[ROLLOUT_return]), arg_u32((uint32_t)rollout->steps),
            arg_f32((float)rollout->gamma), arg_f32((float)rollout->lambda)));
+  device_part(world->device, before);
 }
 
 /* What begin records stands in the first step's row, what finish records in the last one's; steps without a
@@ -110,12 +112,14 @@ static void play_launch(struct rollout *rollout, uint32_t first_scan, size_t fir
 }
 
 void rollout_play(struct rollout *rollout, uint32_t first_scan) {
+  rollout->simulation->device->phase = "roll-out";
   world_fill(&rollout->simulation->world, ROLLOUT_reward, 0);
   for (size_t first = 0; first < rollout->scans; first += rollout->launch) {
     size_t left = rollout->scans - first;
     play_launch(rollout, first_scan, first, left < rollout->launch ? left : rollout->launch);
   }
   run_advantage(rollout);
+  rollout->simulation->device->phase = "";
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
@@ -127,11 +131,13 @@ void rollout_order(struct rollout *rollout, const uint32_t *order) {
 void rollout_normalise(struct rollout *rollout, size_t most) {
   const struct world *world = &rollout->simulation->world;
   if (!rollout->normalised) return;
+  const char *before = device_part(world->device, "normalise");
   kernel_run(world->kernels, "policy_normalise", divide_up(rollout->rows, most),
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
                   graph_arg(ARG_IN, world->column[ROLLOUT_advantage]),
                   graph_arg(ARG_INOUT, rollout->normalised), arg_u32((uint32_t)rollout->rows),
                   arg_u32((uint32_t)most)));
+  device_part(world->device, before);
 }
 
 /* ENV holds other scans after this; the next begin resets them all. */
@@ -141,6 +147,7 @@ void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
   REQUIRE(images <= world->capacity[TABLE_ENV] && images <= simulation->policy->batch,
           "%zu images; there are %zu environments, a pass takes %zu", images, world->capacity[TABLE_ENV],
           simulation->policy->batch);
+  const char *before = device_part(world->device, "recall");
   kernel_run(world->kernels, "policy_recall", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
                   arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_slice]),
@@ -151,6 +158,7 @@ void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
                   arg_u32(simulation->acquisition.initial_lines)));
   world->rows[TABLE_ENV] = images;
   schedule_run(&simulation->batch, world);
+  device_part(world->device, before);
 }
 
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
