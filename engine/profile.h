@@ -1,6 +1,6 @@
 /* Where the device's time goes: while a profile hangs on the device, every launch is timed by an event and
- * counted under its kernel and what is in force of the device's phase (roll-out, update), part (a system) and
- * label (a layer's name). Costs time itself: for benches only. */
+ * counted under its kernel and what is in force of the device's phase, part (a system) and label (a layer's
+ * name). Costs time itself: for benches only. */
 #ifndef L2SR_ENGINE_PROFILE_H
 #define L2SR_ENGINE_PROFILE_H
 

@@ -21,7 +21,7 @@ static bool check(struct learning *learning, struct error *error) {
   if (!device_finish(learning->device, error)) return false;
   for (size_t i = 0; i < rows; i++) {
     const float *term = learning->terms + 4 * i;
-    if (!(term[1] >= 0 && (double)term[1] <= limit) || !isfinite(term[0]) || !isfinite(term[2]))
+    if (!(term[1] >= -1e-3f && (double)term[1] <= limit) || !isfinite(term[0]) || !isfinite(term[2]))
       return fail(error, "step %zu has a loss of %g, an entropy of %g and a critic off by %g", i,
                   (double)term[0], (double)term[1], (double)term[2]);
     if (same && !(fabsf(term[3]) <= 1e-2f))
@@ -67,9 +67,10 @@ static bool print_text(struct learning *learning, double seconds, bool profile, 
          device->facts.name);
   printf("  %.5g environment-steps/s, %.4g ms from a roll-out to the next\n", (double)rollout->rows / seconds,
          1e3 * seconds);
-  printf("  %.2f GiB of device memory; %zu observations and %zu images a pass; %zu slices, twice\n",
+  printf("  %.2f GiB of device memory; %zu observations and %zu images a pass; %zu training and %zu "
+         "validation slices\n",
          (double)device->bytes / 0x1p30, learning->policy.batch, learning->reconstructor.batch,
-         learning->train.report.slices);
+         learning->train.report.slices, learning->validation.report.slices);
   return !profile || bench_parts(learning->device, run_once, learning, false, error);
 }
 

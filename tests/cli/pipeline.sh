@@ -70,7 +70,7 @@ run "bench" "$l2sr" bench step --size 32 --envs 20 --slices 4 --json
 grep -q '"steps_per_second":[0-9]' "$temp/out" || { echo "FAILED: bench gives no rate"; failed=1; }
 run "bench policy" "$l2sr" bench policy --size 32 --batch 3 --train --json --set policy.channels=2 --set policy.pools=2
 grep -q '"batch":3,"precision":"f32"' "$temp/out" || { echo "FAILED: bench policy does not take --batch"; failed=1; }
-run "bench learn" "$l2sr" bench learn --size 32 --scans 6 --envs 4 --slices 3 --batch 16 --profile --json \
+run "bench learn" "$l2sr" bench learn --size 32 --scans 40 --envs 30 --slices 3 --batch 2 --profile --json \
   --set policy.channels=2 --set policy.pools=2 --set network.channels=2 --set network.pools=2
 for part in observe policy_forward policy_act reconstruct_network score_ssim advantage; do
   grep -q "\"phase\":\"roll-out\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }
