@@ -122,6 +122,8 @@
   X(learn, F64, epsilon, "0.00001", 0, 1, NULL, "added to the optimiser's root")                             \
   X(learn, F64, gamma, "1", 0, 1, NULL, "discount")                                                          \
   X(learn, F64, lambda, "0.95", 0, 1, NULL, "of generalised advantages")                                     \
+  X(learn, CHOICE, normalise, "auto", 0, 0, "auto|off|on",                                                   \
+    "advantages to mean 0 and deviation 1 in every update; auto: ppo's, as in stable-baselines3")            \
   X(learn, F64, entropy, "0.03", 0, 1000, NULL, "weight of the entropy")                                     \
   X(learn, F64, value, "0.5", 0, 1000, NULL, "weight of the critic's squared error")                         \
   X(learn, F64, clip, "0.5", 0, 1000000, NULL, "largest norm of the whole gradient; 0: no limit")            \
@@ -207,6 +209,7 @@ enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_optimiser { LEARN_RMSPROP, LEARN_ADAM };
+enum learn_normalise { NORMALISE_AUTO, NORMALISE_OFF, NORMALISE_ON };
 enum learn_scaling { SCALING_NONE, SCALING_ROOT, SCALING_LINEAR };
 enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };
 enum train_keep { KEEP_AUTO, KEEP_NEVER, KEEP_ALWAYS };

@@ -230,6 +230,12 @@ void device_release(struct device *device, cl_mem buffer, size_t bytes) {
   device->bytes -= bytes;
 }
 
+const char *device_part(struct device *device, const char *part) {
+  const char *before = device->part;
+  device->part = part;
+  return before;
+}
+
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from) {
   if (bytes)
     CL(device, clEnqueueWriteBuffer(device->queue, buffer, CL_TRUE, offset, bytes, from, 0, NULL, NULL));

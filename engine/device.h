@@ -39,7 +39,7 @@ struct device {
   bool failed;
   uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
   struct profile *profile;               /* engine/profile.h; NULL: launches are not timed */
-  const char *label;                     /* what the launches belong to; for the profile */
+  const char *phase, *part, *label;      /* what the launches belong to, ever finer; for the profile */
 };
 
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
@@ -53,6 +53,9 @@ bool device_finish(struct device *device, struct error *error);
 /* Makes a buffer; the refusal names what it was for and how much the device has. NULL on failure. */
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error);
 void device_release(struct device *device, cl_mem buffer, size_t bytes);
+
+/* Launches from here on belong to this part of the work; returns the one before. */
+const char *device_part(struct device *device, const char *part);
 
 /* Enqueue; `read` waits. Offsets and sizes in bytes. */
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from);

@@ -231,7 +231,7 @@ static void launch(struct device *device, const struct kernel_desc *row, cl_kern
   cl_event event = NULL;
   CL(device, clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, &local, 0, NULL,
                                     device->profile ? &event : NULL));
-  if (event) profile_note(device->profile, row->name, device->label, event);
+  if (event) profile_note(device, row->name, event);
   device->launches++;
 }
 

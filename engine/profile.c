@@ -1,22 +1,40 @@
 #include "engine/profile.h"
 
+#include "engine/arena.h"
 #include "engine/log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int find_row(struct profile *profile, const char *kernel, const char *label) {
-  for (int r = 0; r < profile->rows; r++)
-    if (profile->row[r].kernel == kernel && !strcmp(profile->row[r].label, label)) return r;
+static int find_row(struct profile *profile, const struct profile_row *wanted) {
+  for (int r = 0; r < profile->rows; r++) {
+    const struct profile_row *row = &profile->row[r];
+    if (row->kernel == wanted->kernel && !strcmp(row->label, wanted->label) &&
+        !strcmp(row->part, wanted->part) && !strcmp(row->phase, wanted->phase))
+      return r;
+  }
   REQUIRE(profile->rows < PROFILE_ROWS, "more than %d kernels and labels in a profile", PROFILE_ROWS);
-  profile->row[profile->rows] = (struct profile_row){.kernel = kernel, .label = label};
+  profile->row[profile->rows] = *wanted;
   return profile->rows++;
 }
 
-void profile_note(struct profile *profile, const char *kernel, const char *label, cl_event event) {
-  REQUIRE(profile->pendings < PROFILE_PENDING, "%d launches without profile_collect", PROFILE_PENDING);
+static const char *text_of(const char *text) {
+  return text ? text : "";
+}
+
+/* The queue is in order: once this event has come, all before it have. */
+void profile_note(const struct device *device, const char *kernel, cl_event event) {
+  struct profile *profile = device->profile;
+  struct profile_row row = {.kernel = kernel,
+                            .phase = text_of(device->phase),
+                            .part = text_of(device->part),
+                            .label = text_of(device->label)};
+  if (profile->pendings == PROFILE_PENDING) {
+    clWaitForEvents(1, &event);
+    profile_collect(profile);
+  }
   profile->pending[profile->pendings].event = event;
-  profile->pending[profile->pendings++].row = find_row(profile, kernel, label ? label : "");
+  profile->pending[profile->pendings++].row = find_row(profile, &row);
 }
 
 void profile_collect(struct profile *profile) {
@@ -62,4 +80,49 @@ void profile_print(struct profile *profile, FILE *file) {
     fprintf(file, "  %9.4f ms %5.1f %%  %-20s %s\n", 1e3 * row->seconds, 100 * row->seconds / all,
             row->kernel, row->label);
   }
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------- */
+
+/* The same rows, those of a phase and part as one. */
+static void add_parts(const struct profile *profile, struct profile *parts) {
+  parts->rows = 0;
+  for (int r = 0; r < profile->rows; r++) {
+    const struct profile_row *row = &profile->row[r];
+    struct profile_row part = {.kernel = "", .phase = row->phase, .part = row->part, .label = ""};
+    int at = 0;
+    while (at < parts->rows &&
+           (strcmp(parts->row[at].phase, row->phase) || strcmp(parts->row[at].part, row->part)))
+      at++;
+    if (at == parts->rows) parts->row[parts->rows++] = part;
+    parts->row[at].launches += row->launches;
+    parts->row[at].seconds += row->seconds;
+  }
+  sort(parts);
+}
+
+void profile_print_parts(struct profile *profile, FILE *file) {
+  struct arena *arena = arena_open();
+  struct profile *parts = ARENA_NEW(arena, struct profile, 1);
+  double all = 0;
+  add_parts(profile, parts);
+  for (int r = 0; r < parts->rows; r++) all += parts->row[r].seconds;
+  for (int r = 0; r < parts->rows; r++) {
+    const struct profile_row *row = &parts->row[r];
+    fprintf(file, "  %9.4f ms %5.1f %%  %-10s %-22s %6llu launches\n", 1e3 * row->seconds,
+            100 * row->seconds / all, row->phase, row->part, (unsigned long long)row->launches);
+  }
+  arena_close(arena);
+}
+
+void profile_print_parts_json(struct profile *profile, FILE *file) {
+  struct arena *arena = arena_open();
+  struct profile *parts = ARENA_NEW(arena, struct profile, 1);
+  add_parts(profile, parts);
+  for (int r = 0; r < parts->rows; r++)
+    fprintf(file, "%s{\"phase\":\"%s\",\"part\":\"%s\",\"launches\":%llu,\"milliseconds\":%.6g}",
+            r ? "," : "[", parts->row[r].phase, parts->row[r].part,
+            (unsigned long long)parts->row[r].launches, 1e3 * parts->row[r].seconds);
+  fprintf(file, parts->rows ? "]" : "[]");
+  arena_close(arena);
 }

@@ -1,5 +1,6 @@
 /* Where the device's time goes: while a profile hangs on the device, every launch is timed by an event and
- * counted under its kernel and the label in force (a layer's name). Costs time itself: for benches only. */
+ * counted under its kernel and what is in force of the device's phase, part (a system) and label (a layer's
+ * name). Costs time itself: for benches only. */
 #ifndef L2SR_ENGINE_PROFILE_H
 #define L2SR_ENGINE_PROFILE_H
 
@@ -8,7 +9,7 @@
 enum { PROFILE_ROWS = 512, PROFILE_PENDING = 4096 };
 
 struct profile_row {
-  const char *kernel, *label;
+  const char *kernel, *phase, *part, *label;
   uint64_t launches;
   double seconds;
 };
@@ -24,11 +25,14 @@ struct profile {
 };
 
 /* Called by a launch: takes the event over. */
-void profile_note(struct profile *profile, const char *kernel, const char *label, cl_event event);
-/* After device_finish: reads the events. Call it at least every PROFILE_PENDING launches. */
+void profile_note(const struct device *device, const char *kernel, cl_event event);
+/* After device_finish: reads the events that are left. */
 void profile_collect(struct profile *profile);
 /* Rows by falling time, with their share of the whole. */
 void profile_print(struct profile *profile, FILE *file);
 void profile_print_json(struct profile *profile, FILE *file); /* the same as a list of objects */
+/* The sums over phases and parts. */
+void profile_print_parts(struct profile *profile, FILE *file);
+void profile_print_parts_json(struct profile *profile, FILE *file);
 
 #endif

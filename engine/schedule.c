@@ -54,11 +54,14 @@ bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, 
 }
 
 void schedule_run(const struct schedule *schedule, struct world *world) {
+  const char *before = world->device->part;
   for (int i = 0; i < schedule->count; i++) {
     world->running = schedule->system[i];
+    world->device->part = world->running->name;
     world->running->run(world, world->running->context);
   }
   world->running = NULL;
+  world->device->part = before;
 }
 
 static void print_set(const struct schema *schema, component_set set, FILE *file) {

@@ -77,6 +77,7 @@ void policy_recall_mask_reference(const struct host_args *args);
 void policy_act_reference(const struct host_args *args);
 void policy_loss_reference(const struct host_args *args);
 void policy_advantage_reference(const struct host_args *args);
+void policy_normalise_reference(const struct host_args *args);
 
 void mask_reset_prepare(struct host_args *args, struct random *random);
 void mask_acquire_prepare(struct host_args *args, struct random *random);
@@ -131,6 +132,7 @@ void policy_recall_mask_prepare(struct host_args *args, struct random *random);
 void policy_act_prepare(struct host_args *args, struct random *random);
 void policy_loss_prepare(struct host_args *args, struct random *random);
 void policy_advantage_prepare(struct host_args *args, struct random *random);
+void policy_normalise_prepare(struct host_args *args, struct random *random);
 
 /* Sizes that observe_fft is written for. */
 bool observe_fft_fits(size_t height, size_t width);

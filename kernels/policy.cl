@@ -3,6 +3,7 @@
  * same numbers give the same decision for any number of scans. */
 
 #define NO_LINE 0xffffffffu
+#define GROUP 256
 
 /* Masks of scans from `first` on as the numbers that the network takes. */
 __kernel void policy_mask(__global const uchar *restrict mask, __global float *restrict lines, uint first,
@@ -152,5 +153,30 @@ __kernel void policy_advantage(__global const float *restrict reward, __global c
     advantage[place] = sum;
     next = value[place];
     target[place] = sum + next;
+  }
+}
+
+/* Advantages of an update to mean 0 and deviation 1 (divisor count - 1), as stable-baselines3 does; a single
+ * one stays as it is. One update a group: `most` rows of the order, the last one what is left of `total`. The
+ * same numbers give the same sums in however many passes the update is computed. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+policy_normalise(__global const uint *restrict order, __global const float *restrict advantage,
+                 __global float *restrict normalised, uint total, uint most, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  uint first = row * most, count = min(most, total - first);
+  float sum = 0.0f, square = 0.0f;
+  for (uint i = item; i < count; i += GROUP) sum += advantage[order[first + i]];
+  float mean = count > 1u ? group_sum(sum, scratch) / (float)count : 0.0f;
+  for (uint i = item; i < count; i += GROUP) {
+    float off = advantage[order[first + i]] - mean;
+    square += off * off;
+  }
+  float deviation = sqrt(group_sum(square, scratch) / (float)max(count - 1u, 1u)) + 1e-8f;
+  float scale = count > 1u ? 1.0f / deviation : 1.0f;
+  for (uint i = item; i < count; i += GROUP) {
+    uint place = order[first + i];
+    normalised[place] = (advantage[place] - mean) * scale;
   }
 }

@@ -158,6 +158,24 @@ void policy_advantage_reference(const struct host_args *args) {
   }
 }
 
+static void normalise_update(const struct host_args *args, size_t first, size_t end) {
+  const uint32_t *order = args->in[0];
+  const float *advantage = args->in[1];
+  double mean = 0, square = 0, count = (double)(end - first);
+  for (size_t i = first; i < end; i++) mean += advantage[order[i]] / count;
+  for (size_t i = first; i < end; i++) square += pow(advantage[order[i]] - mean, 2);
+  for (size_t i = first; i < end; i++)
+    ((float *)args->out[2])[order[i]] =
+        count > 1 ? (float)((advantage[order[i]] - mean) / (sqrt(square / (count - 1)) + 1e-8))
+                  : advantage[order[i]];
+}
+
+void policy_normalise_reference(const struct host_args *args) {
+  size_t total = args->value[3].u, most = args->value[4].u;
+  for (size_t first = 0; first < total; first += most)
+    normalise_update(args, first, total - first < most ? total : first + most);
+}
+
 /* ---- arguments that mean something --------------------------------------------------------------------- */
 
 void policy_mask_prepare(struct host_args *args, struct random *random) {
@@ -242,4 +260,12 @@ void policy_advantage_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = (uint32_t)steps;
   args->value[7].f = 0.9f;
   args->value[8].f = 0.95f;
+}
+
+void policy_normalise_prepare(struct host_args *args, struct random *random) {
+  uint32_t most = 1 + random_u32(random) % (uint32_t)args->width;
+  uint32_t total = ((uint32_t)args->rows - 1) * most + 1 + random_u32(random) % most;
+  random_order(random, (uint32_t *)args->in[0], total);
+  args->value[3].u = total;
+  args->value[4].u = most;
 }

@@ -2,8 +2,11 @@
 
 #include "engine/log.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct alternation {
   struct arena *arena;
@@ -11,14 +14,23 @@ struct alternation {
   const struct options *options;
   const struct alternate_wish *wish;
   const char *reconstructor, *policy; /* checkpoints of the last stages; NULL: none yet */
-  FILE *log;                          /* into `lines`: what stages.jsonl is to hold */
-  char *lines;
-  size_t bytes;
-  int noted, before; /* lines; in the file of the training that goes on */
+  FILE *log;                          /* stages.jsonl; holds the folder */
+  off_t noted;                        /* bytes of it that are of stages done */
 };
 
 static const char *path_of(const struct alternation *all, const char *stage, const char *file) {
   return arena_text(all->arena, "%s/%s%s%s", all->options->train.output, stage, *file ? "/" : "", file);
+}
+
+/* A stage is not changed under the next one, which was made from it. */
+static bool check_next(const struct alternation *all, const char *next, const char *state,
+                       struct error *error) {
+  if (!file_is_there(path_of(all, next, "last.h5"))) return true;
+  return fail(
+      error,
+      "%s, and %s was made from it as it is; set the steps or epochs back to what they were, or move %s "
+      "and the stages after it away",
+      state, path_of(all, next, ""), path_of(all, next, ""));
 }
 
 /* ---- a reconstructor ----------------------------------------------------------------------------------- */
@@ -37,6 +49,16 @@ static void set_round(struct options *options, uint32_t round) {
   options->train.early_stopping = 0;
 }
 
+static bool train_on(struct alternation *all, const struct stage *stage, struct training *training,
+                     const struct training_wish *wish, struct error *error) {
+  const char *next = arena_text(all->arena, "policy_%u", stage->round + 1);
+  const char *state =
+      arena_text(all->arena, "%u of %u epochs are done", training->epoch, training->options->train.epochs);
+  return (training_done(training) || check_next(all, next, state, error)) &&
+         training_run(training, wish, error) &&
+         (!all->wish->draw_training || all->wish->draw_training(training, error));
+}
+
 static bool run_reconstructor(struct alternation *all, struct stage *stage, struct error *error) {
   const struct alternate_wish *wish = all->wish;
   struct options options = *all->options;
@@ -53,7 +75,7 @@ static bool run_reconstructor(struct alternation *all, struct stage *stage, stru
   }
   options.train.output = path_of(all, stage->name, "");
   if (!training_open(&training, all->device, &options, &own, error)) return false;
-  bool good = training_run(&training, &own, error);
+  bool good = train_on(all, stage, &training, &own, error);
   if (good) {
     stage->score = training.epoch_value[EPOCH_VAL_SSIM][training.epoch - 1];
     stage->best = training.epoch_value[EPOCH_VAL_SSIM][training.best_epoch - 1];
@@ -74,6 +96,17 @@ static void set_policy_round(struct options *options, uint32_t round) {
   if (round > 1 && options->alternate.entropy >= 0) options->learn.entropy = options->alternate.entropy;
 }
 
+static bool learn_on(struct alternation *all, const struct stage *stage, struct learning *learning,
+                     const struct learn_wish *wish, struct error *error) {
+  const char *next = arena_text(all->arena, "reconstructor_%u", stage->round);
+  const char *state =
+      arena_text(all->arena, "%llu of %llu roll-outs are done", (unsigned long long)learning->rollouts,
+                 (unsigned long long)learning->wanted);
+  return (learning->rollouts == learning->wanted || check_next(all, next, state, error)) &&
+         learn_run(learning, wish, error) &&
+         (!all->wish->draw_learning || all->wish->draw_learning(learning, error));
+}
+
 static bool run_policy(struct alternation *all, struct stage *stage, struct error *error) {
   const struct alternate_wish *wish = all->wish;
   struct options options = *all->options;
@@ -90,7 +123,7 @@ static bool run_policy(struct alternation *all, struct stage *stage, struct erro
                            .context = wish->context,
                            .kernel_folder = wish->kernel_folder};
   if (!learn_open(&learning, all->device, &options, &own, error)) return false;
-  bool good = learn_run(&learning, &own, error);
+  bool good = learn_on(all, stage, &learning, &own, error);
   if (good) {
     stage->score = learning.score[learning.validations - 1];
     stage->best = learning.best;
@@ -102,28 +135,33 @@ static bool run_policy(struct alternation *all, struct stage *stage, struct erro
 
 /* ---- stages -------------------------------------------------------------------------------------------- */
 
-/* Written beside, and in place only when it is no shorter than before: a stage that refuses to go on leaves
- * the file as it was. */
-static bool write_stages(const struct alternation *all, struct error *error) {
-  struct text_file file;
-  if (all->noted < all->before) return true;
-  if (!file_create(&file, path_of(all, "stages.jsonl", ""), error)) return false;
-  fwrite(all->lines, 1, all->bytes, file.file);
-  return file_commit(&file, error);
+/* What stands in stages.jsonl already stays: a stage that refuses to go on leaves the file as it was. */
+static bool write_line(struct alternation *all, const char *line, size_t bytes, struct error *error) {
+  int file = fileno(all->log);
+  char *before = arena_new(all->arena, bytes);
+  bool same = pread(file, before, bytes, all->noted) == (ssize_t)bytes && !memcmp(before, line, bytes);
+  if (!same && (ftruncate(file, all->noted) || fwrite(line, 1, bytes, all->log) != bytes || fflush(all->log)))
+    return fail(error, "cannot write %s: %s", path_of(all, "stages.jsonl", ""), strerror(errno));
+  all->noted += (off_t)bytes;
+  return true;
 }
 
 static bool note_stage(struct alternation *all, const struct stage *stage, struct error *error) {
-  fprintf(all->log, "{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":", stage->name,
+  char *line = NULL;
+  size_t bytes = 0;
+  FILE *text = open_memstream(&line, &bytes);
+  if (!text) return fail(error, "no host memory for the log of the stages");
+  fprintf(text, "{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":", stage->name,
           stage->round);
-  json_number(all->log, stage->score);
-  fprintf(all->log, ",\"best\":");
-  json_number(all->log, stage->best);
-  fprintf(all->log, "}\n");
-  if (fflush(all->log)) return fail(error, "no host memory for the log of the stages");
-  all->noted++;
-  if (!write_stages(all, error)) return false;
-  if (all->wish->see_stage) all->wish->see_stage(stage, all->wish->context);
-  return true;
+  json_number(text, stage->score);
+  fprintf(text, ",\"best\":");
+  json_number(text, stage->best);
+  fprintf(text, "}\n");
+  fclose(text);
+  bool good = write_line(all, line, bytes, error);
+  free(line);
+  if (good && all->wish->see_stage) all->wish->see_stage(stage, all->wish->context);
+  return good;
 }
 
 static bool run_stage(struct alternation *all, uint32_t round, bool policy, struct error *error) {
@@ -150,29 +188,18 @@ static bool run_stages(struct alternation *all, struct error *error) {
 
 /* What a policy would refuse is refused before the reconstructor is trained. */
 static bool check_policy(const struct alternation *all, struct error *error) {
-  struct acquisition acquisition;
-  return acquisition_only(&acquisition, all->options, all->arena, error) &&
-         net_policy_check(all->options, error);
-}
-
-static int count_lines(const char *path) {
-  FILE *file = fopen(path, "rb");
-  int lines = 0;
-  for (int c; file && (c = fgetc(file)) != EOF;) lines += c == '\n';
-  if (file) fclose(file);
-  return lines;
+  const struct options *options = all->options;
+  bool turns = options->train.method == METHOD_L2SR;
+  return learn_check(all->device, options, turns ? options->alternate.rounds : 1, error);
 }
 
 static bool open_log(struct alternation *all, struct error *error) {
-  const char *path = path_of(all, "stages.jsonl", "");
-  if (!folder_make(all->options->train.output, error)) return false;
-  all->before = count_lines(path);
-  if (!all->wish->resume && all->before)
-    return fail(error,
-                "%s holds a training (stages.jsonl); go on with --resume, or choose another train.output",
-                all->options->train.output);
-  all->log = open_memstream(&all->lines, &all->bytes);
-  return all->log ? true : fail(error, "no host memory for the log of the stages");
+  const char *folder = all->options->train.output;
+  if (!run_hold(&all->log, folder, path_of(all, "stages.jsonl", ""), error)) return false;
+  if (all->wish->resume || (fseek(all->log, 0, SEEK_END) == 0 && ftell(all->log) == 0)) return true;
+  return fail(error,
+              "%s holds a training (stages.jsonl); go on with --resume, or choose another train.output",
+              folder);
 }
 
 bool alternate_run(struct device *device, const struct options *options, const struct alternate_wish *wish,
@@ -180,7 +207,6 @@ bool alternate_run(struct device *device, const struct options *options, const s
   struct alternation all = {.arena = arena_open(), .device = device, .options = options, .wish = wish};
   bool good = check_policy(&all, error) && open_log(&all, error) && run_stages(&all, error);
   if (all.log) fclose(all.log);
-  free(all.lines);
   arena_close(all.arena);
   return good;
 }

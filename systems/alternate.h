@@ -27,6 +27,9 @@ struct alternate_wish {
   void (*see_epoch)(const struct training *training, void *context); /* NULL allowed, as the others */
   void (*see_look)(const struct learning *learning, void *context);
   void (*see_stage)(const struct stage *stage, void *context);
+  /* At the end of a stage, before the next. */
+  bool (*draw_training)(const struct training *training, struct error *error);
+  bool (*draw_learning)(const struct learning *learning, struct error *error);
   void *context;
   const char *kernel_folder;
 };

@@ -1,5 +1,7 @@
 #include "systems/checkpoint.h"
 
+#include "engine/program.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -157,7 +159,7 @@ static bool write_flat(struct store *store, const char *group, const struct grap
   return good;
 }
 
-bool checkpoint_read_parameters(struct store *store, const char *group, struct graph *graph,
+bool checkpoint_read_parameters(struct store *store, const char *group, const struct graph *graph,
                                 struct error *error) {
   return read_flat(store, group, graph, graph->values, error);
 }
@@ -165,6 +167,20 @@ bool checkpoint_read_parameters(struct store *store, const char *group, struct g
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error) {
   return write_flat(store, group, graph, graph->values, error);
+}
+
+bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *error) {
+  struct arena *arena = arena_open();
+  float *values = ARENA_NEW(arena, float, graph->elements);
+  float *packed = ARENA_NEW(arena, float, graph->elements);
+  size_t used = 0;
+  device_read(graph->device, graph->values, 0, sizeof(float) * graph->elements, values);
+  bool good = device_finish(graph->device, error);
+  for (int i = 0; good && i < graph->parameters; used += graph->parameter[i++].count)
+    memcpy(packed + used, values + graph->parameter[i].offset, sizeof(float) * graph->parameter[i].count);
+  if (good) hash_hex(packed, sizeof(float) * used, hex);
+  arena_close(arena);
+  return good;
 }
 
 /* ---- the optimiser ------------------------------------------------------------------------------------- */

@@ -8,11 +8,14 @@
 
 /* Every parameter of the graph from GROUP/NAME, or GROUP/module.NAME. Refused, with the list of what is
  * missing, unexpected or of another shape, before any parameter changes. */
-bool checkpoint_read_parameters(struct store *store, const char *group, struct graph *graph,
+bool checkpoint_read_parameters(struct store *store, const char *group, const struct graph *graph,
                                 struct error *error);
 /* Refused when one of them is no finite number. */
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
+
+/* SHA-256 of all parameters. */
+bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *error);
 
 /* Moments as optimiser/first/NAME and optimiser/second/NAME; kind, step and rate as attributes. The kind must
  * be that of the optimiser. */

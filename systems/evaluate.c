@@ -158,11 +158,24 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
   }
 }
 
+/* A policy knows only scans like those that it was trained for. */
+static void compare_scans(const struct work *work, const struct evaluate_run *run) {
+  const struct policy *policy = &work->policy;
+  const struct acquisition *scan = &run->acquisition;
+  if (run->sampler != &sampler_policy || !policy->budget ||
+      (policy->initial_lines == scan->initial_lines && policy->budget == scan->budget))
+    return;
+  log_warning("%s was trained for scans of %u initial and %u acquired lines; x%u %s has %u and %u",
+              work->options->evaluate.policy, policy->initial_lines, policy->budget, scan->acceleration,
+              scan->horizon, scan->initial_lines, scan->budget);
+}
+
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
   struct world *world = &work->simulation.world;
   size_t slices = work->evaluation->slices, most = world->capacity[TABLE_ENV];
   double start = clock_seconds();
+  compare_scans(work, run);
   if (!make_room(work, run, error) ||
       !simulation_set(&work->simulation, &run->acquisition, run->sampler, error))
     return false;

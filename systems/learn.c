@@ -2,237 +2,21 @@
 
 #include "engine/log.h"
 #include "engine/round.h"
-#include "systems/checkpoint.h"
 
 #include <math.h>
-#include <string.h>
-
-/* ---- opening ------------------------------------------------------------------------------------------- */
-
-/* Training needs room for the passes of its updates, validation for its scans. */
-static struct simulation_plan plan_split(const struct learning *learning, const struct learn_split *split,
-                                         size_t slices) {
-  const struct options *options = learning->options;
-  size_t budget = learning->acquisition.budget, launch = options->world.envs;
-  if (split == &learning->validation)
-    return rollout_plan(&split->options, slices, slices < launch ? slices : launch, slices * (budget + 1));
-  size_t scans = options->learn.scans, rows = scans * budget;
-  size_t pass = rows < options->policy.batch ? rows : options->policy.batch;
-  if (launch > scans) launch = scans;
-  return rollout_plan(&split->options, slices, launch > pass ? launch : pass, rows);
-}
-
-static bool open_split(struct learning *learning, struct learn_split *split, enum data_split which,
-                       const char *kernel_folder, struct error *error) {
-  static const char *const names[] = {"training", "validation", "test", "all"};
-  bool first = split == &learning->train;
-  split->options = *learning->options;
-  split->options.data.split = which;
-  if (!dataset_open(&split->dataset, &split->options, error)) return fail_in(error, "%s data", names[which]);
-  size_t slices = split->dataset.slice_count, most = split->options.data.most;
-  struct simulation_plan plan = plan_split(learning, split, most && most < slices ? most : slices);
-  plan.network = true;
-  plan.kernels = first ? NULL : learning->train.simulation.kernels;
-  plan.kernel_folder = kernel_folder;
-  if (!simulation_open(&split->simulation, learning->device, &split->options, &plan, error) ||
-      !load_slices(&split->simulation.world, &split->dataset, &split->options, learning->arena,
-                   &split->report, error))
-    return fail_in(error, "%s data", names[which]);
-  return true;
-}
-
-static void close_split(struct learn_split *split) {
-  if (split->simulation.kernels) simulation_close(&split->simulation);
-  if (split->dataset.arena) dataset_close(&split->dataset);
-}
-
-static bool open_reconstructor(struct learning *learning, const char *path, struct error *error) {
-  const struct options *options = learning->options;
-  struct reconstructor_setup setup = {.device = learning->device,
-                                      .kernels = learning->train.simulation.kernels,
-                                      .size = options->data.size,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = options->network.batch};
-  if (!reconstructor_load(&learning->reconstructor, path, &setup, error))
-    return fail_in(error, "the reconstructor");
-  learning->train.simulation.reconstructor = learning->validation.simulation.reconstructor =
-      &learning->reconstructor;
-  return true;
-}
-
-/* Room for an optimiser's moments is left, and for what libraries take. */
-static bool leaves_room(const struct learning *learning) {
-  const struct device *device = learning->device;
-  size_t wanted = 2 * sizeof(float) * learning->policy.graph->elements + ((size_t)64 << 20);
-  return device->facts.memory - device->bytes >= wanted;
-}
-
-/* With all steps of a roll-out in one pass, so that their activations may stay (train.keep_activations). */
-static bool open_keeping(struct learning *learning, struct policy_setup setup, size_t rows,
-                         struct error *error) {
-  const struct options *options = learning->options;
-  if (options->learn.algorithm != LEARN_A2C)
-    return fail(error, "learn.algorithm ppo updates more than once a roll-out; a2c keeps them");
-  if (!rollout_can_keep(learning->device, options->learn.scans, options->world.envs))
-    return fail(error,
-                "they are of one launch of an even number of scans on a device with matrix instructions; "
-                "learn.scans is %u, world.envs %u, the device %s",
-                options->learn.scans, options->world.envs, learning->device->facts.name);
-  setup.batch = rows;
-  setup.whole = true;
-  if (!policy_open(&learning->policy, &setup, error)) return false;
-  learning->keeps = learning->policy.blocks && learning->policy.batch == rows && leaves_room(learning);
-  if (learning->keeps) return true;
-  policy_close(&learning->policy);
-  return fail(error, "%zu steps of a roll-out leave too little memory on %s; lower learn.scans", rows,
-              learning->device->facts.name);
-}
-
-static bool open_policy_network(struct learning *learning, const struct policy_setup *setup, size_t rows,
-                                struct error *error) {
-  enum train_keep keep = (enum train_keep)learning->options->train.keep_activations;
-  struct error reason;
-  if (keep != KEEP_NEVER && open_keeping(learning, *setup, rows, &reason)) return true;
-  if (keep == KEEP_ALWAYS)
-    return fail(error, "train.keep_activations is always, and a roll-out's cannot be kept: %.900s", reason.text);
-  if (keep == KEEP_AUTO) log_detail("activations of a roll-out are not kept: %s", reason.text);
-  return policy_open(&learning->policy, setup, error);
-}
-
-static bool open_policy(struct learning *learning, struct error *error) {
-  const struct options *options = learning->options;
-  size_t rows = learning->acquisition.budget * (size_t)options->learn.scans;
-  struct policy_setup setup = {.device = learning->device,
-                               .kernels = learning->train.simulation.kernels,
-                               .size = options->data.size,
-                               .channels = options->policy.channels,
-                               .pools = options->policy.pools,
-                               .hidden = options->policy.hidden,
-                               .precision = (enum block_precision)options->policy.precision,
-                               .batch = rows < options->policy.batch ? rows : options->policy.batch,
-                               .train = true};
-  if (!open_policy_network(learning, &setup, rows, error)) return false;
-  graph_start(learning->policy.graph, options->world.seed);
-  policy_changed(&learning->policy);
-  learning->train.simulation.policy = learning->validation.simulation.policy = &learning->policy;
-  learning->validation.simulation.best = true;
-  return true;
-}
-
-static bool open_rollout(struct learning *learning, struct error *error) {
-  const struct options *options = learning->options;
-  struct rollout_setup setup = {.simulation = &learning->train.simulation,
-                                .scans = options->learn.scans,
-                                .launch = options->world.envs,
-                                .gamma = options->learn.gamma,
-                                .lambda = options->learn.lambda,
-                                .keep = learning->keeps};
-  if (!simulation_set(&learning->train.simulation, &learning->acquisition, &sampler_policy, error) ||
-      !simulation_set(&learning->validation.simulation, &learning->acquisition, &sampler_policy, error) ||
-      !rollout_open(&learning->rollout, &setup, error))
-    return false;
-  struct policy_update *update = &learning->rollout.update;
-  update->entropy_weight = (float)options->learn.entropy;
-  update->value_weight = (float)options->learn.value;
-  update->clip = options->learn.algorithm == LEARN_PPO ? (float)options->learn.ratio : 0;
-  return true;
-}
-
-/* 16 scans are those of the published code. */
-static double scaled_rate(const struct options *options) {
-  double rate = options->learn.rate, more = options->learn.scans / 16.0;
-  if (options->learn.scaling == SCALING_NONE) return rate;
-  return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
-}
-
-static bool open_optimiser(struct learning *learning, struct error *error) {
-  const struct options *options = learning->options;
-  bool adam = options->learn.optimiser == LEARN_ADAM;
-  struct optimiser_setup setup =
-      optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, scaled_rate(options));
-  setup.epsilon = options->learn.epsilon;
-  setup.clip = options->learn.clip;
-  return optimise_open(&learning->optimiser, learning->policy.graph, &setup, error);
-}
-
-static bool open_history(struct learning *learning, uint64_t steps, struct error *error) {
-  struct arena *arena = learning->arena;
-  size_t rows = learning->rollout.rows;
-  learning->wanted = divide_up(steps, rows);
-  size_t looks = learning->wanted / learning->options->learn.log_every + 2;
-  size_t validations = learning->options->learn.validations + 2;
-  bool good = (learning->look_at = arena_try(arena, sizeof(double) * looks)) &&
-              (learning->score = arena_try(arena, sizeof(double) * validations)) &&
-              (learning->score_at = arena_try(arena, sizeof(double) * validations)) &&
-              (learning->order = arena_try(arena, sizeof(uint32_t) * rows)) &&
-              (learning->terms = arena_try(arena, 4 * sizeof(float) * rows)) &&
-              (learning->rewards = arena_try(arena, sizeof(float) * rows));
-  for (int v = 0; good && v < LEARN_VALUE_COUNT; v++)
-    good = (learning->look[v] = arena_try(arena, sizeof(double) * looks));
-  return good ? true
-              : fail(error, "no host memory for the log of %llu roll-outs of %zu steps; lower learn.steps",
-                     (unsigned long long)learning->wanted, rows);
-}
-
-/* Parameters and optimiser of another training's policy. */
-static bool start_from(struct learning *learning, const char *path, struct error *error) {
-  struct store *store;
-  if (!store_open(&store, path, error)) return fail_in(error, "the policy");
-  double rate = learning->optimiser.rate;
-  bool good = checkpoint_read_parameters(store, "param", learning->policy.graph, error) &&
-              checkpoint_read_optimiser(store, &learning->optimiser, error);
-  store_close(store);
-  learning->optimiser.rate = rate;
-  policy_changed(&learning->policy);
-  return good ? true : fail_in(error, "the policy %s", path);
-}
-
-/* Rounds of an alternation take up the numbers of scans where the one before has stopped. */
-static uint32_t first_scan(const struct learning *learning, uint32_t round) {
-  uint64_t rows = learning->rollout.rows, later = learning->options->alternate.steps;
-  uint64_t first = divide_up(learning->options->learn.steps, rows), each = divide_up(later, rows);
-  return round ? (uint32_t)((first + (round - 1) * each) * learning->rollout.scans) : 0;
-}
-
-bool learn_open(struct learning *learning, struct device *device, const struct options *options,
-                const struct learn_wish *wish, struct error *error) {
-  *learning = (struct learning){
-      .arena = arena_open(), .device = device, .options = options, .folder = wish->folder, .best = -INFINITY};
-  if (acquisition_only(&learning->acquisition, options, learning->arena, error) &&
-      net_policy_check(options, error) &&
-      open_split(learning, &learning->train, SPLIT_TRAIN, wish->kernel_folder, error) &&
-      open_split(learning, &learning->validation, SPLIT_VAL, wish->kernel_folder, error) &&
-      open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&
-      open_rollout(learning, error) && open_optimiser(learning, error) &&
-      open_history(learning, wish->steps, error) &&
-      (!wish->policy || start_from(learning, wish->policy, error))) {
-    learning->first_scan = first_scan(learning, wish->round);
-    if ((!wish->folder || learn_open_files(learning, wish->resume, error)) && device_finish(device, error))
-      return true;
-  }
-  learn_close(learning);
-  return false;
-}
-
-void learn_close(struct learning *learning) {
-  if (learning->log) fclose(learning->log);
-  if (learning->optimiser.device) optimise_close(&learning->optimiser);
-  if (learning->rollout.simulation) rollout_close(&learning->rollout);
-  policy_close(&learning->policy);
-  reconstructor_close(&learning->reconstructor);
-  close_split(&learning->validation);
-  close_split(&learning->train);
-  arena_close(learning->arena);
-  *learning = (struct learning){0};
-}
 
 /* ---- one roll-out -------------------------------------------------------------------------------------- */
 
 static void update(struct learning *learning, size_t first, size_t rows) {
+  struct device *device = learning->device;
+  device->phase = "update";
   graph_zero_gradients(learning->policy.graph);
   rollout_gradient(&learning->rollout, first, rows);
+  const char *before = device_part(device, "optimise");
   optimise_step(&learning->optimiser);
   policy_changed(&learning->policy);
+  device_part(device, before);
+  device->phase = "";
 }
 
 static uint32_t next_scan(const struct learning *learning) {
@@ -249,10 +33,17 @@ static void shuffle(struct learning *learning, uint32_t epoch) {
   rollout_order(&learning->rollout, learning->order);
 }
 
+static void learn_a2c(struct learning *learning) {
+  size_t rows = learning->rollout.rows;
+  rollout_normalise(&learning->rollout, rows);
+  update(learning, 0, rows);
+}
+
 static void learn_ppo(struct learning *learning) {
   size_t rows = learning->rollout.rows, most = learning->options->learn.rows;
   for (uint32_t epoch = 0; epoch < learning->options->learn.epochs; epoch++) {
     shuffle(learning, epoch);
+    rollout_normalise(&learning->rollout, most);
     for (size_t first = 0; first < rows; first += most)
       update(learning, first, rows - first < most ? rows - first : most);
   }
@@ -263,7 +54,7 @@ void learn_step(struct learning *learning) {
   if (learning->options->learn.algorithm == LEARN_PPO)
     learn_ppo(learning);
   else
-    update(learning, 0, learning->rollout.rows);
+    learn_a2c(learning);
   learning->rollouts++;
 }
 
@@ -271,7 +62,7 @@ void learn_step(struct learning *learning) {
 
 static bool refuse_loss(const struct learning *learning, double loss, struct error *error) {
   struct arena *arena = arena_open();
-  const char *last = learning->folder ? arena_text(arena, "%s/last.h5", learning->folder) : "";
+  const char *last = learning->run.folder ? learn_path(learning, "last.h5") : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
   fail(error,
        "the loss is %g after %llu roll-outs (%llu updates)%s; lower learn.rate or learn.clip (0 is no limit) "
@@ -338,7 +129,7 @@ static bool validate(struct learning *learning, struct error *error) {
   if (score <= learning->best) return true;
   learning->best = score;
   learning->best_at = learning->rollouts;
-  return !learning->folder || learn_save(learning, "best.h5", error);
+  return !learning->run.folder || learn_save(learning, "best.h5", error);
 }
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
@@ -359,18 +150,20 @@ static bool attend(struct learning *learning, const struct learn_wish *wish, dou
     double now = clock_seconds();
     learning->steps_per_second = (double)((done - before) * learning->rollout.rows) / (now - *looked);
     *looked = now;
-    learn_log_look(learning, learning->log);
+    learn_log_look(learning, learning->run.log);
+    learn_log_look_event(learning);
     if (wish->see) wish->see(learning, wish->context);
   }
   if (due(done, each, wanted)) {
     if (!validate(learning, error)) return false;
-    learn_log_validation(learning, learning->log);
+    learn_log_validation(learning, learning->run.log);
+    learn_log_validation_event(learning);
     log_info("%llu of %llu roll-outs: validation %s %.5f%s", (unsigned long long)done,
              (unsigned long long)wanted, metric_list[options->reward.metric].name,
              learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
     *looked = clock_seconds();
   }
-  if (learning->folder && due(done, options->learn.save_every, wanted))
+  if (learning->run.folder && due(done, options->learn.save_every, wanted))
     return learn_save(learning, "last.h5", error);
   return true;
 }

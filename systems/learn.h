@@ -3,8 +3,9 @@
  * probable lines.
  *
  * In the output folder: last.h5 every learn.save_every roll-outs and best.h5 (highest validation score) with
- * parameters, optimiser, scene and log; log.jsonl. All but log.jsonl's times are pure functions of the scene,
- * the data and the device: a training that goes on from last.h5 ends in the same files as one never stopped.
+ * parameters, optimiser, scene and log; log.jsonl, and the same for TensorBoard in events.out.tfevents.l2sr.
+ * All but the times in the last two are pure functions of the scene, the data and the device: a training that
+ * goes on from last.h5 ends in the same files as one never stopped.
  */
 #ifndef L2SR_SYSTEMS_LEARN_H
 #define L2SR_SYSTEMS_LEARN_H
@@ -14,16 +15,17 @@
 #include "systems/load.h"
 #include "systems/reconstructor.h"
 #include "systems/rollout.h"
+#include "systems/run_files.h"
 
-/* What is kept of a look at the training, every learn.log_every roll-outs, and of a validation. */
+/* What is kept of a look at the training, every learn.log_every roll-outs: name, TensorBoard's, meaning. */
 #define LEARN_VALUES(X)                                                                                      \
-  X(reward, "mean sum of a scan's rewards")                                                                  \
-  X(policy_loss, "minus advantage times log-probability, or PPO's surrogate; mean over steps")               \
-  X(value_loss, "squared error of the critic, mean over steps")                                              \
-  X(entropy, "of the policy's choice, mean over steps")                                                      \
-  X(ratio, "ppo: mean logarithm of how much more probable the actions became")                               \
-  X(gradient_norm, "of the last update, before clipping")                                                    \
-  X(rate, "learning rate")
+  X(reward, "reward/train", "mean sum of a scan's rewards")                                                  \
+  X(policy_loss, "loss/policy", "minus advantage times log-probability, or PPO's surrogate")                 \
+  X(value_loss, "loss/value", "squared error of the critic, mean over steps")                                \
+  X(entropy, "policy/entropy", "of its choice, mean over steps")                                             \
+  X(ratio, "policy/ratio", "ppo: mean logarithm of how much more probable the actions became")               \
+  X(gradient_norm, "gradient_norm", "of the last update, before clipping")                                   \
+  X(rate, "rate", "learning rate")
 enum learn_value {
 #define X(name, ...) LEARN_##name,
   LEARN_VALUES(X)
@@ -42,7 +44,6 @@ struct learning {
   struct arena *arena;
   struct device *device;
   const struct options *options;
-  const char *folder; /* NULL: nothing is written */
   struct learn_split train, validation;
   struct reconstructor reconstructor;
   struct policy policy;
@@ -62,12 +63,12 @@ struct learning {
   double best;                     /* the highest score */
   uint64_t best_at;                /* roll-outs done then; 0: none */
   double steps_per_second;         /* between the last two looks */
-  FILE *log;                       /* log.jsonl */
+  struct run_files run;            /* its folder, where it has one */
 };
 
 struct learn_wish {
   const char *folder;        /* NULL: writes nothing */
-  const char *reconstructor; /* checkpoint that scores */
+  const char *reconstructor; /* checkpoint that scores; NULL: one of new parameters, for benches */
   const char *policy; /* checkpoint to start from, its optimiser's state too; NULL: from new parameters */
   uint64_t steps;     /* environment-steps */
   uint32_t round;     /* of an alternation: its scans are numbered after those of the rounds before */
@@ -76,8 +77,14 @@ struct learn_wish {
               void *context); /* after every look and validation; NULL allowed */
   void *context;
   const char *kernel_folder;
+  /* For benches: so many images of its own, of both splits, in place of the data. NULL: the data. */
+  bool (*fill)(struct world *world, size_t slices, struct error *error);
+  size_t slices;
 };
 
+/* What a scene's policy is refused for before anything is loaded or trained: its acquisition, sizes and
+ * precision, and more scans in all rounds than there are numbers for, which have 32 bits. */
+bool learn_check(struct device *device, const struct options *options, uint32_t rounds, struct error *error);
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,
                 const struct learn_wish *wish, struct error *error);
 void learn_close(struct learning *learning);
@@ -89,12 +96,14 @@ void learn_step(struct learning *learning);
 /* Mean of the scene's metric over the validation slices, scanned by the most probable lines. */
 bool learn_validate(struct learning *learning, double *score, struct error *error);
 
-/* ---- files (learn_files.c) -------------------------------------------------------------------------------
- */
+/* ---- files (learn_files.c) ----------------------------------------------------------------------------- */
 
-bool learn_open_files(struct learning *learning, bool resume, struct error *error);
+const char *learn_path(const struct learning *learning, const char *name); /* in the output folder */
+bool learn_open_files(struct learning *learning, const struct learn_wish *wish, struct error *error);
 bool learn_save(const struct learning *learning, const char *name, struct error *error);
 void learn_log_look(const struct learning *learning, FILE *file);
 void learn_log_validation(const struct learning *learning, FILE *file);
+void learn_log_look_event(const struct learning *learning); /* the same for TensorBoard */
+void learn_log_validation_event(const struct learning *learning);
 
 #endif

@@ -1,14 +1,11 @@
 /* The output folder of a policy's training: checkpoints, log, and going on from them. */
+#include "engine/events.h"
 #include "engine/log.h"
 #include "systems/checkpoint.h"
 #include "systems/learn.h"
-#include "systems/run_files.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 static const char *const value_names[LEARN_VALUE_COUNT] = {
 #define X(name, ...) #name,
@@ -16,8 +13,8 @@ static const char *const value_names[LEARN_VALUE_COUNT] = {
 #undef X
 };
 
-static const char *path_of(const struct learning *learning, const char *name) {
-  return arena_text(learning->arena, "%s/%s", learning->folder, name);
+const char *learn_path(const struct learning *learning, const char *name) {
+  return run_path(&learning->run, learning->arena, name);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -37,34 +34,19 @@ static bool write_log(const struct learning *learning, struct store *store, stru
   return good;
 }
 
-static bool write_facts(const struct learning *learning, struct store *store, struct error *error) {
-  const struct device_facts *facts = &learning->device->facts;
-  char *scene = run_scene_text(learning->options);
-  long bytes = learning->log ? ftell(learning->log) : 0;
-  bool good = scene && store_put_text(store, "scene", scene, error) &&
-              store_put_text(store, "version", L2SR_VERSION, error) &&
-              store_put_text(store, "device", facts->name, error) &&
-              store_put_text(store, "driver", facts->driver, error) &&
-              store_put_text(store, "training_selection", learning->train.dataset.hash, error) &&
-              store_put_text(store, "validation_selection", learning->validation.dataset.hash, error) &&
-              store_put_number(store, "seed", learning->options->world.seed, error) &&
-              store_put_number(store, "first_scan", learning->first_scan, error) &&
-              store_put_number(store, "rollouts", (double)learning->rollouts, error) &&
-              store_put_number(store, "best", learning->best, error) &&
-              store_put_number(store, "best_at", (double)learning->best_at, error) &&
-              store_put_number(store, "log_bytes", (double)bytes, error);
-  free(scene);
-  return good;
+static bool write_state(const struct learning *learning, struct store *store, struct error *error) {
+  return store_put_number(store, "first_scan", learning->first_scan, error) &&
+         store_put_number(store, "rollouts", (double)learning->rollouts, error) &&
+         store_put_number(store, "best", learning->best, error) &&
+         store_put_number(store, "best_at", (double)learning->best_at, error);
 }
 
 bool learn_save(const struct learning *learning, const char *name, struct error *error) {
   struct store *store;
-  if (!run_flush(learning->log, path_of(learning, "log.jsonl"), error) ||
-      !store_create(&store, path_of(learning, name), error))
+  if (!run_flush(&learning->run, error) || !store_create(&store, learn_path(learning, name), error))
     return false;
-  if (policy_write(&learning->policy, store, error) &&
-      checkpoint_write_optimiser(store, &learning->optimiser, error) && write_facts(learning, store, error) &&
-      write_log(learning, store, error))
+  if (policy_write(&learning->policy, store, error) && run_write(&learning->run, store, error) &&
+      write_state(learning, store, error) && write_log(learning, store, error))
     return store_commit(store, error);
   store_close(store);
   return false;
@@ -96,6 +78,34 @@ void learn_log_validation(const struct learning *learning, FILE *file) {
   json_number(file, learning->score[learning->validations - 1]);
   fprintf(file, ",\"best_rollouts\":%llu}\n", (unsigned long long)learning->best_at);
   fflush(file);
+}
+
+/* ---- TensorBoard --------------------------------------------------------------------------------------- */
+
+/* Over the environment-steps of all rounds. */
+static void add_event(const struct learning *learning, const struct event_scalar *scalars, size_t count) {
+  uint64_t scans = learning->first_scan + learning->rollouts * learning->rollout.scans;
+  if (!learning->run.events) return;
+  events_add(learning->run.events, (double)time(NULL), scans * learning->rollout.steps, scalars, count);
+  fflush(learning->run.events);
+}
+
+void learn_log_look_event(const struct learning *learning) {
+  static const char *const tags[LEARN_VALUE_COUNT] = {
+#define X(name, tag, doc) tag,
+      LEARN_VALUES(X)
+#undef X
+  };
+  struct event_scalar scalars[LEARN_VALUE_COUNT];
+  for (int v = 0; v < LEARN_VALUE_COUNT; v++)
+    scalars[v] = (struct event_scalar){tags[v], learning->look[v][learning->looks - 1]};
+  add_event(learning, scalars, LEARN_VALUE_COUNT);
+}
+
+void learn_log_validation_event(const struct learning *learning) {
+  char tag[EVENT_TAG];
+  snprintf(tag, sizeof tag, "%s/validation", metric_list[learning->options->reward.metric].name);
+  add_event(learning, &(struct event_scalar){tag, learning->score[learning->validations - 1]}, 1);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
@@ -130,68 +140,55 @@ static bool read_log(struct learning *learning, struct store *store, struct erro
   return good;
 }
 
-static bool whole(double value, double most) {
-  return value >= 0 && value <= most && value == floor(value);
-}
-
-static bool compare_data(const struct learning *learning, struct store *store, struct error *error) {
-  char train[80] = "", validation[80] = "";
-  if (store_text(store, "training_selection", train, sizeof train) &&
-      store_text(store, "validation_selection", validation, sizeof validation) &&
-      !strcmp(train, learning->train.dataset.hash) && !strcmp(validation, learning->validation.dataset.hash))
-    return true;
-  return fail(error,
-              "it is of other data: training files %.16s and validation files %.16s, now %.16s and %.16s",
-              train, validation, learning->train.dataset.hash, learning->validation.dataset.hash);
-}
-
-static bool read_state(struct learning *learning, struct store *store, double *log_bytes,
-                       struct error *error) {
+static bool read_state(struct store *store, void *context, struct error *error) {
+  struct learning *learning = context;
   double rollouts, best_at, scan;
-  char *scene = arena_try(learning->arena, RUN_SCENE_MOST);
-  if (!scene || !store_text(store, "scene", scene, RUN_SCENE_MOST) ||
-      !store_number(store, "rollouts", &rollouts) || !store_number(store, "best", &learning->best) ||
-      !store_number(store, "best_at", &best_at) || !store_number(store, "first_scan", &scan) ||
-      !store_number(store, "log_bytes", log_bytes))
+  if (!store_number(store, "rollouts", &rollouts) || !store_number(store, "best", &learning->best) ||
+      !store_number(store, "best_at", &best_at) || !store_number(store, "first_scan", &scan))
+    return fail(error, "it is no checkpoint of a policy's training: rollouts, best, best_at or first_scan is "
+                       "missing");
+  if (rollouts > (double)learning->wanted && run_whole(rollouts, 1e15))
     return fail(error,
-                "it is no checkpoint of a policy's training: scene, rollouts, best, best_at, first_scan or "
-                "log_bytes is missing");
-  if (!whole(rollouts, (double)learning->wanted) || !whole(best_at, rollouts) || !whole(*log_bytes, 1e15) ||
+                "it has %.0f roll-outs of %zu steps and %llu are wanted; set alternate.steps to %.0f or more",
+                rollouts, learning->rollout.rows, (unsigned long long)learning->wanted,
+                rollouts * (double)learning->rollout.rows);
+  if (!run_whole(rollouts, (double)learning->wanted) || !run_whole(best_at, rollouts) ||
       isnan(learning->best) || scan != learning->first_scan)
     return fail(
         error,
-        "it has rollouts %g, best %g, best_at %g, log_bytes %g and first_scan %g; expected whole numbers, at "
-        "most %llu roll-outs, and scans from %u on: it is of another training or damaged",
-        rollouts, learning->best, best_at, *log_bytes, scan, (unsigned long long)learning->wanted,
-        learning->first_scan);
+        "it has rollouts %g, best %g, best_at %g and first_scan %g; expected whole numbers, best_at at most "
+        "rollouts, and scans from %u on: it is of another training or damaged",
+        rollouts, learning->best, best_at, scan, learning->first_scan);
   learning->rollouts = (uint64_t)rollouts;
   learning->best_at = (uint64_t)best_at;
-  return run_same_scene(learning->options, scene, may_differ, error) &&
-         compare_data(learning, store, error) &&
-         checkpoint_read_parameters(store, "param", learning->policy.graph, error) &&
-         checkpoint_read_optimiser(store, &learning->optimiser, error) && read_log(learning, store, error);
-}
-
-static bool go_on(struct learning *learning, const char *path, double *log_bytes, struct error *error) {
-  struct store *store;
-  if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
-  bool good = read_state(learning, store, log_bytes, error);
-  if (good) run_compare_device(store, path, learning->device->facts.name);
-  store_close(store);
-  if (!good) return fail_in(error, "cannot go on from %s", path);
+  if (!read_log(learning, store, error)) return false;
   policy_changed(&learning->policy);
-  log_info("going on from %s after %llu roll-outs", path, (unsigned long long)learning->rollouts);
+  log_info("going on from %s after %llu roll-outs", learn_path(learning, "last.h5"),
+           (unsigned long long)learning->rollouts);
   return true;
 }
 
-bool learn_open_files(struct learning *learning, bool resume, struct error *error) {
+static struct run_data data_of(const struct learn_split *split) {
+  return (struct run_data){split->dataset.hash, split->report.slices};
+}
+
+static bool set_origin(struct learning *learning, const struct learn_wish *wish, struct error *error) {
+  struct run_origin *origin = learning->run.origin;
+  origin[0].name = "reconstructor";
+  if (wish->policy) origin[1].name = "policy";
+  return checkpoint_hash(learning->reconstructor.graph, origin[0].value, error) &&
+         (!wish->policy || checkpoint_hash(learning->policy.graph, origin[1].value, error));
+}
+
+bool learn_open_files(struct learning *learning, const struct learn_wish *wish, struct error *error) {
   static const char *const others[] = {"best.h5", NULL};
-  const char *last = path_of(learning, "last.h5"), *log = path_of(learning, "log.jsonl");
-  double log_bytes = 0;
-  if (!run_open_log(&learning->log, learning->folder, log, error) ||
-      !run_folder_takes(learning->folder, others, resume, error))
-    return false;
-  if (file_is_there(last) && !go_on(learning, last, &log_bytes, error)) return false;
-  run_remove_leftovers(learning->folder, others);
-  return run_shorten(learning->log, log, log_bytes, error);
+  learning->run = (struct run_files){.folder = wish->folder,
+                                     .options = learning->options,
+                                     .optimiser = &learning->optimiser,
+                                     .train = data_of(&learning->train),
+                                     .validation = data_of(&learning->validation),
+                                     .others = others,
+                                     .may_differ = may_differ};
+  return set_origin(learning, wish, error) &&
+         run_open(&learning->run, wish->resume, read_state, learning, error);
 }

@@ -96,16 +96,30 @@ static bool open_portable(struct policy *policy, struct error *error) {
   return true;
 }
 
-static bool open_path(struct policy *policy, struct error *error) {
+/* Whether the fused path runs; refused where the precision needs it and it does not. */
+static bool choose_path(const struct policy *policy, bool *fused, struct error *error) {
   const struct policy_setup *setup = &policy->setup;
   struct error reason;
-  if (!setup->portable && blocks_fit(policy->graph, setup->device, &reason)) return open_fused(policy, error);
-  if (setup->precision == BLOCK_F32) return open_portable(policy, error);
+  *fused = !setup->portable && blocks_fit(policy->graph, setup->device, &reason);
+  if (*fused || setup->precision == BLOCK_F32) return true;
   return fail(
       error,
       "the policy's precision is %s, the portable path computes in f32 only; the fused one cannot run: "
       "%.900s",
       block_precision_name(setup->precision), setup->portable ? "it was not wanted" : reason.text);
+}
+
+bool policy_check(const struct policy_setup *setup, struct error *error) {
+  struct policy policy = {.setup = *setup};
+  bool fused, good = build(&policy, error) && choose_path(&policy, &fused, error);
+  graph_close(policy.graph);
+  return good;
+}
+
+static bool open_path(struct policy *policy, struct error *error) {
+  bool fused;
+  if (!choose_path(policy, &fused, error)) return false;
+  return (fused ? open_fused : open_portable)(policy, error);
 }
 
 static void find_buffers(struct policy *policy) {
@@ -146,31 +160,39 @@ static void forward_heads(struct policy *policy, size_t images) {
 }
 
 void policy_forward(struct policy *policy, size_t images) {
+  const char *before = device_part(policy->setup.device, "policy_forward");
   if (policy->blocks)
     blocks_forward(policy->blocks, policy->input, graph_value(policy->graph, policy->maps), images);
   forward_heads(policy, images);
+  device_part(policy->setup.device, before);
 }
 
 void policy_forward_part(struct policy *policy, size_t place, size_t images) {
+  const char *before = device_part(policy->setup.device, "policy_forward");
   REQUIRE(policy->blocks, "the graph keeps nothing of parts");
   blocks_forward_part(policy->blocks, policy->input, place, graph_value(policy->graph, policy->maps), images);
   forward_heads(policy, images);
+  device_part(policy->setup.device, before);
 }
 
 void policy_forward_kept(struct policy *policy, size_t images) {
+  const char *before = device_part(policy->setup.device, "policy_forward");
   REQUIRE(policy->blocks, "the graph keeps nothing of parts");
   blocks_maps(policy->blocks, graph_value(policy->graph, policy->maps), 0, images);
   forward_heads(policy, images);
+  device_part(policy->setup.device, before);
 }
 
 void policy_backward(struct policy *policy, size_t images) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
   REQUIRE(images == policy->graph->images, "%zu images; the last forward had %zu", images,
           policy->graph->images);
+  const char *before = device_part(policy->setup.device, "policy_backward");
   graph_backward(policy->graph);
   if (policy->blocks)
     blocks_backward(policy->blocks, policy->input, graph_gradient(policy->graph, policy->maps), images,
                     policy->scale);
+  device_part(policy->setup.device, before);
 }
 
 void policy_changed(struct policy *policy) {
@@ -179,18 +201,21 @@ void policy_changed(struct policy *policy) {
 
 void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
                 uint32_t seed, bool best) {
+  const char *before = device_part(policy->setup.device, "policy_act");
   kernel_run(policy->setup.kernels, "policy_act", images,
              ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
                   arg_buffer(ARG_IN, ELEMENT_U32, choice->scan),
                   arg_buffer(ARG_IN, ELEMENT_U32, choice->step),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, choice->action), graph_arg(ARG_INOUT, choice->log_prob),
                   arg_u32((uint32_t)first), arg_u32(seed), arg_u32(best)));
+  device_part(policy->setup.device, before);
 }
 
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
   policy->scale = maps_scale / share;
+  const char *before = device_part(policy->setup.device, "policy_loss");
   kernel_run(policy->setup.kernels, "policy_loss", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
                   graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),
@@ -200,6 +225,7 @@ void policy_loss(struct policy *policy, const struct policy_update *update, size
                   arg_buffer(ARG_INOUT, ELEMENT_F128, update->terms), arg_u32((uint32_t)first),
                   arg_f32((float)share), arg_f32(update->entropy_weight), arg_f32(update->value_weight),
                   arg_f32(update->clip)));
+  device_part(policy->setup.device, before);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
@@ -211,6 +237,8 @@ bool policy_write(const struct policy *policy, struct store *store, struct error
          store_put_number(store, "network_pools", setup->pools, error) &&
          store_put_number(store, "network_hidden", setup->hidden, error) &&
          store_put_number(store, "network_size", (double)setup->size, error) &&
+         store_put_number(store, "scan_initial_lines", policy->initial_lines, error) &&
+         store_put_number(store, "scan_budget", policy->budget, error) &&
          checkpoint_write_parameters(store, "param", policy->graph, error);
 }
 
@@ -240,6 +268,17 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
   return true;
 }
 
+/* Where the checkpoint tells them: one of another program does not. */
+static void read_scans(struct policy *policy, struct store *store) {
+  double initial_lines, budget;
+  if (!store_number(store, "scan_initial_lines", &initial_lines) ||
+      !store_number(store, "scan_budget", &budget) ||
+      !(initial_lines >= 0 && initial_lines <= UINT16_MAX && budget >= 0 && budget <= UINT16_MAX))
+    return;
+  policy->initial_lines = (uint32_t)initial_lines;
+  policy->budget = (uint32_t)budget;
+}
+
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
                  struct error *error) {
   struct policy_setup own = *setup;
@@ -251,6 +290,7 @@ bool policy_load(struct policy *policy, const char *path, const struct policy_se
     policy_close(policy);
     good = false;
   }
+  if (good) read_scans(policy, store);
   store_close(store);
   if (!good) return fail_in(error, "%s", path);
   policy_changed(policy);

@@ -27,6 +27,7 @@ struct policy {
   tensor observation, lines, maps;
   struct net_policy_heads heads;
   struct blocks *blocks;                  /* the fused encoder; NULL: the graph computes it */
+  uint32_t initial_lines, budget;         /* of the scans that it was trained for; 0: not known */
   double scale;                           /* of gradients within it: what policy_loss gave is about 1 / scale */
   cl_mem input;                           /* [batch][1][N][N], standardised; written by the caller */
   cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
@@ -37,6 +38,7 @@ struct policy {
 /* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
  * run, with the reason. The parameters are not set:
  * graph_start or a checkpoint follows, then policy_changed. */
+bool policy_check(const struct policy_setup *setup, struct error *error); /* only that; takes no memory */
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error);
 void policy_close(struct policy *policy);
 
@@ -73,7 +75,7 @@ struct policy_update {
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share);
 
-/* Sizes as attributes and parameters in group "param" of a checkpoint. */
+/* Sizes and scans as attributes and parameters in group "param" of a checkpoint. */
 bool policy_write(const struct policy *policy, struct store *store, struct error *error);
 
 /* Opens the network of a checkpoint: channels, pools and hidden come from its attributes. Refused when it was

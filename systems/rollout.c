@@ -31,6 +31,14 @@ static bool open_buffers(struct rollout *rollout, struct error *error) {
   return true;
 }
 
+static bool open_normalised(struct rollout *rollout, struct error *error) {
+  struct simulation *simulation = rollout->simulation;
+  size_t bytes = sizeof(float) * rollout->rows;
+  rollout->normalised = device_buffer(simulation->device, bytes, "the normalised advantages", error);
+  rollout->update.advantage = rollout->normalised;
+  return rollout->normalised && kernel_need(simulation->kernels, "policy_normalise", error);
+}
+
 static void write_order(struct rollout *rollout) {
   struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
@@ -65,7 +73,8 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
                                            .target = column[ROLLOUT_return]};
   if (!open_buffers(rollout, error) || !kernel_need(simulation->kernels, "policy_recall", error) ||
       !kernel_need(simulation->kernels, "policy_recall_mask", error) ||
-      !kernel_need(simulation->kernels, "policy_advantage", error)) {
+      !kernel_need(simulation->kernels, "policy_advantage", error) ||
+      (setup->normalise && !open_normalised(rollout, error))) {
     rollout_close(rollout);
     return false;
   }
@@ -78,13 +87,15 @@ void rollout_close(struct rollout *rollout) {
   device_release(device, rollout->update.order, sizeof(uint32_t) * rollout->rows);
   device_release(device, rollout->update.terms, 4 * sizeof(float) * rollout->rows);
   device_release(device, rollout->last_value, sizeof(float) * rollout->scans);
-  rollout->update.order = rollout->update.terms = rollout->last_value = NULL;
+  device_release(device, rollout->normalised, sizeof(float) * rollout->rows);
+  rollout->update.order = rollout->update.terms = rollout->last_value = rollout->normalised = NULL;
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
 
 static void run_advantage(struct rollout *rollout) {
   const struct world *world = &rollout->simulation->world;
+  const char *before = device_part(world->device, "advantage");
   kernel_run(
       world->kernels, "policy_advantage", rollout->scans,
       ARGS(graph_arg(ARG_IN, world->column[ROLLOUT_reward]), graph_arg(ARG_IN, world->column[ROLLOUT_value]),
@@ -92,6 +103,7 @@ static void run_advantage(struct rollout *rollout) {
            graph_arg(ARG_IN, rollout->last_value), graph_arg(ARG_OUT, world->column[ROLLOUT_advantage]),
            graph_arg(ARG_OUT, world->column[ROLLOUT_return]), arg_u32((uint32_t)rollout->steps),
            arg_f32((float)rollout->gamma), arg_f32((float)rollout->lambda)));
+  device_part(world->device, before);
 }
 
 /* What begin records stands in the first step's row, what finish records in the last one's; steps without a
@@ -110,6 +122,7 @@ static void play_launch(struct rollout *rollout, uint32_t first_scan, size_t fir
 }
 
 void rollout_play(struct rollout *rollout, uint32_t first_scan) {
+  rollout->simulation->device->phase = "roll-out";
   world_fill(&rollout->simulation->world, ROLLOUT_reward, 0);
   for (size_t first = 0; first < rollout->scans; first += rollout->launch) {
     size_t left = rollout->scans - first;
@@ -117,12 +130,25 @@ void rollout_play(struct rollout *rollout, uint32_t first_scan) {
   }
   run_advantage(rollout);
   rollout->kept = rollout->keep;
+  rollout->simulation->device->phase = "";
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
 
 void rollout_order(struct rollout *rollout, const uint32_t *order) {
   device_write(rollout->simulation->device, rollout->update.order, 0, sizeof *order * rollout->rows, order);
+}
+
+void rollout_normalise(struct rollout *rollout, size_t most) {
+  const struct world *world = &rollout->simulation->world;
+  if (!rollout->normalised) return;
+  const char *before = device_part(world->device, "normalise");
+  kernel_run(world->kernels, "policy_normalise", divide_up(rollout->rows, most),
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
+                  graph_arg(ARG_IN, world->column[ROLLOUT_advantage]),
+                  graph_arg(ARG_INOUT, rollout->normalised), arg_u32((uint32_t)rollout->rows),
+                  arg_u32((uint32_t)most)));
+  device_part(world->device, before);
 }
 
 /* ENV holds other scans after this; the next begin resets them all. */
@@ -132,6 +158,7 @@ void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
   REQUIRE(images <= world->capacity[TABLE_ENV] && images <= simulation->policy->batch,
           "%zu images; there are %zu environments, a pass takes %zu", images, world->capacity[TABLE_ENV],
           simulation->policy->batch);
+  const char *before = device_part(world->device, "recall");
   kernel_run(world->kernels, "policy_recall", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
                   arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_slice]),
@@ -142,16 +169,20 @@ void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
                   arg_u32(simulation->acquisition.initial_lines)));
   world->rows[TABLE_ENV] = images;
   schedule_run(&simulation->batch, world);
+  device_part(world->device, before);
 }
 
 static void gradient_kept(struct rollout *rollout) {
   const struct simulation *simulation = rollout->simulation;
   struct policy *policy = simulation->policy;
   REQUIRE(rollout->kept, "no roll-out since the last update: its activations are gone");
+  const char *before = device_part(simulation->device, "recall");
   kernel_run(simulation->kernels, "policy_recall_mask", rollout->rows,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, simulation->world.column[ROLLOUT_action]),
                   graph_arg(ARG_OUT, policy->mask), arg_u32((uint32_t)rollout->scans),
-                  arg_u32(simulation->acquisition.initial_start), arg_u32(simulation->acquisition.initial_lines)));
+                  arg_u32(simulation->acquisition.initial_start),
+                  arg_u32(simulation->acquisition.initial_lines)));
+  device_part(simulation->device, before);
   policy_forward_kept(policy, rollout->rows);
   policy_loss(policy, &rollout->update, 0, rollout->rows, 1 / (double)rollout->rows);
   policy_backward(policy, rollout->rows);

@@ -13,6 +13,7 @@ struct rollout_setup {
   size_t scans, launch;          /* of a roll-out; at a time */
   double gamma, lambda;          /* discount; of generalised advantages */
   bool keep;                     /* rollout_can_keep: the policy's activations stay for the update */
+  bool normalise;                /* advantages, within each update */
 };
 
 struct rollout {
@@ -23,6 +24,7 @@ struct rollout {
   struct policy_update update; /* columns; the weights of the loss are the caller's to set */
   cl_mem last_value;           /* 0: scans end truly */
   bool keep, kept;             /* keep: the setup's; kept: a roll-out's activations are there */
+  cl_mem normalised;           /* update.advantage, where they are; else NULL */
 };
 
 /* For roll-outs of at most `rows` steps of scans, and passes through the policy or launches of at most
@@ -41,6 +43,9 @@ void rollout_close(struct rollout *rollout);
 void rollout_play(struct rollout *rollout, uint32_t first_scan);
 /* The order in which an update takes the rows of the rollout; after opening it is theirs. */
 void rollout_order(struct rollout *rollout, const uint32_t *order);
+/* Advantages within every `most` rows of that order, as the updates take them, to mean 0 and deviation 1;
+ * nothing where the setup did not ask for it. */
+void rollout_normalise(struct rollout *rollout, size_t most);
 /* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */
 void rollout_recall(struct rollout *rollout, size_t first, size_t images);
 /* Adds the gradients of the mean loss of rows [first, first + count) of that order to those of the policy, in

@@ -1,18 +1,31 @@
 #include "systems/run_files.h"
 
 #include "engine/arena.h"
+#include "engine/events.h"
 #include "engine/log.h"
+#include "systems/checkpoint.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-char *run_scene_text(const struct options *options) {
+enum { SCENE_MOST = 1 << 16 };
+
+const char *run_path(const struct run_files *run, struct arena *arena, const char *name) {
+  return arena_text(arena, "%s/%s", run->folder, name);
+}
+
+/* ---- the scene ----------------------------------------------------------------------------------------- */
+
+/* As `l2sr describe scene` prints it; the caller frees it. NULL: no memory. */
+static char *scene_text(const struct options *options) {
   char *scene = NULL;
   size_t size = 0;
   FILE *memory = open_memstream(&scene, &size);
@@ -46,14 +59,13 @@ static const char *stored_value(const char *scene, const struct option *row, str
   return NULL;
 }
 
-bool run_same_scene(const struct options *options, const char *stored, const char *const may_differ[],
-                    struct error *error) {
+static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
   struct arena *arena = arena_open();
-  char *scene = run_scene_text(options);
+  char *scene = scene_text(run->options);
   bool same = scene ? true : fail(error, "no host memory for the scene's text");
   for (size_t i = 0; same && i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
-    if (is_listed(row, may_differ)) continue;
+    if (is_listed(row, run->may_differ)) continue;
     const char *before = stored_value(stored, row, arena), *now = stored_value(scene, row, arena);
     if (!before || strcmp(before, now))
       same = fail(error,
@@ -66,13 +78,15 @@ bool run_same_scene(const struct options *options, const char *stored, const cha
   return same;
 }
 
+/* ---- the folder ---------------------------------------------------------------------------------------- */
+
 /* The lock goes with the process, however it ends. File systems without locks train all the same. */
-bool run_open_log(FILE **log, const char *folder, const char *path, struct error *error) {
+bool run_hold(FILE **file, const char *folder, const char *path, struct error *error) {
   if (!folder_make(folder, error)) return false;
   int descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0) return fail(error, "cannot write %s: %s", path, strerror(errno));
   bool taken = flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-  if (!taken && (*log = fdopen(descriptor, "ab"))) return true;
+  if (!taken && (*file = fdopen(descriptor, "ab"))) return true;
   close(descriptor);
   if (!taken) return fail(error, "cannot write %s: %s", path, strerror(errno));
   return fail(error,
@@ -80,18 +94,8 @@ bool run_open_log(FILE **log, const char *folder, const char *path, struct error
               folder, path);
 }
 
-bool run_flush(FILE *file, const char *path, struct error *error) {
-  if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
-  return fail(error, "cannot write %s: %s", path, strerror(errno));
-}
-
-void run_compare_device(struct store *store, const char *path, const char *device) {
-  char before[128] = "";
-  if (store_text(store, "device", before, sizeof before) && strcmp(before, device))
-    log_warning("%s was written on %s; on %s the numbers go on differently", path, before, device);
-}
-
-bool run_shorten(FILE *file, const char *path, double bytes, struct error *error) {
+/* What was appended after the checkpoint is appended again. */
+static bool shorten(FILE *file, const char *path, double bytes, struct error *error) {
   struct stat status;
   off_t length = (off_t)bytes;
   int descriptor = fileno(file);
@@ -107,37 +111,182 @@ static bool is_part(const char *name, const char *file) {
          !strcmp(name + length - 5, ".part");
 }
 
-void run_remove_leftovers(const char *folder, const char *const others[]) {
-  DIR *list = opendir(folder);
-  struct arena *arena = arena_open();
+/* A killed training leaves the file that it was writing. */
+static void remove_leftovers(const struct run_files *run, struct arena *arena) {
+  DIR *list = opendir(run->folder);
   for (struct dirent *entry; list && (entry = readdir(list));) {
     bool part = is_part(entry->d_name, "last.h5");
-    for (size_t i = 0; others[i]; i++) part |= is_part(entry->d_name, others[i]);
-    if (part) unlink(arena_text(arena, "%s/%s", folder, entry->d_name));
+    for (size_t i = 0; run->others[i]; i++) part |= is_part(entry->d_name, run->others[i]);
+    if (part) unlink(run_path(run, arena, entry->d_name));
   }
   if (list) closedir(list);
-  arena_close(arena);
 }
 
-static bool holds(const char *folder, const char *name) {
-  struct arena *arena = arena_open();
-  bool there = file_is_there(arena_text(arena, "%s/%s", folder, name));
-  arena_close(arena);
-  return there;
-}
-
-bool run_folder_takes(const char *folder, const char *const others[], bool resume, struct error *error) {
-  if (holds(folder, "stages.jsonl"))
+static bool folder_takes(const struct run_files *run, bool resume, struct arena *arena, struct error *error) {
+  const char *folder = run->folder;
+  if (file_is_there(run_path(run, arena, "stages.jsonl")))
     return fail(error,
                 "%s holds stages of train.method l2s or l2sr (stages.jsonl); choose another train.output",
                 folder);
   if (resume) return true;
-  if (holds(folder, "last.h5"))
+  if (file_is_there(run_path(run, arena, "last.h5")))
     return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
                 folder);
-  for (size_t i = 0; others[i]; i++)
-    if (holds(folder, others[i]))
+  for (size_t i = 0; run->others[i]; i++)
+    if (file_is_there(run_path(run, arena, run->others[i])))
       return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
-                  folder, others[i]);
+                  folder, run->others[i]);
   return true;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+static bool flush(FILE *file, const char *path, struct error *error) {
+  if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
+  return fail(error, "cannot write %s: %s", path, strerror(errno));
+}
+
+bool run_flush(const struct run_files *run, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good = flush(run->log, run_path(run, arena, "log.jsonl"), error) &&
+              flush(run->events, run_path(run, arena, EVENTS_NAME), error);
+  arena_close(arena);
+  return good;
+}
+
+static bool write_origins(const struct run_files *run, struct store *store, struct error *error) {
+  char key[64];
+  for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++) {
+    snprintf(key, sizeof key, "origin_%s", run->origin[i].name);
+    if (!store_put_text(store, key, run->origin[i].value, error)) return false;
+  }
+  return true;
+}
+
+bool run_write(const struct run_files *run, struct store *store, struct error *error) {
+  const struct device_facts *facts = &run->optimiser->device->facts;
+  char *scene = scene_text(run->options);
+  bool good = scene && checkpoint_write_optimiser(store, run->optimiser, error) &&
+              write_origins(run, store, error) && store_put_text(store, "scene", scene, error) &&
+              store_put_text(store, "version", L2SR_VERSION, error) &&
+              store_put_text(store, "device", facts->name, error) &&
+              store_put_text(store, "driver", facts->driver, error) &&
+              store_put_text(store, "training_selection", run->train.hash, error) &&
+              store_put_text(store, "validation_selection", run->validation.hash, error) &&
+              store_put_number(store, "training_slices", (double)run->train.slices, error) &&
+              store_put_number(store, "validation_slices", (double)run->validation.slices, error) &&
+              store_put_number(store, "seed", run->options->world.seed, error) &&
+              store_put_number(store, "log_bytes", (double)ftell(run->log), error) &&
+              store_put_number(store, "events_bytes", (double)ftell(run->events), error);
+  free(scene);
+  return good;
+}
+
+/* ---- going on ------------------------------------------------------------------------------------------ */
+
+bool run_whole(double value, double most) {
+  return value >= 0 && value <= most && value == floor(value);
+}
+
+static bool compare_data(const struct run_data *data, const char *name, struct store *store,
+                         struct error *error) {
+  char selection[80] = "", key[64];
+  double slices = 0;
+  snprintf(key, sizeof key, "%s_selection", name);
+  bool same = store_text(store, key, selection, sizeof selection) && !strcmp(selection, data->hash);
+  snprintf(key, sizeof key, "%s_slices", name);
+  if (store_number(store, key, &slices) && same && slices == (double)data->slices) return true;
+  return fail(error,
+              "it is of other data: %s files %.16s (%.0f slices), now %.16s (%zu); use those, or another "
+              "train.output",
+              name, selection, slices, data->hash, data->slices);
+}
+
+static bool compare_origins(const struct run_files *run, struct store *store, struct error *error) {
+  for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++) {
+    const struct run_origin *origin = &run->origin[i];
+    char key[64], before[65] = "not known";
+    snprintf(key, sizeof key, "origin_%s", origin->name);
+    if (store_text(store, key, before, sizeof before) && !strcmp(before, origin->value)) continue;
+    return fail(error,
+                "it was trained with %s %.16s, now it would be with %.16s; use what it was, or move %s (and "
+                "the stages after it) away to train anew",
+                origin->name, before, origin->value, run->folder);
+  }
+  return true;
+}
+
+static void compare_device(const struct run_files *run, const char *path, struct store *store) {
+  const char *device = run->optimiser->device->facts.name;
+  char before[128] = "";
+  if (store_text(store, "device", before, sizeof before) && strcmp(before, device))
+    log_warning("%s was written on %s; on %s the numbers go on differently", path, before, device);
+}
+
+/* How long the appended files were when last.h5 was written. */
+struct lengths {
+  double log, events;
+};
+
+static bool read_facts(const struct run_files *run, struct store *store, struct lengths *lengths, char *scene,
+                       struct error *error) {
+  if (!store_text(store, "scene", scene, SCENE_MOST) || !store_number(store, "log_bytes", &lengths->log) ||
+      !store_number(store, "events_bytes", &lengths->events))
+    return fail(error, "it is no checkpoint of a training of this version: scene, log_bytes or events_bytes "
+                       "is missing; use another train.output");
+  if (!run_whole(lengths->log, 1e15) || !run_whole(lengths->events, 1e15))
+    return fail(
+        error,
+        "it has log_bytes %g and events_bytes %g; they are whole and at least 0: the file is damaged, start "
+        "anew in another train.output",
+        lengths->log, lengths->events);
+  return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
+         compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
+         checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&
+         checkpoint_read_optimiser(store, run->optimiser, error);
+}
+
+static bool go_on(const struct run_files *run, const char *path, struct lengths *lengths, run_reader *read,
+                  void *context, struct error *error) {
+  struct store *store;
+  if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
+  struct arena *arena = arena_open();
+  bool good =
+      read_facts(run, store, lengths, arena_new(arena, SCENE_MOST), error) && read(store, context, error);
+  if (good) compare_device(run, path, store);
+  arena_close(arena);
+  store_close(store);
+  return good ? true : fail_in(error, "cannot go on from %s", path);
+}
+
+static bool open_events(struct run_files *run, const char *path, double bytes, struct error *error) {
+  if (!(run->events = fopen(path, "ab"))) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  if (!shorten(run->events, path, bytes, error)) return false;
+  if (ftell(run->events) == 0) events_start(run->events, (double)time(NULL));
+  return true;
+}
+
+static bool open_files(struct run_files *run, bool resume, run_reader *read, void *context,
+                       struct arena *arena, struct error *error) {
+  const char *last = run_path(run, arena, "last.h5"), *log = run_path(run, arena, "log.jsonl");
+  struct lengths lengths = {0};
+  if (!run_hold(&run->log, run->folder, log, error) || !folder_takes(run, resume, arena, error)) return false;
+  if (file_is_there(last) && !go_on(run, last, &lengths, read, context, error)) return false;
+  if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
+  remove_leftovers(run, arena);
+  return shorten(run->log, log, lengths.log, error) &&
+         open_events(run, run_path(run, arena, EVENTS_NAME), lengths.events, error);
+}
+
+bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good = open_files(run, resume, read, context, arena, error);
+  arena_close(arena);
+  return good;
+}
+
+void run_close(struct run_files *run) {
+  if (run->events) fclose(run->events);
+  if (run->log) fclose(run->log);
+  run->events = run->log = NULL;
 }

@@ -1,35 +1,59 @@
-/* The folder of anything that trains: last.h5, what else it writes, log.jsonl; and the scene that a
- * checkpoint was made by. */
+/* The folder of anything that trains: last.h5, what else it writes, log.jsonl and an event file for
+ * TensorBoard; what a checkpoint says of how it was made; and going on from it. */
 #ifndef L2SR_SYSTEMS_RUN_FILES_H
 #define L2SR_SYSTEMS_RUN_FILES_H
 
 #include "components/options.h"
-#include "engine/error.h"
+#include "engine/optimise.h"
 #include "engine/store.h"
 
-#include <sys/types.h>
+#define EVENTS_NAME "events.out.tfevents.l2sr"
 
-enum { RUN_SCENE_MOST = 1 << 16 };
+/* The slices that it reads: of which files, how many. */
+struct run_data {
+  const char *hash;
+  size_t slices;
+};
 
-/* The resolved scene, as `l2sr describe scene` prints it; the caller frees it. NULL: no memory. */
-char *run_scene_text(const struct options *options);
-/* Refuses a scene, as stored in a checkpoint, that differs in anything else than the keys of `may_differ`
- * (whole sections as `section.`), a list ended by NULL; names the difference. */
-bool run_same_scene(const struct options *options, const char *stored, const char *const may_differ[],
-                    struct error *error);
+/* What it was made from, by name: the hash of another training's parameters, or how they were used. */
+enum { RUN_ORIGINS = 3 };
+struct run_origin {
+  const char *name; /* NULL: none, and none follows */
+  char value[65];
+};
 
-/* Unless the training goes on, refuses a folder that holds last.h5 or one of `others`, a list ended by NULL.
- */
-bool run_folder_takes(const char *folder, const char *const others[], bool resume, struct error *error);
-/* A killed training leaves the file that it was writing, NAME.h5.PROCESS.part. */
-void run_remove_leftovers(const char *folder, const char *const others[]);
-/* Makes the folder and opens its log, to append; holds it against a second training there. */
-bool run_open_log(FILE **log, const char *folder, const char *path, struct error *error);
+struct run_files {
+  const char *folder;
+  const struct options *options;
+  struct optimiser *optimiser; /* and the parameters, of its graph */
+  struct run_data train, validation;
+  struct run_origin origin[RUN_ORIGINS];
+  const char *const *others;     /* what is written beside last.h5; a list ended by NULL */
+  const char *const *may_differ; /* keys of the scene, or whole sections as `section.`; another such list */
+  FILE *log, *events;            /* log.jsonl, EVENTS_NAME; NULL: none */
+};
+
+typedef bool run_reader(struct store *store, void *context, struct error *error);
+
+/* Opens the files, to append; holds the folder against a second training there. Unless it goes on, a folder
+ * that holds last.h5 or one of the others is refused. If last.h5 is there: refuses one of another scene,
+ * other data or another origin, naming the difference; reads parameters and optimiser; `read` takes the rest;
+ * what was appended after it is appended again. A killed training leaves the file that it was writing,
+ * NAME.h5.PROCESS.part: it goes. */
+bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);
+void run_close(struct run_files *run);
+const char *run_path(const struct run_files *run, struct arena *arena, const char *name);
+
 /* What a checkpoint counts on must have reached the disk before it. */
-bool run_flush(FILE *file, const char *path, struct error *error);
-/* Warns where the checkpoint was written on another device. */
-void run_compare_device(struct store *store, const char *path, const char *device);
-/* What was appended after the checkpoint is appended again. */
-bool run_shorten(FILE *file, const char *path, double bytes, struct error *error);
+bool run_flush(const struct run_files *run, struct error *error);
+/* Optimiser, scene, version, device, data, origin and lengths of the files; the caller writes what is its
+ * own. */
+bool run_write(const struct run_files *run, struct store *store, struct error *error);
+
+/* Whether it is a count as a checkpoint holds them. */
+bool run_whole(double value, double most);
+
+/* Opens the file of the folder, which it makes, to append; holds it against a second training there. */
+bool run_hold(FILE **file, const char *folder, const char *path, struct error *error);
 
 #endif

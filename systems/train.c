@@ -134,16 +134,14 @@ bool training_open(struct training *training, struct device *device, const struc
   if (read_milestones(training, error) && net_unet_check(options, error) &&
       open_feeds(training, batch, wish, error) && open_network(training, batch, wish->start, error) &&
       open_loss(training, error) && open_optimiser(training, error) && open_history(training, error) &&
-      (!*options->train.output || training_open_files(training, wish->resume, error)) &&
-      device_finish(device, error))
+      (!*options->train.output || training_open_files(training, wish, error)) && device_finish(device, error))
     return true;
   training_close(training);
   return false;
 }
 
 void training_close(struct training *training) {
-  if (training->events) fclose(training->events);
-  if (training->log) fclose(training->log);
+  run_close(&training->run);
   if (training->optimiser.device) optimise_close(&training->optimiser);
   device_release(training->device, training->parts, parts_bytes(training));
   if (training->loss.device) loss_close(&training->loss);
@@ -331,14 +329,15 @@ static bool run_epoch(struct training *training, struct progress *progress, stru
     training->best = loss;
     training->best_epoch = training->epoch;
   }
-  training_log_epoch(training, training->log);
+  training_log_epoch(training, training->run.log);
   training_log_event(training);
   return !*training->options->train.output || training_save(training, error);
 }
 
-static bool stops_early(const struct training *training) {
+bool training_done(const struct training *training) {
   uint32_t patience = training->options->train.early_stopping;
-  return patience && training->epoch - training->best_epoch >= patience;
+  return training->epoch >= training->options->train.epochs ||
+         (patience && training->epoch - training->best_epoch >= patience);
 }
 
 static void print_epoch(const struct training *training) {
@@ -356,7 +355,7 @@ bool training_run(struct training *training, const struct training_wish *wish, s
   bool good = true;
   progress_open(&progress, "training", "images",
                 (epochs > training->epoch ? epochs - training->epoch : 0) * training->train.slices);
-  while (good && training->epoch < epochs && !stops_early(training)) {
+  while (good && !training_done(training)) {
     good = run_epoch(training, &progress, error);
     if (good) print_epoch(training);
     if (good && wish->see) wish->see(training, wish->context);

@@ -12,9 +12,9 @@
 #include "systems/loss.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
+#include "systems/run_files.h"
 
 enum { MILESTONES_MOST = 64 };
-#define EVENTS_NAME "events.out.tfevents.l2sr"
 
 /* What is kept of an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
@@ -44,7 +44,7 @@ struct training {
   double images_per_second;          /* of the last epoch's updates */
   double *update_loss;               /* [updates done]: mean of the batch */
   double *epoch_value[EPOCH_VALUES]; /* [epochs done] */
-  FILE *log, *events;                /* log.jsonl, EVENTS_NAME; NULL: none */
+  struct run_files run;              /* its folder, where it has one */
 };
 
 struct training_wish {
@@ -66,6 +66,9 @@ void training_close(struct training *training);
 /* All epochs that are left. A loss that is no finite number stops it, with the step and the slices. */
 bool training_run(struct training *training, const struct training_wish *wish, struct error *error);
 
+/* All epochs are done, or it has stopped early. */
+bool training_done(const struct training *training);
+
 /* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
 void training_step(struct training *training, size_t first, size_t count);
 /* Learning rate of an epoch, from 0. */
@@ -76,7 +79,7 @@ double training_rate(const struct training *training, uint32_t epoch);
 const char *training_path(const struct training *training, const char *name); /* in the output folder */
 /* Opens the folder and the log: refuses a folder in which another process trains or that holds a training
  * unless it goes on, and a checkpoint of another scene or other data, naming the difference. */
-bool training_open_files(struct training *training, bool resume, struct error *error);
+bool training_open_files(struct training *training, const struct training_wish *wish, struct error *error);
 /* best.h5 if the last epoch is it, log.h5, then last.h5: whatever is cut off is written again by going on. */
 bool training_save(struct training *training, struct error *error);
 void training_log_update(const struct training *training, double loss, double gradient_norm,

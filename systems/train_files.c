@@ -2,24 +2,12 @@
 #include "engine/events.h"
 #include "engine/log.h"
 #include "systems/checkpoint.h"
-#include "systems/run_files.h"
 #include "systems/train.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-/* How long the appended files are when last.h5 is written. */
-struct lengths {
-  double log, events;
-};
 
 const char *training_path(const struct training *training, const char *name) {
-  return arena_text(training->arena, "%s/%s", training->options->train.output, name);
+  return run_path(&training->run, training->arena, name);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -36,34 +24,13 @@ static bool write_log(const struct training *training, struct store *store, stru
   return good;
 }
 
-static bool write_facts(const struct training *training, struct store *store, struct error *error) {
-  const struct device_facts *facts = &training->device->facts;
-  char *scene = run_scene_text(training->options);
-  bool good = scene && store_put_text(store, "scene", scene, error) &&
-              store_put_text(store, "version", L2SR_VERSION, error) &&
-              store_put_text(store, "device", facts->name, error) &&
-              store_put_text(store, "driver", facts->driver, error) &&
-              store_put_text(store, "training_selection", training->train.dataset.hash, error) &&
-              store_put_text(store, "validation_selection", training->validation.dataset.hash, error) &&
-              store_put_number(store, "training_slices", (double)training->train.slices, error) &&
-              store_put_number(store, "validation_slices", (double)training->validation.slices, error) &&
-              store_put_number(store, "seed", training->options->world.seed, error) &&
-              store_put_number(store, "epoch", training->epoch, error) &&
-              store_put_number(store, "step", (double)training->optimiser.step, error) &&
-              store_put_number(store, "best_epoch", training->best_epoch, error) &&
-              store_put_number(store, "best_val_loss", training->best, error) &&
-              store_put_number(store, "log_bytes", (double)ftell(training->log), error) &&
-              store_put_number(store, "events_bytes", (double)ftell(training->events), error);
-  free(scene);
-  return good;
-}
-
 static bool save_checkpoint(const struct training *training, const char *name, struct error *error) {
   struct store *store;
   if (!store_create(&store, training_path(training, name), error)) return false;
   if (reconstructor_write(&training->reconstructor, store, error) &&
-      checkpoint_write_optimiser(store, &training->optimiser, error) && write_facts(training, store, error) &&
-      write_log(training, store, error))
+      run_write(&training->run, store, error) && store_put_number(store, "epoch", training->epoch, error) &&
+      store_put_number(store, "best_epoch", training->best_epoch, error) &&
+      store_put_number(store, "best_val_loss", training->best, error) && write_log(training, store, error))
     return store_commit(store, error);
   store_close(store);
   return false;
@@ -79,8 +46,7 @@ static bool save_log(const struct training *training, struct error *error) {
 
 bool training_save(struct training *training, struct error *error) {
   if (training->best_epoch == training->epoch && !save_checkpoint(training, "best.h5", error)) return false;
-  return save_log(training, error) && run_flush(training->log, training_path(training, "log.jsonl"), error) &&
-         run_flush(training->events, training_path(training, EVENTS_NAME), error) &&
+  return save_log(training, error) && run_flush(&training->run, error) &&
          save_checkpoint(training, "last.h5", error);
 }
 
@@ -88,15 +54,15 @@ bool training_save(struct training *training, struct error *error) {
 
 void training_log_update(const struct training *training, double loss, double gradient_norm,
                          double images_per_second) {
-  if (!training->log) return;
-  fprintf(training->log, "{\"kind\":\"update\",\"epoch\":%u,\"step\":%llu,\"loss\":", training->epoch + 1,
+  if (!training->run.log) return;
+  fprintf(training->run.log, "{\"kind\":\"update\",\"epoch\":%u,\"step\":%llu,\"loss\":", training->epoch + 1,
           (unsigned long long)training->optimiser.step);
-  json_number(training->log, loss);
-  fprintf(training->log, ",\"gradient_norm\":");
-  json_number(training->log, gradient_norm);
-  fprintf(training->log, ",\"rate\":%.9g,\"images_per_second\":%.5g}\n", training->optimiser.rate,
+  json_number(training->run.log, loss);
+  fprintf(training->run.log, ",\"gradient_norm\":");
+  json_number(training->run.log, gradient_norm);
+  fprintf(training->run.log, ",\"rate\":%.9g,\"images_per_second\":%.5g}\n", training->optimiser.rate,
           images_per_second);
-  fflush(training->log);
+  fflush(training->run.log);
 }
 
 void training_log_epoch(const struct training *training, FILE *file) {
@@ -116,11 +82,11 @@ void training_log_event(const struct training *training) {
   static const char *const tags[EPOCH_VALUES] = {"loss/train", "rate", "loss/validation", "ssim/validation",
                                                  "psnr/validation"};
   struct event_scalar scalars[EPOCH_VALUES];
-  if (!training->events) return;
+  if (!training->run.events) return;
   for (int v = 0; v < EPOCH_VALUES; v++)
     scalars[v] = (struct event_scalar){tags[v], training->epoch_value[v][training->epoch - 1]};
-  events_add(training->events, (double)time(NULL), training->epoch, scalars, EPOCH_VALUES);
-  fflush(training->events);
+  events_add(training->run.events, (double)time(NULL), training->epoch, scalars, EPOCH_VALUES);
+  fflush(training->run.events);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
@@ -142,25 +108,6 @@ static const char *const may_differ[] = {"evaluate.",
                                          "world.envs",
                                          "train.early_stopping",
                                          NULL};
-
-static bool compare_split(const struct feed *feed, const char *name, struct store *store,
-                          struct error *error) {
-  char selection[80] = "", key[64];
-  double slices = 0;
-  snprintf(key, sizeof key, "%s_selection", name);
-  bool same = store_text(store, key, selection, sizeof selection) && !strcmp(selection, feed->dataset.hash);
-  snprintf(key, sizeof key, "%s_slices", name);
-  if (store_number(store, key, &slices) && same && slices == (double)feed->slices) return true;
-  return fail(error,
-              "it is of other data: %s files %.16s (%.0f slices), now %.16s (%zu); use those, or another "
-              "train.output",
-              name, selection, slices, feed->dataset.hash, feed->slices);
-}
-
-static bool compare_data(const struct training *training, struct store *store, struct error *error) {
-  return compare_split(&training->train, "training", store, error) &&
-         compare_split(&training->validation, "validation", store, error);
-}
 
 static bool read_history(struct training *training, struct store *store, const char *name, size_t count,
                          double *to, struct error *error) {
@@ -186,65 +133,49 @@ static bool read_log(struct training *training, struct store *store, struct erro
   return good;
 }
 
-static bool read_state(struct training *training, struct store *store, struct lengths *lengths,
-                       struct error *error) {
+static bool read_state(struct store *store, void *context, struct error *error) {
+  struct training *training = context;
   double epoch, best_epoch;
-  char *scene = arena_try(training->arena, RUN_SCENE_MOST);
-  if (!scene || !store_text(store, "scene", scene, RUN_SCENE_MOST) || !store_number(store, "epoch", &epoch) ||
-      !store_number(store, "best_epoch", &best_epoch) ||
-      !store_number(store, "best_val_loss", &training->best) ||
-      !store_number(store, "log_bytes", &lengths->log) ||
-      !store_number(store, "events_bytes", &lengths->events))
-    return fail(error,
-                "it is no checkpoint of a training: scene, epoch, best_epoch, best_val_loss, log_bytes or "
-                "events_bytes is missing");
-  if (!(epoch >= 0 && epoch <= 1e9 && epoch == floor(epoch)) ||
-      !(best_epoch >= 0 && best_epoch <= epoch && best_epoch == floor(best_epoch)) ||
-      !(lengths->log >= 0 && lengths->log <= 1e15 && lengths->events >= 0 && lengths->events <= 1e15))
+  if (!store_number(store, "epoch", &epoch) || !store_number(store, "best_epoch", &best_epoch) ||
+      !store_number(store, "best_val_loss", &training->best))
+    return fail(error, "it is no checkpoint of a reconstructor's training: epoch, best_epoch or "
+                       "best_val_loss is missing");
+  if (!run_whole(epoch, 1e9) || !run_whole(best_epoch, epoch))
     return fail(
         error,
-        "it has epoch %g, best_epoch %g, log_bytes %g and events_bytes %g; epochs are whole, best_epoch "
-        "is at most epoch and bytes are at least 0: the file is damaged, start anew in another "
-        "train.output",
-        epoch, best_epoch, lengths->log, lengths->events);
+        "it has epoch %g and best_epoch %g; epochs are whole, best_epoch is at most epoch: the file is "
+        "damaged, start anew in another train.output",
+        epoch, best_epoch);
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
-  return run_same_scene(training->options, scene, may_differ, error) &&
-         compare_data(training, store, error) &&
-         checkpoint_read_parameters(store, "param", training->reconstructor.graph, error) &&
-         checkpoint_read_optimiser(store, &training->optimiser, error) && read_log(training, store, error);
-}
-
-static bool go_on(struct training *training, const char *path, struct lengths *lengths, struct error *error) {
-  struct store *store;
-  if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
-  bool good = read_state(training, store, lengths, error);
-  if (good) run_compare_device(store, path, training->device->facts.name);
-  store_close(store);
-  if (!good) return fail_in(error, "cannot go on from %s", path);
+  if (!read_log(training, store, error)) return false;
   reconstructor_changed(&training->reconstructor);
-  log_info("going on from %s after epoch %u", path, training->epoch);
+  log_info("going on from %s after epoch %u", training_path(training, "last.h5"), training->epoch);
   return true;
 }
 
-static bool open_events(struct training *training, double bytes, struct error *error) {
-  const char *path = training_path(training, EVENTS_NAME);
-  training->events = fopen(path, "ab");
-  if (!training->events) return fail(error, "cannot write %s: %s", path, strerror(errno));
-  if (!run_shorten(training->events, path, bytes, error)) return false;
-  if (ftell(training->events) == 0) events_start(training->events, (double)time(NULL));
-  return true;
+/* With new parameters and masks of heuristics it has none. */
+static bool set_origin(struct training *training, const struct training_wish *wish, struct error *error) {
+  struct run_origin *origin = training->run.origin;
+  if (!wish->policy) return true;
+  origin[0].name = "reconstructor";
+  origin[1].name = "policy";
+  origin[2].name = "actions";
+  snprintf(origin[2].value, sizeof origin[2].value, "%s", wish->drawn ? "drawn" : "best");
+  return checkpoint_hash(training->reconstructor.graph, origin[0].value, error) &&
+         checkpoint_hash(training->policy.graph, origin[1].value, error);
 }
 
-bool training_open_files(struct training *training, bool resume, struct error *error) {
+bool training_open_files(struct training *training, const struct training_wish *wish, struct error *error) {
   static const char *const others[] = {"best.h5", "log.h5", NULL};
-  const char *folder = training->options->train.output, *last = training_path(training, "last.h5");
-  const char *log = training_path(training, "log.jsonl");
-  struct lengths lengths = {0};
-  if (!run_open_log(&training->log, folder, log, error) || !run_folder_takes(folder, others, resume, error))
-    return false;
-  if (file_is_there(last) && !go_on(training, last, &lengths, error)) return false;
-  run_remove_leftovers(folder, others);
-  if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
-  return run_shorten(training->log, log, lengths.log, error) && open_events(training, lengths.events, error);
+  training->run =
+      (struct run_files){.folder = training->options->train.output,
+                         .options = training->options,
+                         .optimiser = &training->optimiser,
+                         .train = {training->train.dataset.hash, training->train.slices},
+                         .validation = {training->validation.dataset.hash, training->validation.slices},
+                         .others = others,
+                         .may_differ = may_differ};
+  return set_origin(training, wish, error) &&
+         run_open(&training->run, wish->resume, read_state, training, error);
 }

@@ -70,6 +70,23 @@ static void learn(struct run *run) {
   close_run(run);
 }
 
+static int train_reconstructor(const char *output, uint32_t epochs) {
+  struct run run;
+  struct training training;
+  struct training_wish wish = {.kernel_folder = ""};
+  struct error error;
+  set_options(&run, NULL);
+  run.options.train.output = support_path(&folder, output);
+  run.options.train.epochs = epochs;
+  bool good = training_open(&training, &device, &run.options, &wish, &error);
+  if (good) {
+    good = training_run(&training, &wish, &error);
+    training_close(&training);
+  }
+  arena_close(run.arena);
+  return !good;
+}
+
 /* ---- files --------------------------------------------------------------------------------------------- */
 
 struct comparison {
@@ -122,9 +139,31 @@ static void assert_same_file(const char *one, const char *other, const char *fil
   arena_close(comparison.arena);
 }
 
+/* The same records but for their times: of a length, its checksum, 9 bytes of time, the rest, a checksum. */
+static void assert_same_events(const char *one, const char *other) {
+  const char *folders[] = {one, other};
+  const unsigned char *data[2];
+  size_t bytes[2], records = 0;
+  uint64_t length;
+  struct arena *arena = arena_open();
+  for (int k = 0; k < 2; k++)
+    data[k] = support_read(
+        arena, support_path(&folder, arena_text(arena, "%s/" EVENTS_NAME, folders[k])), &bytes[k]);
+  assert_int_equal(bytes[0], bytes[1]);
+  for (size_t at = 0; at < bytes[0]; at += length + 16, records++) {
+    memcpy(&length, data[0] + at, sizeof length);
+    assert_true(at + length + 16 <= bytes[0]);
+    assert_memory_equal(data[0] + at, data[1] + at, 12);
+    assert_memory_equal(data[0] + at + 21, data[1] + at + 21, length - 9);
+  }
+  assert_true(records > 6);
+  arena_close(arena);
+}
+
 static void assert_same_files(const char *one, const char *other) {
   assert_same_file(one, other, "last.h5");
   assert_same_file(one, other, "best.h5");
+  assert_same_events(one, other);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
@@ -154,6 +193,7 @@ static void copy_folder(const struct learning *learning, void *context) {
   copy_file(copying, "last.h5");
   copy_file(copying, "best.h5");
   copy_file(copying, "log.jsonl");
+  copy_file(copying, EVENTS_NAME);
 }
 
 static void go_on(enum learn_algorithm algorithm, const char *whole, const char *cut, uint64_t at) {
@@ -385,7 +425,7 @@ static void checkpoints_are_refused(void **state) {
   refuse_open(&run, "first_scan 0");
   run.wish.round = 0;
   run.wish.steps = ROWS;
-  refuse_open(&run, "at most 1 roll-outs");
+  refuse_open(&run, "it has 7 roll-outs of 30 steps and 1 are wanted; set alternate.steps to 210 or more");
   run.wish.steps = ROWS * ROLLOUTS;
   run.options.data.path = support_path(&folder, "data/train");
   refuse_open(&run, "it is of other data");
@@ -393,6 +433,52 @@ static void checkpoints_are_refused(void **state) {
   support_write_text(support_path(&folder, "kept/last.h5"), "no HDF5");
   refuse_open(&run, "has no HDF5 signature");
   arena_close(run.arena);
+}
+
+/* The same scene, but what the training was made from has changed; a copy elsewhere has not. */
+static void other_origins_are_refused(void **state) {
+  struct copying copying = {"unet", "moved", 0};
+  struct run run;
+  struct error error;
+  (void)state;
+  assert_good(folder_make(support_path(&folder, "moved"), &error), &error);
+  copy_file(&copying, "best.h5");
+  set_options(&run, "origin");
+  run.wish.policy = support_path(&folder, "round_1/last.h5");
+  run.wish.round = 1;
+  learn(&run);
+  set_options(&run, "origin");
+  run.wish.policy = support_path(&folder, "a2c/last.h5"); /* the same policy */
+  run.wish.reconstructor = support_path(&folder, "moved/best.h5");
+  run.wish.round = 1;
+  run.wish.resume = true;
+  open_run(&run);
+  learn_close(&run.learning);
+  run.wish.policy = support_path(&folder, "ppo/last.h5");
+  refuse_open(&run, "it was trained with policy ");
+  run.wish.policy = support_path(&folder, "a2c/last.h5");
+  assert_int_equal(train_reconstructor("other", 2), 0);
+  run.wish.reconstructor = support_path(&folder, "other/last.h5");
+  refuse_open(&run, "it was trained with reconstructor ");
+  refuse_open(&run, "origin (and the stages after it) away to train anew");
+  arena_close(run.arena);
+}
+
+/* What would not fit into the 32 bits of a scan's number. */
+static void numbers_of_scans_do_not_wrap(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.learn.steps = UINT32_MAX;
+  run.options.alternate.steps = UINT32_MAX;
+  run.wish.steps = ROWS;
+  run.wish.round = 4; /* 5 budgets of a fifth each, rounded up */
+  refuse_open(&run, "roll-outs in 5 rounds are more than the 715827882 whose scans and passes have numbers");
+  run.options.alternate.steps = UINT32_MAX - 7 * ROWS;
+  open_run(&run);
+  assert_true(run.learning.first_scan > UINT32_MAX - UINT32_MAX / 5 - 200);
+  learn_step(&run.learning);
+  close_run(&run);
 }
 
 /* Goes on from what a training saves that stands where none can. */
@@ -425,7 +511,7 @@ static void damaged_values_are_refused(void **state) {
   refuse_saved(&run, "first_scan 5");
   learning->first_scan = 0;
   learning->rollouts = ROLLOUTS + 1;
-  refuse_saved(&run, "it has rollouts 8");
+  refuse_saved(&run, "it has 8 roll-outs of 30 steps");
   learning->rollouts = ROLLOUTS;
   learning->looks = ROLLOUTS + 2;
   refuse_saved(&run, "its log is longer than its training");
@@ -441,23 +527,6 @@ static void damaged_values_are_refused(void **state) {
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
-static int train_reconstructor(void) {
-  struct run run;
-  struct training training;
-  struct training_wish wish = {.kernel_folder = ""};
-  struct error error;
-  set_options(&run, NULL);
-  run.options.train.output = support_path(&folder, "unet");
-  run.options.train.epochs = 1;
-  bool good = training_open(&training, &device, &run.options, &wish, &error);
-  if (good) {
-    good = training_run(&training, &wish, &error);
-    training_close(&training);
-  }
-  arena_close(run.arena);
-  return !good;
-}
-
 static int open_all(void **state) {
   struct error error;
   struct options options;
@@ -472,7 +541,7 @@ static int open_all(void **state) {
   options.phantom.rows = 2 * N;
   options.phantom.columns = N + 6;
   return !phantom_write(&options, support_path(&folder, "data"), &error) ||
-         !device_open(&device, "", &error) || !fft_library_open(&error) || train_reconstructor();
+         !device_open(&device, "", &error) || !fft_library_open(&error) || train_reconstructor("unet", 1);
 }
 
 static int close_all(void **state) {
@@ -496,6 +565,8 @@ int main(void) {
       cmocka_unit_test(a_loss_of_nan_stops),
       cmocka_unit_test(scenes_are_refused),
       cmocka_unit_test(checkpoints_are_refused),
+      cmocka_unit_test(other_origins_are_refused),
+      cmocka_unit_test(numbers_of_scans_do_not_wrap),
       cmocka_unit_test(damaged_values_are_refused),
   };
   return cmocka_run_group_tests_name("learn", tests, open_all, close_all);

@@ -43,8 +43,9 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
 }
 
 /* `launch` scans at a time. */
-static void open_launches(struct bench *bench, struct device *device, size_t scans, size_t launch,
-                          size_t batch, enum reward_form form) {
+static void open_setup(struct bench *bench, struct device *device, const struct rollout_setup *wanted,
+                       size_t batch, enum reward_form form) {
+  size_t scans = wanted->scans, launch = wanted->launch;
   struct error error;
   struct acquisition acquisition;
   *bench = (struct bench){.arena = arena_open()};
@@ -61,8 +62,15 @@ static void open_launches(struct bench *bench, struct device *device, size_t sca
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
   support_fill_slices(&bench->simulation.world, N, SLICES);
   open_policy(bench, device, batch);
-  struct rollout_setup setup = {&bench->simulation, scans, launch, 0.9, 0.95, false};
+  struct rollout_setup setup = *wanted;
+  setup.simulation = &bench->simulation;
   assert_good(rollout_open(&bench->rollout, &setup, &error), &error);
+}
+
+static void open_launches(struct bench *bench, struct device *device, size_t scans, size_t launch,
+                          size_t batch, enum reward_form form) {
+  struct rollout_setup setup = {.scans = scans, .launch = launch, .gamma = 0.9, .lambda = 0.95};
+  open_setup(bench, device, &setup, batch, form);
 }
 
 static void open_bench(struct bench *bench, struct device *device, size_t scans, size_t batch,
@@ -202,22 +210,52 @@ static void results_do_not_depend_on_the_number(void **state) {
   for (int k = 1; k < 4; k++) assert_memory_equal(actions[0], actions[k], sizeof actions[0]);
 }
 
-/* The same update, to the byte, however many scans are played at a time. */
+/* The same update, to the byte, however many scans are played at a time; normalised too. */
 static void updates_do_not_depend_on_the_launch(void **state) {
   float *gradients[2];
   struct bench bench[2];
   for (int k = 0; k < 2; k++) {
-    open_launches(&bench[k], *state, 30, k ? 30 : 7, 16, REWARD_SPARSE);
+    struct rollout_setup setup = {
+        .scans = 30, .launch = k ? 30 : 7, .gamma = 0.9, .lambda = 0.95, .normalise = true};
+    open_setup(&bench[k], *state, &setup, 16, REWARD_SPARSE);
     const struct graph *graph = bench[k].policy.graph;
     gradients[k] = ARENA_NEW(bench[k].arena, float, graph->elements);
     play(&bench[k]);
     graph_zero_gradients(bench[k].policy.graph);
+    rollout_normalise(&bench[k].rollout, bench[k].rollout.rows);
     rollout_gradient(&bench[k].rollout, 0, bench[k].rollout.rows);
     device_read(bench[k].simulation.device, graph->gradients, 0, sizeof(float) * graph->elements,
                 gradients[k]);
   }
   assert_memory_equal(gradients[0], gradients[1], sizeof(float) * bench[0].policy.graph->elements);
   for (int k = 0; k < 2; k++) close_bench(&bench[k]);
+}
+
+/* What updates of 11 rows of another order learn from, on the host; the roll-out's own stay as they were. */
+static void advantages_are_normalised_in_every_update(void **state) {
+  enum { ROWS = 6 * STEPS, MOST = 11 };
+  struct bench bench;
+  uint32_t order[ROWS];
+  float found[ROWS];
+  struct rollout_setup setup = {.scans = 6, .launch = 6, .gamma = 0.9, .lambda = 0.95, .normalise = true};
+  open_setup(&bench, *state, &setup, 4, REWARD_SPARSE);
+  play(&bench);
+  const float *advantage = read_rows(&bench, ROLLOUT_advantage);
+  for (uint32_t i = 0; i < ROWS; i++) order[i] = (i * 7 + 3) % ROWS;
+  rollout_order(&bench.rollout, order);
+  rollout_normalise(&bench.rollout, MOST);
+  device_read(bench.simulation.device, bench.rollout.update.advantage, 0, sizeof found, found);
+  for (size_t first = 0; first < ROWS; first += MOST) {
+    size_t count = ROWS - first < MOST ? ROWS - first : MOST;
+    double mean = 0, square = 0;
+    for (size_t i = first; i < first + count; i++) mean += (double)advantage[order[i]] / (double)count;
+    for (size_t i = first; i < first + count; i++) square += pow((double)advantage[order[i]] - mean, 2);
+    double deviation = sqrt(square / (double)(count - 1)) + 1e-8;
+    for (size_t i = first; i < first + count; i++)
+      assert_true(fabs((double)found[order[i]] - ((double)advantage[order[i]] - mean) / deviation) < 1e-4);
+  }
+  assert_memory_equal(advantage, read_rows(&bench, ROLLOUT_advantage), sizeof found);
+  close_bench(&bench);
 }
 
 /* The best line does not depend on the scan's number; steps allocate nothing. */
@@ -273,6 +311,7 @@ int main(void) {
       cmocka_unit_test(budgets_are_exact),
       cmocka_unit_test(rewards_are_as_defined),
       cmocka_unit_test(advantages_are_as_defined),
+      cmocka_unit_test(advantages_are_normalised_in_every_update),
       cmocka_unit_test(rows_are_recalled),
       cmocka_unit_test(the_best_is_taken),
       cmocka_unit_test(results_do_not_depend_on_the_number),

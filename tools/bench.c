@@ -1,6 +1,8 @@
 #include "tools/bench.h"
 
+#include "components/components.h"
 #include "engine/log.h"
+#include "systems/load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,8 +55,8 @@ bool bench_copy(struct device *device, double *bytes_per_second, struct error *e
   return good;
 }
 
-bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
-                   struct error *error) {
+static bool profile_pass(struct device *device, void (*pass)(void *context), void *context,
+                         void (*print)(struct profile *, FILE *), struct error *error) {
   struct arena *arena = arena_open();
   struct profile *profile = ARENA_NEW(arena, struct profile, 1);
   device->profile = profile;
@@ -62,9 +64,44 @@ bool bench_profile(struct device *device, void (*pass)(void *context), void *con
   device->profile = NULL;
   bool good = device_finish(device, error);
   profile_collect(profile);
-  if (good) (json ? profile_print_json : profile_print)(profile, stdout);
+  if (good) print(profile, stdout);
   arena_close(arena);
   return good;
+}
+
+bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
+                   struct error *error) {
+  return profile_pass(device, pass, context, json ? profile_print_json : profile_print, error);
+}
+
+bool bench_parts(struct device *device, void (*pass)(void *context), void *context, bool json,
+                 struct error *error) {
+  return profile_pass(device, pass, context, json ? profile_print_parts_json : profile_print_parts, error);
+}
+
+/* Their content decides nothing but the check. */
+static void make_image(float *image, size_t n, size_t slice) {
+  struct random random;
+  random_start(&random, 42, STREAM_PHANTOM, (uint32_t)slice);
+  double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random);
+  for (size_t i = 0; i < n * n; i++) {
+    double x = (double)(i % n) / (double)n, y = (double)(i / n) / (double)n;
+    image[i] = (float)(0.5 + 0.4 * sin(6.28 * fx * x) * cos(6.28 * fy * y) + 0.1 * random_uniform(&random));
+  }
+}
+
+bool bench_slices(struct world *world, size_t slices, struct error *error) {
+  struct arena *arena = arena_open();
+  float *image = ARENA_NEW(arena, float, world->height * world->width), range = 1;
+  for (size_t s = 0; s < slices; s++) {
+    uint32_t order = (uint32_t)s;
+    make_image(image, world->width, s);
+    world_write(world, SLICE_image, s, 1, image);
+    world_write(world, SLICE_order, s, 1, &order);
+    if (world->column[SLICE_data_range]) world_write(world, SLICE_data_range, s, 1, &range);
+  }
+  arena_close(arena);
+  return load_prepare(world, 0, slices, error);
 }
 
 double bench_flops(const struct graph *graph) {

@@ -5,6 +5,7 @@
 #include "engine/graph.h"
 #include "engine/profile.h"
 #include "engine/random.h"
+#include "engine/world.h"
 #include "tools/command.h"
 
 enum { BENCH_REPEATS = 7 };
@@ -28,6 +29,10 @@ double bench_flops(const struct graph *graph);
  * as floats. */
 double bench_bytes(const struct graph *graph, size_t element);
 
+/* The same by phase and system of a training. */
+bool bench_parts(struct device *device, void (*pass)(void *context), void *context, bool json,
+                 struct error *error);
+
 /* The largest device_distance over the gradients of all parameters; *worst: whose. NaN counts as largest. */
 double bench_gradient_distance(struct device *device, const struct graph *found, const struct graph *expected,
                                const char **worst);
@@ -35,9 +40,14 @@ double bench_gradient_distance(struct device *device, const struct graph *found,
 /* Normalised images: smooth, with noise; sixteen different ones. */
 void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed);
 
+/* Slices of random smooth images, with a data range where the world has one, in their order. */
+bool bench_slices(struct world *world, size_t slices, struct error *error);
+
 /* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
 bool bench_network(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench policy`: observations per second of the policy and its critic, checked likewise. */
 bool bench_policy(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench learn`: environment-steps per second of a policy's training, from roll-out to update. */
+bool bench_learn(struct call *call, struct device *device, struct error *error);
 
 #endif

@@ -3,7 +3,8 @@
 #include "engine/half.h"
 #include "engine/log.h"
 #include "engine/random.h"
-#include "systems/load.h"
+#include "engine/scene.h"
+#include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "systems/simulation.h"
 #include "tools/bench.h"
@@ -21,32 +22,6 @@ struct bench_step {
   double seconds[BENCH_REPEATS]; /* of one step */
   double copy_bandwidth;         /* bytes/s, read and written counted */
 };
-
-/* Smooth random images: their content decides nothing but the check. */
-static void make_images(struct bench_step *bench, float *image, size_t slice, uint32_t seed) {
-  struct random random;
-  random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
-  double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random), n = (double)bench->n;
-  for (size_t i = 0; i < bench->n * bench->n; i++) {
-    double x = (double)(i % bench->n) / n, y = (double)(i / bench->n) / n;
-    image[i] = (float)(0.5 + 0.4 * sin(6.28 * fx * x) * cos(6.28 * fy * y) + 0.1 * random_uniform(&random));
-  }
-}
-
-static bool fill_slices(struct bench_step *bench, uint32_t seed, struct error *error) {
-  struct world *world = &bench->simulation.world;
-  struct arena *arena = arena_open();
-  float *image = ARENA_NEW(arena, float, bench->n * bench->n);
-  uint32_t *order = ARENA_NEW(arena, uint32_t, bench->slices);
-  for (size_t s = 0; s < bench->slices; s++) {
-    make_images(bench, image, s, seed);
-    world_write(world, SLICE_image, s, 1, image);
-    order[s] = (uint32_t)s;
-  }
-  world_write(world, SLICE_order, 0, bench->slices, order);
-  arena_close(arena);
-  return load_prepare(world, 0, bench->slices, error);
-}
 
 /* The zero-filled magnitude at one pixel of an environment, from the image, in double. */
 static double exact_pixel(const float *image, const uint8_t *mask, size_t n, size_t y, size_t x) {
@@ -175,7 +150,7 @@ static bool run_step(struct call *call, struct device *device, struct error *err
                                  .rolling = true,
                                  .kernel_folder = call_flag(call, "kernels")};
   if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
-  bool good = fill_slices(&bench, options->world.seed, error) &&
+  bool good = bench_slices(&bench.simulation.world, bench.slices, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
               time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
   if (good) print_step(&bench, device, call_flag(call, "json"));
@@ -183,18 +158,41 @@ static bool run_step(struct call *call, struct device *device, struct error *err
   return good;
 }
 
+/* --batch and --precision are those of the network that is measured: a section of the scene, or none. */
+static bool take_flag(struct call *call, const char *name, const char *section, struct error *error) {
+  const char *value = call_flag(call, name), *place = arena_text(call->arena, "--%s", name);
+  if (!value) return true;
+  if (!section)
+    return fail_usage(error, "bench %s takes no --%s, which network, policy and learn do", call->operand[0],
+                      name);
+  const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
+  if (scene_assign(&option_table, &call->options, call->arena, assignment, place, error)) return true;
+  error->usage = true;
+  return false;
+}
+
+static bool check_learn(const struct options *options, struct error *error) {
+  return net_policy_check(options, error) && net_unet_check(options, error);
+}
+
 static bool run(struct call *call, struct error *error) {
   static const struct {
-    const char *name;
-    bool (*run)(struct call *call, struct device *device, struct error *error);
-  } list[] = {{"step", run_step}, {"network", bench_network}, {"policy", bench_policy}};
+    const char *name, *section;
+    bool (*check)(const struct options *options, struct error *error);
+    call_work *run;
+  } list[] = {{"step", NULL, NULL, run_step},
+              {"network", "network", net_unet_check, bench_network},
+              {"policy", "policy", net_policy_check, bench_policy},
+              {"learn", "policy", check_learn, bench_learn}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
-    if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
-    if (list[i].run == bench_network && !net_unet_check(&call->options, error)) return false;
-    return call_on_device(call, list[i].run, error);
+    return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
+           take_flag(call, "batch", list[i].section, error) &&
+           take_flag(call, "precision", list[i].section, error) &&
+           (!list[i].check || list[i].check(&call->options, error)) &&
+           call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy", call->operand[0]);
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, learn", call->operand[0]);
 }
 
 static const struct flag flags[] = {
@@ -204,23 +202,26 @@ static const struct flag flags[] = {
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
     {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
-    {"profile", NULL, NULL, "network, policy: also the device's time by kernel and layer"},
-    {"batch", "N", "network.batch", NULL},
-    {"precision", "f32|mixed|half", "network.precision", NULL},
+    {"profile", NULL, NULL, "network, policy: also the device's time by kernel and layer; learn: by system"},
+    {"batch", "N", NULL,
+     "images a pass through the network; learn: through the policy (network.batch, policy.batch)"},
+    {"precision", "f32|mixed|half", NULL, "what it computes in (network.precision, policy.precision)"},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
+    {"scans", "N", "learn.scans", NULL},
     {"json", NULL, NULL, "prints one JSON object"},
     {NULL, NULL, NULL, NULL},
 };
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network|policy [SCENE]",
-    .doc = "measures environment-steps, reconstructions or decisions per second",
+    .operands = "step|network|policy|learn [SCENE]",
+    .doc = "measures environment-steps, reconstructions, decisions or learning per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
-        "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic\n"
-        "(--set policy.batch=N, policy.precision=...). Results are checked before the clock starts.",
-    .words = "step|network|policy",
+        "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic.\n"
+        "learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
+        "random ones; and the device memory that it takes. Results are checked before the clock starts.",
+    .words = "step|network|policy|learn",
     .operands_least = 1,
     .operands_most = 2,
     .flags = flags,

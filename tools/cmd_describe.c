@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/schedule.h"
 #include "kernels/kernels.h"
+#include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "systems/samplers.h"
 #include "systems/systems.h"
@@ -21,7 +22,7 @@
   X("commands", commands, 0, "json", "every command")                                                        \
   X("flags", flags, 0, "json", "every flag of every command")                                                \
   X("schedule", schedule, 1, "json dot", "SCENE: the systems of a step, in order; --dot: as a graph")        \
-  X("network", network, 1, "json", "SCENE: the reconstructor's nodes, shapes, parameters, bytes and flops")  \
+  X("network", network, 1, "json", "SCENE: nodes, shapes, bytes and flops of reconstructor and policy")      \
   X("scene", scene, 1, "json", "FILE: the resolved scene, its scans, and the memory of its tables")          \
   X("completion-bash", bash, 0, "", "completion for bash: source it or put it into bash-completion")         \
   X("completion-zsh", zsh, 0, "", "completion for zsh: _l2sr in a folder of fpath")                          \
@@ -285,8 +286,7 @@ static void print_memory(const struct call *call, const struct simulation *simul
   }
 }
 
-static void print_activations(const struct call *call, struct graph *graph) {
-  uint32_t batch = call->options.network.batch;
+static void print_activations(const struct call *call, struct graph *graph, uint32_t batch) {
   for (int train = 0; train < 2; train++) {
     size_t bytes = graph_measure(graph, batch, train, false);
     const char *purpose = train ? "train" : "infer";
@@ -298,17 +298,44 @@ static void print_activations(const struct call *call, struct graph *graph) {
   }
 }
 
-static bool print_network(struct call *call, struct error *error) {
+static void print_graph(const struct call *call, const char *name, struct graph *graph, uint32_t batch) {
+  printf(wants_json(call) ? "{\"kind\":\"network\",\"name\":\"%s\"}\n" : "%s:\n", name);
+  (wants_json(call) ? graph_print_json : graph_print)(graph, stdout);
+  print_activations(call, graph, batch);
+}
+
+static bool print_reconstructor(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
   struct graph *graph;
-  if (!call_scene(call, call->operand[1], error) || !net_unet_check(&call->options, error)) return false;
-  int size = (int)call->options.data.size;
+  int size = (int)options->data.size;
   if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
   tensor input = graph_input(graph, "input", 1, size, size);
-  net_unet(graph, input, (int)call->options.network.channels, (int)call->options.network.pools);
-  (wants_json(call) ? graph_print_json : graph_print)(graph, stdout);
-  print_activations(call, graph);
+  net_unet(graph, input, (int)options->network.channels, (int)options->network.pools);
+  print_graph(call, "reconstructor", graph, options->network.batch);
   graph_close(graph);
   return true;
+}
+
+static bool print_policy(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  struct graph *graph;
+  int size = (int)options->data.size;
+  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  tensor input = graph_input(graph, "observation", 1, size, size),
+         mask = graph_input(graph, "mask", size, 1, 1);
+  tensor maps = net_policy_maps(graph, input, (int)options->policy.channels, (int)options->policy.pools);
+  net_policy_heads(graph, maps, mask, (int)options->policy.hidden);
+  print_graph(call, "policy", graph, options->policy.batch);
+  graph_close(graph);
+  return true;
+}
+
+static bool print_network(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  if (!call_scene(call, call->operand[1], error)) return false;
+  bool policy = options->train.method != METHOD_RECONSTRUCTOR;
+  return net_unet_check(options, error) && (!policy || net_policy_check(options, error)) &&
+         print_reconstructor(call, error) && (!policy || print_policy(call, error));
 }
 
 static void print_scans(const struct call *call, const struct acquisition *scan) {

@@ -4,6 +4,7 @@
 #include "engine/scene.h"
 #include "engine/store.h"
 #include "systems/alternate.h"
+#include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "tools/command.h"
 #include "tools/curves.h"
@@ -126,7 +127,9 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
   }
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
-  return net_unet_check(&row->options, error) ? true : fail_in(error, "%s", row->name);
+  bool policy = row->options.train.method != METHOD_RECONSTRUCTOR;
+  bool good = net_unet_check(&row->options, error) && (!policy || net_policy_check(&row->options, error));
+  return good ? true : fail_in(error, "%s", row->name);
 }
 
 static bool make_rows(struct call *call, struct sweep *sweep, struct error *error) {
@@ -153,8 +156,12 @@ static void keep_stage(const struct stage *stage, void *context) {
 }
 
 static bool train_stages(struct call *call, struct device *device, struct row *row, struct error *error) {
-  struct alternate_wish wish = {
-      .resume = true, .see_stage = keep_stage, .context = row, .kernel_folder = call_flag(call, "kernels")};
+  struct alternate_wish wish = {.resume = true,
+                                .see_stage = keep_stage,
+                                .draw_training = curves_draw,
+                                .draw_learning = curves_draw_policy,
+                                .context = row,
+                                .kernel_folder = call_flag(call, "kernels")};
   return alternate_run(device, &row->options, &wish, error);
 }
 
@@ -197,16 +204,43 @@ static const struct row *find_best(const struct sweep *sweep) {
   return best;
 }
 
+static const struct {
+  enum epoch_value value;
+  const char *name, *format;
+  int width;
+} columns[] = {{EPOCH_VAL_LOSS, "val_loss", "%-12.6g ", 12},
+               {EPOCH_VAL_SSIM, "val_ssim", "%-10.5f ", 10},
+               {EPOCH_VAL_PSNR, "val_psnr", "%-12.3f ", 12}};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* Of a policy there is no loss, and one score. */
+static bool is_shown(const struct sweep *sweep, size_t column) {
+  for (size_t i = 0; i < sweep->count; i++)
+    if (!sweep->rows[i].failure && !isnan(sweep->rows[i].value[columns[column].value])) return true;
+  return false;
+}
+
+static void print_cells(const struct sweep *sweep, const struct row *row) {
+  const char *instead = "failed"; /* in the first column */
+  for (size_t c = 0; c < COLUMNS; c++) {
+    if (!is_shown(sweep, c)) continue;
+    double value = row->failure ? NAN : row->value[columns[c].value];
+    if (row->failure || isnan(value))
+      printf("%-*s ", columns[c].width, row->failure ? instead : "-");
+    else
+      printf(columns[c].format, value);
+    instead = "-";
+  }
+}
+
 static void print_text(const struct sweep *sweep) {
   const struct row *best = find_best(sweep);
-  printf("%-12s %-10s %-12s %s\n", "val_loss", "val_ssim", "val_psnr", "folder");
+  for (size_t c = 0; c < COLUMNS; c++)
+    if (is_shown(sweep, c)) printf("%-*s ", columns[c].width, columns[c].name);
+  printf("folder\n");
   for (size_t i = 0; i < sweep->count; i++) {
-    const struct row *row = &sweep->rows[i];
-    if (row->failure)
-      printf("%-12s %-10s %-12s %s\n", "failed", "-", "-", row->folder);
-    else
-      printf("%-12.6g %-10.5f %-12.3f %s\n", row->value[EPOCH_VAL_LOSS], row->value[EPOCH_VAL_SSIM],
-             row->value[EPOCH_VAL_PSNR], row->folder);
+    print_cells(sweep, &sweep->rows[i]);
+    printf("%s\n", sweep->rows[i].folder);
   }
   if (best) printf("best by SSIM: %s\n", best->name);
 }
@@ -223,11 +257,10 @@ static void print_json_set(const struct sweep *sweep, size_t row) {
 }
 
 static void print_json_row(const struct row *row) {
-  static const int shown[] = {EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR};
   printf(",\"epochs\":%u,\"best_epoch\":%u", row->epochs, row->best_epoch);
-  for (size_t v = 0; v < 3; v++) {
-    printf(",\"%s\":", epoch_value_names[shown[v]]);
-    json_number(stdout, row->failure ? NAN : row->value[shown[v]]);
+  for (size_t c = 0; c < COLUMNS; c++) {
+    printf(",\"%s\":", columns[c].name);
+    json_number(stdout, row->failure ? NAN : row->value[columns[c].value]);
   }
   printf(",\"failure\":");
   if (row->failure)
@@ -259,11 +292,11 @@ static void write_row(FILE *file, const struct sweep *sweep, size_t place) {
     write_cell(file, value_of(sweep, place, a));
     fputc(',', file);
   }
-  if (row->failure)
-    fprintf(file, ",,,,,");
-  else
-    fprintf(file, "%u,%u,%.9g,%.9g,%.9g,", row->epochs, row->best_epoch, row->value[EPOCH_VAL_LOSS],
-            row->value[EPOCH_VAL_SSIM], row->value[EPOCH_VAL_PSNR]);
+  fprintf(file, row->epochs ? "%u,%u" : ",", row->epochs, row->best_epoch);
+  for (size_t c = 0; c < COLUMNS; c++)
+    fprintf(file, row->failure || isnan(row->value[columns[c].value]) ? "," : ",%.9g",
+            row->value[columns[c].value]);
+  fputc(',', file);
   write_cell(file, row->folder);
   fputc(',', file);
   write_cell(file, row->failure ? row->failure : "");
@@ -314,11 +347,11 @@ const struct command command_sweep = {
     .name = "sweep",
     .operands = "SCENE",
     .doc = "trains every combination of values and prints a table of them",
-    .more =
-        "--set section.key=a,b,c gives a key several values (lists of their own as [a,b],[c]). Every\n"
-        "combination is trained in DIR/KEY=VALUE_..., as by train --resume: finished ones are left, cut\n"
-        "ones go on. Of l2s and l2sr the table has the validation SSIM of the last stage. One that fails\n"
-        "leaves the others; the exit status is then 1.",
+    .more = "--set section.key=a,b,c gives a key several values (lists of their own as [a,b],[c]). Every\n"
+            "combination is trained in DIR/KEY=VALUE_..., as by train --resume: finished ones are left, cut\n"
+            "ones go on. Of l2s and l2sr the table has only the validation SSIM of the last stage. One that "
+            "fails\n"
+            "leaves the others; the exit status is then 1.",
     .takes_scene = true,
     .sweeps = true,
     .flags = flags,

@@ -54,6 +54,8 @@ static bool alternate(struct call *call, struct device *device, struct error *er
                                 .see_epoch = json ? print_json : NULL,
                                 .see_look = json ? print_look : NULL,
                                 .see_stage = print_stage,
+                                .draw_training = curves_draw,
+                                .draw_learning = curves_draw_policy,
                                 .context = &json,
                                 .kernel_folder = call_flag(call, "kernels")};
   return alternate_run(device, &call->options, &wish, error);
@@ -83,7 +85,7 @@ const struct command command_train = {
     .doc = "trains a reconstructor, a policy (L2S), or both in turn (L2SR)",
     .more = "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
             "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard and,\n"
-            "at the end, curves.png. With train.method l2s and l2sr it gets a folder for each stage instead:\n"
+            "at the end, curves.png. With train.method l2s and l2sr it gets such a folder for each stage:\n"
             "reconstructor, policy_1 (for --policy), reconstructor_1, ...",
     .takes_scene = true,
     .flags = flags,

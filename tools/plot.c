@@ -35,9 +35,9 @@ static void find_range(const struct plot *plot, size_t panel, double *low, doubl
   *low = INFINITY;
   *high = -INFINITY;
   for (size_t l = 0; l < PLOT_LINES; l++) {
-    const double *value = plot->panel[panel].line[l].value;
-    for (size_t i = 0; value && i < plot->points; i++)
-      if (isfinite(value[i])) *low = fmin(*low, value[i]), *high = fmax(*high, value[i]);
+    const struct plot_line *line = &plot->panel[panel].line[l];
+    for (size_t i = 0; line->value && i < line->points; i++)
+      if (isfinite(line->value[i])) *low = fmin(*low, line->value[i]), *high = fmax(*high, line->value[i]);
   }
   if (*low > *high) *low = 0, *high = 1; /* no number at all */
 }
@@ -55,9 +55,10 @@ struct plot_frame plot_frame(const struct plot *plot, size_t panel) {
   return frame;
 }
 
-static size_t place_x(const struct plot *plot, const struct plot_frame *frame, size_t point) {
-  return plot->points > 1 ? frame->left + point * (frame->width - 1) / (plot->points - 1)
-                          : frame->left + frame->width / 2;
+static size_t place_x(const struct plot *plot, const struct plot_frame *frame, double at) {
+  return plot->last > 1
+             ? frame->left + (size_t)((at - 1) * (double)(frame->width - 1) / ((double)plot->last - 1))
+             : frame->left + frame->width / 2;
 }
 
 static size_t place_y(const struct plot_frame *frame, double value) {
@@ -79,12 +80,12 @@ static void draw_rows(struct canvas *canvas, const struct plot_frame *frame) {
 }
 
 static void draw_columns(struct canvas *canvas, const struct plot *plot, const struct plot_frame *frame) {
-  double least = ((double)plot->points - 1) / TICKS_BELOW;
+  double least = ((double)plot->last - 1) / TICKS_BELOW;
   size_t step = least > 1 ? (size_t)round_step(least) : 1;
-  for (size_t number = 1; number <= plot->points; number += number == 1 && step > 1 ? step - 1 : step) {
+  for (size_t number = 1; number <= plot->last; number += number == 1 && step > 1 ? step - 1 : step) {
     char text[32];
     int length = snprintf(text, sizeof text, "%zu", number);
-    size_t x = place_x(plot, frame, number - 1), wide = canvas_text_width((size_t)length);
+    size_t x = place_x(plot, frame, (double)number), wide = canvas_text_width((size_t)length);
     canvas_fill(canvas, x, frame->top, 1, frame->height, grid);
     canvas_fill(canvas, x, frame->top + frame->height, 1, TICK, canvas_frame);
     canvas_text(canvas, x - wide / 2, frame->top + frame->height + TICK + 2, text, (size_t)length);
@@ -103,14 +104,20 @@ static void draw_segment(struct canvas *canvas, size_t x0, size_t y0, size_t x1,
   }
 }
 
+static size_t point_x(const struct plot *plot, const struct plot_frame *frame, const struct plot_line *line,
+                      size_t point) {
+  return place_x(plot, frame, line->at ? line->at[point] : (double)point + 1);
+}
+
 static void draw_line(struct canvas *canvas, const struct plot *plot, const struct plot_frame *frame,
-                      const double *value, struct colour colour) {
-  for (size_t i = 0; i < plot->points; i++) {
+                      const struct plot_line *line, struct colour colour) {
+  const double *value = line->value;
+  for (size_t i = 0; i < line->points; i++) {
     if (!isfinite(value[i])) continue;
-    size_t x = place_x(plot, frame, i), y = place_y(frame, value[i]);
+    size_t x = point_x(plot, frame, line, i), y = place_y(frame, value[i]);
     if (i && isfinite(value[i - 1]))
-      draw_segment(canvas, place_x(plot, frame, i - 1), place_y(frame, value[i - 1]), x, y, colour);
-    if (plot->points <= DOTS_MOST) canvas_fill(canvas, x - 2, y - 2, 6, 6, colour);
+      draw_segment(canvas, point_x(plot, frame, line, i - 1), place_y(frame, value[i - 1]), x, y, colour);
+    if (line->points <= DOTS_MOST) canvas_fill(canvas, x - 2, y - 2, 6, 6, colour);
   }
 }
 
@@ -134,18 +141,25 @@ static void draw_panel(struct canvas *canvas, const struct plot *plot, size_t nu
   draw_columns(canvas, plot, &frame);
   canvas_outline(canvas, frame.left, frame.top, frame.width, frame.height, 1, canvas_frame);
   for (size_t l = 0; l < PLOT_LINES; l++)
-    if (panel->line[l].value) draw_line(canvas, plot, &frame, panel->line[l].value, colours[l]);
+    if (panel->line[l].value) draw_line(canvas, plot, &frame, &panel->line[l], colours[l]);
   draw_legend(canvas, panel, &frame);
+}
+
+static size_t count_panels(const struct plot *plot) {
+  size_t panels = 0;
+  while (panels < PLOT_PANELS && plot->panel[panels].title) panels++;
+  return panels;
 }
 
 bool plot_write(const char *path, const struct plot *plot, struct error *error) {
   struct canvas canvas;
-  REQUIRE(plot->points, "a plot of no points");
-  struct plot_frame last = plot_frame(plot, PLOT_PANELS - 1);
+  size_t panels = count_panels(plot);
+  REQUIRE(plot->last && panels, "a plot up to %zu of %zu panels", plot->last, panels);
+  struct plot_frame last = plot_frame(plot, panels - 1);
   size_t below = last.top + last.height + CANVAS_LINE + GAP;
   if (!canvas_open(&canvas, WIDTH, below + CANVAS_LINE + TOP, error)) return false;
   canvas_centred(&canvas, 0, TOP, WIDTH, plot->title, strlen(plot->title));
-  for (size_t panel = 0; panel < PLOT_PANELS; panel++) draw_panel(&canvas, plot, panel);
+  for (size_t panel = 0; panel < panels; panel++) draw_panel(&canvas, plot, panel);
   canvas_centred(&canvas, last.left, below, last.width, plot->axis, strlen(plot->axis));
   bool good = canvas_write(path, &canvas, error);
   canvas_close(&canvas);

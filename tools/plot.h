@@ -1,5 +1,5 @@
-/* Lines over epochs as PNG: panels below each other, each with axes, numbers and a legend. The same numbers
- * give the same bytes. */
+/* Lines over what is counted from 1 (epochs, roll-outs) as PNG: panels below each other, each with axes,
+ * numbers and a legend. The same numbers give the same bytes. */
 #ifndef L2SR_TOOLS_PLOT_H
 #define L2SR_TOOLS_PLOT_H
 
@@ -7,21 +7,23 @@
 
 #include <stddef.h>
 
-enum { PLOT_LINES = 2, PLOT_PANELS = 2 };
+enum { PLOT_LINES = 2, PLOT_PANELS = 3 /* at most */ };
 
 struct plot_line {
   const char *name;
   const double *value; /* [points]; NULL: no such line. What is no finite number is left out */
+  size_t points;
+  const double *at; /* [points], rising, within 1 to the plot's last; NULL: 1, 2, 3 ... */
 };
 
 struct plot_panel {
-  const char *title;
+  const char *title; /* NULL: no such panel; none follows */
   struct plot_line line[PLOT_LINES];
 };
 
 struct plot {
-  const char *title, *axis; /* below the panels: what is counted from 1 */
-  size_t points;            /* 1 or more */
+  const char *title, *axis; /* axis: below the panels */
+  size_t last;              /* where the axis ends; 1 or more */
   struct plot_panel panel[PLOT_PANELS];
 };
 

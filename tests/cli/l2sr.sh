@@ -27,8 +27,9 @@ run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 
 run "train" "$l2sr" train scene --output whole --json
 cp out json
 stages='reconstructor policy_1 reconstructor_1 policy_2 reconstructor_2'
+events=events.out.tfevents.l2sr
 for stage in $stages; do
-  for file in best.h5 last.h5 log.jsonl; do
+  for file in best.h5 last.h5 log.jsonl $events curves.png; do
     [ -s "whole/$stage/$file" ] || complain "train wrote no $stage/$file"
   done
   grep -q "\"stage\":\"$stage\"" json || complain "--json does not tell the end of $stage"
@@ -50,6 +51,10 @@ for what in '"initial_lines":1,' '"budget":7,'; do
 done
 awk "BEGIN { exit !($learned > $random + 0.02) }" || complain "L2SR's SSIM $learned does not beat Random's $random"
 echo "test SSIM: Random $random, L2SR $learned"
+run "more lines" "$l2sr" evaluate scene --policy whole/policy_2/last.h5 --set acquisition.initial_lines=2
+says err 'warning: whole/policy_2/last.h5 was trained for scans of 1 initial and 7 acquired lines; x4 custom has 2 and 6'
+run "the same lines" "$l2sr" evaluate scene --policy whole/policy_2/last.h5
+! grep -q 'was trained for scans' err || complain "evaluate warns of the scans that the policy was trained for"
 for round in 1 2; do
   tried=$((tried + 1))
   rate=$(sed -n 's/.*"kind":"look".*"rate":\([0-9.]*\).*/\1/p' whole/policy_$round/log.jsonl | sort -u)
@@ -84,6 +89,7 @@ for stage in $stages; do
   for file in best last; do
     run "killed and gone on with equals never stopped" "$l2sr" compare "cut/$stage/$file.h5" "whole/$stage/$file.h5"
   done
+  [ "$(wc -c <cut/$stage/$events)" = "$(wc -c <whole/$stage/$events)" ] || complain "the event files of $stage differ in length"
   for folder in cut whole; do
     sed -e 's/,"images_per_second.*//' -e 's/,"steps_per_second.*//' "$folder/$stage/log.jsonl" >$folder/lines
   done
@@ -93,6 +99,47 @@ no_part "killed and gone on with"
 run "going on after the end" "$l2sr" train scene --output cut --resume
 run "changes nothing" "$l2sr" compare cut/reconstructor_2/last.h5 whole/reconstructor_2/last.h5
 run "and tells the same" cmp cut/stages.jsonl whole/stages.jsonl
+
+# ---- what later stages were made from -----------------------------------------------------------------------
+
+# stale TEXT ARGUMENTS...: going on so is refused, and every file stays as it is
+stale() {
+  sums=$(find cut -name '*.h5' -exec cksum {} + | sort)
+  text=$1
+  shift
+  refuse 1 "$text" train scene --quiet --output cut --resume "$@"
+  tried=$((tried + 1))
+  [ "$sums" = "$(find cut -name '*.h5' -exec cksum {} + | sort)" ] || complain "$what: files have changed"
+}
+stale 'learn.steps was 8064 and is 9072 now' --set learn.steps=9072
+stale 'it has 18 roll-outs of 112 steps and 9 are wanted; set alternate.steps to 2016 or more' --set alternate.steps=1000
+stale 'policy_2: 18 of 36 roll-outs are done, and cut/reconstructor_2 was made from it as it is' --set alternate.steps=4032
+stale 'reconstructor_1: 12 of 13 epochs are done, and cut/policy_2 was made from it' --set alternate.epochs=13
+stale 'reconstructor: 10 of 11 epochs are done, and cut/policy_1 was made from it' --epochs 11
+stale 'it was trained with actions best, now it would be with drawn' --set alternate.actions=drawn
+says err 'reconstructor_1: '
+stale 'it was trained with reconstructor ' --set learn.reconstructor=whole/reconstructor_2/best.h5
+says err 'policy_1: '
+cp -r cut same
+run "another file of the same reconstructor" "$l2sr" train scene --output same --resume \
+  --set learn.reconstructor=whole/reconstructor/best.h5
+
+# A second training in the folder of stages is refused, of whatever method.
+"$l2sr" train scene --output held --epochs 100000 >first 2>&1 &
+child=$!
+until [ -s held/reconstructor/log.jsonl ] || ! kill -0 $child 2>/dev/null; do :; done
+for method in l2sr reconstructor; do
+  what="a second training, of method $method, in a folder of stages"
+  tried=$((tried + 1))
+  "$l2sr" train scene --output held --resume --method $method >out 2>err
+  [ $? = 1 ] || complain "$what: exit status other than 1"
+  text='held is in use: another training holds held/stages.jsonl; wait for its end'
+  [ $method = l2sr ] || text='held holds stages of train.method l2s or l2sr'
+  says err "$text"
+done
+kill -9 $child 2>/dev/null
+wait $child 2>/dev/null
+rm -r held
 
 # ---- a policy alone, PPO, launches --------------------------------------------------------------------------
 
@@ -111,6 +158,10 @@ run "sizes come from the checkpoint" "$l2sr" train l2s --method l2sr --output si
   --set alternate.rounds=1 --set alternate.epochs=1
 run "sweep" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1 --json
 [ "$(grep -c '"val_loss":null,"val_ssim":0\.' out)" = 2 ] || complain "sweep does not give the SSIM of the policies"
+run "its table" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1
+says out 'val_ssim   folder'
+! grep -q -e nan -e val_loss out || complain "the table of policies has columns that do not apply"
+says grid/sweep.csv '"0.5",,,,0.'
 run "a policy of a sweep is that of train" "$l2sr" compare grid/learn.gamma=1/policy_1/last.h5 l2s/policy_1/last.h5
 run "a finished l2s goes on as l2sr" "$l2sr" train l2s --method l2sr --output l2s --resume --set alternate.rounds=1 \
   --set alternate.epochs=2 --set alternate.actions=drawn
@@ -134,9 +185,15 @@ refuse 2 'the scene has 2 settings' train l2s --quiet --output none --set acquis
 refuse 2 'no line is left to acquire' train l2s --quiet --output none --set acquisition.initial_lines=8
 refuse 1 'training data: nowhere is not a folder' train l2s --quiet --output none --data nowhere
 refuse 2 'policy.pools 6 at data.size 32: ' train l2s --quiet --output none --set policy.pools=6
+refuse 2 'policy.pools=6: policy.channels 2 and policy.pools 6' sweep l2s --quiet --output none --set policy.pools=2,6
 tried=$((tried + 1))
 "$l2sr" train scene --output late --set policy.pools=6 2>err && complain "policy.pools=6 is taken"
 ! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"
+refuse 1 "the policy's precision is half, the portable path computes in f32 only" train scene --output late \
+  --set policy.precision=half
+refuse 2 'roll-outs in 900 rounds are more than the 268435455' train scene --output late --set alternate.rounds=900 \
+  --set alternate.steps=4000000000
+[ ! -e late ] || complain "what is refused before the first stage leaves a folder"
 refuse 1 'lower learn.rate or learn.clip (0 is no limit)' train l2s --quiet --output burst --set learn.rate=1e9 --set learn.clip=0 \
   --set learn.log_every=1 --set learn.save_every=100
 mkdir taken

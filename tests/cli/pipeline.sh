@@ -68,6 +68,16 @@ run "render" "$l2sr" render "$scene" --data "$temp/data" --slices 0 --output "$t
 [ "$(ls "$temp"/pictures/*.png | wc -l)" = 2 ] || { echo "FAILED: render wrote no two pictures"; failed=1; }
 run "bench" "$l2sr" bench step --size 32 --envs 20 --slices 4 --json
 grep -q '"steps_per_second":[0-9]' "$temp/out" || { echo "FAILED: bench gives no rate"; failed=1; }
+run "bench policy" "$l2sr" bench policy --size 32 --batch 3 --train --json --set policy.channels=2 --set policy.pools=2
+grep -q '"batch":3,"precision":"f32"' "$temp/out" || { echo "FAILED: bench policy does not take --batch"; failed=1; }
+run "bench learn" "$l2sr" bench learn --size 32 --scans 40 --envs 30 --slices 3 --batch 2 --profile --json \
+  --set policy.channels=2 --set policy.pools=2 --set network.channels=2 --set network.pools=2
+for part in observe policy_forward policy_act reconstruct_network score_ssim advantage; do
+  grep -q "\"phase\":\"roll-out\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }
+done
+for part in recall observe present policy_forward policy_loss policy_backward optimise; do
+  grep -q "\"phase\":\"update\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }
+done
 run "verify stored vectors" "$l2sr" verify "$source"/tests/data/acquisition_45.h5 "$source"/tests/data/metrics_50.h5
 run "inspect" "$l2sr" inspect "$temp/data"
 [ -z "$(find "$temp" -name '*.part')" ] || { echo "FAILED: half-written files are left"; failed=1; }

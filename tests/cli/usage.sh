@@ -140,6 +140,12 @@ tried=$((tried + 1))
 if grep -qv '^{"kind":".*}$' out; then complain "$what: not one JSON object a line"; fi
 values=$(sed -n 's/.*parameters of \([0-9]*\) values.*/\1/p' network.txt)
 says out ",\"parameters\":$values,\"parameter_bytes\":"
+tried=$((tried + 1))
+if grep -q policy out; then complain "$what: a policy, which this scene does not train"; fi
+expect 0 describe network small --set train.method=l2s
+says out 'features_extractor.extractors.reconstruction_input.fc_out.4'
+says out '1024 images to train: '
+expect 2 describe network small --set train.method=l2s --set policy.pools=6 --set data.size=32 --set network.pools=2
 expect 2 describe network small --set data.size=48 --set network.pools=5
 says err 'network.pools 5 at data.size 48: U-Net with 5 pools on 48x48'
 expect 2 describe scene small --set world.envz=9
