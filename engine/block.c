@@ -63,7 +63,8 @@ static struct block_tile tile_half(const struct block_layer *layer) {
 
 /* Asynchronous copies are NVIDIA's (kernels/common.h); with half storage AMD takes the tiles of BLOCK_MIXED.
  */
-struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision, bool amd) {
+struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision,
+                                    bool amd) {
   static struct block_tile (*const by_precision[])(const struct block_layer *) = {tile_f32, tile_mixed,
                                                                                   tile_half};
   if (layer->source == SOURCE_IMAGE)
@@ -114,8 +115,8 @@ const char *block_macros(const struct blocks *blocks, const struct block_layer *
       back ? layer->out : layer->in, back ? layer->in : layer->out, layer->rows, layer->columns, tile->x,
       tile->y, tile->strip, tile->warps_out, tile->images, (int)source, layer->up_channels,
       layer->first_pooled ? 4 * pixels : pixels, pixels / 4, layer->store_full, layer->store_pooled,
-      target_sums, layer->normed, (int)blocks->precision, pitch, plane, tile->staged, tile->stages, tile->tiles,
-      block_cap(blocks, tile->registers));
+      target_sums, layer->normed, (int)blocks->precision, pitch, plane, tile->staged, tile->stages,
+      tile->tiles, block_cap(blocks, tile->registers));
 }
 
 size_t block_group(const struct block_tile *tile) {
@@ -146,7 +147,8 @@ static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct e
   size_t map = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
   size_t widest = block_map_bytes(blocks, at_least(layer->in, layer->out), layer->rows, layer->columns);
   if (widest / sizeof(uint32_t) > UINT32_MAX)
-    return fail(error, "maps of %s for %zu images are more than the 2^32 words that kernels count; ask for fewer",
+    return fail(error,
+                "maps of %s for %zu images are more than the 2^32 words that kernels count; ask for fewer",
                 name, blocks->batch);
   layer->full_bytes = layer->store_full ? map : 0;
   layer->pooled_bytes = layer->store_pooled ? map / 4 : 0;

@@ -36,8 +36,9 @@ void blocks_pack(struct blocks *blocks);
 /* [images][1][H][W] in; out the same, or an encoder's maps, [images][C][h][w]; f32; enqueues. With an odd number of images the buffers must hold one
  * more: maps of 8x8 are computed two images at a time. */
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);
-/* An encoder's forward pass in parts: images [place, place + images) of the input, whose activations stay for one
- * blocks_backward of all; part 0 comes first, and place and images are even. The output starts at image 0. */
+/* An encoder's forward pass in parts: images [place, place + images) of the input, whose activations stay for
+ * one blocks_backward of all; part 0 comes first, and place and images are even. The output starts at image
+ * 0. */
 void blocks_forward_part(struct blocks *blocks, cl_mem input, size_t place, cl_mem output, size_t images);
 /* The maps of images that forward passes have left; the same numbers as theirs. */
 void blocks_maps(struct blocks *blocks, cl_mem output, size_t place, size_t images);

@@ -119,12 +119,11 @@ static size_t merge_group(int rows, int columns) {
 
 static const char *merge_macros(const struct blocks *blocks, int channels, int rows, int columns, int joined,
                                 int first, bool has_pooled) {
-  return arena_text(
-      blocks->arena,
-      "-DCHANNELS=%d -DROWS=%d -DCOLUMNS=%d -DJOINED=%d -DFIRST=%d -DHAS_POOLED=%d "
-      "-DPRECISION=%d -DGROUP=%zu",
-      channels, rows, columns, joined, first, has_pooled, (int)blocks->precision,
-      merge_group(rows, columns));
+  return arena_text(blocks->arena,
+                    "-DCHANNELS=%d -DROWS=%d -DCOLUMNS=%d -DJOINED=%d -DFIRST=%d -DHAS_POOLED=%d "
+                    "-DPRECISION=%d -DGROUP=%zu",
+                    channels, rows, columns, joined, first, has_pooled, (int)blocks->precision,
+                    merge_group(rows, columns));
 }
 
 /* The kernel that forms the gradient of the layer's activation, where its consumer's does not. */
@@ -145,8 +144,7 @@ static bool open_collect(struct blocks *blocks, struct block_layer *layer, struc
 
 static bool open_weights(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) {
-    const char *sizes =
-        merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false);
+    const char *sizes = merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false);
     const char *macros = arena_text(blocks->arena, "%s -DNORMED=%d", sizes, layer->normed);
     size_t bytes = blocks->batch * (size_t)(layer->out * 9) * 4;
     if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
@@ -276,8 +274,7 @@ static void collect_gradient(struct blocks *blocks, const struct block_layer *la
                             sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
                             sums(ARG_INOUT, layer->back)));
   } else if (layer->normed) {
-    cl_mem pooled =
-        layer->pool == LAYERS_MOST ? blocks->maps_gradient : blocks->layer[layer->pool].given;
+    cl_mem pooled = layer->pool == LAYERS_MOST ? blocks->maps_gradient : blocks->layer[layer->pool].given;
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
                        ARGS(words(ARG_IN, pooled), words(ARG_IN, layer->pooled), words(ARG_IN, layer->full),
                             sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
@@ -285,9 +282,9 @@ static void collect_gradient(struct blocks *blocks, const struct block_layer *la
   } else if (layer->join >= 0) {
     cl_mem pooled = layer->pool >= 0 ? blocks->layer[layer->pool].given : blocks->nothing;
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
-                       ARGS(words(ARG_IN, blocks->layer[layer->join].given), words(ARG_IN, pooled), words(ARG_IN, layer->full),
-                            sums(ARG_IN, layer->sums), words(ARG_OUT, layer->gradient),
-                            sums(ARG_INOUT, layer->back)));
+                       ARGS(words(ARG_IN, blocks->layer[layer->join].given), words(ARG_IN, pooled),
+                            words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
+                            words(ARG_OUT, layer->gradient), sums(ARG_INOUT, layer->back)));
   } else {
     kernel_variant_run(blocks->kernels, &layer->collect, rows,
                        ARGS(floats(ARG_IN, output_gradient), floats(ARG_IN, blocks->folded),

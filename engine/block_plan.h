@@ -86,7 +86,8 @@ bool block_find(struct blocks *blocks, struct error *error);
 bool block_on_amd(const struct blocks *blocks);
 /* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
 const char *block_cap(const struct blocks *blocks, int registers);
-struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision, bool amd);
+struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision,
+                                    bool amd);
 /* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */
 const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
                          const struct block_tile *tile, enum block_source source, bool target_sums);

@@ -52,12 +52,13 @@ static void close(struct graph *graph, tensor out) {
 }
 
 /* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind. */
-static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n, size_t k,
-                    size_t span, cl_mem c, bool add) {
+static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n,
+                    size_t k, size_t span, cl_mem c, bool add) {
   size_t tiles = divide_up(m, TILE_A) * divide_up(n, TILE_B) * divide_up(k, span);
   kernel_variant_run(graph->kernels, &graph->product[kind], tiles,
-                     ARGS(graph_arg(ARG_IN, a), graph_arg(ARG_IN, b), graph_arg(ARG_INOUT, c), arg_u32((uint32_t)m),
-                          arg_u32((uint32_t)n), arg_u32((uint32_t)k), arg_u32((uint32_t)span), arg_u32(add)));
+                     ARGS(graph_arg(ARG_IN, a), graph_arg(ARG_IN, b), graph_arg(ARG_INOUT, c),
+                          arg_u32((uint32_t)m), arg_u32((uint32_t)n), arg_u32((uint32_t)k),
+                          arg_u32((uint32_t)span), arg_u32(add)));
 }
 
 static void forward_matrix(struct graph *graph, const struct node *node) {
@@ -92,8 +93,8 @@ static void backward_weight(struct graph *graph, const struct node *node) {
   cl_mem input = graph_node(graph, node->input[0])->value, gradient = graph->parameter[node->weight].gradient;
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
   if (takes_matrix(graph, node))
-    product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, graph->images, graph->images, gradient,
-            true);
+    product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, graph->images, graph->images,
+            gradient, true);
   else
     blas_product(graph->device, outputs, inputs, graph->images, (struct blas_factor){node->gradient, 0, true},
                  (struct blas_factor){input, 0, false}, gradient, true);
@@ -104,11 +105,12 @@ static void backward_input(struct graph *graph, const struct node *node) {
   cl_mem weight = graph->parameter[node->weight].value;
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
   if (takes_matrix(graph, node) && outputs % MULTIPLE == 0)
-    product(graph, PRODUCT_INPUT, node->gradient, graph->images, weight, inputs, outputs, outputs, x->gradient,
-            node->adds[0]);
+    product(graph, PRODUCT_INPUT, node->gradient, graph->images, weight, inputs, outputs, outputs,
+            x->gradient, node->adds[0]);
   else
-    blas_product(graph->device, graph->images, inputs, outputs, (struct blas_factor){node->gradient, 0, false},
-                 (struct blas_factor){weight, 0, false}, x->gradient, node->adds[0]);
+    blas_product(graph->device, graph->images, inputs, outputs,
+                 (struct blas_factor){node->gradient, 0, false}, (struct blas_factor){weight, 0, false},
+                 x->gradient, node->adds[0]);
 }
 
 static void backward(struct graph *graph, tensor out) {
@@ -117,7 +119,8 @@ static void backward(struct graph *graph, tensor out) {
   backward_weight(graph, node);
   kernel_run(graph->kernels, "linear_bias_backward", outputs,
              ARGS(graph_arg(ARG_IN, node->gradient),
-                  graph_arg(ARG_INOUT, graph->parameter[node->bias].gradient), arg_u32((uint32_t)graph->images)));
+                  graph_arg(ARG_INOUT, graph->parameter[node->bias].gradient),
+                  arg_u32((uint32_t)graph->images)));
   if (graph_node(graph, node->input[0])->needs_gradient) backward_input(graph, node);
 }
 

@@ -26,7 +26,8 @@ static void run_disc(struct world *world, void *context) {
                   arg_u32(sampler_distance(&simulation->acquisition))));
 }
 
-/* Observations and masks of scans [first, first + images) into the policy, the former from its image `place` on. */
+/* Observations and masks of scans [first, first + images) into the policy, the former from its image `place`
+ * on. */
 static void present(struct world *world, struct policy *policy, size_t first, size_t place, size_t images) {
   observe_standardise(world, policy->input, first, place, images);
   kernel_run(world->kernels, "policy_mask", images,

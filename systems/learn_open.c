@@ -110,7 +110,8 @@ static bool open_policy_network(struct learning *learning, const struct policy_s
   struct error reason;
   if (keep != KEEP_NEVER && open_keeping(learning, *setup, rows, &reason)) return true;
   if (keep == KEEP_ALWAYS)
-    return fail(error, "train.keep_activations is always, and a roll-out's cannot be kept: %.900s", reason.text);
+    return fail(error, "train.keep_activations is always, and a roll-out's cannot be kept: %.900s",
+                reason.text);
   if (keep == KEEP_AUTO) log_detail("activations of a roll-out are not kept: %s", reason.text);
   return policy_open(&learning->policy, setup, error);
 }

@@ -44,8 +44,8 @@ void policy_close(struct policy *policy);
 
 /* All enqueue. */
 void policy_forward(struct policy *policy, size_t images);
-/* Of inputs from image `place` on; the fused encoder's activations stay there, for a backward of all parts. The masks,
- * logits and values are from image 0 on. Part 0 comes first; place and images are even. */
+/* Of inputs from image `place` on; the fused encoder's activations stay there, for a backward of all parts.
+ * The masks, logits and values are from image 0 on. Part 0 comes first; place and images are even. */
 void policy_forward_part(struct policy *policy, size_t place, size_t images);
 /* Once more, of the activations that the parts left: what policy_forward of the same inputs would give. */
 void policy_forward_kept(struct policy *policy, size_t images);

@@ -192,8 +192,8 @@ static void gradient_kept(struct rollout *rollout) {
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
   struct policy *policy = rollout->simulation->policy;
   if (rollout->keep) {
-    REQUIRE(!first && count == rollout->rows, "rows %zu to %zu of the %zu that are kept", first, first + count,
-            rollout->rows);
+    REQUIRE(!first && count == rollout->rows, "rows %zu to %zu of the %zu that are kept", first,
+            first + count, rollout->rows);
     gradient_kept(rollout);
     return;
   }

@@ -31,8 +31,8 @@ struct rollout {
  * `envs`; the caller adds what is its own (kernels, reconstructor). */
 struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t envs, size_t rows);
 
-/* Whether the activations of a roll-out may stay: in one launch, of an even number of scans, and on a device that
- * computes the encoder fused; the policy's batch must be all its rows. */
+/* Whether the activations of a roll-out may stay: in one launch, of an even number of scans, and on a device
+ * that computes the encoder fused; the policy's batch must be all its rows. */
 bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 
 /* After simulation_set: scans are as long as its acquisition says. */
@@ -49,7 +49,8 @@ void rollout_normalise(struct rollout *rollout, size_t most);
 /* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */
 void rollout_recall(struct rollout *rollout, size_t first, size_t images);
 /* Adds the gradients of the mean loss of rows [first, first + count) of that order to those of the policy, in
- * as many passes as that takes; where activations are kept, of all rows in their own order, once a roll-out. */
+ * as many passes as that takes; where activations are kept, of all rows in their own order, once a roll-out.
+ */
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count);
 
 #endif

@@ -13,8 +13,8 @@ extern const struct system system_reset, system_decide_draw, system_decide_next,
 extern const struct system *const system_list[]; /* all of them; ended by NULL */
 extern const struct system *const decide_by_kind[]; /* by enum sampler_kind */
 
-/* For systems that run networks: observations of scans [first, first + images) as the input of one, standardised
- * and clamped, from its image `place` on. Kernel image_standardise. */
+/* For systems that run networks: observations of scans [first, first + images) as the input of one,
+ * standardised and clamped, from its image `place` on. Kernel image_standardise. */
 #define OBSERVE_STANDARDISE_READS                                                                            \
   (SET(ENV_slice) | SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit))
 void observe_standardise(struct world *world, cl_mem input, size_t first, size_t place, size_t images);

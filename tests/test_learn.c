@@ -147,8 +147,8 @@ static void assert_same_events(const char *one, const char *other) {
   uint64_t length;
   struct arena *arena = arena_open();
   for (int k = 0; k < 2; k++)
-    data[k] = support_read(
-        arena, support_path(&folder, arena_text(arena, "%s/" EVENTS_NAME, folders[k])), &bytes[k]);
+    data[k] = support_read(arena, support_path(&folder, arena_text(arena, "%s/" EVENTS_NAME, folders[k])),
+                           &bytes[k]);
   assert_int_equal(bytes[0], bytes[1]);
   for (size_t at = 0; at < bytes[0]; at += length + 16, records++) {
     memcpy(&length, data[0] + at, sizeof length);

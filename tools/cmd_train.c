@@ -83,10 +83,12 @@ const struct command command_train = {
     .name = "train",
     .operands = "SCENE",
     .doc = "trains a reconstructor, a policy (L2S), or both in turn (L2SR)",
-    .more = "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
-            "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard and,\n"
-            "at the end, curves.png. With train.method l2s and l2sr it gets such a folder for each stage:\n"
-            "reconstructor, policy_1 (for --policy), reconstructor_1, ...",
+    .more =
+        "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
+        "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard "
+        "and,\n"
+        "at the end, curves.png. With train.method l2s and l2sr it gets such a folder for each stage:\n"
+        "reconstructor, policy_1 (for --policy), reconstructor_1, ...",
     .takes_scene = true,
     .flags = flags,
     .run = run,
