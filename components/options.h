@@ -45,7 +45,9 @@
   X(sampler, F64, gaussian_width, "0.15", 0.001, 10, NULL,                                                   \
     "deviation of variable_density_gaussian as a share of N")                                                \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
-    "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")
+    "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")                      \
+  X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
+    "oracles: free lines that are tried for every line acquired, drawn evenly; 0: all")
 #define NETWORK_OPTIONS(X)                                                                                   \
   X(network, U32, channels, "16", 1, 1024, NULL, "channels of the U-Net after its first block")              \
   X(network, U32, pools, "4", 1, 6, NULL, "poolings of the U-Net; each doubles the channels")                \

@@ -93,13 +93,22 @@ static uint32_t largest_budget(const struct evaluation *evaluation) {
   return most;
 }
 
+/* What an average oracle takes is best for all slices: it scans them side by side. */
+static bool scans_together(const struct evaluation *evaluation) {
+  for (size_t r = 0; r < evaluation->run_count; r++)
+    if (evaluation->runs[r].sampler->kind == SAMPLER_AVERAGE_ORACLE) return true;
+  return false;
+}
+
 static bool open_simulation(struct work *work, struct device *device, const struct evaluate_wish *wish,
                             struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   struct simulation_plan plan = method_plan(work->options);
   size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
   plan.slices = most && most < slices ? most : slices;
-  plan.envs = work->options->world.envs < plan.slices ? work->options->world.envs : plan.slices;
+  plan.envs = plan.slices;
+  if (work->options->world.envs < plan.slices && !scans_together(evaluation))
+    plan.envs = work->options->world.envs;
   plan.rollout_steps = largest_budget(evaluation) + 1;
   plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&work->simulation, device, work->options, &plan, error)) return false;
@@ -208,12 +217,13 @@ static bool open_network(struct work *work, struct error *error) {
   const struct options *options = work->options;
   const char *path = options->evaluate.reconstructor;
   struct evaluation *evaluation = work->evaluation;
-  size_t envs = simulation->world.capacity[TABLE_ENV];
+  size_t envs = simulation->world.capacity[TABLE_ENV], batch = options->network.batch;
+  if (batch > envs && !simulation->oracle) batch = envs;
   struct reconstructor_setup setup = {.device = simulation->device,
                                       .kernels = simulation->kernels,
                                       .size = evaluation->size,
                                       .precision = (enum block_precision)options->network.precision,
-                                      .batch = options->network.batch < envs ? options->network.batch : envs};
+                                      .batch = batch};
   evaluation->reconstructor = "zero-filled reconstruction";
   if (!*path) return true;
   if (!reconstructor_load(&work->reconstructor, path, &setup, error))

@@ -3,6 +3,7 @@
 #include "engine/fft.h"
 #include "kernels/kernels.h"
 #include "systems/load.h"
+#include "systems/oracle.h"
 #include "systems/systems.h"
 
 #include <math.h>
@@ -215,18 +216,21 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
               open_tables(simulation, n, error) && prepare(simulation, error) &&
               kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
-              kernel_need(simulation->kernels, "line_disc", error);
+              kernel_need(simulation->kernels, "line_disc", error) &&
+              (!plan->oracle || oracle_open(&simulation->oracle, simulation, plan->network, error));
   if (!good) simulation_close(simulation);
   return good;
 }
 
 void simulation_close(struct simulation *simulation) {
   size_t n = simulation->options->data.size;
+  oracle_close(simulation->oracle);
   device_release(simulation->device, simulation->phase, 8 * n);
   device_release(simulation->device, simulation->choice, 4 * n);
   world_close(&simulation->world);
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
+  simulation->oracle = NULL;
   simulation->phase = simulation->choice = NULL;
 }
 
@@ -247,6 +251,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   uint32_t table[512];
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
+  REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
   if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;
@@ -270,6 +275,7 @@ void simulation_episode(struct simulation *simulation) {
   schedule_run(&simulation->begin, &simulation->world);
   for (uint32_t t = 1; t <= simulation->acquisition.budget; t++) {
     simulation->rollout_row = t * envs;
+    simulation->taken = t - 1;
     schedule_run(&simulation->step, &simulation->world);
   }
   schedule_run(&simulation->finish, &simulation->world);

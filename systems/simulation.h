@@ -46,9 +46,11 @@ struct simulation {
   cl_mem choice;                       /* the sampler's weights or ranks */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
+  struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */
   bool policy_decides;                 /* it may: the plan said so */
   bool best;                           /* the policy takes the most probable line; else it draws */
   uint32_t first_scan;                 /* number of environment 0's first scan */
+  uint32_t taken;                      /* lines acquired since the begin of the running episode */
   size_t rollout_row;                  /* of ROLLOUT that record writes */
   size_t epoch_row;                    /* of EPOCH that deal reads from */
   struct system system[32];
@@ -65,6 +67,7 @@ struct simulation_plan {
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
+  bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
   bool policy;               /* a policy decides: simulation.policy, set after opening; `batch` presents to it */
   struct kernels *kernels;   /* to share, of the same sizes; NULL: own ones */
   const char *kernel_folder; /* --kernels */

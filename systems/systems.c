@@ -7,7 +7,14 @@ const struct system *const system_list[] = {
     &system_acquire,    &system_observe,      &system_reconstruct,        &system_reconstruct_network,
     &system_score_ssim, &system_score_ssim_uniform, &system_score_error,  &system_reward,
     &system_record,     &system_deal,         &system_standardise,        &system_decide_policy,
-    &system_present,    NULL};
+    &system_present,    &system_decide_oracle, &system_expand,            &system_weigh, NULL};
+
+/* A sampler of the list is an oracle. */
+static bool oracle_named(const struct options *options) {
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++)
+    if (sampler_is_oracle(sampler) && option_has(options->evaluate.samplers, sampler->name)) return true;
+  return false;
+}
 
 struct simulation_plan method_plan(const struct options *options) {
   return (struct simulation_plan){.score_every_step = options->evaluate.curves,
@@ -15,6 +22,7 @@ struct simulation_plan method_plan(const struct options *options) {
                                   .network = *options->evaluate.reconstructor,
                                   .policy = *options->evaluate.policy,
                                   .observe_every_step = *options->evaluate.policy,
+                                  .oracle = oracle_named(options),
                                   .record = true};
 }
 
