@@ -82,6 +82,11 @@ void policy_recall_reference(const struct host_args *args);
 void policy_act_reference(const struct host_args *args);
 void policy_loss_reference(const struct host_args *args);
 void policy_advantage_reference(const struct host_args *args);
+void policy_reinforce_reference(const struct host_args *args);
+void pgmri_present_reference(const struct host_args *args);
+void pgmri_spread_reference(const struct host_args *args);
+void pgmri_follow_reference(const struct host_args *args);
+void pgmri_advantage_reference(const struct host_args *args);
 
 void mask_reset_prepare(struct host_args *args, struct random *random);
 void mask_acquire_prepare(struct host_args *args, struct random *random);
@@ -140,6 +145,11 @@ void policy_recall_prepare(struct host_args *args, struct random *random);
 void policy_act_prepare(struct host_args *args, struct random *random);
 void policy_loss_prepare(struct host_args *args, struct random *random);
 void policy_advantage_prepare(struct host_args *args, struct random *random);
+void policy_reinforce_prepare(struct host_args *args, struct random *random);
+void pgmri_present_prepare(struct host_args *args, struct random *random);
+void pgmri_spread_prepare(struct host_args *args, struct random *random);
+void pgmri_follow_prepare(struct host_args *args, struct random *random);
+void pgmri_advantage_prepare(struct host_args *args, struct random *random);
 
 /* Sizes that observe_fft is written for. */
 bool observe_fft_fits(size_t height, size_t width);

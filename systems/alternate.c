@@ -100,6 +100,22 @@ static bool run_policy(struct alternation *all, struct stage *stage, struct erro
   return good;
 }
 
+static bool run_pgmri(struct alternation *all, struct stage *stage, struct error *error) {
+  const struct alternate_wish *wish = all->wish;
+  struct pgmri pgmri;
+  struct pgmri_wish own = {.folder = path_of(all, stage->name, ""),
+                           .reconstructor = all->reconstructor,
+                           .resume = wish->resume,
+                           .see = wish->see_update,
+                           .context = wish->context,
+                           .kernel_folder = wish->kernel_folder};
+  if (!pgmri_open(&pgmri, all->device, all->options, &own, error)) return false;
+  bool good = pgmri_run(&pgmri, &own, error);
+  stage->score = stage->best = pgmri.score;
+  pgmri_close(&pgmri);
+  return good;
+}
+
 /* ---- stages -------------------------------------------------------------------------------------------- */
 
 /* Written beside, and in place only when it is no shorter than before: a stage that refuses to go on leaves
@@ -133,8 +149,9 @@ static bool run_stage(struct alternation *all, uint32_t round, bool policy, stru
     snprintf(stage.name, sizeof stage.name, "%s_%u", what, round);
   else
     snprintf(stage.name, sizeof stage.name, "%s", what);
+  bool pgmri = all->options->train.method == METHOD_PGMRI;
   log_info("stage %s", stage.name);
-  if (!(policy ? run_policy : run_reconstructor)(all, &stage, error)) return fail_in(error, "%s", stage.name);
+  if (!(!policy ? run_reconstructor : pgmri ? run_pgmri : run_policy)(all, &stage, error)) return fail_in(error, "%s", stage.name);
   return note_stage(all, &stage, error);
 }
 
@@ -152,7 +169,7 @@ static bool run_stages(struct alternation *all, struct error *error) {
 static bool check_policy(const struct alternation *all, struct error *error) {
   struct acquisition acquisition;
   return acquisition_only(&acquisition, all->options, all->arena, error) &&
-         net_policy_check(all->options, error);
+         (all->options->train.method == METHOD_PGMRI ? pgmri_check : net_policy_check)(all->options, error);
 }
 
 static int count_lines(const char *path) {

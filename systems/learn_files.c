@@ -102,7 +102,7 @@ void learn_log_validation(const struct learning *learning, FILE *file) {
 
 /* They say where and what is printed; or are of other work. */
 static const char *const may_differ[] = {
-    "evaluate.",  "phantom.",         "train.",     "alternate.",          "data.path",
+    "evaluate.",  "phantom.",         "train.",     "alternate.",          "data.path", "pgmri.",
     "data.split", "learn.save_every", "world.envs", "learn.reconstructor", NULL};
 
 static bool read_log(struct learning *learning, struct store *store, struct error *error) {

@@ -15,25 +15,26 @@ struct oracle {
   component_set shared;
   struct system system[SYSTEMS];
   struct schedule schedule;
-  size_t envs, lines, pixels;        /* of the simulation */
-  cl_mem base, line, quality, mean;  /* [envs][HW] complex, [envs][W], [envs][W], [W] */
-  cl_mem slice;                      /* ENV_slice of the scans that the candidates are of */
+  size_t envs, lines, pixels;       /* of the simulation */
+  cl_mem base, line, quality, mean; /* [envs][HW] complex, [envs][W], [envs][W], [W] */
+  cl_mem slice;                     /* ENV_slice of the scans that the candidates are of */
   cl_mem phase;
-  size_t first;                      /* candidate of the running pass */
-  uint32_t count;                    /* candidates of a scan */
+  size_t first;   /* candidate of the running pass */
+  uint32_t count; /* candidates of a scan */
 };
 
 /* ---- the candidates' systems --------------------------------------------------------------------------- */
 
 static void run_expand(struct world *world, void *context) {
   const struct oracle *oracle = context;
-  kernel_run(world->kernels, "oracle_observe", world->rows[TABLE_ENV],
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, oracle->slice), arg_buffer(ARG_IN, ELEMENT_U32, oracle->line),
-                  arg_buffer(ARG_IN, ELEMENT_C64, oracle->base), world_in(world, SLICE_hybrid),
-                  arg_buffer(ARG_IN, ELEMENT_C64, oracle->phase),
-                  arg_buffer(ARG_OUT, ELEMENT_U32, world_out(world, ENV_slice).as.m),
-                  world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
-                  world_out(world, ENV_magnitude_std), arg_u32((uint32_t)oracle->first), arg_u32(oracle->count)));
+  kernel_run(
+      world->kernels, "oracle_observe", world->rows[TABLE_ENV],
+      ARGS(arg_buffer(ARG_IN, ELEMENT_U32, oracle->slice), arg_buffer(ARG_IN, ELEMENT_U32, oracle->line),
+           arg_buffer(ARG_IN, ELEMENT_C64, oracle->base), world_in(world, SLICE_hybrid),
+           arg_buffer(ARG_IN, ELEMENT_C64, oracle->phase),
+           arg_buffer(ARG_OUT, ELEMENT_U32, world_out(world, ENV_slice).as.m),
+           world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
+           world_out(world, ENV_magnitude_std), arg_u32((uint32_t)oracle->first), arg_u32(oracle->count)));
 }
 
 const struct system system_expand = {.name = "expand",

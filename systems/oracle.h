@@ -1,10 +1,10 @@
-/* The greedy oracle (PROTOCOL 4): for every free line of every scan the image that it would give, reconstructed
- * and scored by the true one; the best line is taken, of equal ones the first. The average oracle takes the line
- * that is best on average over all scans.
+/* The greedy oracle (PROTOCOL 4): for every free line of every scan the image that it would give,
+ * reconstructed and scored by the true one; the best line is taken, of equal ones the first. The average
+ * oracle takes the line that is best on average over all scans.
  *
  * Candidates are the environments of a small world of its own, which shares the slices: the systems that
- * reconstruct and score scans do the same for candidates, network.batch of them at a time, whatever scans they
- * are of. */
+ * reconstruct and score scans do the same for candidates, network.batch of them at a time, whatever scans
+ * they are of. */
 #ifndef L2SR_SYSTEMS_ORACLE_H
 #define L2SR_SYSTEMS_ORACLE_H
 

@@ -31,11 +31,13 @@ static struct system *place(struct list *list, const struct system *row) {
   return copy;
 }
 
-static void place_scores(struct list *list, const struct options *options, const char *metrics,
-                         bool network) {
+static void place_scores(struct list *list, const struct options *options,
+                         const struct simulation_plan *plan) {
+  const char *metrics = plan->metrics;
   const struct metric *reward = &metric_list[options->reward.metric];
   const struct system *last = NULL;
-  place(list, network ? &system_reconstruct_network : &system_reconstruct);
+  place(list, plan->network ? &system_reconstruct_network : &system_reconstruct);
+  if (plan->unscored) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(metrics, metric->name) || metric == reward) && metric->system != last)
       place(list, last = metric->system);
@@ -58,8 +60,9 @@ static void place_record(struct list *list, const struct simulation_plan *plan) 
   record->writes = kept;
 }
 
-static void place_decide(struct list *list, const struct sampler *sampler) {
-  place(list, decide_by_kind[sampler->kind]);
+static const struct system *decide_of(const struct simulation *simulation) {
+  if (simulation->dense && simulation->sampler->kind == SAMPLER_POLICY) return &system_decide_dense;
+  return decide_by_kind[simulation->sampler->kind];
 }
 
 static bool build(struct list *list, struct schedule *schedule, struct error *error) {
@@ -74,7 +77,7 @@ static bool build_begin(struct simulation *simulation, const struct simulation_p
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
   bool compat = plan->policy && simulation->options->reward.form == REWARD_COMPAT;
   if (plan->score_every_step || compat)
-    place_scores(&list, simulation->options, plan->metrics, plan->network);
+    place_scores(&list, simulation->options, plan);
   if ((plan->score_every_step || compat) && plan->record) place_record(&list, plan);
   return build(&list, &simulation->begin, error);
 }
@@ -83,10 +86,10 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
                        struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->rolling) place(&list, &system_reset);
-  place_decide(&list, simulation->sampler);
+  place(&list, decide_of(simulation));
   place(&list, &system_acquire);
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
-  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics, plan->network);
+  if (plan->score_every_step) place_scores(&list, simulation->options, plan);
   if (plan->record) place_record(&list, plan);
   return build(&list, &simulation->step, error);
 }
@@ -94,9 +97,9 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
 static bool build_finish(struct simulation *simulation, const struct simulation_plan *plan,
                          struct error *error) {
   struct list list = {.simulation = simulation};
-  if (!plan->score_every_step && plan->metrics) {
+  if (!plan->score_every_step && (plan->metrics || plan->unscored)) {
     if (!plan->observe_every_step) place(&list, &system_observe);
-    place_scores(&list, simulation->options, plan->metrics, plan->network);
+    place_scores(&list, simulation->options, plan);
     if (plan->record) place_record(&list, plan);
   }
   return build(&list, &simulation->finish, error);
@@ -105,7 +108,7 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
 static bool build_batch(struct simulation *simulation, const struct simulation_plan *plan,
                         struct error *error) {
   struct list list = {.simulation = simulation};
-  if (plan->policy && !plan->epoch_rows) {
+  if (plan->policy && !plan->dense && !plan->epoch_rows) {
     place(&list, &system_observe);
     place(&list, &system_present);
   }
@@ -132,7 +135,7 @@ static bool build_schedules(struct simulation *simulation, const struct simulati
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, struct error *error) {
   char first[64];
-  *simulation = (struct simulation){.options = options};
+  *simulation = (struct simulation){.options = options, .dense = plan->dense};
   if (!option_next(options->evaluate.samplers, first, sizeof first))
     return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
   simulation->sampler = sampler_find(first, error);
@@ -210,7 +213,8 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   size_t n = options->data.size;
   *simulation = (struct simulation){
       .device = device, .options = options, .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
-      .policy_decides = plan->policy};
+      .policy_decides = plan->policy, .dense = plan->dense};
+  REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
               open_tables(simulation, n, error) && prepare(simulation, error) &&
@@ -241,7 +245,7 @@ void simulation_close(struct simulation *simulation) {
 static void exchange_decide(struct simulation *simulation) {
   for (struct system *system = simulation->system; system->name; system++)
     if (!strncmp(system->name, "decide_", 7)) {
-      *system = *decide_by_kind[simulation->sampler->kind];
+      *system = *decide_of(simulation);
       system->context = simulation;
     }
 }

@@ -1,5 +1,5 @@
-/* The oracles against brute force: every mask with one line more is observed, reconstructed and scored the slow
- * way, from the mask. */
+/* The oracles against brute force: every mask with one line more is observed, reconstructed and scored the
+ * slow way, from the mask. */
 #include "kernels/kernels.h"
 #include "systems/evaluate.h"
 #include "systems/oracle.h"
@@ -33,7 +33,8 @@ static void open_network(struct bench *bench, struct device *device) {
   bench->simulation.reconstructor = bench->brute.reconstructor = &bench->reconstructor;
 }
 
-static void open_bench(struct bench *bench, struct device *device, bool network, size_t metric, uint32_t batch) {
+static void open_bench(struct bench *bench, struct device *device, bool network, size_t metric,
+                       uint32_t batch) {
   struct error error;
   *bench = (struct bench){.arena = arena_open()};
   option_defaults(&option_table, &bench->options, bench->arena);
@@ -212,8 +213,8 @@ static void counts_its_candidates(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(takes_the_best_line),       cmocka_unit_test(does_not_depend_on_the_batch),
-      cmocka_unit_test(takes_the_best_of_some),    cmocka_unit_test(takes_the_first_of_equals),
+      cmocka_unit_test(takes_the_best_line),    cmocka_unit_test(does_not_depend_on_the_batch),
+      cmocka_unit_test(takes_the_best_of_some), cmocka_unit_test(takes_the_first_of_equals),
       cmocka_unit_test(counts_its_candidates),
   };
   return cmocka_run_group_tests_name("oracle", tests, support_open_device, support_close_device);
