@@ -1,6 +1,8 @@
 #include "tools/bench.h"
 
+#include "components/components.h"
 #include "engine/log.h"
+#include "systems/load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -118,4 +120,29 @@ void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uin
     device_write(device, to, sizeof(float) * n * n * i, sizeof(float) * n * n, image);
   }
   arena_close(arena);
+}
+
+/* Their content decides nothing but the checks. */
+static void make_image(float *image, size_t side, size_t slice, uint32_t seed) {
+  struct random random;
+  random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
+  double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random), n = (double)side;
+  for (size_t i = 0; i < side * side; i++) {
+    double x = (double)(i % side) / n, y = (double)(i / side) / n;
+    image[i] = (float)(0.5 + 0.4 * sin(6.28 * fx * x) * cos(6.28 * fy * y) + 0.1 * random_uniform(&random));
+  }
+}
+
+bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error) {
+  struct arena *arena = arena_open();
+  float *image = ARENA_NEW(arena, float, world->width * world->height);
+  uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
+  for (size_t s = 0; s < slices; s++) {
+    make_image(image, world->width, s, seed);
+    world_write(world, SLICE_image, s, 1, image);
+    order[s] = (uint32_t)s;
+  }
+  world_write(world, SLICE_order, 0, slices, order);
+  arena_close(arena);
+  return load_prepare(world, 0, slices, error);
 }

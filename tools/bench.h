@@ -5,6 +5,7 @@
 #include "engine/graph.h"
 #include "engine/profile.h"
 #include "engine/random.h"
+#include "engine/world.h"
 #include "tools/command.h"
 
 enum { BENCH_REPEATS = 7 };
@@ -35,9 +36,15 @@ double bench_gradient_distance(struct device *device, const struct graph *found,
 /* Normalised images: smooth, with noise; sixteen different ones. */
 void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed);
 
+/* Smooth random slices, loaded as scans need them. */
+bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error);
+
 /* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
 bool bench_network(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench policy`: observations per second of the policy and its critic, checked likewise. */
 bool bench_policy(struct call *call, struct device *device, struct error *error);
+
+/* `l2sr bench inference`: what a slice costs every method. */
+bool bench_inference(struct call *call, struct device *device, struct error *error);
 
 #endif

@@ -22,32 +22,6 @@ struct bench_step {
   double copy_bandwidth;         /* bytes/s, read and written counted */
 };
 
-/* Smooth random images: their content decides nothing but the check. */
-static void make_images(struct bench_step *bench, float *image, size_t slice, uint32_t seed) {
-  struct random random;
-  random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
-  double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random), n = (double)bench->n;
-  for (size_t i = 0; i < bench->n * bench->n; i++) {
-    double x = (double)(i % bench->n) / n, y = (double)(i / bench->n) / n;
-    image[i] = (float)(0.5 + 0.4 * sin(6.28 * fx * x) * cos(6.28 * fy * y) + 0.1 * random_uniform(&random));
-  }
-}
-
-static bool fill_slices(struct bench_step *bench, uint32_t seed, struct error *error) {
-  struct world *world = &bench->simulation.world;
-  struct arena *arena = arena_open();
-  float *image = ARENA_NEW(arena, float, bench->n * bench->n);
-  uint32_t *order = ARENA_NEW(arena, uint32_t, bench->slices);
-  for (size_t s = 0; s < bench->slices; s++) {
-    make_images(bench, image, s, seed);
-    world_write(world, SLICE_image, s, 1, image);
-    order[s] = (uint32_t)s;
-  }
-  world_write(world, SLICE_order, 0, bench->slices, order);
-  arena_close(arena);
-  return load_prepare(world, 0, bench->slices, error);
-}
-
 /* The zero-filled magnitude at one pixel of an environment, from the image, in double. */
 static double exact_pixel(const float *image, const uint8_t *mask, size_t n, size_t y, size_t x) {
   double re = 0, im = 0, half = (double)(n / 2), size = (double)n;
@@ -175,7 +149,7 @@ static bool run_step(struct call *call, struct device *device, struct error *err
                                  .rolling = true,
                                  .kernel_folder = call_flag(call, "kernels")};
   if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
-  bool good = fill_slices(&bench, options->world.seed, error) &&
+  bool good = bench_slices(&bench.simulation.world, bench.slices, options->world.seed, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
               time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
   if (good) print_step(&bench, device, call_flag(call, "json"));
@@ -187,14 +161,17 @@ static bool run(struct call *call, struct error *error) {
   static const struct {
     const char *name;
     bool (*run)(struct call *call, struct device *device, struct error *error);
-  } list[] = {{"step", run_step}, {"network", bench_network}, {"policy", bench_policy}};
+  } list[] = {{"step", run_step}, {"network", bench_network}, {"policy", bench_policy}, {"inference", bench_inference}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
+    if (call->operand_count > 2 && list[i].run != bench_inference)
+      return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2],
+                        call->operand[0]);
     if (call->operand_count > 1 && !call_scene(call, call->operand[1], error)) return false;
     if (list[i].run == bench_network && !net_unet_check(&call->options, error)) return false;
     return call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy", call->operand[0]);
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, inference", call->operand[0]);
 }
 
 static const struct flag flags[] = {
@@ -214,15 +191,17 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network|policy [SCENE]",
-    .doc = "measures environment-steps, reconstructions or decisions per second",
+    .operands = "step|network|policy|inference [SCENE...]",
+    .doc = "measures environment-steps, reconstructions, decisions or whole scans per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
         "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic\n"
-        "(--set policy.batch=N, policy.precision=...). Results are checked before the clock starts.",
-    .words = "step|network|policy",
+        "(--set policy.batch=N, policy.precision=...). Results are checked before the clock starts.\n"
+        "inference: operations and seconds a slice of every method at the settings of the scenes, one slice at\n"
+        "a time and at the best number of them.",
+    .words = "step|network|policy|inference",
     .operands_least = 1,
-    .operands_most = 2,
+    .operands_most = 64,
     .flags = flags,
     .run = run,
 };
