@@ -68,6 +68,8 @@
     "end and minus the S of the initial lines at the first step (nmse and mse count negative)")              \
   X(reward, F64, scale, "1", 0, 1000000, NULL, "factor of the reward; the published L2SR code uses 100")
 #define EVALUATE_OPTIONS(X)                                                                                  \
+  X(evaluate, TEXT, name, "", 0, 0, NULL,                                                                    \
+    "what the table over several scenes calls the policy, or the only sampler; empty: the sampler's name")   \
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
   X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
     "columns of the table, of ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse")                          \

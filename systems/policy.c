@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units: the
- * weights between are orthogonal and wide. */
-static const double maps_scale = 64;
-static const char *const kinds[] = {"policy", "pgmri"}; /* attribute network; second: dense */
+/* The second of each is PG-MRI's, dense. */
+static const char *const kinds[] = {"policy", "pgmri"}; /* attribute network */
+/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units, where
+ * the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
+static const double maps_scale[] = {64, 1024};
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -177,7 +178,7 @@ void policy_act(struct policy *policy, const struct policy_choice *choice, size_
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share) {
   REQUIRE(policy->value_gradient, "the policy was not opened to train, or has no critic");
-  policy->scale = maps_scale / share;
+  policy->scale = maps_scale[0] / share;
   kernel_run(policy->setup.kernels, "policy_loss", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
                   graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),
@@ -192,7 +193,7 @@ void policy_loss(struct policy *policy, const struct policy_update *update, size
 void policy_reinforce(struct policy *policy, const struct policy_draws *draws, size_t first, size_t images,
                       double size) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
-  policy->scale = maps_scale / size;
+  policy->scale = maps_scale[1] / size;
   kernel_run(policy->setup.kernels, "policy_reinforce", images,
              ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
                   arg_buffer(ARG_IN, ELEMENT_U32, draws->action), graph_arg(ARG_IN, draws->advantage),

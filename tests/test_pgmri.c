@@ -109,6 +109,63 @@ static void estimate(struct bench *bench) {
   read_gradient(bench);
 }
 
+/* ---- the network --------------------------------------------------------------------------------------- */
+
+static void check_count(int size, int channels, int pools, size_t expected) {
+  struct error error;
+  struct graph *graph;
+  graph_open(&graph);
+  tensor image = graph_input(graph, "observation", 1, size, size);
+  net_pgmri_logits(graph, net_pgmri_maps(graph, image, channels, pools), 256, size);
+  assert_good(graph_good(graph, &error), &error);
+  assert_int_equal(graph_parameter_count(graph), expected);
+  assert_non_null(graph_find(graph, "channel_layer.layers.0.weight"));
+  assert_non_null(graph_find(graph, "down_sample_layers.3.layers.0.bias"));
+  assert_int_equal(graph_find(graph, "fc_out.4.weight")->count, size * 256);
+  graph_close(graph);
+}
+
+/* PROTOCOL 2: knee and brain. */
+static void has_its_parameters(void **state) {
+  (void)state;
+  check_count(128, 16, 4, 4685568);
+  check_count(256, 8, 5, 4719552);
+}
+
+/* A checkpoint says whose policy it is, and gives the same logits again. */
+static void comes_back_from_a_file(void **state) {
+  struct bench bench;
+  struct folder folder;
+  struct store *store;
+  struct policy again;
+  struct error error;
+  float logits[2][MOST * N];
+  bool dense = false;
+  support_open_folder(&folder);
+  open_bench(&bench, *state, (struct wish){.draws = 2, .batch = MOST, .slices = 6});
+  assert_good(store_create(&store, support_path(&folder, "a.h5"), &error), &error);
+  assert_good(policy_write(&bench.policy, store, &error) && store_commit(store, &error), &error);
+  assert_good(policy_is_dense(support_path(&folder, "a.h5"), &dense, &error), &error);
+  assert_true(dense);
+  struct policy_setup setup = {
+      .device = *state, .kernels = bench.simulation.kernels, .size = N, .batch = MOST};
+  assert_good(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error), &error);
+  estimate(&bench);
+  struct policy *both[] = {&bench.policy, &again};
+  for (int k = 0; k < 2; k++) {
+    device_copy(*state, bench.simulation.kept.images, 0, both[k]->input, 0, sizeof(float) * N * N * MOST);
+    policy_forward(both[k], MOST);
+    device_read(*state, both[k]->logits, 0, sizeof logits[k], logits[k]);
+  }
+  assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+  policy_close(&again);
+  setup.size = 2 * N;
+  assert_false(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error));
+  assert_holds(error.text, "was trained for 32x32 images, data.size is 64");
+  close_bench(&bench);
+  support_close_folder(&folder);
+}
+
 /* ---- the exact expectation ----------------------------------------------------------------------------- */
 
 /* The states of a scan of slice 0: none of the free lines, one, two; in that order. */
@@ -450,6 +507,8 @@ static void a_policy_learns(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(has_its_parameters),
+      cmocka_unit_test(comes_back_from_a_file),
       cmocka_unit_test(rewards_are_gains),
       cmocka_unit_test(greedy_goes_on_from_one),
       cmocka_unit_test(results_do_not_depend_on_the_batch),

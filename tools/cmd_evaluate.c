@@ -3,6 +3,7 @@
 #include "engine/store.h"
 #include "systems/evaluate.h"
 #include "tools/command.h"
+#include "tools/paper_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,8 @@ static void print_json_metric(const struct evaluation *evaluation, const struct 
   printf(evaluation->curves ? "]}" : "}");
 }
 
-static void print_json(const struct evaluation *evaluation, const struct device *device) {
+static void print_json(const struct evaluation *evaluation, const struct options *options,
+                       const struct device *device) {
   for (size_t r = 0; r < evaluation->run_count; r++) {
     const struct evaluate_run *run = &evaluation->runs[r];
     const char *separator = "";
@@ -84,6 +86,8 @@ static void print_json(const struct evaluation *evaluation, const struct device 
            run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines,
            evaluation->slices, run->scans, evaluation->dataset.hash);
     json_text(stdout, device->facts.name);
+    printf(",\"name\":");
+    json_text(stdout, options->evaluate.name);
     printf(",\"reconstructor\":");
     json_text(stdout, evaluation->reconstructor);
     printf(",\"broken_files\":%zu,\"broken_volumes\":%zu,\"constant\":%zu,\"excluded\":%zu",
@@ -258,7 +262,7 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
   const char *folder = call->options.evaluate.output;
   if (*folder && !write_results(call, evaluation, device, error)) return false;
   if (call_flag(call, "json")) {
-    print_json(evaluation, device);
+    print_json(evaluation, &call->options, device);
     return true;
   }
   dataset_print(&evaluation->dataset, stdout);
@@ -268,19 +272,43 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
   return true;
 }
 
-static bool evaluate(struct call *call, struct device *device, struct error *error) {
+/* With the table over several scenes; NULL: there is one. */
+static bool evaluate(struct call *call, struct device *device, struct paper_table *table,
+                     struct error *error) {
   struct evaluation evaluation;
   struct evaluate_wish wish = {call->options.evaluate.images, call_flag(call, "kernels")};
   if (!evaluate_open(&evaluation, device, &call->options, &wish, error)) return false;
-  bool good = report(call, &evaluation, device, error);
+  bool good = report(call, &evaluation, device, error) &&
+              (!table || paper_table_add(table, &evaluation, &call->options, error));
   evaluate_close(&evaluation);
   return good;
 }
 
+/* Each of several scenes writes into a folder of its own, of the scene's name. */
+static bool make_folder(struct call *call, bool several, struct error *error) {
+  const char *folder = call->options.evaluate.output, *slash = strrchr(call->scene, '/');
+  const char *name = slash ? slash + 1 : call->scene;
+  if (!*folder) return true;
+  if (several)
+    call->options.evaluate.output = folder =
+        arena_text(call->arena, "%s/%.*s", folder, (int)strcspn(name, "."), name);
+  return folder_make(folder, error);
+}
+
+static bool evaluate_all(struct call *call, struct device *device, struct error *error) {
+  struct paper_table *table = ARENA_NEW(call->arena, struct paper_table, 1);
+  table->arena = call->arena;
+  if (!call->operand_count) return evaluate(call, device, NULL, error);
+  for (int i = -1; i < call->operand_count; i++)
+    if ((i >= 0 && (!call_scene(call, call->operand[i], error) || !make_folder(call, true, error))) ||
+        !evaluate(call, device, table, error))
+      return fail_in(error, "%s", call->scene ? call->scene : call->operand[i]);
+  if (!call_flag(call, "json")) paper_table_print(table, &call->options, stdout);
+  return true;
+}
+
 static bool run(struct call *call, struct error *error) {
-  const char *folder = call->options.evaluate.output;
-  if (*folder && !folder_make(folder, error)) return false;
-  return call_on_device(call, evaluate, error);
+  return make_folder(call, call->operand_count, error) && call_on_device(call, evaluate_all, error);
 }
 
 static const struct flag flags[] = {
@@ -295,11 +323,13 @@ static const struct flag flags[] = {
 
 const struct command command_evaluate = {
     .name = "evaluate",
-    .operands = "SCENE",
+    .operands = "SCENE [SCENE...]",
     .doc = "runs samplers over a data set and prints SSIM, PSNR and NMSE",
     .more = "Every sampler of evaluate.samplers scans every slice once at every pair of\n"
-            "acquisition.acceleration and acquisition.horizon.",
+            "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints and\n"
+            "an evaluate.name, end in one table: a setting a row, a method a column.",
     .takes_scene = true,
+    .operands_most = 64,
     .flags = flags,
     .run = run,
 };
