@@ -46,5 +46,7 @@ bool bench_policy(struct call *call, struct device *device, struct error *error)
 
 /* `l2sr bench inference`: what a slice costs every method. */
 bool bench_inference(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench pgmri`: reconstructions per second of PG-MRI's training. */
+bool bench_pgmri(struct call *call, struct device *device, struct error *error);
 
 #endif

@@ -161,7 +161,11 @@ static bool run(struct call *call, struct error *error) {
   static const struct {
     const char *name;
     bool (*run)(struct call *call, struct device *device, struct error *error);
-  } list[] = {{"step", run_step}, {"network", bench_network}, {"policy", bench_policy}, {"inference", bench_inference}};
+  } list[] = {{"step", run_step},
+              {"network", bench_network},
+              {"policy", bench_policy},
+              {"pgmri", bench_pgmri},
+              {"inference", bench_inference}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
     if (call->operand_count > 2 && list[i].run != bench_inference)
@@ -171,7 +175,7 @@ static bool run(struct call *call, struct error *error) {
     if (list[i].run == bench_network && !net_unet_check(&call->options, error)) return false;
     return call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy, inference", call->operand[0]);
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, pgmri, inference", call->operand[0]);
 }
 
 static const struct flag flags[] = {
@@ -181,7 +185,7 @@ static const struct flag flags[] = {
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
     {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
-    {"profile", NULL, NULL, "network, policy: also the device's time by kernel and layer"},
+    {"profile", NULL, NULL, "network, policy, pgmri: also the device's time by kernel and layer"},
     {"batch", "N", "network.batch", NULL},
     {"precision", "f32|mixed|half", "network.precision", NULL},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
@@ -191,15 +195,16 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network|policy|inference [SCENE...]",
+    .operands = "step|network|policy|pgmri|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions or whole scans per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
         "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic\n"
         "(--set policy.batch=N, policy.precision=...). Results are checked before the clock starts.\n"
+        "pgmri: an update of PG-MRI's training, beside its networks' passes alone (--set pgmri.batch=N, ...).\n"
         "inference: operations and seconds a slice of every method at the settings of the scenes, one slice at\n"
         "a time and at the best number of them.",
-    .words = "step|network|policy|inference",
+    .words = "step|network|policy|pgmri|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,

@@ -307,8 +307,17 @@ static bool evaluate_all(struct call *call, struct device *device, struct error 
   return true;
 }
 
+/* All scenes are read once before the first is evaluated. */
+static bool check_scenes(struct call *call, struct error *error) {
+  const char *first = call->scene;
+  for (int i = 0; i < call->operand_count; i++)
+    if (!call_scene(call, call->operand[i], error)) return false;
+  return !call->operand_count || call_scene(call, first, error);
+}
+
 static bool run(struct call *call, struct error *error) {
-  return make_folder(call, call->operand_count, error) && call_on_device(call, evaluate_all, error);
+  return check_scenes(call, error) && make_folder(call, call->operand_count, error) &&
+         call_on_device(call, evaluate_all, error);
 }
 
 static const struct flag flags[] = {
