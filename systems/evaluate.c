@@ -284,13 +284,18 @@ static bool run_opened(struct work *work, struct error *error) {
   return good;
 }
 
+/* Whether it decides by the reconstruction: the simulation is planned by that. */
+static bool look_at_policy(struct work *work, struct error *error) {
+  const char *path = work->options->evaluate.policy;
+  return !*path || policy_is_dense(path, &work->dense, error) || fail_in(error, "evaluate.policy");
+}
+
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_wish *wish, struct error *error) {
   struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
   *evaluation = (struct evaluation){
       .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
-  bool good = plan_runs(evaluation, options, error) &&
-              (!*options->evaluate.policy || policy_is_dense(options->evaluate.policy, &work.dense, error)) &&
+  bool good = plan_runs(evaluation, options, error) && look_at_policy(&work, error) &&
               dataset_open(&evaluation->dataset, options, error);
   evaluation->curves |= work.dense;
   if (good && open_simulation(&work, device, wish, error)) {

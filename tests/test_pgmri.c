@@ -457,6 +457,35 @@ static void results_do_not_depend_on_the_batch(void **state) {
   }
 }
 
+/* The last update of an epoch has fewer slices, its last minibatch too: they draw and gain as they would
+ * among others, and weigh as the mean over fewer. */
+static void short_updates_are_parts(void **state) {
+  enum { DRAWS = 3, FEW = BATCH + 2 };
+  static uint32_t action[STEPS][DRAWS][MOST], few_action[STEPS][DRAWS][FEW];
+  static float advantage[STEPS][DRAWS][MOST], few_advantage[STEPS][DRAWS][FEW];
+  for (int greedy = 0; greedy < 2; greedy++) {
+    struct bench bench;
+    open_bench(&bench, *state, (struct wish){.greedy = greedy, .draws = DRAWS, .batch = 64, .slices = 20});
+    struct world *world = &bench.simulation.world;
+    trajectories_play(&bench.trajectories, 0, MOST);
+    world_read(world, ROLLOUT_action, 0, STEPS * DRAWS * MOST, action);
+    world_read(world, ROLLOUT_advantage, 0, STEPS * DRAWS * MOST, advantage);
+    trajectories_play(&bench.trajectories, 0, FEW);
+    assert_int_equal(trajectories_images(&bench.trajectories),
+                     FEW + (STEPS - 1) * FEW * (greedy ? 1 : DRAWS));
+    world_read(world, ROLLOUT_action, 0, STEPS * DRAWS * FEW, few_action);
+    world_read(world, ROLLOUT_advantage, 0, STEPS * DRAWS * FEW, few_advantage);
+    for (size_t t = 0; t < STEPS; t++)
+      for (size_t d = 0; d < DRAWS; d++)
+        for (size_t s = 0; s < FEW; s++) {
+          double share = s < BATCH ? 1 : BATCH / 2.0, expected = share * (double)advantage[t][d][s];
+          assert_int_equal(few_action[t][d][s], action[t][d][s]);
+          assert_true(fabs((double)few_advantage[t][d][s] - expected) <= 1e-5 * fabs(expected));
+        }
+    close_bench(&bench);
+  }
+}
+
 /* The rewards of a trajectory add up to what it gained; those of the first draws are of one state. */
 static void rewards_are_gains(void **state) {
   enum { DRAWS = 3 };
@@ -509,6 +538,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(has_its_parameters),
       cmocka_unit_test(comes_back_from_a_file),
+      cmocka_unit_test(short_updates_are_parts),
       cmocka_unit_test(rewards_are_gains),
       cmocka_unit_test(greedy_goes_on_from_one),
       cmocka_unit_test(results_do_not_depend_on_the_batch),
