@@ -145,9 +145,9 @@ __kernel void policy_advantage(__global const float *restrict reward, __global c
 }
 
 /* REINFORCE (systems/trajectories.h). Draws are [step][draw][slice], images those of which they are: while
- * the draws of a slice share its state, in every step or in the first one only, one image stands for all of them.
- * The gradient of the sum over an image's draws of minus advantage times log-probability. terms: that sum,
- * entropy. */
+ * the draws of a slice share its state, in every step or in the first one only, one image stands for all of
+ * them. The gradient of the sum over an image's draws of minus advantage times log-probability. terms: that
+ * sum, entropy. */
 __kernel void policy_reinforce(__global const float *restrict logits, __global const float *restrict mask,
                                __global const uint *restrict action, __global const float *restrict advantage,
                                __global float *restrict logits_gradient, __global float2 *restrict terms,

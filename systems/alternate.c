@@ -151,7 +151,8 @@ static bool run_stage(struct alternation *all, uint32_t round, bool policy, stru
     snprintf(stage.name, sizeof stage.name, "%s", what);
   bool pgmri = all->options->train.method == METHOD_PGMRI;
   log_info("stage %s", stage.name);
-  if (!(!policy ? run_reconstructor : pgmri ? run_pgmri : run_policy)(all, &stage, error)) return fail_in(error, "%s", stage.name);
+  if (!(!policy ? run_reconstructor : pgmri ? run_pgmri : run_policy)(all, &stage, error))
+    return fail_in(error, "%s", stage.name);
   return note_stage(all, &stage, error);
 }
 

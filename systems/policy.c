@@ -7,8 +7,8 @@
 
 /* The second of each is PG-MRI's, dense. */
 static const char *const kinds[] = {"policy", "pgmri"}; /* attribute network */
-/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units, where
- * the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
+/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
+ * where the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
 static const double maps_scale[] = {64, 1024};
 
 /* ---- opening ------------------------------------------------------------------------------------------- */

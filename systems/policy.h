@@ -28,7 +28,7 @@ struct policy {
   tensor observation, lines, maps;
   struct net_policy_heads heads;
   struct blocks *blocks;                  /* the fused encoder; NULL: the graph computes it */
-  double scale;                           /* of gradients within it: what policy_loss gave is about 1 / scale */
+  double scale; /* of gradients within it: what policy_loss or policy_reinforce gave is about 1 / scale */
   cl_mem input; /* [batch][1][N][N], standardised or, dense, normalised; written by the caller */
   cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
   cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller; dense: no value */

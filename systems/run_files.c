@@ -129,7 +129,8 @@ static bool holds(const char *folder, const char *name) {
 bool run_folder_takes(const char *folder, const char *const others[], bool resume, struct error *error) {
   if (holds(folder, "stages.jsonl"))
     return fail(error,
-                "%s holds stages of train.method l2s, l2sr or pgmri (stages.jsonl); choose another train.output",
+                "%s holds stages of train.method l2s, l2sr or pgmri (stages.jsonl); choose another "
+                "train.output",
                 folder);
   if (resume) return true;
   if (holds(folder, "last.h5"))

@@ -1,5 +1,5 @@
-/* Samplers: one row each. A heuristic is one of three kernels and a table over the lines (weights or ranks) that
- * its function fills for an acquisition; oracles look at the true image. */
+/* Samplers: one row each. A heuristic is one of three kernels and a table over the lines (weights or ranks)
+ * that its function fills for an acquisition; oracles look at the true image. */
 #ifndef L2SR_SYSTEMS_SAMPLERS_H
 #define L2SR_SYSTEMS_SAMPLERS_H
 
@@ -10,7 +10,8 @@ enum sampler_kind {
   SAMPLER_DRAW,  /* line_draw by weights */
   SAMPLER_NEXT,  /* line_next by ranks */
   SAMPLER_DISC,  /* line_disc */
-  SAMPLER_ORACLE, SAMPLER_AVERAGE_ORACLE, /* systems/oracle.h: a scan's best line; the best of all scans */
+  SAMPLER_ORACLE,         /* systems/oracle.h: a scan's best line */
+  SAMPLER_AVERAGE_ORACLE, /* the best line of all scans */
   SAMPLER_POLICY /* policy_act: of no list, a scene names its network */
 };
 

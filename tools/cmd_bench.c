@@ -175,7 +175,8 @@ static bool run(struct call *call, struct error *error) {
     if (list[i].run == bench_network && !net_unet_check(&call->options, error)) return false;
     return call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy, pgmri, inference", call->operand[0]);
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, pgmri, inference",
+                    call->operand[0]);
 }
 
 static const struct flag flags[] = {
@@ -201,9 +202,9 @@ const struct command command_bench = {
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
         "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic\n"
         "(--set policy.batch=N, policy.precision=...). Results are checked before the clock starts.\n"
-        "pgmri: an update of PG-MRI's training, beside its networks' passes alone (--set pgmri.batch=N, ...).\n"
-        "inference: operations and seconds a slice of every method at the settings of the scenes, one slice at\n"
-        "a time and at the best number of them.",
+        "pgmri: an update of PG-MRI's training, beside its networks' passes alone. inference: operations\n"
+        "and seconds a slice of every method at the settings of the scenes, one slice at a time and at the\n"
+        "best number of them.",
     .words = "step|network|policy|pgmri|inference",
     .operands_least = 1,
     .operands_most = 64,

@@ -335,8 +335,8 @@ const struct command command_evaluate = {
     .operands = "SCENE [SCENE...]",
     .doc = "runs samplers over a data set and prints SSIM, PSNR and NMSE",
     .more = "Every sampler of evaluate.samplers scans every slice once at every pair of\n"
-            "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints and\n"
-            "an evaluate.name, end in one table: a setting a row, a method a column.",
+            "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints\n"
+            "and an evaluate.name, end in one table: a setting a row, a method a column.",
     .takes_scene = true,
     .operands_most = 64,
     .flags = flags,
