@@ -33,7 +33,7 @@ enum shape { SHAPE_ONE, SHAPE_W, SHAPE_HW, SHAPE_COUNT };
   X(ENV,     action,           U32,  ONE, STEP,  "line chosen to be acquired next")                          \
   X(ENV,     log_prob,         F32,  ONE, STEP,  "logarithm of the probability of action")                   \
   X(ENV,     value,            F32,  ONE, STEP,  "critic's estimate of the return")                          \
-  X(ENV,     reconstruction,   F32,  HW,  STEP,  "reconstructed image, in units of the image")               \
+  X(ENV,     reconstruction,   F32,  HW,  SAVED, "reconstructed image, in units of the image")               \
   X(ENV,     ssim,             F32,  ONE, STEP,  "structural similarity, 11x11 Gaussian window")             \
   X(ENV,     ssim_uniform,     F32,  ONE, STEP,  "structural similarity, 7x7 uniform window")                \
   X(ENV,     psnr,             F32,  ONE, STEP,  "peak signal-to-noise ratio in dB, reconstruction in [0, 10]")\

@@ -45,7 +45,9 @@
   X(sampler, F64, gaussian_width, "0.15", 0.001, 10, NULL,                                                   \
     "deviation of variable_density_gaussian as a share of N")                                                \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
-    "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")
+    "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")                      \
+  X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
+    "oracles: free lines that are tried for every line acquired, drawn evenly; 0: all")
 #define NETWORK_OPTIONS(X)                                                                                   \
   X(network, U32, channels, "16", 1, 1024, NULL, "channels of the U-Net after its first block")              \
   X(network, U32, pools, "4", 1, 6, NULL, "poolings of the U-Net; each doubles the channels")                \
@@ -66,6 +68,8 @@
     "end and minus the S of the initial lines at the first step (nmse and mse count negative)")              \
   X(reward, F64, scale, "1", 0, 1000000, NULL, "factor of the reward; the published L2SR code uses 100")
 #define EVALUATE_OPTIONS(X)                                                                                  \
+  X(evaluate, TEXT, name, "", 0, 0, NULL,                                                                    \
+    "what the table over several scenes calls the policy, or the only sampler; empty: the sampler's name")   \
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
   X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
     "columns of the table, of ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse")                          \
@@ -77,11 +81,13 @@
     "checkpoint of the network that is sampler policy; empty: none")                                         \
   X(evaluate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                   \
     "whether it takes its most probable line or draws")                                                      \
+  X(evaluate, U32, trajectories, "1", 1, 1024, NULL,                                                         \
+    "scans of every slice by samplers that draw; tables are over all of them")                               \
   X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
     "checkpoint of the network that reconstructs; empty: the zero-filled image itself")
 #define TRAIN_OPTIONS(X)                                                                                     \
-  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr",                                  \
-    "what is trained: a reconstructor, a policy by reinforcement, or both in turn")                          \
+  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr|pgmri",                            \
+    "what is trained: a reconstructor, a policy by one reward at the end, both in turn, or PG-MRI's")        \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices an update")                                             \
@@ -153,6 +159,26 @@
   X(alternate, U32, rate_every, "5", 1, 1000000, NULL, "epochs between those steps")                         \
   X(alternate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                  \
     "the trajectories it trains on: of the policy's most probable lines, or drawn anew each epoch")
+#define PGMRI_OPTIONS(X)                                                                                     \
+  X(pgmri, CHOICE, estimator, "nongreedy", 0, 0, "greedy|nongreedy",                                         \
+    "what a draw is credited with: the gain of its step, or all later gains too, discounted")                \
+  X(pgmri, U32, trajectories, "8", 1, 256, NULL,                                                             \
+    "q: lines (greedy) or trajectories (nongreedy) drawn for each slice")                                    \
+  X(pgmri, BOOL, baseline, "true", 0, 0, NULL,                                                               \
+    "subtract the mean over a slice's draws; false: greedy only, divided by q")                              \
+  X(pgmri, F64, gamma, "0.9", 0, 1, NULL, "nongreedy: discount")                                             \
+  X(pgmri, U32, batch, "4", 1, 65536, NULL, "slices a minibatch")                                            \
+  X(pgmri, U32, accumulation, "4", 1, 65536, NULL, "minibatches an update")                                  \
+  X(pgmri, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
+  X(pgmri, F64, rate, "0.00005", 0, 1000000000, NULL, "learning rate of the first epoch (Adam)")             \
+  X(pgmri, CHOICE, schedule, "milestones", 0, 0, "step|milestones",                                          \
+    "when the rate is multiplied by rate_factor")                                                            \
+  X(pgmri, F64, rate_factor, "0.5", 0, 1, NULL, "factor of the rate at every step or milestone")             \
+  X(pgmri, U32, rate_every, "40", 1, 1000000, NULL, "epochs between the steps of schedule step")             \
+  X(pgmri, LIST, milestones, "10,20,30,40", 0, 0, NULL, "epochs, from 0, of schedule milestones")            \
+  X(pgmri, LIST, keep, "0,9,19,29,39,49", 0, 0, NULL, "epochs, from 0, whose policy stays as epoch_N.h5")    \
+  X(pgmri, U32, save_every, "500", 1, 1000000000, NULL, "updates between two last.h5; one after every epoch")\
+  X(pgmri, U32, log_every, "20", 1, 1000000, NULL, "updates between two log lines")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -176,6 +202,7 @@
   TRAIN_OPTIONS(X)                                                                                           \
   LEARN_OPTIONS(X)                                                                                           \
   ALTERNATE_OPTIONS(X)                                                                                       \
+  PGMRI_OPTIONS(X)                                                                                           \
   PHANTOM_OPTIONS(X)
 
 /* The values of a scene: options.data.size, options.world.envs, ... */
@@ -192,6 +219,7 @@ struct options {
   struct { TRAIN_OPTIONS(X) } train;
   struct { LEARN_OPTIONS(X) } learn;
   struct { ALTERNATE_OPTIONS(X) } alternate;
+  struct { PGMRI_OPTIONS(X) } pgmri;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
 };
@@ -206,7 +234,8 @@ enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
-enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR };
+enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR, METHOD_PGMRI };
+enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_optimiser { LEARN_RMSPROP, LEARN_ADAM };
 enum learn_normalise { NORMALISE_AUTO, NORMALISE_OFF, NORMALISE_ON };

@@ -180,3 +180,31 @@ policy_normalise(__global const uint *restrict order, __global const float *rest
     normalised[place] = (advantage[place] - mean) * scale;
   }
 }
+
+/* REINFORCE (systems/trajectories.h). Draws are [step][draw][slice], images those of which they are: while
+ * the draws of a slice share its state, in every step or in the first one only, one image stands for all of
+ * them. The gradient of the sum over an image's draws of minus advantage times log-probability. terms: that
+ * sum, entropy. */
+__kernel void policy_reinforce(__global const float *restrict logits, __global const float *restrict mask,
+                               __global const uint *restrict action, __global const float *restrict advantage,
+                               __global float *restrict logits_gradient, __global float2 *restrict terms,
+                               uint first, uint slices, uint draws, uint shared, uint rows) {
+  uint row = (uint)get_global_id(0), image = first + row;
+  if (row >= rows) return;
+  bool many = shared || image < slices;
+  uint place = many ? image / slices * draws * slices + image % slices : draws * slices + image - slices;
+  uint count = many ? draws : 1u;
+  __global const float *own = logits + (size_t)row * WIDTH, *acquired = mask + (size_t)row * WIDTH;
+  __global float *slope = logits_gradient + (size_t)row * WIDTH;
+  softmax whole = softmax_of(own, acquired);
+  float base = whole.largest + log(whole.sum), total = 0.0f, loss = 0.0f;
+  for (uint i = 0u; i < count; i++) total += advantage[place + i * slices];
+  for (uint line = 0u; line < WIDTH; line++)
+    slope[line] = acquired[line] == 0.0f ? total * exp(own[line] - base) : 0.0f;
+  for (uint i = 0u; i < count; i++) {
+    uint taken = min(action[place + i * slices], WIDTH - 1u);
+    slope[taken] -= advantage[place + i * slices];
+    loss -= advantage[place + i * slices] * (own[taken] - base);
+  }
+  terms[image] = (float2)(loss, entropy_of(own, acquired, whole));
+}

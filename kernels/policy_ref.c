@@ -176,6 +176,39 @@ void policy_normalise_reference(const struct host_args *args) {
     normalise_update(args, first, total - first < most ? total : first + most);
 }
 
+/* Where the draws of an image stand, by counting through the steps; *count of them, `slices` apart. */
+static size_t draws_of(const struct host_args *args, size_t image, size_t *count) {
+  size_t slices = args->value[7].u, draws = args->value[8].u, step = 0;
+  bool shared = true;
+  while (image >= (shared ? slices : slices * draws)) {
+    image -= shared ? slices : slices * draws;
+    shared = args->value[9].u;
+    step++;
+  }
+  *count = shared ? draws : 1;
+  return step * slices * draws + image;
+}
+
+void policy_reinforce_reference(const struct host_args *args) {
+  const uint32_t *action = args->in[2];
+  const float *advantage = args->in[3];
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t count, image = args->value[6].u + row, place = draws_of(args, image, &count);
+    struct choice choice = choice_of(args, 0, row);
+    float *slope = (float *)args->out[4] + row * args->width, *terms = (float *)args->out[5] + 2 * image;
+    double loss = 0;
+    size_t slices = args->value[7].u, end = place + count * slices;
+    for (size_t i = place; i < end; i += slices) loss -= advantage[i] * log_chance(&choice, action[i]);
+    for (size_t line = 0; line < args->width; line++) {
+      double sum = 0, p = exp(log_chance(&choice, line));
+      for (size_t i = place; i < end; i += slices) sum -= advantage[i] * ((action[i] == line) - p);
+      slope[line] = (float)sum;
+    }
+    terms[0] = (float)loss;
+    terms[1] = (float)entropy_of(&choice);
+  }
+}
+
 /* ---- arguments that mean something --------------------------------------------------------------------- */
 
 void policy_mask_prepare(struct host_args *args, struct random *random) {
@@ -249,6 +282,26 @@ void policy_loss_prepare(struct host_args *args, struct random *random) {
   }
   for (int i = 0; i < 3; i++) args->value[12 + i].f = values[i];
   args->value[15].f = random_u32(random) % 2 ? 0.25f : 0;
+}
+
+/* Actions are free in the masks of their images; the last images have draws beyond what there is room for. */
+void policy_reinforce_prepare(struct host_args *args, struct random *random) {
+  uint32_t slices = 1 + random_u32(random) % 5, draws = 1 + random_u32(random) % 4;
+  prepare_choices(args, random, 0, true);
+  args->value[6].u = random_u32(random) % 4;
+  args->value[7].u = slices;
+  args->value[8].u = draws;
+  args->value[9].u = random_u32(random) % 2;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t count, place = draws_of(args, args->value[6].u + row, &count);
+    struct choice choice = choice_of(args, 0, row);
+    for (size_t i = 0; i < count; i++, place += slices) {
+      uint32_t line = random_u32(random) % (uint32_t)args->width;
+      while (choice.mask[line] != 0) line = (line + 1) % (uint32_t)args->width;
+      ((uint32_t *)args->in[2])[place] = line;
+      ((float *)args->in[3])[place] -= 0.5f;
+    }
+  }
 }
 
 void policy_advantage_prepare(struct host_args *args, struct random *random) {

@@ -133,6 +133,22 @@ static bool run_policy(struct alternation *all, struct stage *stage, struct erro
   return good;
 }
 
+static bool run_pgmri(struct alternation *all, struct stage *stage, struct error *error) {
+  const struct alternate_wish *wish = all->wish;
+  struct pgmri pgmri;
+  struct pgmri_wish own = {.folder = path_of(all, stage->name, ""),
+                           .reconstructor = all->reconstructor,
+                           .resume = wish->resume,
+                           .see = wish->see_update,
+                           .context = wish->context,
+                           .kernel_folder = wish->kernel_folder};
+  if (!pgmri_open(&pgmri, all->device, all->options, &own, error)) return false;
+  bool good = pgmri_run(&pgmri, &own, error);
+  stage->score = stage->best = pgmri.score;
+  pgmri_close(&pgmri);
+  return good;
+}
+
 /* ---- stages -------------------------------------------------------------------------------------------- */
 
 /* What stands in stages.jsonl already stays: a stage that refuses to go on leaves the file as it was. */
@@ -171,8 +187,10 @@ static bool run_stage(struct alternation *all, uint32_t round, bool policy, stru
     snprintf(stage.name, sizeof stage.name, "%s_%u", what, round);
   else
     snprintf(stage.name, sizeof stage.name, "%s", what);
+  bool pgmri = all->options->train.method == METHOD_PGMRI;
   log_info("stage %s", stage.name);
-  if (!(policy ? run_policy : run_reconstructor)(all, &stage, error)) return fail_in(error, "%s", stage.name);
+  if (!(!policy ? run_reconstructor : pgmri ? run_pgmri : run_policy)(all, &stage, error))
+    return fail_in(error, "%s", stage.name);
   return note_stage(all, &stage, error);
 }
 
@@ -190,6 +208,10 @@ static bool run_stages(struct alternation *all, struct error *error) {
 static bool check_policy(const struct alternation *all, struct error *error) {
   const struct options *options = all->options;
   bool turns = options->train.method == METHOD_L2SR;
+  if (options->train.method == METHOD_PGMRI) {
+    struct acquisition acquisition;
+    return acquisition_only(&acquisition, options, all->arena, error) && pgmri_check(options, error);
+  }
   return learn_check(all->device, options, turns ? options->alternate.rounds : 1, error);
 }
 

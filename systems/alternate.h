@@ -1,8 +1,8 @@
-/* Trains a policy with a reconstructor (L2S), or both in turn (L2SR; PROTOCOL 1.11), as stages in folders of
- * train.output:
+/* Trains a policy with a reconstructor (L2S, PG-MRI), or both in turn (L2SR; PROTOCOL 1.11), as stages in
+ * folders of train.output:
  *
  *   reconstructor         where learn.reconstructor names none: trained first, as train.* says
- *   policy_1              the policy, with that reconstructor scoring: L2S
+ *   policy_1              the policy, with that reconstructor scoring: L2S, PG-MRI
  *   reconstructor_1       l2sr: the reconstructor on the policy's trajectories, with a new optimiser
  *   policy_2 ...          the policy goes on, scored by the last reconstructor
  *
@@ -12,6 +12,7 @@
 #define L2SR_SYSTEMS_ALTERNATE_H
 
 #include "systems/learn.h"
+#include "systems/pgmri.h"
 #include "systems/train.h"
 
 struct stage {
@@ -26,6 +27,7 @@ struct alternate_wish {
   bool resume;
   void (*see_epoch)(const struct training *training, void *context); /* NULL allowed, as the others */
   void (*see_look)(const struct learning *learning, void *context);
+  void (*see_update)(const struct pgmri *pgmri, void *context);
   void (*see_stage)(const struct stage *stage, void *context);
   /* At the end of a stage, before the next. */
   bool (*draw_training)(const struct training *training, struct error *error);

@@ -103,4 +103,6 @@ const struct system system_present = {.name = "present",
 const struct system *const decide_by_kind[] = {[SAMPLER_DRAW] = &system_decide_draw,
                                                [SAMPLER_NEXT] = &system_decide_next,
                                                [SAMPLER_DISC] = &system_decide_disc,
+                                               [SAMPLER_ORACLE] = &system_decide_oracle,
+                                               [SAMPLER_AVERAGE_ORACLE] = &system_decide_oracle,
                                                [SAMPLER_POLICY] = &system_decide_policy};

@@ -15,8 +15,9 @@ struct work {
   struct policy policy;               /* likewise evaluate.policy */
   const struct options *options;
   bool images;
+  bool dense;    /* the policy looks at the reconstruction after every line */
   float *column; /* one column of ROLLOUT */
-  uint32_t *slice, *action;
+  uint32_t *scan, *action; /* where the running scans stand in the results; one column of ROLLOUT */
   float *pixels; /* one image */
   struct progress progress;
   size_t done; /* scans */
@@ -93,27 +94,44 @@ static uint32_t largest_budget(const struct evaluation *evaluation) {
   return most;
 }
 
+/* What an average oracle takes is best for all slices: it scans them side by side. */
+static bool scans_together(const struct evaluation *evaluation) {
+  for (size_t r = 0; r < evaluation->run_count; r++)
+    if (evaluation->runs[r].sampler->kind == SAMPLER_AVERAGE_ORACLE) return true;
+  return false;
+}
+
 static bool open_simulation(struct work *work, struct device *device, const struct evaluate_wish *wish,
                             struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   struct simulation_plan plan = method_plan(work->options);
   size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
   plan.slices = most && most < slices ? most : slices;
-  plan.envs = work->options->world.envs < plan.slices ? work->options->world.envs : plan.slices;
+  plan.envs = plan.slices;
+  if (work->options->world.envs < plan.slices && !scans_together(evaluation))
+    plan.envs = work->options->world.envs;
   plan.rollout_steps = largest_budget(evaluation) + 1;
+  plan.dense = work->dense;
+  plan.score_every_step = evaluation->curves;
   plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&work->simulation, device, work->options, &plan, error)) return false;
   size_t rows = plan.envs * plan.rollout_steps;
   work->column = ARENA_NEW(evaluation->arena, float, rows);
   work->action = ARENA_NEW(evaluation->arena, uint32_t, rows);
-  work->slice = ARENA_NEW(evaluation->arena, uint32_t, plan.envs);
+  work->scan = ARENA_NEW(evaluation->arena, uint32_t, plan.envs);
   work->pixels = ARENA_NEW(evaluation->arena, float, evaluation->size * evaluation->size);
   return true;
 }
 
+/* Once where nothing is drawn. */
+static size_t trajectories_of(const struct work *work, const struct evaluate_run *run) {
+  bool best = run->sampler == &sampler_policy && work->options->evaluate.actions == ACTIONS_BEST;
+  return run->sampler->random && !best ? work->options->evaluate.trajectories : 1;
+}
+
 static bool make_room(struct work *work, struct evaluate_run *run, struct error *error) {
   struct arena *arena = work->evaluation->arena;
-  size_t slices = work->evaluation->slices, n = work->evaluation->size, steps = run->acquisition.budget + 1;
+  size_t slices = run->scans, n = work->evaluation->size, steps = run->acquisition.budget + 1;
   bool good = true;
   for (size_t m = 0; m < METRICS; m++)
     if ((work->simulation.finish.touched | work->simulation.step.touched) & SET(metric_list[m].rollout))
@@ -123,16 +141,16 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
   if (work->images) good = good && (run->images = arena_try(arena, slices * n * n * sizeof(float)));
   return good ? true
-              : fail(error, "no host memory for the results of %zu slices; evaluate fewer (data.most)",
+              : fail(error, "no host memory for the results of %zu scans; evaluate fewer (data.most)",
                      slices);
 }
 
-/* Puts one column of ROLLOUT, [step][env], into [slice][step]. */
+/* Puts one column of ROLLOUT, [step][env], into [scan][step]. */
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
   size_t envs = work->simulation.world.rows[TABLE_ENV], steps = run->acquisition.budget + 1;
   world_read(&work->simulation.world, column, 0, envs * steps, work->column);
   for (size_t t = 0; t < steps; t++)
-    for (size_t e = 0; e < envs; e++) to[work->slice[e] * steps + t] = work->column[t * envs + e];
+    for (size_t e = 0; e < envs; e++) to[work->scan[e] * steps + t] = work->column[t * envs + e];
 }
 
 static void gather_returns(struct work *work, struct evaluate_run *run) {
@@ -142,7 +160,7 @@ static void gather_returns(struct work *work, struct evaluate_run *run) {
   for (size_t e = 0; e < envs; e++) {
     double sum = 0;
     for (size_t t = first; t < steps; t++) sum += work->column[t * envs + e];
-    run->returns[work->slice[e]] = (float)sum;
+    run->returns[work->scan[e]] = (float)sum;
   }
 }
 
@@ -151,10 +169,10 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
   size_t envs = world->rows[TABLE_ENV], n = work->evaluation->size, steps = run->acquisition.budget;
   world_read(world, ROLLOUT_action, 0, envs * (steps + 1), work->action);
   for (size_t e = 0; e < envs; e++) {
-    size_t slice = work->slice[e];
-    world_read(world, ENV_mask, e, 1, run->mask + slice * n);
-    for (size_t t = 0; t < steps; t++) run->action[slice * steps + t] = work->action[(t + 1) * envs + e];
-    if (work->images) world_read(world, ENV_reconstruction, e, 1, run->images + slice * n * n);
+    size_t scan = work->scan[e];
+    world_read(world, ENV_mask, e, 1, run->mask + scan * n);
+    for (size_t t = 0; t < steps; t++) run->action[scan * steps + t] = work->action[(t + 1) * envs + e];
+    if (work->images) world_read(world, ENV_reconstruction, e, 1, run->images + scan * n * n);
   }
 }
 
@@ -170,20 +188,28 @@ static void compare_scans(const struct work *work, const struct evaluate_run *ru
               scan->horizon, scan->initial_lines, scan->budget);
 }
 
+/* Scan number i is of trajectory i / slices, of the slice that the order gives it. */
+static void place_scans(struct work *work, size_t first, size_t envs) {
+  size_t slices = work->evaluation->slices;
+  world_read(&work->simulation.world, ENV_slice, 0, envs, work->scan);
+  for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
+}
+
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
   struct world *world = &work->simulation.world;
-  size_t slices = work->evaluation->slices, most = world->capacity[TABLE_ENV];
+  size_t most = world->capacity[TABLE_ENV];
   double start = clock_seconds();
   compare_scans(work, run);
+  run->scans = work->evaluation->slices * trajectories_of(work, run);
   if (!make_room(work, run, error) ||
       !simulation_set(&work->simulation, &run->acquisition, run->sampler, error))
     return false;
-  for (size_t first = 0; first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
+  for (size_t first = 0; first < run->scans; first += most) {
+    size_t envs = run->scans - first < most ? run->scans - first : most;
     simulation_restart(&work->simulation, (uint32_t)first, envs);
     simulation_episode(&work->simulation);
-    world_read(world, ENV_slice, 0, envs, work->slice);
+    place_scans(work, first, envs);
     if (!device_finish(world->device, error)) return fail_in(error, "sampler %s", run->sampler->name);
     for (size_t m = 0; m < METRICS; m++)
       if (run->metric[m]) gather(work, run, metric_list[m].rollout, run->metric[m]);
@@ -198,7 +224,10 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
 static bool run_all(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = true;
-  progress_open(&work->progress, "evaluating", "scans", evaluation->slices * evaluation->run_count);
+  size_t scans = 0;
+  for (size_t r = 0; r < evaluation->run_count; r++)
+    scans += evaluation->slices * trajectories_of(work, &evaluation->runs[r]);
+  progress_open(&work->progress, "evaluating", "scans", scans);
   for (size_t r = 0; good && r < evaluation->run_count; r++)
     good = run_one(work, &evaluation->runs[r], error);
   progress_close(&work->progress);
@@ -221,12 +250,13 @@ static bool open_network(struct work *work, struct error *error) {
   const struct options *options = work->options;
   const char *path = options->evaluate.reconstructor;
   struct evaluation *evaluation = work->evaluation;
-  size_t envs = simulation->world.capacity[TABLE_ENV];
+  size_t envs = simulation->world.capacity[TABLE_ENV], batch = options->network.batch;
+  if (batch > envs && !simulation->oracle) batch = envs;
   struct reconstructor_setup setup = {.device = simulation->device,
                                       .kernels = simulation->kernels,
                                       .size = evaluation->size,
                                       .precision = (enum block_precision)options->network.precision,
-                                      .batch = options->network.batch < envs ? options->network.batch : envs};
+                                      .batch = batch};
   evaluation->reconstructor = "zero-filled reconstruction";
   if (!*path) return true;
   if (!reconstructor_load(&work->reconstructor, path, &setup, error))
@@ -267,12 +297,20 @@ static bool run_opened(struct work *work, struct error *error) {
   return good;
 }
 
+/* Whether it decides by the reconstruction: the simulation is planned by that. */
+static bool look_at_policy(struct work *work, struct error *error) {
+  const char *path = work->options->evaluate.policy;
+  return !*path || policy_is_dense(path, &work->dense, error) || fail_in(error, "evaluate.policy");
+}
+
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_wish *wish, struct error *error) {
   struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
   *evaluation = (struct evaluation){
       .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
-  bool good = plan_runs(evaluation, options, error) && dataset_open(&evaluation->dataset, options, error);
+  bool good = plan_runs(evaluation, options, error) && look_at_policy(&work, error) &&
+              dataset_open(&evaluation->dataset, options, error);
+  evaluation->curves |= work.dense;
   if (good && open_simulation(&work, device, wish, error)) {
     good = run_opened(&work, error);
     simulation_close(&work.simulation);
@@ -289,10 +327,9 @@ void evaluate_close(struct evaluation *evaluation) {
   *evaluation = (struct evaluation){0};
 }
 
-void evaluate_mean(const struct evaluation *evaluation, const struct evaluate_run *run, size_t metric,
-                   size_t lines, double *mean, double *std) {
+void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t lines, double *mean, double *std) {
   const float *values = run->metric[metric] + lines;
-  size_t steps = run->acquisition.budget + 1, count = evaluation->slices;
+  size_t steps = run->acquisition.budget + 1, count = run->scans;
   double sum = 0, square = 0;
   for (size_t i = 0; i < count; i++) sum += values[i * steps];
   *mean = sum / (double)count;

@@ -9,11 +9,12 @@
 struct evaluate_run {
   struct acquisition acquisition;
   const struct sampler *sampler;
-  float *metric[METRICS]; /* [slice][budget + 1]: after 0, 1, ... lines; NULL if not computed */
-  float *returns;         /* [slice]: sum of the rewards */
-  uint8_t *mask;          /* [slice][N]: at the end */
-  uint32_t *action;       /* [slice][budget] */
-  float *images;          /* [slice][N][N] reconstructions at the end, when asked for */
+  size_t scans; /* of every slice one or, where lines are drawn, evaluate.trajectories: [trajectory][slice] */
+  float *metric[METRICS]; /* [scan][budget + 1]: after 0, 1, ... lines; NULL if not computed */
+  float *returns;         /* [scan]: sum of the rewards */
+  uint8_t *mask;          /* [scan][N]: at the end */
+  uint32_t *action;       /* [scan][budget] */
+  float *images;          /* [scan][N][N] reconstructions at the end, when asked for */
   double seconds;
 };
 
@@ -39,8 +40,7 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
                    const struct evaluate_wish *wish, struct error *error);
 void evaluate_close(struct evaluation *evaluation);
 
-/* Mean and population deviation over the slices of metric_list[metric] after `lines` lines. */
-void evaluate_mean(const struct evaluation *evaluation, const struct evaluate_run *run, size_t metric,
-                   size_t lines, double *mean, double *std);
+/* Mean and population deviation over the scans of metric_list[metric] after `lines` lines. */
+void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t lines, double *mean, double *std);
 
 #endif

@@ -90,10 +90,11 @@ static bool find_masks(struct feed *feed, struct error *error) {
   if (feed->policy) return find_scans(feed, error);
   if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)))
     return false;
-  return feed->sampler != &sampler_policy ||
+  return sampler_is_heuristic(feed->sampler) ||
          fail_usage(error,
-                    "train.sampler is policy; exact masks are of a heuristic, as random; train.method l2sr "
-                    "trains on a policy's");
+                    "train.sampler is %s; exact masks are of a heuristic, as random; train.method l2sr "
+                    "trains on a policy's",
+                    feed->sampler->name);
 }
 
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {

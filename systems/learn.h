@@ -78,7 +78,7 @@ struct learn_wish {
   void *context;
   const char *kernel_folder;
   /* For benches: so many images of its own, of both splits, in place of the data. NULL: the data. */
-  bool (*fill)(struct world *world, size_t slices, struct error *error);
+  bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
   size_t slices;
 };
 

@@ -112,7 +112,7 @@ void learn_log_validation_event(const struct learning *learning) {
 
 /* They say where and what is printed; or are of other work. */
 static const char *const may_differ[] = {
-    "evaluate.",  "phantom.",         "train.",     "alternate.",          "data.path",
+    "evaluate.",  "phantom.",         "train.",     "alternate.",          "data.path", "pgmri.",
     "data.split", "learn.save_every", "world.envs", "learn.reconstructor", NULL};
 
 static bool read_log(struct learning *learning, struct store *store, struct error *error) {

@@ -27,7 +27,7 @@ static bool load_split(struct learning *learning, struct learn_split *split, con
   struct world *world = &split->simulation.world;
   split->report.slices = wish->slices;
   return wish->fill
-             ? wish->fill(world, wish->slices, error)
+             ? wish->fill(world, wish->slices, learning->options->world.seed, error)
              : load_slices(world, &split->dataset, &split->options, learning->arena, &split->report, error);
 }
 

@@ -7,7 +7,6 @@ enum { POOLS_MOST = 12 };
 #define ENCODER "features_extractor.extractors.reconstruction_input"
 
 static bool check(struct graph *graph, tensor x, int channels, int pools) {
-  if (graph->failed) return false;
   const struct tensor_shape *shape = &graph_node(graph, x)->shape;
   int smaller = shape->height < shape->width ? shape->height : shape->width;
   if (channels < 1 || pools < 1 || pools > POOLS_MOST)
@@ -20,6 +19,11 @@ static bool check(struct graph *graph, tensor x, int channels, int pools) {
   return true;
 }
 
+bool net_policy_takes(struct graph *graph, tensor x, int channels, int pools) {
+  if (!graph->failed) graph->failed = !check(graph, x, channels, pools);
+  return !graph->failed;
+}
+
 /* Place 0 of the public list; its norm, ReLU and pooling have no parameters. */
 static tensor layer(struct graph *graph, tensor x, const char *name, int channels) {
   tensor raw = conv2d(graph, x, graph_name(graph, ENCODER ".%s.layers.0", name), channels, 3);
@@ -27,10 +31,7 @@ static tensor layer(struct graph *graph, tensor x, const char *name, int channel
 }
 
 tensor net_policy_maps(struct graph *graph, tensor observation, int channels, int pools) {
-  if (!check(graph, observation, channels, pools)) {
-    graph->failed = true;
-    return observation;
-  }
+  if (!net_policy_takes(graph, observation, channels, pools)) return observation;
   tensor x = layer(graph, observation, "channel_layer", channels);
   for (int i = 0; i < pools; i++)
     x = max_pool(graph, layer(graph, x, graph_name(graph, "down_sample_layers.%d", i), channels << (i + 1)));

@@ -7,6 +7,9 @@
 #include "components/options.h"
 #include "engine/graph.h"
 
+/* Whether x halves so often; if not the graph has failed and says why. */
+bool net_policy_takes(struct graph *graph, tensor x, int channels, int pools);
+
 /* Observation to pooled maps: `channels` after the first convolution, doubled before each of the `pools`
  * poolings. */
 tensor net_policy_maps(struct graph *graph, tensor observation, int channels, int pools);

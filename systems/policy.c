@@ -5,9 +5,11 @@
 
 #include <string.h>
 
-/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units: the
- * weights between are orthogonal and wide. */
-static const double maps_scale = 64;
+/* The second of each is PG-MRI's, dense. */
+static const char *const kinds[] = {"policy", "pgmri"}; /* attribute network */
+/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
+ * where the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
+static const double maps_scale[] = {64, 1024};
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -18,8 +20,12 @@ static bool build(struct policy *policy, struct error *error) {
   policy->graph = graph;
   policy->observation = graph_input(graph, "observation", 1, (int)setup->size, (int)setup->size);
   policy->lines = graph_input(graph, "mask", (int)setup->size, 1, 1);
-  policy->maps = net_policy_maps(graph, policy->observation, (int)setup->channels, (int)setup->pools);
-  policy->heads = net_policy_heads(graph, policy->maps, policy->lines, (int)setup->hidden);
+  policy->maps = (setup->dense ? net_pgmri_maps : net_policy_maps)(graph, policy->observation,
+                                                                   (int)setup->channels, (int)setup->pools);
+  if (setup->dense)
+    policy->heads.logits = net_pgmri_logits(graph, policy->maps, (int)setup->hidden, (int)setup->size);
+  else
+    policy->heads = net_policy_heads(graph, policy->maps, policy->lines, (int)setup->hidden);
   return graph_good(graph, error);
 }
 
@@ -126,15 +132,16 @@ static void find_buffers(struct policy *policy) {
   const struct graph *graph = policy->graph;
   policy->mask = graph_value(graph, policy->lines);
   policy->logits = graph_value(graph, policy->heads.logits);
-  policy->value = graph_value(graph, policy->heads.value);
+  if (!policy->setup.dense) policy->value = graph_value(graph, policy->heads.value);
   if (!policy->setup.train) return;
   policy->logits_gradient = graph_gradient(graph, policy->heads.logits);
-  policy->value_gradient = graph_gradient(graph, policy->heads.value);
+  if (!policy->setup.dense) policy->value_gradient = graph_gradient(graph, policy->heads.value);
 }
 
 static bool need_kernels(const struct policy_setup *setup, struct error *error) {
   return kernel_need(setup->kernels, "policy_act", error) &&
-         (!setup->train || kernel_need(setup->kernels, "policy_loss", error));
+         (!setup->train ||
+          kernel_need(setup->kernels, setup->dense ? "policy_reinforce" : "policy_loss", error));
 }
 
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error) {
@@ -213,8 +220,8 @@ void policy_act(struct policy *policy, const struct policy_choice *choice, size_
 
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share) {
-  REQUIRE(policy->logits_gradient, "the policy was not opened to train");
-  policy->scale = maps_scale / share;
+  REQUIRE(policy->value_gradient, "the policy was not opened to train, or has no critic");
+  policy->scale = maps_scale[0] / share;
   const char *before = device_part(policy->setup.device, "policy_loss");
   kernel_run(policy->setup.kernels, "policy_loss", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
@@ -228,11 +235,23 @@ void policy_loss(struct policy *policy, const struct policy_update *update, size
   device_part(policy->setup.device, before);
 }
 
+void policy_reinforce(struct policy *policy, const struct policy_draws *draws, size_t first, size_t images,
+                      double size) {
+  REQUIRE(policy->logits_gradient, "the policy was not opened to train");
+  policy->scale = maps_scale[1] / size;
+  kernel_run(policy->setup.kernels, "policy_reinforce", images,
+             ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
+                  arg_buffer(ARG_IN, ELEMENT_U32, draws->action), graph_arg(ARG_IN, draws->advantage),
+                  graph_arg(ARG_OUT, policy->logits_gradient),
+                  arg_buffer(ARG_INOUT, ELEMENT_C64, draws->terms), arg_u32((uint32_t)first),
+                  arg_u32((uint32_t)draws->slices), arg_u32((uint32_t)draws->draws), arg_u32(draws->shared)));
+}
+
 /* ---- files --------------------------------------------------------------------------------------------- */
 
 bool policy_write(const struct policy *policy, struct store *store, struct error *error) {
   const struct policy_setup *setup = &policy->setup;
-  return store_put_text(store, "network", "policy", error) &&
+  return store_put_text(store, "network", kinds[setup->dense], error) &&
          store_put_number(store, "network_channels", setup->channels, error) &&
          store_put_number(store, "network_pools", setup->pools, error) &&
          store_put_number(store, "network_hidden", setup->hidden, error) &&
@@ -242,15 +261,30 @@ bool policy_write(const struct policy *policy, struct store *store, struct error
          checkpoint_write_parameters(store, "param", policy->graph, error);
 }
 
-static bool read_sizes(struct store *store, struct policy_setup *setup, struct error *error) {
+static bool read_kind(struct store *store, bool *dense) {
   char network[32] = "";
+  bool found = store_text(store, "network", network, sizeof network);
+  *dense = found && !strcmp(network, kinds[1]);
+  return *dense || (found && !strcmp(network, kinds[0]));
+}
+
+bool policy_is_dense(const char *path, bool *dense, struct error *error) {
+  struct store *store;
+  *dense = false;
+  if (!store_open(&store, path, error)) return false;
+  read_kind(store, dense); /* what is no policy at all is refused with more to say by policy_load */
+  store_close(store);
+  return true;
+}
+
+static bool read_sizes(struct store *store, struct policy_setup *setup, struct error *error) {
   double channels, pools, hidden, size;
-  if (!store_text(store, "network", network, sizeof network) || strcmp(network, "policy") ||
-      !store_number(store, "network_channels", &channels) || !store_number(store, "network_pools", &pools) ||
-      !store_number(store, "network_hidden", &hidden) || !store_number(store, "network_size", &size))
-    return fail(error, "it is no checkpoint of a policy: the attributes network (policy), network_channels, "
-                       "network_pools, network_hidden and network_size are missing or of another kind; give "
-                       "one that training a policy has written");
+  if (!read_kind(store, &setup->dense) || !store_number(store, "network_channels", &channels) ||
+      !store_number(store, "network_pools", &pools) || !store_number(store, "network_hidden", &hidden) ||
+      !store_number(store, "network_size", &size))
+    return fail(error, "it is no checkpoint of a policy: the attributes network (policy or pgmri), "
+                       "network_channels, network_pools, network_hidden and network_size are missing or of "
+                       "another kind; give one that training a policy has written");
   if (!(channels >= 1 && channels <= 1024 && pools >= 1 && pools <= 12 && hidden >= 1 && hidden <= 65536))
     return fail(
         error,

@@ -1,11 +1,12 @@
-/* The network that chooses lines and its critic, behind one interface for training and evaluation: the
- * heads of systems/net_policy.h on the graph, the encoder before them on the fused path (engine/block.h) where
- * the device and the sizes allow, else on the graph too. */
+/* The network that chooses lines, behind one interface for training and evaluation: the heads of
+ * systems/net_policy.h (with its critic) or of systems/net_pgmri.h on the graph, the encoder before them on
+ * the fused path (engine/block.h) where the device and the sizes allow, else on the graph too. */
 #ifndef L2SR_SYSTEMS_POLICY_H
 #define L2SR_SYSTEMS_POLICY_H
 
 #include "engine/block.h"
 #include "engine/store.h"
+#include "systems/net_pgmri.h"
 #include "systems/net_policy.h"
 
 struct policy_setup {
@@ -18,6 +19,7 @@ struct policy_setup {
   bool train;
   bool portable; /* the whole on the graph, wherever it runs */
   bool whole;    /* refuses where `batch` images do not fit, instead of taking fewer a pass */
+  bool dense;    /* PG-MRI's, which looks at the reconstruction and has no critic */
 };
 
 struct policy {
@@ -28,10 +30,10 @@ struct policy {
   struct net_policy_heads heads;
   struct blocks *blocks;                  /* the fused encoder; NULL: the graph computes it */
   uint32_t initial_lines, budget;         /* of the scans that it was trained for; 0: not known */
-  double scale;                           /* of gradients within it: what policy_loss gave is about 1 / scale */
-  cl_mem input;                           /* [batch][1][N][N], standardised; written by the caller */
+  double scale;                           /* of gradients within it: what the loss gave is about 1 / scale */
+  cl_mem input;                           /* [batch][1][N][N], standardised, or dense: normalised; by the caller */
   cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
-  cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller */
+  cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller; dense: no value */
   cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
 };
 
@@ -75,11 +77,27 @@ struct policy_update {
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share);
 
+/* What REINFORCE learns from (systems/trajectories.h): draws of lines, several of one image where they share
+ * a state. */
+struct policy_draws {
+  cl_mem action, advantage; /* of the draws, [step][draw][slice] */
+  cl_mem terms;             /* written, float2 an image: loss, entropy */
+  size_t slices, draws;     /* of a step: slices * draws */
+  bool shared;              /* in every step all draws of a slice share its state; else in the first one */
+};
+/* After a forward of images first, first + 1 ...: the gradients that backward starts from, of the sum over
+ * their draws of minus advantage times log-probability. size: about that of an advantage. */
+void policy_reinforce(struct policy *policy, const struct policy_draws *draws, size_t first, size_t images,
+                      double size);
+
 /* Sizes and scans as attributes and parameters in group "param" of a checkpoint. */
 bool policy_write(const struct policy *policy, struct store *store, struct error *error);
 
-/* Opens the network of a checkpoint: channels, pools and hidden come from its attributes. Refused when it was
- * trained for another N. */
+/* Whether the checkpoint is of PG-MRI's network. */
+bool policy_is_dense(const char *path, bool *dense, struct error *error);
+
+/* Opens the network of a checkpoint: kind, channels, pools and hidden come from its attributes. Refused when
+ * it was trained for another N. */
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
                  struct error *error);
 

@@ -126,7 +126,8 @@ static bool folder_takes(const struct run_files *run, bool resume, struct arena 
   const char *folder = run->folder;
   if (file_is_there(run_path(run, arena, "stages.jsonl")))
     return fail(error,
-                "%s holds stages of train.method l2s or l2sr (stages.jsonl); choose another train.output",
+                "%s holds stages of train.method l2s, l2sr or pgmri (stages.jsonl); choose another "
+                "train.output",
                 folder);
   if (resume) return true;
   if (file_is_there(run_path(run, arena, "last.h5")))

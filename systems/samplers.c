@@ -205,6 +205,10 @@ const struct sampler sampler_list[] = {
     {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, fill_lowest},
     {"fixed_mask", "the lines of the file sampler.mask, low frequencies first", SAMPLER_NEXT, false,
      fill_fixed},
+    {"oracle", "the free line whose image is best by the truth (greedy oracle), by reward.metric",
+     SAMPLER_ORACLE, false, fill_none},
+    {"average_oracle", "the line that is best on average over all slices, the same for each",
+     SAMPLER_AVERAGE_ORACLE, false, fill_none},
     {NULL, NULL, SAMPLER_DRAW, false, NULL},
 };
 
@@ -225,6 +229,14 @@ const struct sampler *sampler_find(const char *name, struct error *error) {
   else
     fail_usage(error, "unknown sampler '%s'; `l2sr describe samplers` lists them", name);
   return NULL;
+}
+
+bool sampler_is_oracle(const struct sampler *sampler) {
+  return sampler->kind == SAMPLER_ORACLE || sampler->kind == SAMPLER_AVERAGE_ORACLE;
+}
+
+bool sampler_is_heuristic(const struct sampler *sampler) {
+  return sampler->kind != SAMPLER_POLICY && !sampler_is_oracle(sampler);
 }
 
 bool sampler_fill(const struct sampler *sampler, const struct options *options,

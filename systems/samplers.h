@@ -1,5 +1,5 @@
-/* Heuristic samplers: one row each. A sampler is one of three kernels and a table over the lines (weights or
- * ranks) that its function fills for an acquisition. */
+/* Samplers: one row each. A heuristic is one of three kernels and a table over the lines (weights or ranks)
+ * that its function fills for an acquisition; oracles look at the true image. */
 #ifndef L2SR_SYSTEMS_SAMPLERS_H
 #define L2SR_SYSTEMS_SAMPLERS_H
 
@@ -10,6 +10,8 @@ enum sampler_kind {
   SAMPLER_DRAW,  /* line_draw by weights */
   SAMPLER_NEXT,  /* line_next by ranks */
   SAMPLER_DISC,  /* line_disc */
+  SAMPLER_ORACLE,         /* systems/oracle.h: a scan's best line */
+  SAMPLER_AVERAGE_ORACLE, /* the best line of all scans */
   SAMPLER_POLICY /* policy_act: of no list, a scene names its network */
 };
 
@@ -29,6 +31,9 @@ extern const struct sampler sampler_policy;
 
 /* Refuses an unknown name with the nearest one. */
 const struct sampler *sampler_find(const char *name, struct error *error);
+
+bool sampler_is_oracle(const struct sampler *sampler);
+bool sampler_is_heuristic(const struct sampler *sampler); /* it needs neither network nor truth */
 
 /* Calls the row's fill; a refusal (of sampler.mask) names the sampler. */
 bool sampler_fill(const struct sampler *sampler, const struct options *options,

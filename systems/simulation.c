@@ -3,6 +3,7 @@
 #include "engine/fft.h"
 #include "kernels/kernels.h"
 #include "systems/load.h"
+#include "systems/oracle.h"
 #include "systems/systems.h"
 
 #include <math.h>
@@ -30,11 +31,13 @@ static struct system *place(struct list *list, const struct system *row) {
   return copy;
 }
 
-static void place_scores(struct list *list, const struct options *options, const char *metrics,
-                         bool network) {
+static void place_scores(struct list *list, const struct options *options,
+                         const struct simulation_plan *plan) {
+  const char *metrics = plan->metrics;
   const struct metric *reward = &metric_list[options->reward.metric];
   const struct system *last = NULL;
-  place(list, network ? &system_reconstruct_network : &system_reconstruct);
+  place(list, plan->network ? &system_reconstruct_network : &system_reconstruct);
+  if (plan->unscored) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(metrics, metric->name) || metric == reward) && metric->system != last)
       place(list, last = metric->system);
@@ -57,8 +60,9 @@ static void place_record(struct list *list, const struct simulation_plan *plan) 
   record->writes = kept;
 }
 
-static void place_decide(struct list *list, const struct sampler *sampler) {
-  place(list, decide_by_kind[sampler->kind]);
+static const struct system *decide_of(const struct simulation *simulation) {
+  if (simulation->dense && simulation->sampler->kind == SAMPLER_POLICY) return &system_decide_dense;
+  return decide_by_kind[simulation->sampler->kind];
 }
 
 static bool build(struct list *list, struct schedule *schedule, struct error *error) {
@@ -73,7 +77,7 @@ static bool build_begin(struct simulation *simulation, const struct simulation_p
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
   bool compat = plan->policy && simulation->options->reward.form == REWARD_COMPAT;
   if (plan->score_every_step || compat)
-    place_scores(&list, simulation->options, plan->metrics, plan->network);
+    place_scores(&list, simulation->options, plan);
   if ((plan->score_every_step || compat) && plan->record) place_record(&list, plan);
   return build(&list, &simulation->begin, error);
 }
@@ -82,10 +86,10 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
                        struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->rolling) place(&list, &system_reset);
-  place_decide(&list, simulation->sampler);
+  place(&list, decide_of(simulation));
   place(&list, &system_acquire);
   if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
-  if (plan->score_every_step) place_scores(&list, simulation->options, plan->metrics, plan->network);
+  if (plan->score_every_step) place_scores(&list, simulation->options, plan);
   if (plan->record) place_record(&list, plan);
   return build(&list, &simulation->step, error);
 }
@@ -93,9 +97,9 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
 static bool build_finish(struct simulation *simulation, const struct simulation_plan *plan,
                          struct error *error) {
   struct list list = {.simulation = simulation};
-  if (!plan->score_every_step && plan->metrics) {
+  if (!plan->score_every_step && (plan->metrics || plan->unscored)) {
     if (!plan->observe_every_step) place(&list, &system_observe);
-    place_scores(&list, simulation->options, plan->metrics, plan->network);
+    place_scores(&list, simulation->options, plan);
     if (plan->record) place_record(&list, plan);
   }
   return build(&list, &simulation->finish, error);
@@ -104,7 +108,7 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
 static bool build_batch(struct simulation *simulation, const struct simulation_plan *plan,
                         struct error *error) {
   struct list list = {.simulation = simulation};
-  if (plan->policy && !plan->epoch_rows) {
+  if (plan->policy && !plan->dense && !plan->epoch_rows) {
     place(&list, &system_observe);
     place(&list, &system_present);
   }
@@ -131,7 +135,7 @@ static bool build_schedules(struct simulation *simulation, const struct simulati
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, struct error *error) {
   char first[64];
-  *simulation = (struct simulation){.options = options};
+  *simulation = (struct simulation){.options = options, .dense = plan->dense};
   if (!option_next(options->evaluate.samplers, first, sizeof first))
     return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
   simulation->sampler = sampler_find(first, error);
@@ -209,24 +213,28 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   size_t n = options->data.size;
   *simulation = (struct simulation){
       .device = device, .options = options, .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
-      .policy_decides = plan->policy};
+      .policy_decides = plan->policy, .dense = plan->dense};
+  REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
               open_tables(simulation, n, error) && prepare(simulation, error) &&
               kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
-              kernel_need(simulation->kernels, "line_disc", error);
+              kernel_need(simulation->kernels, "line_disc", error) &&
+              (!plan->oracle || oracle_open(&simulation->oracle, simulation, plan->network, error));
   if (!good) simulation_close(simulation);
   return good;
 }
 
 void simulation_close(struct simulation *simulation) {
   size_t n = simulation->options->data.size;
+  oracle_close(simulation->oracle);
   device_release(simulation->device, simulation->phase, 8 * n);
   device_release(simulation->device, simulation->choice, 4 * n);
   world_close(&simulation->world);
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
+  simulation->oracle = NULL;
   simulation->phase = simulation->choice = NULL;
 }
 
@@ -237,7 +245,7 @@ void simulation_close(struct simulation *simulation) {
 static void exchange_decide(struct simulation *simulation) {
   for (struct system *system = simulation->system; system->name; system++)
     if (!strncmp(system->name, "decide_", 7)) {
-      *system = *decide_by_kind[simulation->sampler->kind];
+      *system = *decide_of(simulation);
       system->context = simulation;
     }
 }
@@ -247,6 +255,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   uint32_t table[512];
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
+  REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
   if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;
@@ -270,6 +279,7 @@ void simulation_episode(struct simulation *simulation) {
   schedule_run(&simulation->begin, &simulation->world);
   for (uint32_t t = 1; t <= simulation->acquisition.budget; t++) {
     simulation->rollout_row = t * envs;
+    simulation->taken = t - 1;
     schedule_run(&simulation->step, &simulation->world);
   }
   schedule_run(&simulation->finish, &simulation->world);

@@ -34,6 +34,13 @@ struct metric {
 };
 extern const struct metric metric_list[METRICS];
 
+/* What decisions by the reconstruction leave for training (systems/dense.c); zero where nobody trains. */
+struct dense_kept {
+  size_t slices;         /* the first so many scans stand for all of them; 0: each for itself */
+  cl_mem images, masks;  /* what the policy saw: one row an image; NULL: not kept */
+  size_t row;            /* of the next image */
+};
+
 struct simulation {
   struct device *device;
   const struct options *options;
@@ -46,10 +53,14 @@ struct simulation {
   cl_mem choice;                       /* the sampler's weights or ranks */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
+  struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */
   bool policy_decides;                 /* it may: the plan said so */
+  bool dense;                          /* it looks at the reconstruction (PG-MRI), not at the observation */
+  struct dense_kept kept;
   bool best;                           /* the policy takes the most probable line; else it draws */
   bool keeps;                          /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;                 /* number of environment 0's first scan */
+  uint32_t taken;                      /* lines acquired since the begin of the running episode */
   size_t rollout_row;                  /* of ROLLOUT that record writes */
   size_t epoch_row;                    /* of EPOCH that deal reads from */
   struct system system[32];
@@ -60,13 +71,16 @@ struct simulation_plan {
   size_t slices, envs, rollout_steps; /* rows of SLICE, ENV, and of ROLLOUT per environment */
   bool score_every_step;              /* evaluate: score after every line */
   const char *metrics;                /* comma list: which are computed */
+  bool unscored;                      /* bench: reconstruct where scores would be computed, and no more */
   bool observe_every_step;            /* bench and policies: observe after every line */
   bool record;                        /* keep actions, rewards and metrics in ROLLOUT */
   bool rolling;                       /* the step resets finished scans itself: endless stepping */
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
+  bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
   bool policy;               /* a policy decides: simulation.policy, set after opening; `batch` presents to it */
+  bool dense;                /* it looks at the reconstruction: score_every_step must be set too */
   struct kernels *kernels;   /* to share, of the same sizes; NULL: own ones */
   const char *kernel_folder; /* --kernels */
 };

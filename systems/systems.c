@@ -7,14 +7,25 @@ const struct system *const system_list[] = {
     &system_acquire,    &system_observe,      &system_reconstruct,        &system_reconstruct_network,
     &system_score_ssim, &system_score_ssim_uniform, &system_score_error,  &system_reward,
     &system_record,     &system_deal,         &system_standardise,        &system_decide_policy,
-    &system_present,    NULL};
+    &system_present,    &system_decide_oracle, &system_expand,            &system_weigh,
+    &system_decide_dense, NULL};
+
+/* A sampler of the list is an oracle. */
+static bool oracle_named(const struct options *options) {
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++)
+    if (sampler_is_oracle(sampler) && option_has(options->evaluate.samplers, sampler->name)) return true;
+  return false;
+}
 
 struct simulation_plan method_plan(const struct options *options) {
-  return (struct simulation_plan){.score_every_step = options->evaluate.curves,
+  bool dense = options->train.method == METHOD_PGMRI && *options->evaluate.policy;
+  return (struct simulation_plan){.score_every_step = options->evaluate.curves || dense,
+                                  .dense = dense,
                                   .metrics = options->evaluate.metrics,
                                   .network = *options->evaluate.reconstructor,
                                   .policy = *options->evaluate.policy,
                                   .observe_every_step = *options->evaluate.policy,
+                                  .oracle = oracle_named(options),
                                   .record = true};
 }
 

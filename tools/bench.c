@@ -80,9 +80,9 @@ bool bench_parts(struct device *device, void (*pass)(void *context), void *conte
 }
 
 /* Their content decides nothing but the check. */
-static void make_image(float *image, size_t n, size_t slice) {
+static void make_image(float *image, size_t n, size_t slice, uint32_t seed) {
   struct random random;
-  random_start(&random, 42, STREAM_PHANTOM, (uint32_t)slice);
+  random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
   double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random);
   for (size_t i = 0; i < n * n; i++) {
     double x = (double)(i % n) / (double)n, y = (double)(i / n) / (double)n;
@@ -90,16 +90,17 @@ static void make_image(float *image, size_t n, size_t slice) {
   }
 }
 
-bool bench_slices(struct world *world, size_t slices, struct error *error) {
+bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error) {
   struct arena *arena = arena_open();
-  float *image = ARENA_NEW(arena, float, world->height * world->width), range = 1;
+  float *image = ARENA_NEW(arena, float, world->width * world->height), range = 1;
+  uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
   for (size_t s = 0; s < slices; s++) {
-    uint32_t order = (uint32_t)s;
-    make_image(image, world->width, s);
+    make_image(image, world->width, s, seed);
     world_write(world, SLICE_image, s, 1, image);
-    world_write(world, SLICE_order, s, 1, &order);
     if (world->column[SLICE_data_range]) world_write(world, SLICE_data_range, s, 1, &range);
+    order[s] = (uint32_t)s;
   }
+  world_write(world, SLICE_order, 0, slices, order);
   arena_close(arena);
   return load_prepare(world, 0, slices, error);
 }

@@ -41,7 +41,7 @@ double bench_gradient_distance(struct device *device, const struct graph *found,
 void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed);
 
 /* Slices of random smooth images, with a data range where the world has one, in their order. */
-bool bench_slices(struct world *world, size_t slices, struct error *error);
+bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error);
 
 /* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
 bool bench_network(struct call *call, struct device *device, struct error *error);
@@ -49,5 +49,10 @@ bool bench_network(struct call *call, struct device *device, struct error *error
 bool bench_policy(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench learn`: environment-steps per second of a policy's training, from roll-out to update. */
 bool bench_learn(struct call *call, struct device *device, struct error *error);
+
+/* `l2sr bench inference`: what a slice costs every method. */
+bool bench_inference(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench pgmri`: reconstructions per second of PG-MRI's training. */
+bool bench_pgmri(struct call *call, struct device *device, struct error *error);
 
 #endif

@@ -150,7 +150,7 @@ static bool run_step(struct call *call, struct device *device, struct error *err
                                  .rolling = true,
                                  .kernel_folder = call_flag(call, "kernels")};
   if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
-  bool good = bench_slices(&bench.simulation.world, bench.slices, error) &&
+  bool good = bench_slices(&bench.simulation.world, bench.slices, options->world.seed, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
               time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
   if (good) print_step(&bench, device, call_flag(call, "json"));
@@ -180,19 +180,26 @@ static bool run(struct call *call, struct error *error) {
     const char *name, *section;
     bool (*check)(const struct options *options, struct error *error);
     call_work *run;
-  } list[] = {{"step", NULL, NULL, run_step},
-              {"network", "network", net_unet_check, bench_network},
-              {"policy", "policy", net_policy_check, bench_policy},
-              {"learn", "policy", check_learn, bench_learn}};
+    bool many; /* takes more than one scene */
+  } list[] = {{"step", NULL, NULL, run_step, false},
+              {"network", "network", net_unet_check, bench_network, false},
+              {"policy", "policy", net_policy_check, bench_policy, false},
+              {"learn", "policy", check_learn, bench_learn, false},
+              {"pgmri", "policy", net_unet_check, bench_pgmri, false},
+              {"inference", NULL, net_unet_check, bench_inference, true}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
+    if (call->operand_count > 2 && !list[i].many)
+      return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2],
+                        call->operand[0]);
     return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
            take_flag(call, "batch", list[i].section, error) &&
            take_flag(call, "precision", list[i].section, error) &&
            (!list[i].check || list[i].check(&call->options, error)) &&
            call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy, learn", call->operand[0]);
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, learn, pgmri, inference",
+                    call->operand[0]);
 }
 
 static const struct flag flags[] = {
@@ -202,9 +209,9 @@ static const struct flag flags[] = {
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
     {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
-    {"profile", NULL, NULL, "network, policy: also the device's time by kernel and layer; learn: by system"},
+    {"profile", NULL, NULL, "network, policy, pgmri: also the device's time by kernel and layer; learn: by system"},
     {"batch", "N", NULL,
-     "images a pass through the network; learn: through the policy (network.batch, policy.batch)"},
+     "images a pass through the network; learn, pgmri: through the policy (network.batch, policy.batch)"},
     {"precision", "f32|mixed|half", NULL, "what it computes in (network.precision, policy.precision)"},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
     {"scans", "N", "learn.scans", NULL},
@@ -214,16 +221,19 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network|policy|learn [SCENE]",
-    .doc = "measures environment-steps, reconstructions, decisions or learning per second",
+    .operands = "step|network|policy|learn|pgmri|inference [SCENE...]",
+    .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
         "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic.\n"
         "learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
-        "random ones; and the device memory that it takes. Results are checked before the clock starts.",
-    .words = "step|network|policy|learn",
+        "random ones; and the device memory that it takes. Results are checked before the clock starts.\n"
+        "pgmri: an update of PG-MRI's training, beside its networks' passes alone. inference: operations\n"
+        "and seconds a slice of every method at the settings of the scenes, one slice at a time and at the\n"
+        "best number of them.",
+    .words = "step|network|policy|learn|pgmri|inference",
     .operands_least = 1,
-    .operands_most = 2,
+    .operands_most = 64,
     .flags = flags,
     .run = run,
 };

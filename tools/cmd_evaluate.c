@@ -3,6 +3,7 @@
 #include "engine/store.h"
 #include "systems/evaluate.h"
 #include "tools/command.h"
+#include "tools/paper_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +28,18 @@ static void print_setting(const struct evaluation *evaluation, const struct opti
   printf(" %10s\n", "scans/s");
 }
 
-static void print_run(const struct evaluation *evaluation, const struct options *options,
-                      const struct evaluate_run *run) {
+static void print_run(const struct options *options, const struct evaluate_run *run) {
   printf("  %-26s", run->sampler->name);
   for (size_t m = 0; m < METRICS; m++) {
     double mean, std;
     if (!is_shown(options, m)) continue;
-    evaluate_mean(evaluation, run, m, run->acquisition.budget, &mean, &std);
+    evaluate_mean(run, m, run->acquisition.budget, &mean, &std);
     printf(strstr(metric_list[m].name, "psnr")  ? " %9.3f +- %6.3f"
            : strcmp(metric_list[m].name, "mse") ? " %9.5f +- %6.4f"
                                                 : " %9.3e +- %6.0e", /* as small as the images */
            mean, std);
   }
-  printf(" %10.1f\n", (double)evaluation->slices / run->seconds);
+  printf(" %10.1f\n", (double)run->scans / run->seconds);
 }
 
 static void print_table(const struct evaluation *evaluation, const struct options *options) {
@@ -47,9 +47,9 @@ static void print_table(const struct evaluation *evaluation, const struct option
     const struct evaluate_run *run = &evaluation->runs[r];
     if (r == 0 || memcmp(&run->acquisition, &run[-1].acquisition, sizeof run->acquisition))
       print_setting(evaluation, options, &run->acquisition);
-    print_run(evaluation, options, run);
+    print_run(options, run);
   }
-  printf("\nmean +- population standard deviation over slices; data range by %s; %s\n",
+  printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
          options->data.range == RANGE_VOLUME  ? "volume"
          : options->data.range == RANGE_SLICE ? "slice"
                                               : "attribute max",
@@ -61,30 +61,33 @@ static void print_table(const struct evaluation *evaluation, const struct option
 static void print_json_metric(const struct evaluation *evaluation, const struct evaluate_run *run,
                               size_t metric) {
   double mean, std;
-  evaluate_mean(evaluation, run, metric, run->acquisition.budget, &mean, &std);
+  evaluate_mean(run, metric, run->acquisition.budget, &mean, &std);
   printf("\"%s\":{\"mean\":", metric_list[metric].name);
   json_number(stdout, mean);
   printf(",\"std\":");
   json_number(stdout, std);
   if (evaluation->curves) printf(",\"curve\":[");
   for (size_t t = 0; evaluation->curves && t <= run->acquisition.budget; t++) {
-    evaluate_mean(evaluation, run, metric, t, &mean, &std);
+    evaluate_mean(run, metric, t, &mean, &std);
     if (t) putchar(',');
     json_number(stdout, mean);
   }
   printf(evaluation->curves ? "]}" : "}");
 }
 
-static void print_json(const struct evaluation *evaluation, const struct device *device) {
+static void print_json(const struct evaluation *evaluation, const struct options *options,
+                       const struct device *device) {
   for (size_t r = 0; r < evaluation->run_count; r++) {
     const struct evaluate_run *run = &evaluation->runs[r];
     const char *separator = "";
     printf("{\"sampler\":\"%s\",\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
-           "\"lines\":%u,\"slices\":%zu,\"selection\":\"%s\",\"device\":",
+           "\"lines\":%u,\"slices\":%zu,\"scans\":%zu,\"selection\":\"%s\",\"device\":",
            run->sampler->name, run->acquisition.acceleration, run->acquisition.horizon,
            run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines,
-           evaluation->slices, evaluation->dataset.hash);
+           evaluation->slices, run->scans, evaluation->dataset.hash);
     json_text(stdout, device->facts.name);
+    printf(",\"name\":");
+    json_text(stdout, options->evaluate.name);
     printf(",\"reconstructor\":");
     json_text(stdout, evaluation->reconstructor);
     printf(",\"broken_files\":%zu,\"broken_volumes\":%zu,\"constant\":%zu,\"excluded\":%zu",
@@ -109,17 +112,19 @@ static void write_metric_names(FILE *file, const struct evaluation *evaluation, 
 }
 
 static void write_slices(FILE *file, const struct evaluation *evaluation) {
-  fprintf(file, "acceleration,horizon,sampler,volume,slice,data_range,lines");
+  fprintf(file, "acceleration,horizon,sampler,volume,slice,trajectory,data_range,lines");
   write_metric_names(file, evaluation, "");
   fprintf(file, ",return\n");
   for (size_t r = 0; r < evaluation->run_count; r++)
-    for (size_t i = 0; i < evaluation->slices; i++) {
+    for (size_t i = 0; i < evaluation->runs[r].scans; i++) {
       const struct evaluate_run *run = &evaluation->runs[r];
-      const struct slice_name *name = &evaluation->report.names[i];
+      size_t slice = i % evaluation->slices;
+      const struct slice_name *name = &evaluation->report.names[slice];
       size_t steps = run->acquisition.budget + 1;
-      fprintf(file, "%u,%s,%s,%s,%zu,%.9g,%u", run->acquisition.acceleration, run->acquisition.horizon,
+      fprintf(file, "%u,%s,%s,%s,%zu,%zu,%.9g,%u", run->acquisition.acceleration, run->acquisition.horizon,
               run->sampler->name, evaluation->dataset.volumes[name->volume].name, name->slice,
-              evaluation->report.data_range[i], run->acquisition.initial_lines + run->acquisition.budget);
+              i / evaluation->slices, evaluation->report.data_range[slice],
+              run->acquisition.initial_lines + run->acquisition.budget);
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) fprintf(file, ",%.9g", run->metric[m][i * steps + steps - 1]);
       fprintf(file, ",%.9g\n", run->returns[i]);
@@ -139,7 +144,7 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
               run->sampler->name, run->acquisition.initial_lines + t);
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) {
-          evaluate_mean(evaluation, run, m, t, &mean[m], &std[m]);
+          evaluate_mean(run, m, t, &mean[m], &std[m]);
           fprintf(file, ",%.9g", mean[m]);
         }
       for (size_t m = 0; m < METRICS; m++)
@@ -168,9 +173,9 @@ static bool store_run(struct store *store, const struct evaluation *evaluation,
   const struct acquisition *setting = &run->acquisition;
   const char *group =
       arena_text(arena, "x%u_%s/%s", setting->acceleration, setting->horizon, run->sampler->name);
-  size_t slices = evaluation->slices, n = evaluation->size, steps = setting->budget;
-  size_t curve[] = {slices, steps + 1}, mask[] = {slices, n}, action[] = {slices, steps},
-         image[] = {slices, n, n};
+  size_t scans = run->scans, n = evaluation->size, steps = setting->budget;
+  size_t curve[] = {scans, steps + 1}, mask[] = {scans, n}, action[] = {scans, steps},
+         image[] = {scans, n, n};
   bool good =
       store_write(store, arena_text(arena, "%s/mask", group), STORE_U8, 2, mask, run->mask, true, error) &&
       store_write(store, arena_text(arena, "%s/action", group), STORE_U32, 2, action, run->action, true,
@@ -257,7 +262,7 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
   const char *folder = call->options.evaluate.output;
   if (*folder && !write_results(call, evaluation, device, error)) return false;
   if (call_flag(call, "json")) {
-    print_json(evaluation, device);
+    print_json(evaluation, &call->options, device);
     return true;
   }
   dataset_print(&evaluation->dataset, stdout);
@@ -267,19 +272,52 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
   return true;
 }
 
-static bool evaluate(struct call *call, struct device *device, struct error *error) {
+/* With the table over several scenes; NULL: there is one. */
+static bool evaluate(struct call *call, struct device *device, struct paper_table *table,
+                     struct error *error) {
   struct evaluation evaluation;
   struct evaluate_wish wish = {call->options.evaluate.images, call_flag(call, "kernels")};
   if (!evaluate_open(&evaluation, device, &call->options, &wish, error)) return false;
-  bool good = report(call, &evaluation, device, error);
+  bool good = report(call, &evaluation, device, error) &&
+              (!table || paper_table_add(table, &evaluation, &call->options, error));
   evaluate_close(&evaluation);
   return good;
 }
 
+/* Each of several scenes writes into a folder of its own, of the scene's name. */
+static bool make_folder(struct call *call, bool several, struct error *error) {
+  const char *folder = call->options.evaluate.output, *slash = strrchr(call->scene, '/');
+  const char *name = slash ? slash + 1 : call->scene;
+  if (!*folder) return true;
+  if (several)
+    call->options.evaluate.output = folder =
+        arena_text(call->arena, "%s/%.*s", folder, (int)strcspn(name, "."), name);
+  return folder_make(folder, error);
+}
+
+static bool evaluate_all(struct call *call, struct device *device, struct error *error) {
+  struct paper_table *table = ARENA_NEW(call->arena, struct paper_table, 1);
+  table->arena = call->arena;
+  if (!call->operand_count) return evaluate(call, device, NULL, error);
+  for (int i = -1; i < call->operand_count; i++)
+    if ((i >= 0 && (!call_scene(call, call->operand[i], error) || !make_folder(call, true, error))) ||
+        !evaluate(call, device, table, error))
+      return fail_in(error, "%s", call->scene ? call->scene : call->operand[i]);
+  if (!call_flag(call, "json")) paper_table_print(table, &call->options, stdout);
+  return true;
+}
+
+/* All scenes are read once before the first is evaluated. */
+static bool check_scenes(struct call *call, struct error *error) {
+  const char *first = call->scene;
+  for (int i = 0; i < call->operand_count; i++)
+    if (!call_scene(call, call->operand[i], error)) return false;
+  return !call->operand_count || call_scene(call, first, error);
+}
+
 static bool run(struct call *call, struct error *error) {
-  const char *folder = call->options.evaluate.output;
-  if (*folder && !folder_make(folder, error)) return false;
-  return call_on_device(call, evaluate, error);
+  return check_scenes(call, error) && make_folder(call, call->operand_count, error) &&
+         call_on_device(call, evaluate_all, error);
 }
 
 static const struct flag flags[] = {
@@ -294,11 +332,13 @@ static const struct flag flags[] = {
 
 const struct command command_evaluate = {
     .name = "evaluate",
-    .operands = "SCENE",
+    .operands = "SCENE [SCENE...]",
     .doc = "runs samplers over a data set and prints SSIM, PSNR and NMSE",
     .more = "Every sampler of evaluate.samplers scans every slice once at every pair of\n"
-            "acquisition.acceleration and acquisition.horizon.",
+            "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints\n"
+            "and an evaluate.name, end in one table: a setting a row, a method a column.",
     .takes_scene = true,
+    .operands_most = 64,
     .flags = flags,
     .run = run,
 };

@@ -38,6 +38,11 @@ static void print_look(const struct learning *learning, void *context) {
   learn_log_look(learning, stdout);
 }
 
+static void print_update(const struct pgmri *pgmri, void *context) {
+  (void)context;
+  pgmri_log_look(pgmri, stdout);
+}
+
 static void print_stage(const struct stage *stage, void *context) {
   const bool *json = context;
   if (*json)
@@ -53,6 +58,7 @@ static bool alternate(struct call *call, struct device *device, struct error *er
   struct alternate_wish wish = {.resume = call_flag(call, "resume"),
                                 .see_epoch = json ? print_json : NULL,
                                 .see_look = json ? print_look : NULL,
+                                .see_update = json ? print_update : NULL,
                                 .see_stage = print_stage,
                                 .draw_training = curves_draw,
                                 .draw_learning = curves_draw_policy,
@@ -82,12 +88,12 @@ static const struct flag flags[] = {
 const struct command command_train = {
     .name = "train",
     .operands = "SCENE",
-    .doc = "trains a reconstructor, a policy (L2S), or both in turn (L2SR)",
+    .doc = "trains a reconstructor, a policy (L2S, PG-MRI), or both in turn (L2SR)",
     .more =
         "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
         "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard "
         "and,\n"
-        "at the end, curves.png. With train.method l2s and l2sr it gets such a folder for each stage:\n"
+        "at the end, curves.png. With train.method l2s, l2sr and pgmri it gets such a folder for each stage:\n"
         "reconstructor, policy_1 (for --policy), reconstructor_1, ...",
     .takes_scene = true,
     .flags = flags,

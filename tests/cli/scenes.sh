@@ -1,5 +1,5 @@
 #!/bin/sh
-# The scenes of the paper hold the numbers of its protocol (PROTOCOL 1.1, 1.4, 1.7, 1.11): scenes.sh L2SR SOURCE
+# The scenes of the paper hold the numbers of its protocol (PROTOCOL 1.1, 1.4, 1.7, 1.11, 2): scenes.sh L2SR SOURCE
 set -u
 scenes=$2/scenes
 . "${0%/*}/setup.sh"
@@ -26,13 +26,19 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  for method in '' _l2s _l2sr; do
+  for method in '' _l2s _l2sr _pgmri; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
     scans "$acceleration" "$horizon" "$initial" "$start" "$budget" "$scene"
     key data.size "$size" "$scene"
-    key train.accelerations "[$acceleration]" "$scene"
-    key train.initial_accelerations "[$ratio]" "$scene"
+    pairs="[$acceleration]" first="[$ratio]"
+    case $method$acceleration in
+    _pgmri4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
+    _pgmri8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
+    _pgmri16) pairs='[16,16,16,24,24,32]' first='[16,24,32,24,32,32]' ;;
+    esac
+    key train.accelerations "$pairs" "$scene"
+    key train.initial_accelerations "$first" "$scene"
     case $method in '') method=reconstructor ;; *) method=${method#_} ;; esac
     key train.method "$method" "$scene"
     case $body in knee) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
@@ -40,7 +46,7 @@ while read -r body size acceleration horizon ratio initial start budget; do
     key alternate.batch $batch "$scene"
     key alternate.policy_rate $rate "$scene"
     key alternate.entropy $entropy "$scene"
-    case $acceleration in 16) channels=8 ;; *) channels=16 ;; esac
+    case $acceleration$method$body in 16* | *pgmribrain) channels=8 ;; *) channels=16 ;; esac
     key policy.channels $channels "$scene"
   done
 done <<'T'
@@ -67,6 +73,13 @@ for pair in learn.steps=40960000 learn.rate=0.0003 learn.entropy=0.03 learn.valu
 done
 for pair in data.pad=384 data.fraction=0.2 data.slices=all data.source=reconstruction_rss; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_base_l2s.yaml"
+done
+
+for pair in pgmri.estimator=nongreedy pgmri.trajectories=8 pgmri.gamma=0.9 pgmri.batch=4 pgmri.accumulation=4 \
+  pgmri.epochs=50 pgmri.rate=5e-05 pgmri.schedule=milestones pgmri.rate_factor=0.5 'pgmri.milestones=[10,20,30,40]' \
+  'pgmri.keep=[0,9,19,29,39,49]' pgmri.baseline=true reward.form=dense reward.scale=1 policy.pools=5 policy.hidden=256 \
+  evaluate.actions=drawn evaluate.trajectories=8 train.loss=ssim; do
+  key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_pgmri.yaml"
 done
 
 # the ablation of the initial lines, as README says it
