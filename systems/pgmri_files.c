@@ -92,7 +92,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
     return fail(error, "it is no checkpoint of PG-MRI's training: updates or score is missing");
   if (!run_whole(updates, (double)pgmri->wanted))
     return fail(error,
-                "it has updates %g; expected a whole number, at most the %llu updates of pgmri.epochs %u: raise "
+                "it has updates %g; expected a whole number, at most %llu updates of pgmri.epochs %u: raise "
                 "those, or the file is damaged",
                 updates, (unsigned long long)pgmri->wanted, pgmri->options->pgmri.epochs);
   pgmri->updates = (uint64_t)updates;

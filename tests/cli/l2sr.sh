@@ -134,7 +134,7 @@ for method in l2sr reconstructor; do
   "$l2sr" train scene --output held --resume --method $method >out 2>err
   [ $? = 1 ] || complain "$what: exit status other than 1"
   text='held is in use: another training holds held/stages.jsonl; wait for its end'
-  [ $method = l2sr ] || text='held holds stages of train.method l2s or l2sr'
+  [ $method = l2sr ] || text='held holds stages of train.method l2s, l2sr or pgmri'
   says err "$text"
 done
 kill -9 $child 2>/dev/null

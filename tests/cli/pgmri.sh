@@ -60,8 +60,9 @@ run "one table" "$l2sr" evaluate Random Oracle PG-MRI --output table
 what='the table over three scenes'
 says out "                                            Random          Oracle          PG-MRI"
 row=$(tail -n 1 out | sed 's/  */ /g')
+short() { printf %.4f "$1"; }
 case $row in
-"N=32 x4 long, 1 + 7 lines, 20 slices ("*") 0.61"*" 0.71"*" 0.69"*) ;;
+"N=32 x4 long, 1 + 7 lines, 20 slices ("*") $(short "$random")"*" $(short "$oracle")"*" $(short "$learned")"*) ;;
 *) complain "$what ends in '$row'" ;;
 esac
 [ -s table/Random/results.h5 ] || complain "a scene of several has no folder of its own"
