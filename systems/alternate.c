@@ -210,13 +210,18 @@ static bool check_policy(const struct alternation *all, struct error *error) {
   bool turns = options->train.method == METHOD_L2SR;
   if (options->train.method == METHOD_PGMRI) {
     struct acquisition acquisition;
-    return acquisition_only(&acquisition, options, all->arena, error) && pgmri_check(options, error);
+    return acquisition_only(&acquisition, options, all->arena, error) && pgmri_check(all->device, options, error);
   }
   return learn_check(all->device, options, turns ? options->alternate.rounds : 1, error);
 }
 
 static bool open_log(struct alternation *all, struct error *error) {
   const char *folder = all->options->train.output;
+  if (file_is_there(path_of(all, "last.h5", "")))
+    return fail(error,
+                "%s holds the training of one network (last.h5), %s makes a folder of stages; choose another "
+                "train.output",
+                folder, "train.method l2s, l2sr or pgmri");
   if (!run_hold(&all->log, folder, path_of(all, "stages.jsonl", ""), error)) return false;
   if (all->wish->resume || (fseek(all->log, 0, SEEK_END) == 0 && ftell(all->log) == 0)) return true;
   return fail(error,
@@ -224,10 +229,17 @@ static bool open_log(struct alternation *all, struct error *error) {
               folder);
 }
 
+/* Where not even the first stage has begun, the folder is as it was. */
+static void forget_stages(const struct alternation *all) {
+  bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, "policy_1", ""));
+  if (!begun && !ftell(all->log)) unlink(path_of(all, "stages.jsonl", ""));
+}
+
 bool alternate_run(struct device *device, const struct options *options, const struct alternate_wish *wish,
                    struct error *error) {
   struct alternation all = {.arena = arena_open(), .device = device, .options = options, .wish = wish};
   bool good = check_policy(&all, error) && open_log(&all, error) && run_stages(&all, error);
+  if (!good && all.log) forget_stages(&all);
   if (all.log) fclose(all.log);
   arena_close(all.arena);
   return good;

@@ -1,6 +1,7 @@
 #include "systems/evaluate.h"
 
 #include "engine/log.h"
+#include "systems/checkpoint.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
 #include "systems/systems.h"
@@ -59,6 +60,10 @@ static bool check_samplers(const struct options *options, struct error *error) {
   return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
 }
 
+bool evaluate_check(const struct options *options, struct error *error) {
+  return check_metrics(options, error) && check_samplers(options, error);
+}
+
 static bool plan_run(struct evaluation *evaluation, const struct options *options,
                      const struct acquisition *setting, const char *sampler, struct error *error) {
   struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
@@ -74,7 +79,7 @@ static bool plan_runs(struct evaluation *evaluation, const struct options *optio
   size_t setting_count, sampler_count = option_count(options->evaluate.samplers) + 1;
   bool add = *options->evaluate.policy && !option_has(options->evaluate.samplers, sampler_policy.name);
   char name[64];
-  if (!check_metrics(options, error) || !check_samplers(options, error) ||
+  if (!evaluate_check(options, error) ||
       !acquisition_list(&settings, &setting_count, options, evaluation->arena, error))
     return false;
   evaluation->runs = ARENA_NEW(evaluation->arena, struct evaluate_run, setting_count * sampler_count);
@@ -268,6 +273,29 @@ static bool open_network(struct work *work, struct error *error) {
   return true;
 }
 
+/* PG-MRI's policy looks at reconstructions: those of its training, by drawn lines (PROTOCOL 2). */
+static bool compare_reconstructor(const struct work *work, struct error *error) {
+  const struct options *options = work->options;
+  const struct policy *policy = &work->policy;
+  char hash[65];
+  if (!policy->setup.dense) return true;
+  if (!work->reconstructor.graph) {
+    if (*policy->reconstructor)
+      log_warning("%s looks at reconstructions, and there is no evaluate.reconstructor: it sees the "
+                  "zero-filled image",
+                  options->evaluate.policy);
+  } else {
+    if (!checkpoint_hash(work->reconstructor.graph, hash, error)) return false;
+    if (*policy->reconstructor && strcmp(policy->reconstructor, hash))
+      log_warning("%s looks at reconstructions, and was trained with those of another reconstructor than %s",
+                  options->evaluate.policy, options->evaluate.reconstructor);
+  }
+  if (options->evaluate.actions == ACTIONS_BEST)
+    log_warning("PG-MRI draws its lines, 8 trajectories a slice; here it takes the most probable ones: set "
+                "evaluate.actions to drawn and evaluate.trajectories to 8 for its protocol");
+  return true;
+}
+
 static bool open_policy(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
@@ -282,7 +310,7 @@ static bool open_policy(struct work *work, struct error *error) {
     return fail_in(error, "evaluate.policy");
   simulation->policy = &work->policy;
   simulation->best = options->evaluate.actions == ACTIONS_BEST;
-  return true;
+  return compare_reconstructor(work, error);
 }
 
 static bool run_opened(struct work *work, struct error *error) {

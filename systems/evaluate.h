@@ -36,6 +36,8 @@ struct evaluate_wish {
   const char *kernel_folder; /* --kernels; "" for the embedded ones */
 };
 
+/* Refuses metrics and samplers that there are not; evaluate_open does so too. */
+bool evaluate_check(const struct options *options, struct error *error);
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_wish *wish, struct error *error);
 void evaluate_close(struct evaluation *evaluation);

@@ -138,30 +138,44 @@ static bool due(uint64_t done, uint64_t every, uint64_t wanted) {
   return done % every == 0 || done == wanted;
 }
 
-/* What is to be done after a roll-out; *looked: seconds at the last look. */
-static bool attend(struct learning *learning, const struct learn_wish *wish, double *looked,
+/* When the steps of the next look are counted from: roll-outs done then, and seconds, those of validations left
+ * out. */
+struct since {
+  uint64_t done;
+  double seconds;
+};
+
+static bool validate_beside(struct learning *learning, struct since *since, struct error *error) {
+  if (!device_finish(learning->device, error)) return false;
+  double start = clock_seconds();
+  bool good = validate(learning, error);
+  since->seconds += clock_seconds() - start;
+  return good;
+}
+
+/* What is to be done after a roll-out. */
+static bool attend(struct learning *learning, const struct learn_wish *wish, struct since *since,
                    struct error *error) {
   const struct options *options = learning->options;
   uint64_t done = learning->rollouts, wanted = learning->wanted;
   uint64_t each = divide_up(wanted, options->learn.validations);
   if (due(done, options->learn.log_every, wanted)) {
-    uint64_t before = learning->looks ? (uint64_t)learning->look_at[learning->looks - 1] : 0;
     if (!look(learning, error)) return false;
     double now = clock_seconds();
-    learning->steps_per_second = (double)((done - before) * learning->rollout.rows) / (now - *looked);
-    *looked = now;
+    learning->steps_per_second =
+        (double)((done - since->done) * learning->rollout.rows) / (now - since->seconds);
+    *since = (struct since){done, now};
     learn_log_look(learning, learning->run.log);
     learn_log_look_event(learning);
     if (wish->see) wish->see(learning, wish->context);
   }
   if (due(done, each, wanted)) {
-    if (!validate(learning, error)) return false;
+    if (!validate_beside(learning, since, error)) return false;
     learn_log_validation(learning, learning->run.log);
     learn_log_validation_event(learning);
     log_info("%llu of %llu roll-outs: validation %s %.5f%s", (unsigned long long)done,
              (unsigned long long)wanted, metric_list[options->reward.metric].name,
              learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
-    *looked = clock_seconds();
   }
   if (learning->run.folder && due(done, options->learn.save_every, wanted))
     return learn_save(learning, "last.h5", error);
@@ -171,13 +185,13 @@ static bool attend(struct learning *learning, const struct learn_wish *wish, dou
 bool learn_run(struct learning *learning, const struct learn_wish *wish, struct error *error) {
   struct progress progress;
   size_t rows = learning->rollout.rows;
-  double looked = clock_seconds();
   bool good = true;
   uint64_t start = learning->rollouts;
+  struct since since = {start, clock_seconds()};
   progress_open(&progress, "learning", "steps", (size_t)(learning->wanted - start) * rows);
   while (good && learning->rollouts < learning->wanted) {
     learn_step(learning);
-    good = attend(learning, wish, &looked, error);
+    good = attend(learning, wish, &since, error);
     progress_move(&progress, (size_t)(learning->rollouts - start) * rows);
   }
   progress_close(&progress);

@@ -113,7 +113,7 @@ void learn_log_validation_event(const struct learning *learning) {
 /* They say where and what is printed; or are of other work. */
 static const char *const may_differ[] = {
     "evaluate.",  "phantom.",         "train.",     "alternate.",          "data.path", "pgmri.",
-    "data.split", "learn.save_every", "world.envs", "learn.reconstructor", NULL};
+    "data.split", "sampler.candidates", "learn.save_every", "world.envs", "learn.reconstructor", NULL};
 
 static bool read_log(struct learning *learning, struct store *store, struct error *error) {
   struct store_shape looks, validations;
@@ -187,6 +187,7 @@ bool learn_open_files(struct learning *learning, const struct learn_wish *wish, 
                                      .optimiser = &learning->optimiser,
                                      .train = data_of(&learning->train),
                                      .validation = data_of(&learning->validation),
+                                     .network = "policy",
                                      .others = others,
                                      .may_differ = may_differ};
   return set_origin(learning, wish, error) &&

@@ -7,12 +7,13 @@
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
-static bool read_milestones(struct pgmri *pgmri, struct error *error) {
-  const char *words = pgmri->options->pgmri.milestones;
+static bool read_milestones(const struct options *options, uint32_t milestone[PGMRI_MILESTONES_MOST],
+                            size_t *milestones, struct error *error) {
+  const char *words = options->pgmri.milestones;
   char word[32];
+  *milestones = 0;
   while ((words = option_next(words, word, sizeof word)))
-    if (pgmri->milestones == PGMRI_MILESTONES_MOST ||
-        !option_whole(word, 0, UINT32_MAX, &pgmri->milestone[pgmri->milestones++]))
+    if (*milestones == PGMRI_MILESTONES_MOST || !option_whole(word, 0, UINT32_MAX, &milestone[(*milestones)++]))
       return fail_usage(error, "pgmri.milestones has '%s'; it must be at most %d epochs, as 10,20", word,
                         PGMRI_MILESTONES_MOST);
   return true;
@@ -28,9 +29,27 @@ static bool check_keep(const struct options *options, struct error *error) {
   return true;
 }
 
-bool pgmri_check(const struct options *options, struct error *error) {
+static struct policy_setup policy_setup(struct device *device, const struct options *options) {
+  return (struct policy_setup){.device = device,
+                               .size = options->data.size,
+                               .channels = options->policy.channels,
+                               .pools = options->policy.pools,
+                               .hidden = options->policy.hidden,
+                               .precision = (enum block_precision)options->policy.precision,
+                               .batch = options->policy.batch,
+                               .train = true,
+                               .dense = true};
+}
+
+static bool check_network(struct device *device, const struct options *options, struct error *error) {
+  struct policy_setup setup = policy_setup(device, options);
+  return net_policy_check(options, error) && policy_check(&setup, error);
+}
+
+bool pgmri_check(struct device *device, const struct options *options, struct error *error) {
   bool greedy = options->pgmri.estimator == PGMRI_GREEDY, baseline = options->pgmri.baseline;
-  uint32_t draws = options->pgmri.trajectories;
+  uint32_t draws = options->pgmri.trajectories, milestone[PGMRI_MILESTONES_MOST];
+  size_t milestones;
   if (!baseline && !greedy)
     return fail_usage(error,
                       "pgmri.baseline is false and pgmri.estimator nongreedy; only the greedy one goes "
@@ -46,7 +65,8 @@ bool pgmri_check(const struct options *options, struct error *error) {
                       "update; lower one of them",
                       draws, options->pgmri.batch, options->pgmri.accumulation,
                       (double)draws * options->pgmri.batch * options->pgmri.accumulation);
-  return check_keep(options, error) && net_policy_check(options, error);
+  return check_keep(options, error) && read_milestones(options, milestone, &milestones, error) &&
+         check_network(device, options, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -107,16 +127,9 @@ static bool open_reconstructor(struct pgmri *pgmri, const char *path, struct err
 static bool open_policy(struct pgmri *pgmri, struct error *error) {
   const struct options *options = pgmri->options;
   size_t most = (size_t)pgmri->acquisition.budget * pgmri->group * options->pgmri.trajectories;
-  struct policy_setup setup = {.device = pgmri->device,
-                               .kernels = pgmri->train.simulation.kernels,
-                               .size = options->data.size,
-                               .channels = options->policy.channels,
-                               .pools = options->policy.pools,
-                               .hidden = options->policy.hidden,
-                               .precision = (enum block_precision)options->policy.precision,
-                               .batch = most < options->policy.batch ? most : options->policy.batch,
-                               .train = true,
-                               .dense = true};
+  struct policy_setup setup = policy_setup(pgmri->device, options);
+  setup.kernels = pgmri->train.simulation.kernels;
+  if (most < setup.batch) setup.batch = most;
   if (!policy_open(&pgmri->policy, &setup, error)) return false;
   pgmri->policy.initial_lines = pgmri->acquisition.initial_lines;
   pgmri->policy.budget = pgmri->acquisition.budget;
@@ -164,7 +177,8 @@ bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options
   *pgmri =
       (struct pgmri){.arena = arena_open(), .device = device, .options = options, .folder = wish->folder};
   pgmri->group = (size_t)options->pgmri.batch * options->pgmri.accumulation;
-  if (pgmri_check(options, error) && read_milestones(pgmri, error) &&
+  if (pgmri_check(device, options, error) &&
+      read_milestones(options, pgmri->milestone, &pgmri->milestones, error) &&
       acquisition_only(&pgmri->acquisition, options, pgmri->arena, error) &&
       open_split(pgmri, &pgmri->train, SPLIT_TRAIN, wish, error) &&
       open_split(pgmri, &pgmri->validation, SPLIT_VAL, wish, error) &&
@@ -297,7 +311,8 @@ static bool end_epoch(struct pgmri *pgmri, struct error *error) {
   return !pgmri->folder || !option_has(pgmri->options->pgmri.keep, number) || pgmri_save(pgmri, name, error);
 }
 
-/* What is to be done after an update; *looked: seconds at the last look, *then: updates done. */
+/* What is to be done after an update; *looked: seconds at the last look, validations since left out, *then:
+ * updates done. */
 static bool attend(struct pgmri *pgmri, const struct pgmri_wish *wish, double *looked, uint64_t *then,
                    struct error *error) {
   const struct options *options = pgmri->options;
@@ -314,8 +329,10 @@ static bool attend(struct pgmri *pgmri, const struct pgmri_wish *wish, double *l
     pgmri_log_look_event(pgmri);
     if (wish->see) wish->see(pgmri, wish->context);
   }
+  if (ended && !device_finish(pgmri->device, error)) return false;
+  double start = clock_seconds();
   if (ended && !end_epoch(pgmri, error)) return false;
-  if (ended) *looked = clock_seconds();
+  *looked += clock_seconds() - start;
   return !pgmri->folder || !(ended || due(done, options->pgmri.save_every, pgmri->wanted)) ||
          pgmri_save(pgmri, "last.h5", error);
 }

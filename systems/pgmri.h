@@ -63,8 +63,9 @@ struct pgmri_wish {
   const char *kernel_folder;
 };
 
-/* Refuses options that cannot go together, as wrong usage; before anything is loaded. */
-bool pgmri_check(const struct options *options, struct error *error);
+/* Refuses options that cannot go together, as wrong usage, and a precision that the device does not have; before
+ * anything is loaded. */
+bool pgmri_check(struct device *device, const struct options *options, struct error *error);
 
 bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options *options,
                 const struct pgmri_wish *wish, struct error *error);

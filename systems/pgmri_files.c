@@ -114,6 +114,7 @@ bool pgmri_open_files(struct pgmri *pgmri, bool resume, struct error *error) {
                                   .train = data_of(&pgmri->train),
                                   .validation = data_of(&pgmri->validation),
                                   .origin = {{.name = "reconstructor"}},
+                                  .network = "pgmri",
                                   .others = others,
                                   .may_differ = may_differ};
   if (!pgmri->reconstructor.graph) pgmri->run.origin[0].name = NULL;

@@ -303,8 +303,9 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
 }
 
 /* Where the checkpoint tells them: one of another program does not. */
-static void read_scans(struct policy *policy, struct store *store) {
+static void read_origin(struct policy *policy, struct store *store) {
   double initial_lines, budget;
+  store_text(store, "origin_reconstructor", policy->reconstructor, sizeof policy->reconstructor);
   if (!store_number(store, "scan_initial_lines", &initial_lines) ||
       !store_number(store, "scan_budget", &budget) ||
       !(initial_lines >= 0 && initial_lines <= UINT16_MAX && budget >= 0 && budget <= UINT16_MAX))
@@ -324,7 +325,7 @@ bool policy_load(struct policy *policy, const char *path, const struct policy_se
     policy_close(policy);
     good = false;
   }
-  if (good) read_scans(policy, store);
+  if (good) read_origin(policy, store);
   store_close(store);
   if (!good) return fail_in(error, "%s", path);
   policy_changed(policy);

@@ -105,19 +105,16 @@ static bool shorten(FILE *file, const char *path, double bytes, struct error *er
   return fail(error, "cannot shorten %s: %s", path, strerror(errno));
 }
 
-static bool is_part(const char *name, const char *file) {
-  size_t length = strlen(name), start = strlen(file);
-  return length > start + 5 && !strncmp(name, file, start) && name[start] == '.' &&
-         !strcmp(name + length - 5, ".part");
+static bool is_part(const char *name) {
+  size_t length = strlen(name);
+  return length > 5 && strstr(name, ".h5.") && !strcmp(name + length - 5, ".part");
 }
 
 /* A killed training leaves the file that it was writing. */
 static void remove_leftovers(const struct run_files *run, struct arena *arena) {
   DIR *list = opendir(run->folder);
   for (struct dirent *entry; list && (entry = readdir(list));) {
-    bool part = is_part(entry->d_name, "last.h5");
-    for (size_t i = 0; run->others[i]; i++) part |= is_part(entry->d_name, run->others[i]);
-    if (part) unlink(run_path(run, arena, entry->d_name));
+    if (is_part(entry->d_name)) unlink(run_path(run, arena, entry->d_name));
   }
   if (list) closedir(list);
 }
@@ -241,6 +238,13 @@ static bool read_facts(const struct run_files *run, struct store *store, struct 
         "it has log_bytes %g and events_bytes %g; they are whole and at least 0: the file is damaged, start "
         "anew in another train.output",
         lengths->log, lengths->events);
+  char network[32] = "";
+  store_text(store, "network", network, sizeof network);
+  if (strcmp(network, run->network))
+    return fail(error,
+                "it holds a network of kind '%s', this train.method trains '%s'; use the method that began it, "
+                "or another train.output",
+                network, run->network);
   return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
          compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
          checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&

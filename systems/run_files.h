@@ -28,6 +28,7 @@ struct run_files {
   struct optimiser *optimiser; /* and the parameters, of its graph */
   struct run_data train, validation;
   struct run_origin origin[RUN_ORIGINS];
+  const char *network;           /* attribute of its checkpoints: what kind of network they hold */
   const char *const *others;     /* what is written beside last.h5; a list ended by NULL */
   const char *const *may_differ; /* keys of the scene, or whole sections as `section.`; another such list */
   FILE *log, *events;            /* log.jsonl, EVENTS_NAME; NULL: none */

@@ -99,6 +99,8 @@ static const char *const may_differ[] = {"evaluate.",
                                          "policy.",
                                          "learn.",
                                          "alternate.",
+                                         "train.keep_activations",
+                                         "sampler.candidates",
                                          "pgmri.",
                                          "train.method",
                                          "data.path",
@@ -175,6 +177,7 @@ bool training_open_files(struct training *training, const struct training_wish *
                          .optimiser = &training->optimiser,
                          .train = {training->train.dataset.hash, training->train.slices},
                          .validation = {training->validation.dataset.hash, training->validation.slices},
+                         .network = "unet",
                          .others = others,
                          .may_differ = may_differ};
   return set_origin(training, wish, error) &&

@@ -2,8 +2,8 @@
  * by the gain in quality, and the gradient that REINFORCE makes of them.
  *
  *   greedy       in every step q lines are drawn from the slice's one state; the scan goes on from one of the
- * q successors, the same one of every slice of a minibatch nongreedy    q lines are drawn from the first
- * state; from there on each trajectory draws its own
+ *                q successors, the same one of every slice of a minibatch
+ *   nongreedy    q lines are drawn from the first state; from there on each trajectory draws its own
  *
  * Scans are [trajectory][slice]. What the policy saw is kept, one image for all draws of one state: a
  * reconstruction costs more than its storage. */

@@ -22,6 +22,7 @@ struct pgmri_bench {
   struct optimiser optimiser;
   size_t group, scans; /* slices of an update; trajectories */
   double seconds, made_seconds, least_seconds, gradient_error;
+  const char *kernel_folder;
   const char *worst; /* the parameter whose gradient is off most */
 };
 
@@ -32,6 +33,7 @@ static bool open_simulation(struct pgmri_bench *bench, struct error *error) {
   struct simulation_plan plan = trajectories_plan(options, bench->group, bench->group,
                                                   options->pgmri.trajectories, bench->acquisition.budget);
   plan.network = true;
+  plan.kernel_folder = bench->kernel_folder;
   return simulation_open(&bench->simulation, bench->device, options, &plan, error) &&
          bench_slices(&bench->simulation.world, bench->group, options->world.seed, error) &&
          simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, error);
@@ -207,12 +209,14 @@ static void print_result(const struct pgmri_bench *bench, bool json) {
 }
 
 bool bench_pgmri(struct call *call, struct device *device, struct error *error) {
-  struct pgmri_bench bench = {.options = call->options, .device = device, .worst = ""};
+  struct pgmri_bench bench = {.options = call->options, .device = device,
+                              .kernel_folder = call_flag(call, "kernels"),
+                              .worst = ""};
   const struct options *options = &bench.options;
   bench.options.reward.form = REWARD_DENSE;
   bench.group = (size_t)options->pgmri.batch * options->pgmri.accumulation;
   bench.scans = bench.group * options->pgmri.trajectories;
-  bool good = pgmri_check(options, error) &&
+  bool good = pgmri_check(device, options, error) &&
               acquisition_only(&bench.acquisition, options, call->arena, error) &&
               open_simulation(&bench, error) && open_reconstructor(&bench, error) &&
               open_policy(&bench, &bench.policy, false, error) && open_training(&bench, error) &&

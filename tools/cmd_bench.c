@@ -163,7 +163,7 @@ static bool take_flag(struct call *call, const char *name, const char *section, 
   const char *value = call_flag(call, name), *place = arena_text(call->arena, "--%s", name);
   if (!value) return true;
   if (!section)
-    return fail_usage(error, "bench %s takes no --%s, which network, policy and learn do", call->operand[0],
+    return fail_usage(error, "bench %s takes no --%s, which network, policy, learn and pgmri do", call->operand[0],
                       name);
   const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
   if (scene_assign(&option_table, &call->options, call->arena, assignment, place, error)) return true;

@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/schedule.h"
 #include "kernels/kernels.h"
+#include "systems/net_pgmri.h"
 #include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "systems/samplers.h"
@@ -321,10 +322,15 @@ static bool print_policy(struct call *call, struct error *error) {
   struct graph *graph;
   int size = (int)options->data.size;
   if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
-  tensor input = graph_input(graph, "observation", 1, size, size),
-         mask = graph_input(graph, "mask", size, 1, 1);
-  tensor maps = net_policy_maps(graph, input, (int)options->policy.channels, (int)options->policy.pools);
-  net_policy_heads(graph, maps, mask, (int)options->policy.hidden);
+  bool dense = options->train.method == METHOD_PGMRI;
+  int channels = (int)options->policy.channels, pools = (int)options->policy.pools;
+  int hidden = (int)options->policy.hidden;
+  tensor input = graph_input(graph, dense ? "reconstruction" : "observation", 1, size, size);
+  if (dense)
+    net_pgmri_logits(graph, net_pgmri_maps(graph, input, channels, pools), hidden, size);
+  else
+    net_policy_heads(graph, net_policy_maps(graph, input, channels, pools),
+                     graph_input(graph, "mask", size, 1, 1), hidden);
   print_graph(call, "policy", graph, options->policy.batch);
   graph_close(graph);
   return true;

@@ -284,14 +284,21 @@ static bool evaluate(struct call *call, struct device *device, struct paper_tabl
   return good;
 }
 
+/* Its file's name, without `.yaml`. */
+static const char *scene_name(struct call *call, const char *scene) {
+  const char *slash = strrchr(scene, '/'), *name = slash ? slash + 1 : scene;
+  size_t length = strlen(name);
+  if (length > 5 && !strcmp(name + length - 5, ".yaml")) length -= 5;
+  return arena_text(call->arena, "%.*s", (int)length, name);
+}
+
 /* Each of several scenes writes into a folder of its own, of the scene's name. */
 static bool make_folder(struct call *call, bool several, struct error *error) {
-  const char *folder = call->options.evaluate.output, *slash = strrchr(call->scene, '/');
-  const char *name = slash ? slash + 1 : call->scene;
+  const char *folder = call->options.evaluate.output;
   if (!*folder) return true;
   if (several)
     call->options.evaluate.output = folder =
-        arena_text(call->arena, "%s/%.*s", folder, (int)strcspn(name, "."), name);
+        arena_text(call->arena, "%s/%s", folder, scene_name(call, call->scene));
   return folder_make(folder, error);
 }
 
@@ -307,12 +314,47 @@ static bool evaluate_all(struct call *call, struct device *device, struct error 
   return true;
 }
 
-/* All scenes are read once before the first is evaluated. */
+static bool check_file(const char *key, const char *path, struct error *error) {
+  return !*path || file_is_there(path) ? true : fail(error, "%s names %s, and there is no such file", key, path);
+}
+
+/* Of a scene among several: what can be refused before any of them is evaluated. */
+static bool check_scene(struct call *call, const char *metrics, struct error *error) {
+  const struct options *options = &call->options;
+  if (strcmp(options->evaluate.metrics, metrics))
+    return fail_usage(error,
+                      "evaluate.metrics is %s, that of the first scene is %s; one table takes one list: set "
+                      "it for all with --set evaluate.metrics=[...]",
+                      options->evaluate.metrics, metrics);
+  return evaluate_check(options, error) && check_file("evaluate.policy", options->evaluate.policy, error) &&
+         check_file("evaluate.reconstructor", options->evaluate.reconstructor, error);
+}
+
+static bool check_names(struct call *call, const char *first, struct error *error) {
+  if (!*call->options.evaluate.output) return true;
+  for (int i = 0; i < call->operand_count; i++)
+    for (int k = -1; k < i; k++) {
+      const char *other = k < 0 ? first : call->operand[k], *name = scene_name(call, other);
+      if (!strcmp(scene_name(call, call->operand[i]), name))
+        return fail_usage(error, "%s and %s would both write into %s/%s; give one another name", other,
+                          call->operand[i], call->options.evaluate.output, name);
+    }
+  return true;
+}
+
+/* All scenes are read and checked before the first is evaluated. */
 static bool check_scenes(struct call *call, struct error *error) {
-  const char *first = call->scene;
+  const char *first = call->scene, *metrics = arena_text(call->arena, "%s", call->options.evaluate.metrics);
+  if (!call->operand_count) return true;
+  if (!check_names(call, first, error)) return false;
   for (int i = 0; i < call->operand_count; i++)
     if (!call_scene(call, call->operand[i], error)) return false;
-  return !call->operand_count || call_scene(call, first, error);
+  for (int i = -1; i < call->operand_count; i++) {
+    const char *scene = i < 0 ? first : call->operand[i];
+    if (!call_scene(call, scene, error)) return false;
+    if (!check_scene(call, metrics, error)) return fail_in(error, "%s", scene);
+  }
+  return call_scene(call, first, error);
 }
 
 static bool run(struct call *call, struct error *error) {

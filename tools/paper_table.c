@@ -8,13 +8,14 @@ static size_t find_text(const char *const *list, size_t count, const char *text)
   return i;
 }
 
-/* Scans of other data or of another size stand in other rows. */
+/* Scans of other data, of another size or scored with another data range stand in other rows. */
 static const char *row_of(struct arena *arena, const struct evaluation *evaluation,
-                          const struct evaluate_run *run) {
+                          const struct evaluate_run *run, const struct options *options) {
+  static const char *const ranges[] = {"", ", range of the slice", ", range of the attribute"};
   const struct acquisition *setting = &run->acquisition;
-  return arena_text(arena, "N=%zu x%u %s, %u + %u lines, %zu slices (%.8s)", evaluation->size,
+  return arena_text(arena, "N=%zu x%u %s, %u + %u lines, %zu slices (%.8s)%s", evaluation->size,
                     setting->acceleration, setting->horizon, setting->initial_lines, setting->budget,
-                    evaluation->slices, evaluation->dataset.hash);
+                    evaluation->slices, evaluation->dataset.hash, ranges[options->data.range]);
 }
 
 /* evaluate.name is of the policy, or of the sampler where there is one only. */
@@ -53,7 +54,7 @@ bool paper_table_add(struct paper_table *table, const struct evaluation *evaluat
                      const struct options *options, struct error *error) {
   for (size_t r = 0; r < evaluation->run_count; r++) {
     const struct evaluate_run *run = &evaluation->runs[r];
-    const char *setting = row_of(table->arena, evaluation, run);
+    const char *setting = row_of(table->arena, evaluation, run, options);
     const char *name = column_of(table->arena, run, options);
     size_t row = find_text(table->row, table->rows, setting);
     if (row == PAPER_ROWS) return fail(error, "the table has more than %d settings", PAPER_ROWS);

@@ -119,6 +119,12 @@ refuse_train() { # refuse_train STATUS TEXT ARGUMENTS...
   shift 2
   refuse "$status" "$text" train scene $given "$@"
 }
+# refused before the reconstructor is trained
+refuse 2 "pgmri.milestones has 'late'" train scene --quiet --output early --set pgmri.milestones=late
+refuse 1 'the portable path computes in f32 only' train scene --quiet --output early --set policy.precision=half
+[ ! -e early ] || complain "a refused policy left something in the folder"
+refuse 1 'cannot open nowhere.h5' train scene --quiet --output early --set learn.reconstructor=nowhere.h5
+[ ! -e early/stages.jsonl ] || complain "a stage that never began left stages.jsonl"
 refuse_train 2 'pgmri.trajectories is 1; the baseline divides by one less, it must be 2 or more' --set pgmri.trajectories=1
 refuse_train 2 'only the greedy one goes without a baseline' --set pgmri.baseline=false
 refuse_train 2 "pgmri.milestones has 'late'" --set pgmri.milestones=late
@@ -135,6 +141,21 @@ refuse 1 'at most 65 updates of pgmri.epochs 13' train scene --quiet --output wh
 refuse 2 'evaluate.samplers names policy and evaluate.policy no file' evaluate scene
 refuse 1 'is no checkpoint of a policy' evaluate scene --policy $dense
 refuse 2 'there is no scene nowhere' evaluate scene nowhere
+echo '{extends: Random, evaluate: {metrics: [psnr]}}' >psnr.yaml
+refuse 2 'evaluate.metrics is psnr, that of the first scene is ssim' evaluate Random psnr
+mkdir sub && cp Oracle.yaml sub/Random.yaml
+refuse 2 'Random.yaml would both write into two/Random' evaluate Random sub/Random.yaml --output two
+echo '{extends: Random, evaluate: {reconstructor: gone.h5}}' >gone.yaml
+refuse 1 'evaluate.reconstructor names gone.h5, and there is no such file' evaluate Random gone --output two
+[ ! -e two ] || complain "a refused list of scenes left a folder"
+refuse 1 "it holds a network of kind 'pgmri', this train.method trains 'policy'" train scene --quiet --output whole --resume --method l2s
+touch $policy/epoch_9.h5.123.part
+run "resume" "$l2sr" train scene --quiet --output whole --resume
+[ ! -e $policy/epoch_9.h5.123.part ] || complain "a killed training's epoch_9.h5 in parts is still there"
+run "a policy with another reconstructor" "$l2sr" evaluate scene --policy $policy/last.h5
+says err 'there is no evaluate.reconstructor: it sees the zero-filled image'
+run "describe" "$l2sr" describe network scene
+grep -q fc_out out && ! grep -q value_net out || complain "describe network shows another policy than PG-MRI's"
 refuse 2 'train.sampler is oracle; exact masks are of a heuristic' train scene --quiet --output other --method reconstructor \
   --set train.masks=exact --set train.sampler=oracle
 refuse 2 'bench step takes one scene' bench step scene scene

@@ -400,7 +400,7 @@ done
 interrupt TERM 'cut/train/*2.h5' phantom cut --train 100000 --size 64 --rows 128 --columns 74
 ended 143
 rm -r cut
-interrupt HUP 'cut/train/*2.h5' phantom cut --train 100000 --size 64 --rows 128 --columns 74
+interrupt HUP 'cut/train/*2.h5' phantom cut --train 500 --size 64 --rows 128 --columns 74
 ended 129 0
 rm -r cut
 
