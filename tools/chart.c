@@ -252,7 +252,7 @@ void chart_histograms(FILE *file, const char *title, const char *across, const s
     double bottom = frame.top + ROW * (double)(r + 1), x = place_x(&frame, rows[r].mean);
     draw_shares(file, &frame, &bins, share + r * bins.count, most, bottom, rows[r].style);
     svg_line(file, frame.left, bottom, frame.left + frame.width, bottom, "axis");
-    svg_line(file, x, bottom - ROW + 4, x, bottom, "mean");
+    if (isfinite(x)) svg_line(file, x, bottom - ROW + 4, x, bottom, "mean");
     draw_name(file, bottom - 8, rows[r].name, (size_t)((NAME - 8) / letter));
     svg_text(file, frame.left + frame.width + 8, bottom - 8, "start", rows[r].label);
   }
@@ -284,7 +284,7 @@ void chart_intervals(FILE *file, const char *title, const char *across, const st
       svg_line(file, low, y - 5, low, y + 5, "whisker");
       svg_line(file, high, y - 5, high, y + 5, "whisker");
     }
-    svg_marker(file, place_x(&frame, rows[r].mean), y, rows[r].style);
+    if (isfinite(rows[r].mean)) svg_marker(file, place_x(&frame, rows[r].mean), y, rows[r].style);
     draw_name(file, y + 4, rows[r].name, (size_t)((NAME - 8) / letter));
   }
   svg_close(file);

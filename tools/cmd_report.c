@@ -61,7 +61,9 @@ const struct command command_report = {
         "RESULTS are results.h5 of evaluate or their folders, folders of train, folders of such folders,\n"
         "and files of what bench inference --json printed. The page loads nothing from anywhere. Results\n"
         "of other slices or otherwise read data stand in other tables, those of another version are\n"
-        "refused. Methods are called by evaluate.name, or by their sampler.",
+        "refused. Methods are called by evaluate.name, or by their sampler. Contact sheets show the rows "
+        "whose\n"
+        "images evaluate stored: --set evaluate.keep=[0,12].",
     .operands_least = 1,
     .operands_most = 200,
     .flags = flags,

@@ -127,6 +127,8 @@ bool report_put_ablations(struct report_page *page, size_t set, struct error *er
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);
 bool report_put_curves(struct report_page *page, size_t setting, struct error *error);
+/* Whether some results hold images of every row that is wished for. */
+bool report_check_rows(const struct report *report, const struct report_wish *wish, struct error *error);
 bool report_put_sheets(struct report_page *page, size_t set, struct error *error);
 bool report_put_trainings(struct report_page *page, struct error *error);
 bool report_put_costs(struct report_page *page, struct error *error);

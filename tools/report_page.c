@@ -96,12 +96,13 @@ static void say_difference(struct report_page *page, size_t set) {
     a += strcspn(a, "\n") + 1;
     b += strcspn(b, "\n") + 1;
   }
-  const char *why = *a || *b ? arena_text(page->report->arena, "data:%.*s, there:%.*s", (int)strcspn(b, "\n"),
-                                          b, (int)strcspn(a, "\n"), a)
-                             : "other slices";
+  const char *why = "other slices";
+  if (*a && *b) /* "  key: value" */
+    why = arena_text(page->report->arena, "here data.%.*s, there %.*s", (int)strcspn(b, "\n") - 2, b + 2,
+                     (int)strcspn(a, "\n") - 2, a + 2);
   report_say(page,
              arena_text(page->report->arena,
-                        "Kept apart from data set 1, for it is of other data or read otherwise (%s).", why));
+                        "Kept apart from data set 1, for it is of other data or read otherwise: %s.", why));
 }
 
 static bool put_set(struct report_page *page, size_t set, struct error *error) {
@@ -212,7 +213,8 @@ static bool check_baseline(const struct report *report, const struct report_wish
 bool report_write(struct report *report, const struct report_wish *wish, const char *folder,
                   struct error *error) {
   struct text_file html, text;
-  if (!check_baseline(report, wish, error) || !folder_make(folder, error) ||
+  if (!check_baseline(report, wish, error) || !report_check_rows(report, wish, error) ||
+      !folder_make(folder, error) ||
       !file_create(&html, arena_text(report->arena, "%s/report.html", folder), error))
     return false;
   if (!file_create(&text, arena_text(report->arena, "%s/report.txt", folder), error)) {

@@ -218,8 +218,7 @@ static bool draw_sheet(struct sheet *sheet, struct error *error) {
 
 /* ---- which --------------------------------------------------------------------------------------------- */
 
-static bool put_sheet(struct report_page *page, size_t setting, uint32_t row, bool *found,
-                      struct error *error) {
+static bool put_sheet(struct report_page *page, size_t setting, uint32_t row, struct error *error) {
   struct report *report = page->report;
   const struct report_run *list[REPORT_RUNS];
   struct sheet *sheet = ARENA_NEW(report->arena, struct sheet, 1);
@@ -230,7 +229,6 @@ static bool put_sheet(struct report_page *page, size_t setting, uint32_t row, bo
   size_t count = report_select(report, setting, page->wish->metric, list);
   for (size_t i = 0; i < count; i++)
     if (!add_run(sheet, list[i], error)) return false;
-  *found |= sheet->runs > 0;
   return !sheet->runs || draw_sheet(sheet, error);
 }
 
@@ -259,18 +257,45 @@ static bool list_rows(struct report *report, size_t set, uint32_t *rows, size_t 
 }
 
 static bool put_row(struct report_page *page, size_t set, uint32_t row, struct error *error) {
-  struct report *report = page->report;
-  bool found = false;
-  if (row >= report->set[set].slices)
-    return fail(error, "--slices names row %u; %s has rows 0 to %zu", row, report->set[set].path,
-                report->set[set].slices - 1);
+  const struct report *report = page->report;
+  if (row >= report->set[set].slices) return true;
   for (size_t s = 0; s < report->settings; s++)
-    if (report->setting[s].set == set && !put_sheet(page, s, row, &found, error)) return false;
-  return found ? true
-               : fail(error,
-                      "--slices names row %u, of which no results hold images; evaluate again with --set "
-                      "evaluate.keep=[%u]",
-                      row, row);
+    if (report->setting[s].set == set && !put_sheet(page, s, row, error)) return false;
+  return true;
+}
+
+static bool has_row(const struct report *report, uint32_t row, bool *found, struct error *error) {
+  *found = false;
+  for (size_t r = 0; !*found && r < report->runs; r++) {
+    const struct report_run *run = &report->run[r];
+    struct store *store;
+    size_t place;
+    bool kept;
+    if (row >= report->set[report->setting[run->setting].set].slices) continue;
+    if (!store_open(&store, run->path, error)) return false;
+    *found = find_image(store, report->arena, row, &kept, &place);
+    store_close(store);
+  }
+  return true;
+}
+
+bool report_check_rows(const struct report *report, const struct report_wish *wish, struct error *error) {
+  size_t most = 0;
+  bool found;
+  for (size_t s = 0; s < report->sets; s++)
+    if (report->set[s].slices > most) most = report->set[s].slices;
+  for (size_t i = 0; i < wish->row_count; i++) {
+    uint32_t row = wish->rows[i];
+    if (row >= most)
+      return fail(error, "--slices names row %u; the results have %zu rows, from 0 on", row, most);
+    if (!has_row(report, row, &found, error)) return false;
+    if (!found)
+      return fail(error,
+                  "--slices names row %u, of which no results hold images; evaluate again with --set "
+                  "evaluate.keep=[%u]",
+                  row, row);
+  }
+  return true;
 }
 
 bool report_put_sheets(struct report_page *page, size_t set, struct error *error) {

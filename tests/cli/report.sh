@@ -91,6 +91,16 @@ what="another baseline"
 says other/report.txt 'NMSE against <L2SR & co>, slice by slice'
 says other/report.html 'Row 4 ('
 ! grep -q 'Row 1 (' other/report.html || complain "--slices 4 shows row 1 too"
+run "another discount" "$l2sr" train scene --output half --method l2s --set learn.gamma=0.5 --set acquisition.horizon=long \
+  --set learn.reconstructor=run/reconstructor/best.h5
+for name in half run; do
+  run "evaluate $name" "$l2sr" evaluate named --output discounts/$name --policy $name/policy_1/last.h5 --set evaluate.name=$name
+done
+run "two discounts" "$l2sr" report discounts half --output gamma
+what="two discounts"
+tried=$((tried + 1))
+[ "$(cut -d , -f 1,2 gamma/gamma.csv | tr '\n' ' ')" = 'method,γ half,0.5 run,1 ' ] || complain "gamma.csv has other rows"
+says gamma/report.txt '[half (train.method l2s)]'
 run "no images" "$l2sr" evaluate scene --output bare --set evaluate.keep= --set evaluate.samplers=random
 run "a report without images" "$l2sr" report bare --output plain
 what="a report without images"
@@ -105,7 +115,7 @@ run "other data" "$l2sr" evaluate scene --output few --set data.most=4 --set eva
 run "a report of two data sets" "$l2sr" report bare few --output two
 what="a report of two data sets"
 says two/report.txt 'Results on data set 2'
-says two/report.txt 'Kept apart from data set 1'
+says two/report.txt 'Kept apart from data set 1, for it is of other data or read otherwise: here data.most: 4,'
 [ -s two/ssim_data2.csv ] || complain "the second data set has no table of its own"
 
 # ---- refusals -----------------------------------------------------------------------------------------------
@@ -123,7 +133,9 @@ refuse 1 'file is not a folder' report results --output file
 refuse 1 'cannot finish taken/report.html' report results --output taken
 refuse 1 '--slices names row 0, of which no results hold images; evaluate again with --set evaluate.keep=[0]' \
   report results --slices 0 --output none
-refuse 1 '--slices names row 6; ' report results --slices 6 --output none
+refuse 1 '--slices names row 6; the results have 6 rows, from 0 on' report results --slices 6 --output none
+tried=$((tried + 1))
+[ ! -e none ] || complain "what is refused leaves a folder"
 refuse 2 "--slices has 'x'" report results --slices x
 refuse 2 '--baseline is randem, which no results have; did you mean random?' report results --baseline randem
 refuse 2 "--metric is 'sim'; did you mean ssim?" report results --metric sim
