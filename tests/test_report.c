@@ -53,6 +53,14 @@ static void markup_is_escaped(void **state) {
   arena_close(arena);
 }
 
+static void long_names_are_cut(void **state) {
+  struct arena *arena = arena_open();
+  (void)state;
+  assert_string_equal(svg_cut(arena, "\u03b3\u03b3\u03b3", 3), "\u03b3\u03b3\u03b3");
+  assert_string_equal(svg_cut(arena, "\u03b3\u03b3\u03b3\u03b3", 3), "\u03b3\u03b3\u2026");
+  arena_close(arena);
+}
+
 static const char *written(struct tabular *table, void (*write)(const struct tabular *, FILE *)) {
   struct text text;
   write(table, open_text(&text));
@@ -320,6 +328,7 @@ static void logs_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(markup_is_escaped),
+      cmocka_unit_test(long_names_are_cut),
       cmocka_unit_test(tables_are_written_in_four_ways),
       cmocka_unit_test(less_may_be_best),
       cmocka_unit_test(lines_of_json_are_read),

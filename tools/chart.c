@@ -190,16 +190,8 @@ static struct frame rows_frame(struct range range, double step, size_t rows, dou
                         step, 1};
 }
 
-/* What is too long ends with an ellipsis. */
-static void draw_name(FILE *file, double y, const char *name, size_t room) {
-  struct arena *arena = arena_open();
-  size_t bytes = 0, length = 0;
-  for (; name[bytes] && length + 1 < room; length++) /* whole characters */
-    do bytes++;
-    while (((unsigned char)name[bytes] & 0xc0) == 0x80);
-  bool cut = svg_length(name) > room;
-  svg_text(file, NAME - 8, y, "end", cut ? arena_text(arena, "%.*s\xe2\x80\xa6", (int)bytes, name) : name);
-  arena_close(arena);
+static void draw_name(FILE *file, struct arena *arena, double y, const char *name) {
+  svg_text(file, NAME - 8, y, "end", svg_cut(arena, name, (size_t)((NAME - 8) / letter)));
 }
 
 struct chart_bins chart_bins(const struct chart_row *rows, size_t count) {
@@ -253,7 +245,7 @@ void chart_histograms(FILE *file, const char *title, const char *across, const s
     draw_shares(file, &frame, &bins, share + r * bins.count, most, bottom, rows[r].style);
     svg_line(file, frame.left, bottom, frame.left + frame.width, bottom, "axis");
     if (isfinite(x)) svg_line(file, x, bottom - ROW + 4, x, bottom, "mean");
-    draw_name(file, bottom - 8, rows[r].name, (size_t)((NAME - 8) / letter));
+    draw_name(file, arena, bottom - 8, rows[r].name);
     svg_text(file, frame.left + frame.width + 8, bottom - 8, "start", rows[r].label);
   }
   svg_close(file);
@@ -263,6 +255,7 @@ void chart_histograms(FILE *file, const char *title, const char *across, const s
 void chart_intervals(FILE *file, const char *title, const char *across, const struct chart_interval *rows,
                      size_t count) {
   enum { HIGH = 26 };
+  struct arena *arena = arena_open();
   struct range range = {0, 0};
   double step;
   for (size_t r = 0; r < count; r++) {
@@ -285,7 +278,8 @@ void chart_intervals(FILE *file, const char *title, const char *across, const st
       svg_line(file, high, y - 5, high, y + 5, "whisker");
     }
     if (isfinite(rows[r].mean)) svg_marker(file, place_x(&frame, rows[r].mean), y, rows[r].style);
-    draw_name(file, y + 4, rows[r].name, (size_t)((NAME - 8) / letter));
+    draw_name(file, arena, y + 4, rows[r].name);
   }
   svg_close(file);
+  arena_close(arena);
 }

@@ -16,6 +16,7 @@ enum {
   HEAD = 24,
   MASK = 26,
   LINE = 17,
+  LETTER = 6,      /* width */
   SHARP_BELOW = 96 /* pixels a side that are shown as rectangles, not smoothed */
 };
 static const float error_share = 0.25f; /* of the largest grey value: where error maps end */
@@ -134,7 +135,7 @@ static bool draw_column(const struct sheet *sheet, size_t column, size_t place, 
   FILE *file = sheet->page->html;
   double middle = left_of(column) + SIDE / 2.0, below = top_of(ERROR) + SIDE + GAP + MASK;
   size_t last = (size_t)sheet->row * run->steps + run->steps - 1;
-  svg_text(file, middle, 16, "middle", run->method);
+  svg_text(file, middle, 16, "middle", svg_cut(arena, run->method, SIDE / LETTER));
   for (int panel = IMAGE; panel <= ERROR; panel++)
     if (!draw_panel(sheet, column, sheet->image[place], (enum panel)panel, error)) return false;
   draw_mask(sheet, column, run);

@@ -270,10 +270,10 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error) {
   report_say(
       page,
-      "Differences on the same slices, positive where the method is better. From and to bound the 95 % "
-      "confidence interval of their mean, by Student's t over slices, and over the means of volumes, whose "
-      "slices are not independent. Better is the share of slices, ties half. Of several scans of a slice "
-      "the mean counts.");
+      "Differences on the same slices, positive where the method is better; of several scans of a slice the "
+      "mean counts. From and to bound the 95 % confidence interval of the mean difference, by Student's t: "
+      "over slices, and over the means of volumes, for slices of one volume are not independent. The last "
+      "column is the share of slices where the method is better, ties half.");
   for (size_t s = 0; s < page->report->settings; s++)
     if (page->report->setting[s].set == set && !put_setting(page, s, error)) return false;
   return true;

@@ -1,7 +1,5 @@
 #include "tools/svg.h"
 
-#include "engine/arena.h"
-
 #include <math.h>
 #include <png.h>
 #include <string.h>
@@ -48,6 +46,15 @@ size_t svg_length(const char *text) {
   size_t length = 0;
   for (; *text; text++) length += ((unsigned char)*text & 0xc0) != 0x80;
   return length;
+}
+
+const char *svg_cut(struct arena *arena, const char *text, size_t room) {
+  size_t bytes = 0, length = 0;
+  if (svg_length(text) <= room) return text;
+  for (; text[bytes] && length + 1 < room; length++) /* whole characters */
+    do bytes++;
+    while (((unsigned char)text[bytes] & 0xc0) == 0x80);
+  return arena_text(arena, "%.*s\u2026", (int)bytes, text);
 }
 
 /* ---- shapes -------------------------------------------------------------------------------------------- */
@@ -104,9 +111,10 @@ void svg_marker(FILE *file, double x, double y, size_t style) {
                                              "m.5 -3l6 6m0 -6l-6 6",
                                              "m0 0h7m-3.5 -3.5v7",
                                              "m0 -1.5h7v3h-7z"};
-  bool open = style % STYLES == 5 || style % STYLES == 6;
+  size_t shape = (style + 3 * (style / STYLES)) % STYLES;
+  bool open = shape == 5 || shape == 6;
   fprintf(file, "<path d=\"M%.2f %.2f%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\"/>\n", x - 3.5, y,
-          shapes[style % STYLES], open ? "none" : svg_colour(style), svg_colour(style), open ? "1.6" : ".5");
+          shapes[shape], open ? "none" : svg_colour(style), svg_colour(style), open ? "1.6" : ".5");
 }
 
 /* ---- images -------------------------------------------------------------------------------------------- */
