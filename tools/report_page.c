@@ -20,7 +20,7 @@ static const char style[] =
     "thead th{border-bottom:1px solid #1a1a1a}tbody th{font-weight:normal}"
     ".group th{font-style:italic;padding-top:8px;color:#333}\n"
     ".wide td,.wide th{white-space:normal;text-align:left;vertical-align:top;"
-    "overflow-wrap:anywhere}details{margin:4px 0 12px;font-size:13px}"
+    "overflow-wrap:break-word}details{margin:4px 0 12px;font-size:13px}"
     "summary{cursor:pointer;color:#444}\n"
     "figure{margin:20px 0;break-inside:avoid}figcaption{margin-top:4px;max-width:52em}"
     "svg{width:100%;height:auto;display:block}\n"

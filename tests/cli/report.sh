@@ -110,6 +110,11 @@ run "all images" "$l2sr" evaluate scene --output all --set evaluate.images=true 
 run "a report of all images" "$l2sr" report all --slices 5 --output full
 what="a report of all images"
 says full/report.html 'Row 5 ('
+run "a report of one of them" "$l2sr" report all --slices 4 --output same
+for folder in page same; do grep -o 'base64,[^"]*' $folder/report.html | sort -u >$folder/images; done
+tried=$((tried + 1))
+[ "$(wc -l <same/images)" -ge 7 ] && [ -z "$(comm -23 same/images page/images)" ] ||
+  complain "images of a row that is kept are not those of all rows"
 run "other data" "$l2sr" evaluate scene --output few --set data.most=4 --set evaluate.keep= \
   --set evaluate.samplers=random
 run "a report of two data sets" "$l2sr" report bare few --output two
@@ -145,8 +150,9 @@ refuse 1 'cannot read cut.h5' report cut.h5
 # ---- a browser ----------------------------------------------------------------------------------------------
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || browser=
+case $(readlink -f "$browser") in */snap*) browser= ;; esac # it sees another /tmp
 if [ -z "$browser" ]; then
-  echo "did not run: the page in a browser (no chromium on the path)"
+  echo "did not run: the page in a browser (no chromium on the path; Debian: apt install chromium)"
 elif ! command -v python3 >/dev/null; then
   echo "did not run: the page in a browser (no python3 on the path)"
 else
