@@ -77,6 +77,10 @@
   X(evaluate, TEXT, output, "", 0, 0, NULL,                                                                  \
     "folder for slices.csv, curves.csv and results.h5; empty: print only")                                   \
   X(evaluate, BOOL, images, "false", 0, 0, NULL, "also store masks and images in results.h5")                \
+  X(evaluate, LIST, keep, "", 0, 0, NULL,                                                                    \
+    "rows of the data set whose truth and reconstructions are stored in results.h5, for `l2sr report`")      \
+  X(evaluate, CHOICE, group, "auto", 0, 0, "auto|fixed|joint",                                               \
+    "where `l2sr report` puts it; auto: joint where the reconstructor was trained on scans of a policy")     \
   X(evaluate, TEXT, policy, "", 0, 0, NULL,                                                                  \
     "checkpoint of the network that is sampler policy; empty: none")                                         \
   X(evaluate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                   \
@@ -240,6 +244,7 @@ enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_optimiser { LEARN_RMSPROP, LEARN_ADAM };
 enum learn_normalise { NORMALISE_AUTO, NORMALISE_OFF, NORMALISE_ON };
 enum learn_scaling { SCALING_NONE, SCALING_ROOT, SCALING_LINEAR };
+enum evaluate_group { GROUP_AUTO, GROUP_FIXED, GROUP_JOINT };
 enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };
 enum train_keep { KEEP_AUTO, KEEP_NEVER, KEEP_ALWAYS };
 enum train_masks { MASKS_BERNOULLI, MASKS_EXACT };

@@ -214,3 +214,14 @@ bool scene_assign(const struct option_table *table, void *values, struct arena *
     value = arena_text(arena, "%.*s", (int)length - 2, value + 1);
   return option_set(table, values, arena, key, value, where, error);
 }
+
+const char *scene_value(const char *text, const char *section, const char *name, struct arena *arena) {
+  const char *header = arena_text(arena, "%s:\n", section), *at = text;
+  const char *label = arena_text(arena, "  %s: ", name);
+  while (at && strncmp(at, header, strlen(header))) at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+  if (at) at = strchr(at, '\n') + 1;
+  for (; at && *at == ' '; at = (at = strchr(at, '\n')) ? at + 1 : NULL)
+    if (!strncmp(at, label, strlen(label)))
+      return arena_text(arena, "%.*s", (int)strcspn(at + strlen(label), "\n"), at + strlen(label));
+  return NULL;
+}

@@ -19,4 +19,7 @@ bool scene_read(const struct option_table *table, void *values, struct arena *ar
 bool scene_assign(const struct option_table *table, void *values, struct arena *arena,
                   const char *assignment, const char *where, struct error *error);
 
+/* The value of section.name in the text that option_print made of a scene, or NULL. */
+const char *scene_value(const char *text, const char *section, const char *name, struct arena *arena);
+
 #endif

@@ -64,6 +64,29 @@ bool evaluate_check(const struct options *options, struct error *error) {
   return check_metrics(options, error) && check_samplers(options, error);
 }
 
+/* evaluate.keep is of no account where all images are kept. */
+static bool read_kept(struct evaluation *evaluation, const struct options *options, bool all,
+                      struct error *error) {
+  const char *words = options->evaluate.keep;
+  char word[32];
+  if (all) return true;
+  if (option_repeated(words, word, sizeof word))
+    return fail_usage(error, "evaluate.keep names %s twice; name each slice once", word);
+  evaluation->kept = ARENA_NEW(evaluation->arena, uint32_t, option_count(words) + 1);
+  while ((words = option_next(words, word, sizeof word)))
+    if (!option_whole(word, 0, 10000000, &evaluation->kept[evaluation->kept_count++]))
+      return fail_usage(error, "evaluate.keep has '%s'; it must be rows of the data set, as [0,5,12]", word);
+  return true;
+}
+
+static bool check_kept(const struct evaluation *evaluation, struct error *error) {
+  for (size_t k = 0; k < evaluation->kept_count; k++)
+    if (evaluation->kept[k] >= evaluation->slices)
+      return fail(error, "evaluate.keep names row %u; the data set has rows 0 to %zu", evaluation->kept[k],
+                  evaluation->slices - 1);
+  return true;
+}
+
 static bool plan_run(struct evaluation *evaluation, const struct options *options,
                      const struct acquisition *setting, const char *sampler, struct error *error) {
   struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
@@ -144,7 +167,8 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
   good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
          (run->mask = arena_try(arena, slices * n)) &&
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
-  if (work->images) good = good && (run->images = arena_try(arena, slices * n * n * sizeof(float)));
+  size_t images = work->images ? slices : work->evaluation->kept_count;
+  if (images) good = good && (run->images = arena_try(arena, images * n * n * sizeof(float)));
   return good ? true
               : fail(error, "no host memory for the results of %zu scans; evaluate fewer (data.most)",
                      slices);
@@ -169,6 +193,16 @@ static void gather_returns(struct work *work, struct evaluate_run *run) {
   }
 }
 
+/* Of slices that are kept the first trajectory is. */
+static void gather_image(struct work *work, struct evaluate_run *run, size_t env) {
+  const struct evaluation *evaluation = work->evaluation;
+  size_t place = 0, scan = work->scan[env], pixels = evaluation->size * evaluation->size;
+  while (!work->images && place < evaluation->kept_count && evaluation->kept[place] != scan) place++;
+  if (!work->images && place == evaluation->kept_count) return;
+  if (work->images) place = scan;
+  world_read(&work->simulation.world, ENV_reconstruction, env, 1, run->images + place * pixels);
+}
+
 static void gather_scans(struct work *work, struct evaluate_run *run) {
   struct world *world = &work->simulation.world;
   size_t envs = world->rows[TABLE_ENV], n = work->evaluation->size, steps = run->acquisition.budget;
@@ -177,7 +211,7 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
     size_t scan = work->scan[e];
     world_read(world, ENV_mask, e, 1, run->mask + scan * n);
     for (size_t t = 0; t < steps; t++) run->action[scan * steps + t] = work->action[(t + 1) * envs + e];
-    if (work->images) world_read(world, ENV_reconstruction, e, 1, run->images + scan * n * n);
+    gather_image(work, run, e);
   }
 }
 
@@ -242,10 +276,13 @@ static bool run_all(struct work *work, struct error *error) {
 static bool read_truth(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   size_t pixels = evaluation->size * evaluation->size;
-  if (!work->images) return true;
-  evaluation->truth = arena_try(evaluation->arena, evaluation->slices * pixels * sizeof(float));
-  if (!evaluation->truth) return fail(error, "no host memory for %zu images", evaluation->slices);
-  world_read(&work->simulation.world, SLICE_image, 0, evaluation->slices, evaluation->truth);
+  size_t images = work->images ? evaluation->slices : evaluation->kept_count;
+  if (!images) return true;
+  evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
+  if (!evaluation->truth) return fail(error, "no host memory for %zu images", images);
+  if (work->images) world_read(&work->simulation.world, SLICE_image, 0, images, evaluation->truth);
+  for (size_t k = 0; k < evaluation->kept_count; k++)
+    world_read(&work->simulation.world, SLICE_image, evaluation->kept[k], 1, evaluation->truth + k * pixels);
   return device_finish(work->simulation.device, error);
 }
 
@@ -319,7 +356,7 @@ static bool run_opened(struct work *work, struct error *error) {
               load_slices(&work->simulation.world, &evaluation->dataset, work->options, evaluation->arena,
                           &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
-  good = good && run_all(work, error) && read_truth(work, error);
+  good = good && check_kept(evaluation, error) && run_all(work, error) && read_truth(work, error);
   policy_close(&work->policy);
   reconstructor_close(&work->reconstructor);
   return good;
@@ -336,7 +373,8 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
   struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
   *evaluation = (struct evaluation){
       .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
-  bool good = plan_runs(evaluation, options, error) && look_at_policy(&work, error) &&
+  bool good = plan_runs(evaluation, options, error) &&
+              read_kept(evaluation, options, wish->images, error) && look_at_policy(&work, error) &&
               dataset_open(&evaluation->dataset, options, error);
   evaluation->curves |= work.dense;
   if (good && open_simulation(&work, device, wish, error)) {

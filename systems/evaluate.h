@@ -14,7 +14,7 @@ struct evaluate_run {
   float *returns;         /* [scan]: sum of the rewards */
   uint8_t *mask;          /* [scan][N]: at the end */
   uint32_t *action;       /* [scan][budget] */
-  float *images;          /* [scan][N][N] reconstructions at the end, when asked for */
+  float *images;          /* [scan][N][N] reconstructions at the end, when asked for; or [kept][N][N] */
   double seconds;
 };
 
@@ -25,7 +25,9 @@ struct evaluation {
   size_t size;       /* N */
   size_t slices;
   bool curves;       /* false: only the last column of metric holds numbers */
-  float *truth;      /* [slice][N][N], when images are asked for */
+  float *truth;      /* [slice][N][N], when images are asked for; or [kept][N][N] */
+  uint32_t *kept;    /* rows of evaluate.keep, where not all images are asked for */
+  size_t kept_count;
   const char *reconstructor; /* what made the images, in words */
   struct evaluate_run *runs;
   size_t run_count;

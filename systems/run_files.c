@@ -3,6 +3,7 @@
 #include "engine/arena.h"
 #include "engine/events.h"
 #include "engine/log.h"
+#include "engine/scene.h"
 #include "systems/checkpoint.h"
 
 #include <dirent.h>
@@ -47,18 +48,6 @@ static bool is_listed(const struct option *row, const char *const list[]) {
   return false;
 }
 
-/* The value of a row in the text that option_print made, or NULL. */
-static const char *stored_value(const char *scene, const struct option *row, struct arena *arena) {
-  const char *header = arena_text(arena, "%s:\n", row->section), *at = scene;
-  const char *label = arena_text(arena, "  %s: ", row->name);
-  while (at && strncmp(at, header, strlen(header))) at = (at = strchr(at, '\n')) ? at + 1 : NULL;
-  if (at) at = strchr(at, '\n') + 1;
-  for (; at && *at == ' '; at = (at = strchr(at, '\n')) ? at + 1 : NULL)
-    if (!strncmp(at, label, strlen(label)))
-      return arena_text(arena, "%.*s", (int)strcspn(at + strlen(label), "\n"), at + strlen(label));
-  return NULL;
-}
-
 static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
   struct arena *arena = arena_open();
   char *scene = scene_text(run->options);
@@ -66,7 +55,8 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
   for (size_t i = 0; same && i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
     if (is_listed(row, run->may_differ)) continue;
-    const char *before = stored_value(stored, row, arena), *now = stored_value(scene, row, arena);
+    const char *before = scene_value(stored, row->section, row->name, arena);
+    const char *now = scene_value(scene, row->section, row->name, arena);
     if (!before || strcmp(before, now))
       same = fail(error,
                   "it is of another scene: %s.%s was %s and is %s now; use that value, or another "

@@ -3,6 +3,7 @@
 #define L2SR_TOOLS_CANVAS_H
 
 #include "engine/error.h"
+#include "tools/colour.h"
 #include "tools/font.h"
 
 #include <stddef.h>
@@ -12,9 +13,6 @@ enum {
   CANVAS_LINE = CANVAS_TEXT * (FONT_HEIGHT + 2)
 };
 
-struct colour {
-  unsigned char red, green, blue;
-};
 extern const struct colour canvas_paper, canvas_ink, canvas_frame;
 
 struct canvas {

@@ -1,5 +1,6 @@
 /* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
 #include "engine/log.h"
+#include "engine/scene.h"
 #include "engine/store.h"
 #include "systems/evaluate.h"
 #include "tools/command.h"
@@ -186,17 +187,28 @@ static bool store_run(struct store *store, const struct evaluation *evaluation,
     if (run->metric[m])
       good = store_write(store, arena_text(arena, "%s/%s", group, metric_list[m].name), STORE_F32, 2, curve,
                          run->metric[m], true, error);
+  if (evaluation->kept_count) image[0] = evaluation->kept_count;
+  const char *name = evaluation->kept_count ? "kept" : "reconstruction";
   if (good && run->images)
-    good = store_write(store, arena_text(arena, "%s/reconstruction", group), STORE_F32, 3, image, run->images,
-                       true, error);
+    good = store_write(store, arena_text(arena, "%s/%s", group, name), STORE_F32, 3, image, run->images, true,
+                       error);
   arena_close(arena);
   return good;
 }
 
+/* The truth of all slices, or of those that are kept. */
+static bool store_truth(struct store *store, const struct evaluation *evaluation, struct error *error) {
+  size_t kept = evaluation->kept_count,
+         shape[] = {kept ? kept : evaluation->slices, evaluation->size, evaluation->size};
+  if (!evaluation->truth) return true;
+  return store_write(store, kept ? "kept/image" : "slice/image", STORE_F32, 3, shape, evaluation->truth, true,
+                     error) &&
+         (!kept || store_write(store, "kept/row", STORE_U32, 1, shape, evaluation->kept, false, error));
+}
+
 static bool store_slices(struct store *store, const struct evaluation *evaluation, struct error *error) {
   struct arena *arena = arena_open();
-  size_t count = evaluation->slices, shape[] = {count, evaluation->size, evaluation->size}, used = 0,
-         bytes = 1;
+  size_t count = evaluation->slices, shape[] = {count}, used = 0, bytes = 1;
   uint32_t *volume = ARENA_NEW(arena, uint32_t, count), *slice = ARENA_NEW(arena, uint32_t, count);
   for (size_t v = 0; v < evaluation->dataset.volume_count; v++)
     bytes += strlen(evaluation->dataset.volumes[v].name) + 1;
@@ -211,11 +223,42 @@ static bool store_slices(struct store *store, const struct evaluation *evaluatio
               store_write(store, "slice/number", STORE_U32, 1, shape, slice, false, error) &&
               store_write(store, "slice/data_range", STORE_F64, 1, shape, evaluation->report.data_range,
                           false, error) &&
-              store_write_text(store, "volume_names", names, error) &&
-              (!evaluation->truth ||
-               store_write(store, "slice/image", STORE_F32, 3, shape, evaluation->truth, true, error));
+              store_write_text(store, "volume_names", names, error) && store_truth(store, evaluation, error);
   arena_close(arena);
   return good;
+}
+
+/* Of the policy's checkpoint: the discount it was trained with. */
+static bool store_gamma(struct store *store, const char *path, struct error *error) {
+  enum { SCENE_MOST = 1 << 16 };
+  struct arena *arena = arena_open();
+  char *scene = arena_new(arena, SCENE_MOST);
+  struct store *policy;
+  bool good = store_open(&policy, path, error);
+  const char *method = NULL, *gamma = NULL;
+  if (good && store_text(policy, "scene", scene, SCENE_MOST)) {
+    method = scene_value(scene, "train", "method", arena);
+    gamma = scene_value(scene, method && !strcmp(method, "pgmri") ? "pgmri" : "learn", "gamma", arena);
+  }
+  if (good) store_close(policy);
+  if (good && gamma) good = store_put_number(store, "gamma", strtod(gamma, NULL), error);
+  arena_close(arena);
+  return good;
+}
+
+/* A reconstructor that was trained on the scans of a policy says of which: the two were trained jointly. */
+static bool store_group(struct store *store, const struct options *options, struct error *error) {
+  static const char *const names[] = {"fixed", "fixed", "joint"}; /* of evaluate.group: auto as found */
+  const char *name = names[options->evaluate.group], *path = options->evaluate.reconstructor;
+  char policy[80];
+  if (options->evaluate.group == GROUP_AUTO && *path) {
+    struct store *reconstructor;
+    if (!store_open(&reconstructor, path, error)) return false;
+    if (store_text(reconstructor, "origin_policy", policy, sizeof policy)) name = names[GROUP_JOINT];
+    store_close(reconstructor);
+  }
+  const char *of = options->evaluate.policy;
+  return store_put_text(store, "group", name, error) && (!*of || store_gamma(store, of, error));
 }
 
 static bool store_facts(struct store *store, const struct call *call, const struct evaluation *evaluation,
@@ -230,7 +273,7 @@ static bool store_facts(struct store *store, const struct call *call, const stru
               store_put_text(store, "device", device->facts.name, error) &&
               store_put_text(store, "driver", device->facts.driver, error) &&
               store_put_text(store, "selection", evaluation->dataset.hash, error) &&
-              store_put_text(store, "scene", scene, error) &&
+              store_put_text(store, "scene", scene, error) && store_group(store, &call->options, error) &&
               store_put_number(store, "broken_files", (double)evaluation->dataset.broken, error) &&
               store_put_number(store, "broken_volumes", (double)evaluation->report.broken_volumes, error) &&
               store_put_number(store, "constant_slices", (double)evaluation->report.constant, error) &&

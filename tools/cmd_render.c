@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/store.h"
 #include "systems/evaluate.h"
+#include "tools/colour.h"
 #include "tools/command.h"
 #include "tools/picture.h"
 
@@ -29,22 +30,6 @@ static bool read_wanted(const struct call *call, struct wanted *wanted, struct e
     wanted->row[wanted->count++] = row;
   }
   return wanted->count ? true : fail_usage(error, "--slices is empty; name at least one row");
-}
-
-static int compare_floats(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
-
-/* Grey value 1: what 99.8 % of the pixels stay below, so that a few bright ones do not darken the rest. */
-static float white_of(const float *truth, size_t pixels) {
-  struct arena *arena = arena_open();
-  float *sorted = ARENA_NEW(arena, float, pixels);
-  memcpy(sorted, truth, pixels * sizeof *sorted);
-  qsort(sorted, pixels, sizeof *sorted, compare_floats);
-  float white = sorted[pixels - 1 - pixels / 500];
-  arena_close(arena);
-  return white > 0 ? white : 1;
 }
 
 static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
@@ -77,7 +62,7 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
                                 .width = n,
                                 .columns = columns,
                                 .column_count = count};
-  sheet.white = white_of(sheet.truth, n * n);
+  sheet.white = colour_white(sheet.truth, n * n);
   sheet.error_white = 0.25f * sheet.white;
   const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
                                 setting->horizon, (int)(strlen(volume) - 3), volume, name->slice);

@@ -10,6 +10,7 @@
   X(sweep)                                                                                                   \
   X(evaluate)                                                                                                \
   X(render)                                                                                                  \
+  X(report)                                                                                                  \
   X(bench)                                                                                                   \
   X(compare)                                                                                                 \
   X(verify)

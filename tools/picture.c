@@ -19,7 +19,7 @@ enum {
 };
 
 static const struct colour acquired = {255, 255, 255}, left_out = {0, 0, 0}, given = {255, 140, 0};
-static const struct colour marker = {255, 210, 0}, no_number = {255, 0, 255};
+static const struct colour marker = {255, 210, 0};
 
 /* ---- layout ------------------------------------------------------------------------------------------- */
 
@@ -79,32 +79,6 @@ static void put_caption(struct canvas *canvas, size_t left, size_t top, size_t w
   canvas_centred(canvas, left, top + LINE, width, rest, strlen(rest));
 }
 
-static struct colour grey_colour(float share) {
-  if (isnan(share)) return no_number;
-  unsigned char value = (unsigned char)(255 * fminf(fmaxf(share, 0), 1) + 0.5f);
-  return (struct colour){value, value, value};
-}
-
-static unsigned char between(unsigned char a, unsigned char b, float share) {
-  return (unsigned char)(a + share * ((float)b - (float)a) + 0.5f);
-}
-
-/* Black over purple and orange to light yellow: brightness grows evenly, so it reads in grey and for
- * colour-blind eyes. */
-static struct colour heat_colour(float share) {
-  static const struct colour stops[] = {{0, 0, 4},      {31, 12, 72},   {85, 15, 109},
-                                        {136, 34, 106}, {186, 54, 85},  {227, 89, 51},
-                                        {249, 140, 10}, {249, 201, 50}, {252, 255, 164}};
-  enum { LAST = sizeof stops / sizeof *stops - 1 };
-  if (isnan(share)) return no_number;
-  float place = fminf(fmaxf(share, 0), 1) * LAST;
-  size_t below = place >= LAST ? LAST - 1 : (size_t)place;
-  const struct colour *a = &stops[below], *b = a + 1;
-  place -= (float)below;
-  return (struct colour){between(a->red, b->red, place), between(a->green, b->green, place),
-                         between(a->blue, b->blue, place)};
-}
-
 /* ---- the parts of a sheet ------------------------------------------------------------------------------ */
 
 static void draw_image(struct canvas *canvas, const struct picture_sheet *sheet,
@@ -113,7 +87,7 @@ static void draw_image(struct canvas *canvas, const struct picture_sheet *sheet,
   for (size_t y = 0; y < sheet->height; y++)
     for (size_t x = 0; x < sheet->width; x++)
       canvas_fill(canvas, left + scale * x, layout->image + scale * y, scale, scale,
-                  grey_colour(image[y * sheet->width + x] / sheet->white));
+                  colour_grey(image[y * sheet->width + x] / sheet->white));
 }
 
 /* The central region, ZOOM times larger; its panel is as large as the image's, to a few pixels. */
@@ -125,7 +99,7 @@ static void draw_detail(struct canvas *canvas, const struct picture_sheet *sheet
       size_t row = layout->detail_top + y * layout->detail_height / layout->panel_height;
       size_t place = layout->detail_left + x * layout->detail_width / layout->panel_width;
       canvas->pixel[(layout->detail + y) * canvas->width + left + x] =
-          grey_colour(image[row * sheet->width + place] / sheet->white);
+          colour_grey(image[row * sheet->width + place] / sheet->white);
     }
 }
 
@@ -136,7 +110,7 @@ static void draw_error(struct canvas *canvas, const struct picture_sheet *sheet,
     for (size_t x = 0; x < sheet->width; x++) {
       size_t i = y * sheet->width + x;
       canvas_fill(canvas, left + scale * x, layout->error + scale * y, scale, scale,
-                  heat_colour(fabsf(image[i] - sheet->truth[i]) / sheet->error_white));
+                  colour_heat(fabsf(image[i] - sheet->truth[i]) / sheet->error_white));
     }
 }
 
@@ -160,7 +134,7 @@ static void draw_scale(struct canvas *canvas, const struct picture_sheet *sheet,
                        const struct picture_layout *layout) {
   size_t right = layout->left + layout->panel_width, left = right - BAR, height = layout->panel_height;
   for (size_t y = 0; y < height; y++)
-    canvas_fill(canvas, left, layout->error + y, BAR, 1, heat_colour(1 - (float)y / (float)(height - 1)));
+    canvas_fill(canvas, left, layout->error + y, BAR, 1, colour_heat(1 - (float)y / (float)(height - 1)));
   canvas_outline(canvas, left, layout->error, BAR, height, 1, canvas_frame);
   for (size_t tick = 0; tick < 3; tick++) {
     char number[32];

@@ -25,8 +25,7 @@ static const struct colour grid = {225, 225, 225};
 
 /* ---- axes ---------------------------------------------------------------------------------------------- */
 
-/* The next of 1, 2 and 5 times a power of ten. */
-static double round_step(double step) {
+double plot_round(double step) {
   double power = pow(10, floor(log10(step))), digit = step / power;
   return (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10) * power;
 }
@@ -49,7 +48,7 @@ struct plot_frame plot_frame(const struct plot *plot, size_t panel) {
   find_range(plot, panel, &low, &high);
   double least = fmax(fabs(low), fabs(high)) * 1e-3;
   if (high - low < least || high == low) high += least > 0 ? least : 1;
-  frame.step = round_step((high - low) / TICKS);
+  frame.step = plot_round((high - low) / TICKS);
   frame.low = floor(low / frame.step) * frame.step;
   frame.high = ceil(high / frame.step) * frame.step;
   return frame;
@@ -81,7 +80,7 @@ static void draw_rows(struct canvas *canvas, const struct plot_frame *frame) {
 
 static void draw_columns(struct canvas *canvas, const struct plot *plot, const struct plot_frame *frame) {
   double least = ((double)plot->last - 1) / TICKS_BELOW;
-  size_t step = least > 1 ? (size_t)round_step(least) : 1;
+  size_t step = least > 1 ? (size_t)plot_round(least) : 1;
   for (size_t number = 1; number <= plot->last; number += number == 1 && step > 1 ? step - 1 : step) {
     char text[32];
     int length = snprintf(text, sizeof text, "%zu", number);

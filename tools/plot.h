@@ -33,6 +33,8 @@ struct plot_frame {
   double low, high, step; /* of the numbers at the left */
 };
 
+/* The next of 1, 2 and 5 times a power of ten. */
+double plot_round(double step);
 struct plot_frame plot_frame(const struct plot *plot, size_t panel);
 bool plot_write(const char *path, const struct plot *plot, struct error *error);
 

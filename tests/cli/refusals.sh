@@ -196,6 +196,9 @@ tried=$((tried + 1))
 [ "$(grep -c '"horizon":"custom"' out)" = 1 ] || complain 'given initial lines: the horizons are not one'
 refuse 2 "unknown metric 'sim'; did you mean ssim?" evaluate scene --set evaluate.metrics=sim
 refuse 2 'evaluate.metrics is an empty list' evaluate scene --set evaluate.metrics=
+refuse 2 "evaluate.keep has 'one'; it must be rows of the data set" evaluate scene --set evaluate.keep=one
+refuse 2 'evaluate.keep names 1 twice' evaluate scene --set evaluate.keep=1,1
+refuse 1 'evaluate.keep names row 9000; the data set has rows 0 to ' evaluate scene --set evaluate.keep=9000
 refuse 2 "acquisition.horizon is 'lang'; it must be base or long" \
   evaluate scene --set acquisition.horizon=lang
 refuse 1 "no OpenCL device matches 'abacus'; there are: 0: " evaluate scene --device abacus

@@ -1,0 +1,170 @@
+#!/bin/sh
+# The page of `l2sr report` from results and a training on phantoms: what is in it, that it repeats, what is refused,
+# and that a browser shows it and loads nothing. report.sh L2SR
+set -u
+case $0 in
+/*) here=${0%/*} ;;
+*) here=$PWD/${0%/*} ;;
+esac
+. "${0%/*}/setup.sh"
+export L2SR_CACHE="$dir/cache"
+
+run() { # run NAME COMMAND...
+  name=$1
+  what=$1
+  shift
+  tried=$((tried + 1))
+  "$@" >out 2>err || complain "$name: $*"
+}
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data}
+acquisition: {horizon: [base, long]}
+network: {channels: 2, pools: 2}
+policy: {channels: 2, pools: 2, hidden: 8}
+train: {method: l2sr, epochs: 2, batch: 5, accelerations: [4], initial_accelerations: [32]}
+learn: {steps: 448, scans: 16, validations: 2, log_every: 1}
+alternate: {rounds: 1, epochs: 2, batch: 5}
+evaluate: {samplers: [random, lowest_index, oracle], metrics: [ssim, nmse], keep: [1, 4]}
+Y
+cat >named.yaml <<'Y'
+extends: scene
+acquisition: {horizon: [long]}
+evaluate:
+  {name: "<L2SR & co>", samplers: [policy], policy: run/policy_1/last.h5, reconstructor: run/reconstructor_1/best.h5}
+Y
+run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 2 --slices 3 --size 32 --rows 64 --columns 38
+run "train" "$l2sr" train scene --output run --set acquisition.horizon=long
+run "evaluate" "$l2sr" evaluate scene --output results/zero --json
+mean=$(sed -n 's/.*"sampler":"lowest_index",.*"horizon":"base".*"ssim":{"mean":\([0-9.]*\),.*/\1/p' out)
+run "evaluate the policy" "$l2sr" evaluate named --output results/l2sr
+run "bench inference" "$l2sr" bench inference scene --envs 1 --set acquisition.horizon=long --json
+cp out cost.json
+
+# ---- what is written ----------------------------------------------------------------------------------------
+
+run "report" "$l2sr" report results run cost.json --output page
+no_part "report"
+for name in report.html report.txt ssim.csv ssim.tex nmse.csv pairs_1.csv histogram_1.csv curve_1.csv stages.tex \
+  initial_lines_x4.csv training_1.csv cost_gflop.csv cost_best.tex origins.csv; do
+  tried=$((tried + 1))
+  [ -s page/$name ] || complain "report wrote no $name"
+done
+what="report.txt"
+says page/report.txt '[Zero-filled reconstruction]'
+says page/report.txt '[Joint training]'
+says page/report.txt '[Oracles (they see the truth)]'
+says page/report.txt '==== Trainings ===='
+says page/report.txt 'reconstructor_1'
+what="report.html"
+says page/report.html '&lt;L2SR &amp; co&gt;'
+says page/report.html '<strong>'
+says page/report.html 'Figure 1. '
+says page/report.html '>policy_1: 4 roll-outs</text>'
+says page/report.html 'class="initial"'
+says page/ssim.tex '<'
+tried=$((tried + 1))
+[ "$(grep -c 'href="data:image/png;base64,iVBOR' page/report.html)" -ge 40 ] || complain "the page has too few images"
+tried=$((tried + 1))
+! grep -qi -e '://' -e '<script' -e '<L2SR' -e 'src=' -e '<link' -e '@import' page/report.html ||
+  complain "the page may load something, or text has become markup"
+tried=$((tried + 1))
+found=$(sed -n 's/^Zero-filled reconstruction,lowest_index,\([0-9.]*\),.*/\1/p' page/ssim.csv)
+awk "BEGIN { d = $found - $mean; exit !(d < 1e-6 && d > -1e-6) }" || complain "the mean is $found, evaluate says $mean"
+
+# The paired comparison against one made of slices.csv: mean and interval; t of 5 degrees is 2.570582.
+tried=$((tried + 1))
+expected=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ssim") c = i }
+  $2 == "base" && $3 == "random" { a[$4 "," $5] = $c }
+  $2 == "base" && $3 == "lowest_index" { b[$4 "," $5] = $c }
+  END { for (k in b) { d = b[k] - a[k]; n++; s += d; q += d * d }
+    m = s / n; h = 2.570582 * sqrt((q - n * m * m) / (n - 1) / n)
+    printf "%.5f %.5f %.5f", m, m - h, m + h }' results/zero/slices.csv)
+found=$(awk -F, '$1 == "lowest_index" { printf "%.5f %.5f %.5f", $2, $3, $4 }' page/pairs_1.csv)
+[ "$found" = "$expected" ] || complain "the comparison of pairs is $found, expected $expected"
+
+run "report again" "$l2sr" report results run cost.json --output again
+for name in report.html report.txt ssim.tex; do
+  run "the same results give the same bytes: $name" cmp page/$name again/$name
+done
+run "against the policy" "$l2sr" report results --baseline '<L2SR & co>' --metric nmse --slices 4 --output other
+what="another baseline"
+says other/report.txt 'NMSE against <L2SR & co>, slice by slice'
+says other/report.html 'Row 4 ('
+! grep -q 'Row 1 (' other/report.html || complain "--slices 4 shows row 1 too"
+run "another discount" "$l2sr" train scene --output half --method l2s --set learn.gamma=0.5 --set acquisition.horizon=long \
+  --set learn.reconstructor=run/reconstructor/best.h5
+for name in half run; do
+  run "evaluate $name" "$l2sr" evaluate named --output discounts/$name --policy $name/policy_1/last.h5 --set evaluate.name=$name
+done
+run "two discounts" "$l2sr" report discounts half --output gamma
+what="two discounts"
+tried=$((tried + 1))
+[ "$(cut -d , -f 1,2 gamma/gamma.csv | tr '\n' ' ')" = 'method,γ half,0.5 run,1 ' ] || complain "gamma.csv has other rows"
+says gamma/report.txt '[half (train.method l2s)]'
+run "no images" "$l2sr" evaluate scene --output bare --set evaluate.keep= --set evaluate.samplers=random
+run "a report without images" "$l2sr" report bare --output plain
+what="a report without images"
+says plain/report.html 'These results hold no images.'
+says plain/report.html 'Figure 1. '
+run "all images" "$l2sr" evaluate scene --output all --set evaluate.images=true --set evaluate.samplers=random
+run "a report of all images" "$l2sr" report all --slices 5 --output full
+what="a report of all images"
+says full/report.html 'Row 5 ('
+run "a report of one of them" "$l2sr" report all --slices 4 --output same
+for folder in page same; do grep -o 'base64,[^"]*' $folder/report.html | sort -u >$folder/images; done
+tried=$((tried + 1))
+[ "$(wc -l <same/images)" -ge 7 ] && [ -z "$(comm -23 same/images page/images)" ] ||
+  complain "images of a row that is kept are not those of all rows"
+run "other data" "$l2sr" evaluate scene --output few --set data.most=4 --set evaluate.keep= \
+  --set evaluate.samplers=random
+run "a report of two data sets" "$l2sr" report bare few --output two
+what="a report of two data sets"
+says two/report.txt 'Results on data set 2'
+says two/report.txt 'Kept apart from data set 1, for it is of other data or read otherwise: here data.most: 4,'
+[ -s two/ssim_data2.csv ] || complain "the second data set has no table of its own"
+
+# ---- refusals -----------------------------------------------------------------------------------------------
+
+mkdir empty taken
+echo text >file
+mkdir -p taken/report.html/in
+refuse 2 'an operand is missing' report
+refuse 1 'cannot open nowhere' report nowhere
+refuse 1 'neither empty nor a folder in it has results.h5' report empty
+refuse 1 'file:1 is no JSON object on one line' report file
+refuse 1 'holds no results of l2sr evaluate' report run/policy_1/last.h5
+refuse 2 'results/zero/results.h5 is given twice' report results results/zero
+refuse 1 'file is not a folder' report results --output file
+refuse 1 'cannot finish taken/report.html' report results --output taken
+refuse 1 '--slices names row 0, of which no results hold images; evaluate again with --set evaluate.keep=[0]' \
+  report results --slices 0 --output none
+refuse 1 '--slices names row 6; the results have 6 rows, from 0 on' report results --slices 6 --output none
+tried=$((tried + 1))
+[ ! -e none ] || complain "what is refused leaves a folder"
+refuse 2 "--slices has 'x'" report results --slices x
+refuse 2 '--baseline is randem, which no results have; did you mean random?' report results --baseline randem
+refuse 2 "--metric is 'sim'; did you mean ssim?" report results --metric sim
+head -c 3000 results/zero/results.h5 >cut.h5
+refuse 1 'cannot read cut.h5' report cut.h5
+
+# ---- a browser ----------------------------------------------------------------------------------------------
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || browser=
+case $(readlink -f "$browser") in */snap*) browser= ;; esac # it sees another /tmp
+if [ -z "$browser" ]; then
+  echo "did not run: the page in a browser (no chromium on the path; Debian: apt install chromium)"
+elif ! command -v python3 >/dev/null; then
+  echo "did not run: the page in a browser (no python3 on the path)"
+else
+  run "the browser" timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
+    --user-data-dir="$dir/browser" --log-net-log="$dir/net.json" --window-size=700,1900 --screenshot="$dir/shot.png" \
+    "file://$dir/full/report.html"
+  run "the screenshot" python3 "$here/picture_colours.py" shot.png
+  read -r width height colours <out
+  tried=$((tried + 1))
+  [ "$width $height" = "700 1900" ] && [ "$colours" -ge 300 ] ||
+    complain "the screenshot has $width x $height pixels of $colours colours"
+  tried=$((tried + 1)) # what is asked for beside the browser's own updates
+  ! grep -o '"url":"https*://[^/"]*' net.json | grep -v -e 'google' -e 'gvt1' || complain "the page asks the network"
+fi
+finish

@@ -1,0 +1,343 @@
+/* `l2sr report`: escaping, tables, and what is refused or kept apart. */
+#include "engine/store.h"
+#include "tests/support.h"
+#include "tools/json_line.h"
+#include "tools/report.h"
+#include "tools/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void assert_near(double found, double expected, double tolerance) {
+  if (fabs(found - expected) <= tolerance) return;
+  print_error("%.12g is not %.12g within %g\n", found, expected, tolerance);
+  _fail(__FILE__, __LINE__);
+}
+
+/* ---- texts --------------------------------------------------------------------------------------------- */
+
+struct text {
+  char *data;
+  size_t size;
+  FILE *file;
+};
+
+static FILE *open_text(struct text *text) {
+  *text = (struct text){NULL, 0, NULL};
+  return text->file = open_memstream(&text->data, &text->size);
+}
+
+static const char *close_text(struct text *text, struct arena *arena) {
+  fclose(text->file);
+  const char *copy = arena_text(arena, "%s", text->data);
+  free(text->data);
+  return copy;
+}
+
+static void markup_is_escaped(void **state) {
+  static const struct {
+    const char *from, *to;
+  } known[] = {{"<b a='1' c=\"2\">&", "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;"},
+               {"\u00d74 \u03b3", "\u00d74 \u03b3"},
+               {"a\x01\x7f", "a\ufffd\ufffd"},
+               {"\xff\xc3(\xe0\x80\x80\xed\xa0\x80", "\ufffd\ufffd(\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd"},
+               {"cut \xe2\x80", "cut \ufffd\ufffd"}};
+  struct arena *arena = arena_open();
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct text text;
+    svg_escape(open_text(&text), known[i].from);
+    assert_string_equal(close_text(&text, arena), known[i].to);
+  }
+  arena_close(arena);
+}
+
+static void long_names_are_cut(void **state) {
+  struct arena *arena = arena_open();
+  (void)state;
+  assert_string_equal(svg_cut(arena, "\u03b3\u03b3\u03b3", 3), "\u03b3\u03b3\u03b3");
+  assert_string_equal(svg_cut(arena, "\u03b3\u03b3\u03b3\u03b3", 3), "\u03b3\u03b3\u2026");
+  arena_close(arena);
+}
+
+static const char *written(struct tabular *table, void (*write)(const struct tabular *, FILE *)) {
+  struct text text;
+  write(table, open_text(&text));
+  return close_text(&text, table->arena);
+}
+
+static struct tabular some_table(struct arena *arena) {
+  struct tabular table = tabular_make(arena, 3, 2);
+  static const char *group[] = {"A & B", "A & B", "oracles"};
+  table.file = "t", table.title = "100 % of <x>", table.note = "a_b";
+  table.head[0] = "method", table.head[1] = "\u00d74, Base";
+  table.group = group;
+  tabular_text(&table, 0, 0, "low_bias");
+  tabular_text(&table, 1, 0, "<script>");
+  tabular_text(&table, 2, 0, "say \"hi\", you");
+  tabular_spread(&table, 0, 1, 0.71236, 0.1, 4);
+  tabular_spread(&table, 1, 1, 0.71244, 0.2, 4);
+  tabular_spread(&table, 2, 1, 0.9, 0.3, 4);
+  return table;
+}
+
+static void tables_are_written_in_four_ways(void **state) {
+  struct arena *arena = arena_open();
+  static const bool competes[] = {true, true, false};
+  struct tabular table = some_table(arena);
+  (void)state;
+  tabular_mark_best(&table, 1, 1, competes, 4);
+  assert_true(tabular_cell(&table, 0, 1)->best && tabular_cell(&table, 1, 1)->best); /* shown with one mean */
+  assert_false(tabular_cell(&table, 2, 1)->best);
+  assert_holds(written(&table, tabular_html),
+               "<th scope=\"row\">&lt;script&gt;</th><td><strong>0.7124 \u00b1 0.2000");
+  assert_holds(written(&table, tabular_plain), "low_bias       0.7124 \u00b1 0.1000*");
+  assert_string_equal(written(&table, tabular_csv), "group,method,\"\u00d74, Base\",\"\u00d74, Base std\"\n"
+                                                    "A & B,low_bias,0.71236,0.1\n"
+                                                    "A & B,<script>,0.71244,0.2\n"
+                                                    "oracles,\"say \"\"hi\"\", you\",0.9,0.3\n");
+  const char *latex = written(&table, tabular_latex);
+  assert_holds(latex, "\\caption{100 \\% of $<$x$>$}");
+  assert_holds(latex, "low\\_bias & \\textbf{0.7124 $\\pm$ 0.1000} \\\\");
+  assert_holds(latex, "\\multicolumn{2}{l}{\\textit{A \\& B}}");
+  arena_close(arena);
+}
+
+static void less_may_be_best(void **state) {
+  struct arena *arena = arena_open();
+  struct tabular table = tabular_make(arena, 3, 1);
+  (void)state;
+  tabular_number(&table, 0, 0, 0.5, 2);
+  tabular_number(&table, 1, 0, 0.1, 2);
+  tabular_number(&table, 2, 0, NAN, 2);
+  tabular_mark_best(&table, 0, -1, NULL, 2);
+  assert_true(tabular_cell(&table, 1, 0)->best && !tabular_cell(&table, 0, 0)->best);
+  tabular_number(&table, 0, 0, -0.001, 2);
+  assert_string_equal(tabular_cell(&table, 0, 0)->text, "0.00");
+  arena_close(arena);
+}
+
+static void lines_of_json_are_read(void **state) {
+  static const char line[] =
+      "{\"a\":{\"b\":[1,\"}\"]},\"b\":2.5,\"text\":\"x\\\"y\\\\\\u0041\", \"none\":null}\n";
+  struct arena *arena = arena_open();
+  double value;
+  (void)state;
+  assert_true(json_number_of(line, "b", &value));
+  assert_near(value, 2.5, 0);
+  assert_string_equal(json_text_of(line, "text", arena), "x\"y\\A");
+  assert_true(json_number_of(line, "none", &value) && isnan(value));
+  assert_false(json_number_of(line, "text", &value));
+  assert_null(json_text_of(line, "b", arena));
+  arena_close(arena);
+}
+
+/* ---- results that are refused or kept apart ------------------------------------------------------------ */
+
+struct results {
+  const char *version, *selection, *name, *range;
+  size_t scans;
+};
+
+enum { SLICES = 3, SIZE = 4, LINES = 2 };
+
+static void write_results(const char *path, const struct results *results) {
+  static const uint32_t volume[SLICES] = {0, 0, 1}, number[SLICES] = {0, 1, 0};
+  static const double range[SLICES] = {1, 1, 1};
+  static const uint8_t mask[SLICES * SIZE] = {0, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1};
+  static const uint32_t action[SLICES * LINES] = {1, 3, 0, 1, 3, 1};
+  static const float ssim[SLICES * (LINES + 1)] = {0.5f, 0.6f, 0.7f, 0.4f, 0.5f, 0.6f, 0.3f, 0.4f, 0.8f};
+  struct error error;
+  struct store *store;
+  char scene[512];
+  size_t slices[] = {SLICES}, masks[] = {results->scans, SIZE}, actions[] = {results->scans, LINES},
+         curve[] = {results->scans, LINES + 1};
+  snprintf(scene, sizeof scene,
+           "data:\n  path: \"x\"\n  size: 4\n  range: %s\nevaluate:\n  name: \"%s\"\n  samplers: [random]\n"
+           "  metrics: [ssim]\n  policy: \"\"\n  reconstructor: \"r.h5\"\n",
+           results->range, results->name);
+  assert_good(store_create(&store, path, &error), &error);
+  assert_good(store_put_text(store, "version", results->version, &error), &error);
+  assert_good(store_put_text(store, "selection", results->selection, &error), &error);
+  assert_good(store_put_text(store, "scene", scene, &error), &error);
+  assert_good(store_write(store, "slice/volume", STORE_U32, 1, slices, volume, false, &error), &error);
+  assert_good(store_write(store, "slice/number", STORE_U32, 1, slices, number, false, &error), &error);
+  assert_good(store_write(store, "slice/data_range", STORE_F64, 1, slices, range, false, &error), &error);
+  assert_good(store_write_text(store, "volume_names", "a.h5\nb.h5", &error), &error);
+  assert_good(store_write(store, "x2_long/random/mask", STORE_U8, 2, masks, mask, false, &error), &error);
+  assert_good(store_write(store, "x2_long/random/action", STORE_U32, 2, actions, action, false, &error),
+              &error);
+  assert_good(store_write(store, "x2_long/random/ssim", STORE_F32, 2, curve, ssim, false, &error), &error);
+  assert_good(store_commit(store, &error), &error);
+}
+
+static const struct results standard = {"1.0", "0123", "A", "volume", SLICES};
+
+/* Two results, the second one as given; returns the path of the second. */
+static struct report *two_results(struct folder *folder, const struct results *second, const char **path) {
+  struct error error;
+  struct report *report = report_make(folder->arena);
+  const char *first = support_path(folder, "one/results.h5");
+  assert_good(folder_make(support_path(folder, "one"), &error), &error);
+  assert_good(folder_make(support_path(folder, "two"), &error), &error);
+  *path = support_path(folder, "two/results.h5");
+  write_results(first, &standard);
+  write_results(*path, second);
+  assert_good(report_add(report, support_path(folder, "one"), &error), &error);
+  return report;
+}
+
+static void results_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  (void)state;
+  support_open_folder(&folder);
+  second.name = "B";
+  struct report *report = two_results(&folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  assert_int_equal(report->runs, 2);
+  assert_int_equal(report->sets, 1);
+  assert_int_equal(report->settings, 1);
+  assert_string_equal(report->run[1].method, "B");
+  assert_int_equal(report->setting[0].initial_lines, 1);
+  assert_int_equal(report->setting[0].budget, LINES);
+  assert_int_equal(report->run[0].group, REPORT_FIXED);
+  assert_true(report->run[0].initial[2] && !report->run[0].initial[1] && !report->run[0].initial[3]);
+  double *end = report_slices(report, &report->run[0], 0, LINES);
+  assert_near(end[2], 0.8, 1e-6);
+  support_close_folder(&folder);
+}
+
+static void another_version_is_refused(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  (void)state;
+  support_open_folder(&folder);
+  second.version = "2.0";
+  struct report *report = two_results(&folder, &second, &path);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "one/results.h5 is of version 1.0 and ");
+  assert_holds(error.text, "two/results.h5 of version 2.0; their numbers do not go into one table");
+  support_close_folder(&folder);
+}
+
+static void other_data_stand_apart(void **state) {
+  static const struct results others[] = {{"1.0", "4567", "B", "volume", SLICES},
+                                          {"1.0", "0123", "B", "slice", SLICES}};
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    struct folder folder;
+    struct error error;
+    const char *path;
+    support_open_folder(&folder);
+    struct report *report = two_results(&folder, &others[i], &path);
+    assert_good(report_add(report, path, &error), &error);
+    assert_int_equal(report->sets, 2);
+    assert_int_equal(report->settings, 2);
+    assert_true(report->run[0].setting != report->run[1].setting);
+    support_close_folder(&folder);
+  }
+}
+
+static void equal_names_are_told_apart(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = two_results(&folder, &standard, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  assert_string_equal(report->run[0].method, "A (one)");
+  assert_string_equal(report->run[1].method, "A (two)");
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "is given twice");
+  support_close_folder(&folder);
+}
+
+static void what_is_no_result_is_refused(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  (void)state;
+  support_open_folder(&folder);
+  second.scans = 0;
+  struct report *report = two_results(&folder, &second, &path);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "x2_long/random holds no scans");
+  second.scans = 2;
+  write_results(path, &second);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "has 2 scans of 3 slices; the file is damaged");
+  struct store *store;
+  assert_good(store_create(&store, path, &error), &error);
+  assert_good(store_commit(store, &error), &error);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "holds no results of l2sr evaluate");
+  const char *text = support_path(&folder, "text.json");
+  support_write_text(text, "");
+  assert_false(report_add(report, text, &error));
+  assert_holds(error.text, "is empty; write it by l2sr bench inference --json");
+  support_write_text(text, "{\"bench\":\"step\"}\n");
+  assert_false(report_add(report, text, &error));
+  assert_holds(error.text, "is of bench step");
+  support_write_text(text, "{\"bench\":\"inference\"}\n{\"cut\":\n");
+  assert_false(report_add(report, text, &error));
+  assert_holds(error.text, "lacks one of method");
+  support_write_text(text, "one\n");
+  assert_false(report_add(report, text, &error));
+  assert_holds(error.text, "text.json:1 is no JSON object");
+  assert_good(folder_make(support_path(&folder, "empty"), &error), &error);
+  assert_false(report_add(report, support_path(&folder, "empty"), &error));
+  assert_holds(error.text, "neither ");
+  support_close_folder(&folder);
+}
+
+/* The last line of a log that is still written may be cut. */
+static void logs_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = report_make(folder.arena);
+  const char *log = support_path(&folder, "log.jsonl");
+  support_write_text(log, "{\"kind\":\"update\",\"epoch\":1,\"loss\":1}\n");
+  assert_false(report_add(report, folder.path, &error));
+  assert_holds(error.text, "holds no epoch, look or validation yet");
+  support_write_text(
+      log,
+      "{\"kind\":\"epoch\",\"epoch\":1,\"val_ssim\":0.5}\n{\"kind\":\"epoch\",\"epoch\":2,\"val_ssim\":0.6}\n"
+      "{\"kind\":\"epoch\",\"ep");
+  report = report_make(folder.arena);
+  assert_good(report_add(report, folder.path, &error), &error);
+  assert_int_equal(report->training[0].stage[0].validation.count, 2);
+  assert_near(report->training[0].stage[0].validation.y[1], 0.6, 1e-12);
+  support_write_text(log, "{\"kind\":\"epoch\",\"ep\n{\"kind\":\"epoch\",\"epoch\":2,\"val_ssim\":0.6}\n");
+  assert_false(report_add(report_make(folder.arena), folder.path, &error));
+  assert_holds(error.text, "log.jsonl:1 is no JSON object");
+  support_close_folder(&folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(markup_is_escaped),
+      cmocka_unit_test(long_names_are_cut),
+      cmocka_unit_test(tables_are_written_in_four_ways),
+      cmocka_unit_test(less_may_be_best),
+      cmocka_unit_test(lines_of_json_are_read),
+      cmocka_unit_test(results_are_read),
+      cmocka_unit_test(another_version_is_refused),
+      cmocka_unit_test(other_data_stand_apart),
+      cmocka_unit_test(equal_names_are_told_apart),
+      cmocka_unit_test(what_is_no_result_is_refused),
+      cmocka_unit_test(logs_are_read),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
