@@ -114,9 +114,9 @@ static bool build_batch(struct simulation *simulation, const struct simulation_p
   }
   if (plan->epoch_rows) {
     place(&list, &system_deal);
-    place(&list, &system_observe);
+    if (!plan->deal_only) place(&list, &system_observe);
   }
-  if (plan->epoch_rows && !plan->score_batches) place(&list, &system_standardise);
+  if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place(&list, &system_standardise);
   if (plan->score_batches) {
     place(&list, &system_reconstruct_network);
     place(&list, &system_score_ssim);

@@ -78,6 +78,7 @@ struct simulation_plan {
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
+  bool deal_only;            /* `batch` deals slices and no more: masks are learned (systems/loupe.h) */
   bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
   bool policy;               /* a policy decides: simulation.policy, set after opening; `batch` presents to it */
   bool dense;                /* it looks at the reconstruction: score_every_step must be set too */
