@@ -51,6 +51,7 @@ struct simulation {
   const struct sampler *sampler;
   cl_mem phase;                        /* exp(2 pi i k / N) */
   cl_mem choice;                       /* the sampler's weights or ranks */
+  cl_mem chances;                      /* of learned_mask (systems/learned.h) */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
   struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */

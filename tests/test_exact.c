@@ -3,6 +3,7 @@
 #include "engine/graph.h"
 #include "engine/random.h"
 #include "kernels/kernels.h"
+#include "systems/learned.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -134,6 +135,35 @@ static void draws_have_the_distribution_of_the_enumeration(void **state) {
   close_mask(&mask);
 }
 
+/* What the sampler learned_mask goes by, line by line, makes the same distribution: of every set, to rounding. */
+static void chances_line_by_line_are_those_of_the_sets(void **state) {
+  static const double p[ENTRIES] = {0.9, 0.05, 0.3, 0, 1, 0.7, 0.25, 0.5, 0.3};
+  const struct acquisition scan = {.lines = ENTRIES, .initial_start = 3, .initial_lines = 1, .budget = BUDGET};
+  struct arena *arena = arena_open();
+  uint32_t *table = learned_table(arena, &scan);
+  float single[ENTRIES];
+  double all = 0, total = 0;
+  (void)state;
+  learned_fill(p, &scan, table);
+  for (int i = 0; i < ENTRIES; i++) single[i] = (float)p[i];
+  for (unsigned set = 0; set < 1u << ENTRIES; set++)
+    if (size_of(set) == BUDGET) all += chance_of(single, set);
+  for (unsigned set = 0; set < 1u << ENTRIES; set++) {
+    double found = 1, expected = size_of(set) == BUDGET ? chance_of(single, set) / all : 0;
+    size_t left = BUDGET;
+    for (int i = 0; i < ENTRIES; i++) {
+      uint32_t word = table[(size_t)i * (BUDGET + 1) + left];
+      double chance = word == UINT32_MAX ? 1 : word * 0x1p-32;
+      found *= set >> i & 1 ? chance : 1 - chance;
+      left -= left && set >> i & 1;
+    }
+    assert_true(fabs(found - expected) < 1e-7);
+    total += found;
+  }
+  assert_true(fabs(total - 1) < 1e-7);
+  arena_close(arena);
+}
+
 /* A draw is of its scan, whatever the batch; another step is another draw. */
 static void budgets_are_exact_at_full_size(void **state) {
   enum { LINES = 256, IMAGES = 64, LINES_DRAWN = 28 };
@@ -250,6 +280,7 @@ static void shapes_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(draws_have_the_distribution_of_the_enumeration),
+      cmocka_unit_test(chances_line_by_line_are_those_of_the_sets),
       cmocka_unit_test(budgets_are_exact_at_full_size),
       cmocka_unit_test(the_straight_through_gradient_is_the_formula),
       cmocka_unit_test(shapes_are_refused),

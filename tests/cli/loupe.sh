@@ -45,6 +45,17 @@ what='the table over two scenes'
 says out "                                            Random           LOUPE"
 [ -s table/LOUPE/results.h5 ] || complain "a scene of several has no folder of its own"
 
+# drawn by the probabilities, as published: exact budgets, the same ones whatever runs side by side
+drawn="--samplers learned_mask --set sampler.mask=whole/best.h5 --reconstructor whole/best.h5"
+# shellcheck disable=SC2086
+run "drawn masks" "$l2sr" evaluate scene $drawn --set evaluate.trajectories=4 --json --output drawn
+others=$(ssim)
+awk "BEGIN { exit !($others > $random && $others <= $learned + 0.02) }" ||
+  complain "drawn masks ($others) are not between Random ($random) and the most probable one ($learned)"
+[ "$(wc -l <drawn/slices.csv)" = 81 ] || complain "20 slices scanned 4 times do not give 80 lines"
+# shellcheck disable=SC2086
+run "few at a time" "$l2sr" evaluate scene $drawn --set evaluate.trajectories=4 --set world.envs=7 --output few
+run "draw the same" "$l2sr" compare few/results.h5 drawn/results.h5
 # ---- killed -------------------------------------------------------------------------------------------------
 
 kill_at() { # kill_at EPOCHS: a training that goes on until so many are done
@@ -75,6 +86,9 @@ run "an initial line anywhere" "$l2sr" train scene --output three --set acquisit
 refuse 1 'loupe.slope was 10 and is 5 now' train scene --quiet --output whole --resume --set loupe.slope=5
 refuse 1 'it was trained with train.method loupe; go on with that' train scene --quiet --output whole --resume --method reconstructor
 refuse 1 'train.method was reconstructor and is loupe now' train scene --quiet --output plain --resume
+refuse 1 'has probabilities for 7 lines beside the 1 initial ones, the budget is 3' evaluate scene --samplers learned_mask \
+  --set sampler.mask=whole/best.h5 --set acquisition.acceleration=8
+refuse 2 'sampler.mask is empty; name a checkpoint of train.method loupe' evaluate scene --samplers learned_mask
 refuse 2 'the scene has 2 settings' train scene --quiet --output none --set acquisition.acceleration=4,8
 refuse 2 'no line is left to acquire' train scene --quiet --output none --set acquisition.initial_lines=8
 refuse 2 "loupe.masks is 'line'" train scene --quiet --output none --set loupe.masks=line
