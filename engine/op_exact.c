@@ -1,6 +1,8 @@
 /* Learned masks: parameters as values, scaling, sums, rescaling to a budget, thresholds of an exact draw. */
 #include "engine/graph.h"
 
+enum { BUDGET_MOST = 512 }; /* of an exact draw: kernels/exact.cl */
+
 static uint32_t count(const struct graph *graph, tensor out) {
   return (uint32_t)(graph->images * graph_elements(graph, out));
 }
@@ -120,11 +122,13 @@ static void backward_rescale(struct graph *graph, tensor out) {
 /* ---- thresholds of an exact draw ----------------------------------------------------------------------- */
 
 static bool shape_exact(struct graph *graph, tensor out, struct error *error) {
-  const struct node *scan = input_of(graph, graph_node(graph, out), 2);
+  const struct node *node = graph_node(graph, out), *scan = input_of(graph, node, 2);
   struct tensor_shape shape = scan->shape;
   if (shape.channels * shape.height * shape.width != 1)
     return fail(error, "the scans '%s' are %dx%dx%d; they must be 1x1x1", scan->name, shape.channels,
                 shape.height, shape.width);
+  if (node->budget > BUDGET_MOST)
+    return fail(error, "a budget of %u; an exact draw takes at most %d", node->budget, BUDGET_MOST);
   return shape_budget(graph, out, error);
 }
 

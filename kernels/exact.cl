@@ -3,6 +3,7 @@
  * it has no part in the budget. */
 
 #define GROUP 64
+#define BUDGET_MOST 512 /* of an exact draw: engine/op_exact.c */
 
 /* Sums over the free entries: their number, and their values. */
 INLINE float2 free_sums(__global const float *x, __global const float *taken, uint entries,
@@ -86,21 +87,27 @@ INLINE void walk(__global const float *x, __global const float *mask, __global c
   }
 }
 
+/* The chances of the entries after the one at hand stand in local memory too: what a barrier waits for is
+ * near. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 exact_draw(__global const float *restrict probability, __global const float *restrict taken,
            __global const uint *restrict scan, __global float *restrict threshold,
            __global float *restrict table, uint entries, uint budget, uint seed, uint step, uint rows) {
+  __local float after[2][BUDGET_MOST + 1];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), width = budget + 1u;
   if (row >= rows) return;
   __global const float *x = probability + row * entries, *mask = taken + row * entries;
   __global float *own = table + row * entries * width;
+  for (uint c = item; c < width; c += GROUP) after[entries & 1u][c] = c == 0u ? 1.0f : 0.0f;
   for (uint i = entries; i-- > 0u;) {
+    barrier(CLK_LOCAL_MEM_FENCE);
     float p = mask[i] == 0.0f ? x[i] : 0.0f;
+    __local const float *from = after[(i + 1u) & 1u];
     for (uint c = item; c < width; c += GROUP) {
-      float with = c ? p * chance_after(own, i + 1u, entries, width, c - 1u) : 0.0f;
-      own[i * width + c] = with + (1.0f - p) * chance_after(own, i + 1u, entries, width, c);
+      float chance = (c ? p * from[c - 1u] : 0.0f) + (1.0f - p) * from[c];
+      own[i * width + c] = after[i & 1u][c] = chance;
     }
-    barrier(CLK_GLOBAL_MEM_FENCE);
   }
+  barrier(CLK_GLOBAL_MEM_FENCE);
   if (item == 0u) walk(x, mask, own, threshold + row * entries, entries, budget, seed, scan[row], step);
 }

@@ -270,6 +270,12 @@ static void shapes_are_refused(void **state) {
   assert_holds(error.text, "the scans 'scan' are 1x1x2; they must be 1x1x1");
   graph_close(graph);
   graph_open(&graph);
+  x = graph_input(graph, "chances", 1, 32, 32);
+  exact_threshold(graph, x, x, graph_input(graph, "scan", 1, 1, 1), 513, 0, 0);
+  assert_false(graph_good(graph, &error));
+  assert_holds(error.text, "a budget of 513; an exact draw takes at most 512");
+  graph_close(graph);
+  graph_open(&graph);
   x = graph_input(graph, "chances", 1, 1, 8);
   add(graph, x, graph_input(graph, "taken", 1, 2, 4));
   assert_false(graph_good(graph, &error));
