@@ -90,8 +90,9 @@
   X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
     "checkpoint of the network that reconstructs; empty: the zero-filled image itself")
 #define TRAIN_OPTIONS(X)                                                                                     \
-  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr|pgmri",                            \
-    "what is trained: a reconstructor, a policy by one reward at the end, both in turn, or PG-MRI's")        \
+  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr|pgmri|loupe",                      \
+    "what is trained: a reconstructor, a policy by one reward at the end, both in turn, PG-MRI's, or a "     \
+    "reconstructor and its mask together (LOUPE)")                                                           \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices an update")                                             \
@@ -183,6 +184,13 @@
   X(pgmri, LIST, keep, "0,9,19,29,39,49", 0, 0, NULL, "epochs, from 0, whose policy stays as epoch_N.h5")    \
   X(pgmri, U32, save_every, "500", 1, 1000000000, NULL, "updates between two last.h5; one after every epoch")\
   X(pgmri, U32, log_every, "20", 1, 1000000, NULL, "updates between two log lines")
+#define LOUPE_OPTIONS(X)                                                                                     \
+  X(loupe, CHOICE, masks, "batch", 0, 0, "batch|sample",                                                     \
+    "what a drawn mask is for: all slices of an update (published), or each for itself")                     \
+  X(loupe, F64, slope, "10", 0.01, 1000, NULL,                                                               \
+    "of the sigmoid whose derivative back-propagation takes for that of the draw")                           \
+  X(loupe, F64, rate, "0", 0, 1000000000, NULL,                                                              \
+    "learning rate of the probabilities in the first epoch; 0: train.rate")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -207,6 +215,7 @@
   LEARN_OPTIONS(X)                                                                                           \
   ALTERNATE_OPTIONS(X)                                                                                       \
   PGMRI_OPTIONS(X)                                                                                           \
+  LOUPE_OPTIONS(X)                                                                                           \
   PHANTOM_OPTIONS(X)
 
 /* The values of a scene: options.data.size, options.world.envs, ... */
@@ -224,6 +233,7 @@ struct options {
   struct { LEARN_OPTIONS(X) } learn;
   struct { ALTERNATE_OPTIONS(X) } alternate;
   struct { PGMRI_OPTIONS(X) } pgmri;
+  struct { LOUPE_OPTIONS(X) } loupe;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
 };
@@ -238,7 +248,8 @@ enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
-enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR, METHOD_PGMRI };
+enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR, METHOD_PGMRI, METHOD_LOUPE };
+enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_optimiser { LEARN_RMSPROP, LEARN_ADAM };

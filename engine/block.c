@@ -263,7 +263,8 @@ bool blocks_open(struct blocks **out, struct graph *graph, struct device *device
                             .kernels = kernels,
                             .precision = setup->precision,
                             .batch = setup->batch,
-                            .train = setup->train};
+                            .train = setup->train,
+                            .input_gradient = setup->input_gradient};
   bool good = block_find(blocks, error);
   for (int l = 0; setup->train && l < blocks->layers; l++) blocks->layer[l].store_full = true;
   for (int l = 0; good && l < blocks->layers; l++) good = open_layer(blocks, &blocks->layer[l], error);

@@ -28,6 +28,7 @@ struct block_setup {
   size_t batch;
   enum block_precision precision;
   bool train; /* also backward; the graph must be planned to train (its own batch may be 1) */
+  bool input_gradient; /* and blocks_input_gradient */
 };
 bool blocks_open(struct blocks **blocks, struct graph *graph, struct device *device, struct kernels *kernels,
                  const struct block_setup *setup, struct error *error);
@@ -48,5 +49,7 @@ void blocks_maps(struct blocks *blocks, cl_mem output, size_t place, size_t imag
  * of pixels that a mean loss was taken over. */
 void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images,
                      double scale);
+/* After blocks_backward of so many images: the gradient of the input, [images][1][H][W]. Enqueues. */
+void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t images);
 
 #endif

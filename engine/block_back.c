@@ -148,6 +148,9 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
     const char *macros = arena_text(blocks->arena, "%s -DNORMED=%d", sizes, layer->normed);
     size_t bytes = blocks->batch * (size_t)(layer->out * 9) * 4;
     if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
+    if (blocks->input_gradient && !kernel_variant_open(blocks->kernels, &blocks->image_gradient,
+                                                       "block_image_gradient", macros, 64, error))
+      return false;
     return kernel_variant_open(blocks->kernels, &layer->image_run, "block_weights_image", macros,
                                merge_group(layer->rows, layer->columns), error);
   }
@@ -239,6 +242,7 @@ void block_back_close(struct blocks *blocks) {
   for (int l = 0; l < blocks->layers; l++) close_layer(blocks, &blocks->layer[l]);
   kernel_variant_close(&blocks->fold_back);
   kernel_variant_close(&blocks->reduce);
+  kernel_variant_close(&blocks->image_gradient);
   device_release(blocks->device, blocks->backs, blocks->sums_bytes);
   device_release(blocks->device, blocks->part, blocks->part_bytes);
   device_release(blocks->device, blocks->up, blocks->up_bytes);
@@ -371,7 +375,7 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
                      double wanted_scale) {
   REQUIRE(blocks->train, "these blocks were opened for inference (%s)",
           block_precision_name(blocks->precision));
-  float scale = ldexpf(1, ilogb(wanted_scale)), factor = 1 / scale;
+  float scale = ldexpf(1, ilogb(wanted_scale)), factor = blocks->factor = 1 / scale;
   device_fill(blocks->device, blocks->backs, 0, blocks->sums_bytes, 0);
   if (blocks->end == END_MAPS) take_maps_gradient(blocks, output_gradient, scale, images);
   for (int l = blocks->layers - 1; l >= 0; l--) {
@@ -386,4 +390,15 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
   }
   blocks->device->label = "";
   if (blocks->end == END_IMAGE) fold_back(blocks, factor, images);
+}
+
+void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t images) {
+  const struct block_layer *layer = &blocks->layer[0];
+  REQUIRE(blocks->input_gradient && layer->source == SOURCE_IMAGE,
+          "these blocks give no gradient of their input");
+  kernel_variant_run(
+      blocks->kernels, &blocks->image_gradient, images * (size_t)(layer->rows * layer->columns) / 4,
+      ARGS(words(ARG_IN, layer->gradient), words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
+           sums(ARG_IN, layer->back), block_parameter(blocks, layer->conv, false, false),
+           floats(ARG_OUT, input_gradient), arg_f32(blocks->factor)));
 }

@@ -59,7 +59,7 @@ struct blocks {
   struct device *device;
   struct kernels *kernels;
   enum block_precision precision;
-  bool train;
+  bool train, input_gradient;
   size_t batch;
   struct block_layer layer[LAYERS_MOST];
   int layers;
@@ -71,7 +71,8 @@ struct blocks {
   size_t sums_bytes, packed_bytes, packed_words /* of one part */, table_bytes;
 
   /* For training: */
-  struct kernel_variant fold_back /* or block_maps_back */, reduce;
+  struct kernel_variant fold_back /* or block_maps_back */, reduce, image_gradient;
+  float factor; /* one over the scale of the last backward */
   cl_mem backs, part, up, totals, maps_gradient;
   size_t part_bytes, up_bytes, totals_bytes, maps_bytes;
 };

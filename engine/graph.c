@@ -19,6 +19,11 @@ const struct op_desc *const op_table[] = {&op_conv,
                                           &op_inverse_fourier,
                                           &op_mask_columns,
                                           &op_magnitude,
+                                          &op_learned,
+                                          &op_scale,
+                                          &op_add,
+                                          &op_rescale,
+                                          &op_exact_threshold,
                                           NULL};
 
 bool graph_open(struct graph **graph) {
@@ -104,7 +109,7 @@ static tensor append(struct graph *graph, const struct node *wanted) {
   graph->node[graph->nodes++] = *wanted;
   if (!wanted->op || wanted->op->shape(graph, out, &graph->first)) return out;
   fail_in(&graph->first, "%s '%s' on '%s'", wanted->op->name, wanted->name,
-          graph->node[wanted->input[0].node].name);
+          wanted->inputs ? graph->node[wanted->input[0].node].name : "nothing");
   graph->nodes--;
   return refuse(graph);
 }
@@ -234,6 +239,44 @@ tensor inverse_fourier(struct graph *graph, tensor x) {
 
 tensor magnitude(struct graph *graph, tensor x) {
   return append_op(graph, &op_magnitude, x, NULL);
+}
+
+tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain) {
+  struct node node = {.op = &op_learned, .name = name, .shape = {channels, height, width}, .bias = -1};
+  tensor out = append(graph, &node);
+  if (graph->failed) return out;
+  struct parameter *parameter = &graph->parameter[graph_node(graph, out)->weight];
+  parameter->start = START_LOGIT;
+  parameter->gain = gain;
+  return out;
+}
+
+tensor scale(struct graph *graph, tensor x, float factor) {
+  struct node node = {.op = &op_scale, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = factor};
+  node.name = graph_name(graph, "scale.%d", graph->nodes);
+  return append(graph, &node);
+}
+
+tensor add(struct graph *graph, tensor a, tensor b) {
+  return append_pair(graph, &op_add, a, b, 0);
+}
+
+tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget) {
+  struct node node = {.op = &op_rescale, .input = {x, taken}, .inputs = 2, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "rescale.%d", graph->nodes);
+  node.budget = budget;
+  return append(graph, &node);
+}
+
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
+                       uint32_t seed, uint32_t step) {
+  struct node node = {
+      .op = &op_exact_threshold, .input = {x, taken, scan}, .inputs = 3, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "exact_threshold.%d", graph->nodes);
+  node.budget = budget;
+  node.seed = seed;
+  node.step = step;
+  return append(graph, &node);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */

@@ -35,9 +35,9 @@ struct tensor_shape {
 /* Whether the graph computes a node itself (graph_give). */
 enum node_part { NODE_RUNS, NODE_GIVEN, NODE_LEFT_OUT };
 
-/* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, or gain
- * times an orthogonal matrix of [size 0][the others]. */
-enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL };
+/* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, gain
+ * times an orthogonal matrix of [size 0][the others], or gain times the logit of U(0.01, 0.99) (LOUPE's). */
+enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGIT };
 
 struct parameter {
   const char *name; /* dotted, as in the public implementations */
@@ -45,7 +45,7 @@ struct parameter {
   size_t size[4];
   size_t count, fan_in;
   enum parameter_start start;
-  double gain;   /* of START_ORTHOGONAL */
+  double gain;   /* of START_ORTHOGONAL and START_LOGIT */
   size_t offset; /* elements from the start of the flat buffers */
   cl_mem value, gradient;
 };
@@ -65,7 +65,10 @@ struct node {
   struct tensor_shape shape;
   int weight, bias; /* places in the graph's parameters; -1: none */
   int size;         /* of a convolution */
-  float slope;      /* of a leaky ReLU or a straight-through step */
+  float slope;      /* of a leaky ReLU or a straight-through step; factor of a scaling */
+  uint32_t budget;  /* of a rescaling or an exact draw */
+  uint32_t seed;    /* of an exact draw */
+  uint32_t step;    /* which of an image's exact draws */
   enum node_part part;
   bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
   /* From the plan: */
@@ -140,7 +143,7 @@ struct op_desc {
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
     op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
-    op_mask_columns, op_magnitude;
+    op_mask_columns, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold;
 extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
 /* ---- building ------------------------------------------------------------------------------------------ */
@@ -174,6 +177,20 @@ tensor log_softmax(struct graph *graph, tensor x, tensor taken);
  * for that of the step, as the public code of LOUPE and tau-step sampling does with slope 10 (PROTOCOL 3.2);
  * slope 0 passes the gradient through as it is. The threshold, of x's shape, gets none. */
 tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope);
+
+/* The parameter NAME, the same for all images; it starts at gain times the logit of U(0.01, 0.99). */
+tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain);
+tensor scale(struct graph *graph, tensor x, float factor);
+tensor add(struct graph *graph, tensor a, tensor b); /* of one shape */
+/* Probabilities x of the entries that are free, brought to the sum `budget` (PROTOCOL 3.2, without the taken
+ * ones): x s/m where that lowers them, else 1 - (1 - x)(1 - s)/(1 - m), from their mean m to s = budget/free.
+ * 0 where `taken`, of x's shape, is not 0; it gets no gradient. Every image needs `budget` free entries. */
+tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget);
+/* Thresholds at which a step of the probabilities x draws exactly `budget` of the free entries: independent
+ * entries given their number (PROTOCOL 3.4). `scan`, 1x1x1, holds an unsigned word an image, which with seed
+ * and step decides the draw; an image has a draw for every step. Nothing gets a gradient. */
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
+                       uint32_t seed, uint32_t step);
 
 /* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
 tensor graph_orthogonal(struct graph *graph, tensor x, double gain);

@@ -13,11 +13,12 @@
 
 /* One stream a purpose; the numbers are part of every result and never change. */
 enum random_stream {
-  STREAM_ORDER = 1,  /* shuffles */
-  STREAM_MASK = 2,   /* random patterns of training data */
-  STREAM_ACTION = 3, /* choices that are acted on */
-  STREAM_START = 4,  /* initial parameters */
-  STREAM_PHANTOM = 5 /* synthetic data */
+  STREAM_ORDER = 1,   /* shuffles */
+  STREAM_MASK = 2,    /* random patterns of training data */
+  STREAM_ACTION = 3,  /* choices that are acted on */
+  STREAM_START = 4,   /* initial parameters */
+  STREAM_PHANTOM = 5, /* synthetic data */
+  STREAM_EXACT = 6    /* draws of learned masks */
 };
 
 struct philox {

@@ -6,7 +6,7 @@
  *   CHANNELS ROWS COLUMNS     of the map
  *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
  *   HAS_POOLED                block_join: is the map pooled too
- *   NORMED                    block_weights_image: the gradient is that of the raw output already (block_unpool)
+ *   NORMED                    block_weights_image, block_image_gradient: the gradient is that of the raw output already (block_unpool)
  *   PRECISION GROUP           2: half storage, channel pairs in a word; work-items a group */
 #ifdef L2SR_MATRIX
 
@@ -351,6 +351,44 @@ block_weights_image(__global const float *restrict image, __global const uint *r
     for (uint w = 0u; w < GROUP / 32; w++) total += reduced[w * 18 + tap * 2 + which];
     part[(n * CHANNELS + plane * PLANE_CHANNELS + which) * 9 + tap] = total;
   }
+}
+
+/* The gradient of the network's input, one channel: the first layer's raw gradients through its weights, turned. A row
+ * is four pixels of a line. */
+__kernel void block_image_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
+                                   __global const long *restrict sums, __global const long *restrict back,
+                                   __global const float *restrict weight, __global float *restrict image_gradient,
+                                   float factor, uint rows) {
+  uint row = (uint)get_global_id(0), n = row / (MAP / 4), place = row % (MAP / 4) * 4;
+  if (row >= rows) return;
+  int top = (int)(place / COLUMNS) - 1, left = (int)(place % COLUMNS) - 1;
+  float4 sum = (float4)(0.0f);
+  for (uint plane = 0u; plane < ALL_PLANES; plane++) {
+    uint start = (n * ALL_PLANES + plane) * MAP, channel = plane * PLANE_CHANNELS;
+    uint at = 2 * (n * CHANNELS + channel);
+    float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
+    if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
+    for (int y = 0; y < 3; y++) {
+      float line[2][6];
+      UNROLL for (int x = 0; x < 6; x++) {
+        bool inside = top + y >= 0 && top + y < ROWS && left + x >= 0 && left + x < COLUMNS;
+        uint from = inside ? start + (uint)((top + y) * COLUMNS + left + x) : start;
+        float2 given = read_word(gradient[from]), raw_value = NORMED ? given : read_word(raw_output[from]);
+        if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
+        if (!NORMED && PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
+        line[0][x] = inside ? given.x : 0.0f;
+        line[1][x] = inside ? given.y : 0.0f;
+      }
+      UNROLL for (int which = 0; which < PLANE_CHANNELS; which++) {
+        __global const float *taps = weight + 9u * (channel + (uint)which) + 3 * (2 - y);
+        UNROLL for (int tap = 0; tap < 3; tap++) {
+          const float *from = line[which] + tap;
+          sum += taps[2 - tap] * (float4)(from[0], from[1], from[2], from[3]);
+        }
+      }
+    }
+  }
+  vstore4(factor * sum, row, image_gradient);
 }
 
 /* Adds the parts of a weights' gradient in their order; a row is a weight. */

@@ -42,6 +42,27 @@ __kernel void line_next(__global const uchar *restrict mask, __global const uint
   log_prob[row] = 0.0f;
 }
 
+/* The next line of a draw of exactly `budget` lines, which goes by their order: those up to the last acquired one are
+ * decided. `chance`, [line][lines left], is systems/learned.h's. */
+__kernel void line_exact(__global const uchar *restrict mask, __global const uint *restrict scan,
+                         __global const uint *restrict step, __global const uint *restrict chance,
+                         __global uint *restrict action, __global float *restrict log_prob, uint seed, uint budget,
+                         uint initial_start, uint initial_lines, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint chosen = NO_LINE, next = 0u, left = budget - min(step[row], budget);
+  for (uint line = 0u; line < WIDTH; line++)
+    if (mask[(size_t)row * WIDTH + line] && line - initial_start >= initial_lines) next = line + 1u;
+  for (uint line = next; line < WIDTH && chosen == NO_LINE; line++) {
+    uint4 words = random_words(seed, STREAM_EXACT, scan[row], line / 4u);
+    uint word = line & 2u ? (line & 1u ? words.w : words.z) : (line & 1u ? words.y : words.x);
+    uint limit = chance[line * (budget + 1u) + left];
+    if (limit == 0xffffffffu || word < limit) chosen = line;
+  }
+  action[row] = chosen;
+  log_prob[row] = 0.0f;
+}
+
 /* The lines of the gap that ends before acquired line `end` (WIDTH: the edge) and starts after acquired line
  * `start` (-1: the edge) which are at least `distance` away from both; returns how many, *first the lowest. */
 INLINE uint eligible(int start, int end, int distance, int *first) {

@@ -85,6 +85,25 @@ void line_disc_reference(const struct host_args *args) {
   arena_close(arena);
 }
 
+void line_exact_reference(const struct host_args *args) {
+  const uint32_t *chance = args->in[3];
+  uint32_t budget = args->value[7].u, start = args->value[8].u, end = start + args->value[9].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    const uint8_t *mask = (const uint8_t *)args->in[0] + row * args->width;
+    uint32_t step = ((const uint32_t *)args->in[2])[row], *action = (uint32_t *)args->out[4] + row;
+    uint32_t left = step < budget ? budget - step : 0, line = (uint32_t)args->width;
+    ((float *)args->out[5])[row] = 0;
+    *action = NO_LINE;
+    while (line > 0 && (!mask[line - 1] || (line - 1 >= start && line - 1 < end))) line--;
+    for (; line < args->width && *action == NO_LINE; line++) {
+      struct philox words = random_words(args->value[6].u, STREAM_EXACT, ((const uint32_t *)args->in[1])[row],
+                                         line / 4);
+      uint32_t limit = chance[line * (budget + 1) + left];
+      if (limit == UINT32_MAX || words.word[line % 4] < limit) *action = line;
+    }
+  }
+}
+
 /* Masks from empty to full; ranks with ties to none; some lines that are never taken. */
 void line_prepare(struct host_args *args, struct random *random) {
   uint8_t *mask = (uint8_t *)args->in[0];
@@ -100,4 +119,19 @@ void line_prepare(struct host_args *args, struct random *random) {
     for (size_t line = 0; line < width; line += 5) shared[line] = NO_LINE;
   args->value[5].u = random_u32(random);
   args->value[6].u = weights ? random_u32(random) : 1 + random_u32(random) % 6;
+}
+
+/* Chances over all of their range, some certain; budgets that leave room for the table. */
+void line_exact_prepare(struct host_args *args, struct random *random) {
+  uint8_t *mask = (uint8_t *)args->in[0];
+  uint32_t *chance = (uint32_t *)args->in[3];
+  for (size_t row = 0; row < args->rows; row++)
+    for (size_t line = 0; line < args->width; line++)
+      mask[row * args->width + line] = line < args->width / (1 + row % 4) && random_u32(random) % 3 == 0;
+  for (size_t i = 0; i < args->height * args->width; i++)
+    chance[i] = random_u32(random) % 40 ? random_u32(random) / 16 : UINT32_MAX;
+  args->value[6].u = random_u32(random);
+  args->value[7].u = random_u32(random) % (uint32_t)args->height;
+  args->value[8].u = random_u32(random) % (uint32_t)args->width;
+  args->value[9].u = random_u32(random) % 5;
 }

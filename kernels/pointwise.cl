@@ -80,6 +80,13 @@ __kernel void straight_through_backward(__global const float *restrict input,
   add_eight(input_gradient, start, count, dy, add);
 }
 
+/* The input times a factor, stored or added. */
+__kernel void scale_into(__global const float *restrict input, __global float *restrict output, float factor,
+                         uint count, uint add, uint rows) {
+  uint row = (uint)get_global_id(0), start = row * STRIP;
+  if (row < rows) add_eight(output, start, count, factor * load_eight(input, start, count), add);
+}
+
 /* Puts the bias into every image's outputs, to which the product is added. A row is an output of an image. */
 __kernel void linear_bias(__global const float *restrict bias, __global float *restrict output, uint outputs,
                           uint rows) {

@@ -58,6 +58,13 @@ void straight_through_backward_reference(const struct host_args *args) {
   }
 }
 
+void scale_into_reference(const struct host_args *args) {
+  const float *x = args->in[0];
+  float *y = args->out[1];
+  double factor = args->value[2].f;
+  for (size_t i = 0; i < args->value[3].u; i++) y[i] = (float)((args->value[4].u ? y[i] : 0) + factor * x[i]);
+}
+
 void linear_bias_reference(const struct host_args *args) {
   const float *bias = args->in[0];
   float *output = args->out[1];
@@ -126,6 +133,12 @@ void straight_through_backward_prepare(struct host_args *args, struct random *ra
   args->value[4].f = random_u32(random) % 3 ? 10 : 0;
   args->value[5].u = some_count(args, random);
   args->value[6].u = random_u32(random) % 2;
+}
+
+void scale_into_prepare(struct host_args *args, struct random *random) {
+  args->value[2].f = random_u32(random) % 2 ? -2.5f : 1;
+  args->value[3].u = some_count(args, random);
+  args->value[4].u = random_u32(random) % 2;
 }
 
 void linear_bias_prepare(struct host_args *args, struct random *random) {

@@ -235,6 +235,11 @@ static void forget_stages(const struct alternation *all) {
   if (!begun && !ftell(all->log)) unlink(path_of(all, "stages.jsonl", ""));
 }
 
+bool alternate_takes(const struct options *options) {
+  enum train_method method = (enum train_method)options->train.method;
+  return method == METHOD_L2S || method == METHOD_L2SR || method == METHOD_PGMRI;
+}
+
 bool alternate_run(struct device *device, const struct options *options, const struct alternate_wish *wish,
                    struct error *error) {
   struct alternation all = {.arena = arena_open(), .device = device, .options = options, .wish = wish};

@@ -36,6 +36,9 @@ struct alternate_wish {
   const char *kernel_folder;
 };
 
+/* Whether train.method is trained in stages. */
+bool alternate_takes(const struct options *options);
+
 bool alternate_run(struct device *device, const struct options *options, const struct alternate_wish *wish,
                    struct error *error);
 

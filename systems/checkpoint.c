@@ -185,6 +185,26 @@ bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *erro
 
 /* ---- the optimiser ------------------------------------------------------------------------------------- */
 
+bool checkpoint_read_moments(struct store *store, const char *group, const struct optimiser *optimiser,
+                             struct error *error) {
+  struct arena *arena = arena_open();
+  const char *first = arena_text(arena, "%s/first", group), *second = arena_text(arena, "%s/second", group);
+  bool good = (!optimiser->first || read_flat(store, first, optimiser->graph, optimiser->first, error)) &&
+              (!optimiser->second || read_flat(store, second, optimiser->graph, optimiser->second, error));
+  arena_close(arena);
+  return good;
+}
+
+bool checkpoint_write_moments(struct store *store, const char *group, const struct optimiser *optimiser,
+                              struct error *error) {
+  struct arena *arena = arena_open();
+  const char *first = arena_text(arena, "%s/first", group), *second = arena_text(arena, "%s/second", group);
+  bool good = (!optimiser->first || write_flat(store, first, optimiser->graph, optimiser->first, error)) &&
+              (!optimiser->second || write_flat(store, second, optimiser->graph, optimiser->second, error));
+  arena_close(arena);
+  return good;
+}
+
 bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser, struct error *error) {
   char kind[32] = "none";
   double step, rate;
@@ -193,19 +213,14 @@ bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser,
     return fail(error, "the optimiser in the checkpoint is '%s', expected '%s'", kind, expected);
   if (!store_number(store, "optimiser_step", &step) || !store_number(store, "optimiser_rate", &rate))
     return fail(error, "the checkpoint lacks optimiser_step or optimiser_rate");
-  if (optimiser->first && !read_flat(store, "optimiser/first", optimiser->graph, optimiser->first, error))
-    return false;
-  if (optimiser->second && !read_flat(store, "optimiser/second", optimiser->graph, optimiser->second, error))
-    return false;
+  if (!checkpoint_read_moments(store, "optimiser", optimiser, error)) return false;
   optimiser->step = (uint64_t)step;
   optimiser->rate = rate;
   return true;
 }
 
 bool checkpoint_write_optimiser(struct store *store, const struct optimiser *optimiser, struct error *error) {
-  const struct graph *graph = optimiser->graph;
-  return (!optimiser->first || write_flat(store, "optimiser/first", graph, optimiser->first, error)) &&
-         (!optimiser->second || write_flat(store, "optimiser/second", graph, optimiser->second, error)) &&
+  return checkpoint_write_moments(store, "optimiser", optimiser, error) &&
          store_put_text(store, "optimiser", kind_names[optimiser->setup.kind], error) &&
          store_put_number(store, "optimiser_step", (double)optimiser->step, error) &&
          store_put_number(store, "optimiser_rate", optimiser->rate, error);

@@ -21,5 +21,11 @@ bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *erro
  * be that of the optimiser. */
 bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser, struct error *error);
 bool checkpoint_write_optimiser(struct store *store, const struct optimiser *optimiser, struct error *error);
+/* Of an optimiser that goes on with another one: the moments alone, as GROUP/first/NAME and
+ * GROUP/second/NAME. */
+bool checkpoint_read_moments(struct store *store, const char *group, const struct optimiser *optimiser,
+                             struct error *error);
+bool checkpoint_write_moments(struct store *store, const char *group, const struct optimiser *optimiser,
+                              struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* Decisions: the heuristic samplers' three kernels, told apart by the sampler's row, and the policy's. */
+/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, and the policy's. */
 #include "systems/policy.h"
 #include "systems/systems.h"
 
@@ -24,6 +24,16 @@ static void run_disc(struct world *world, void *context) {
                   world_out(world, ENV_action), world_out(world, ENV_log_prob),
                   arg_u32(simulation->options->world.seed),
                   arg_u32(sampler_distance(&simulation->acquisition))));
+}
+
+static void run_exact(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  const struct acquisition *scan = &simulation->acquisition;
+  kernel_run(world->kernels, "line_exact", world->rows[TABLE_ENV],
+             ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
+                  arg_buffer(ARG_IN, ELEMENT_U32, simulation->chances), world_out(world, ENV_action),
+                  world_out(world, ENV_log_prob), arg_u32(simulation->options->world.seed),
+                  arg_u32(scan->budget), arg_u32(scan->initial_start), arg_u32(scan->initial_lines)));
 }
 
 /* Observations and masks of scans [first, first + images) into the policy, the former from its image `place`
@@ -85,6 +95,13 @@ const struct system system_decide_disc = {.name = "decide_disc",
                                           .kernels = {"line_disc"},
                                           .run = run_disc};
 
+const struct system system_decide_exact = {.name = "decide_exact",
+                                           .doc = "draw the next line of exactly the budget",
+                                           .reads = DRAWN,
+                                           .writes = CHOSEN,
+                                           .kernels = {"line_exact"},
+                                           .run = run_exact};
+
 #define PRESENTED (OBSERVE_STANDARDISE_READS | SET(ENV_mask))
 
 const struct system system_decide_policy = {.name = "decide_policy",
@@ -103,6 +120,7 @@ const struct system system_present = {.name = "present",
 const struct system *const decide_by_kind[] = {[SAMPLER_DRAW] = &system_decide_draw,
                                                [SAMPLER_NEXT] = &system_decide_next,
                                                [SAMPLER_DISC] = &system_decide_disc,
+                                               [SAMPLER_EXACT] = &system_decide_exact,
                                                [SAMPLER_ORACLE] = &system_decide_oracle,
                                                [SAMPLER_AVERAGE_ORACLE] = &system_decide_oracle,
                                                [SAMPLER_POLICY] = &system_decide_policy};

@@ -27,8 +27,11 @@ static bool build(struct reconstructor *reconstructor, struct error *error) {
 
 static bool plan(struct reconstructor *reconstructor, size_t batch, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct graph_setup graph_setup = {
-      .device = setup->device, .kernels = setup->kernels, .batch = batch, .train = setup->train};
+  struct graph_setup graph_setup = {.device = setup->device,
+                                    .kernels = setup->kernels,
+                                    .batch = batch,
+                                    .train = setup->train,
+                                    .input_gradient = setup->input_gradient};
   return graph_plan(reconstructor->graph, &graph_setup, error);
 }
 
@@ -45,8 +48,8 @@ static void fit_batch(struct reconstructor *reconstructor) {
   size_t left = device->facts.memory - device->bytes, beside = bytes_beside(reconstructor);
   struct graph *graph = reconstructor->graph;
   graph->largest = device->facts.largest;
-  size_t room =
-      graph_batch_within(graph, left > beside ? left - beside : 0, reconstructor->setup.train, false);
+  size_t room = graph_batch_within(graph, left > beside ? left - beside : 0, reconstructor->setup.train,
+                                   reconstructor->setup.input_gradient);
   if (room >= reconstructor->batch) return;
   reconstructor->batch = room ? room : 1;
   if (room)
@@ -61,6 +64,8 @@ static bool open_portable(struct reconstructor *reconstructor, struct error *err
   reconstructor->output = graph_value(reconstructor->graph, reconstructor->out);
   if (reconstructor->setup.train)
     reconstructor->output_gradient = graph_gradient(reconstructor->graph, reconstructor->out);
+  if (reconstructor->setup.input_gradient)
+    reconstructor->input_gradient = graph_gradient(reconstructor->graph, reconstructor->in);
   return true;
 }
 
@@ -73,6 +78,9 @@ static bool open_fused_buffers(struct reconstructor *reconstructor, struct error
   if (reconstructor->output && setup->train)
     reconstructor->output_gradient = device_buffer(setup->device, bytes, "the output's gradient", error);
   if (!reconstructor->output || (setup->train && !reconstructor->output_gradient)) return false;
+  if (setup->input_gradient &&
+      !(reconstructor->input_gradient = device_buffer(setup->device, bytes, "the input's gradient", error)))
+    return false;
   device_fill(setup->device, reconstructor->input, 0, bytes, 0);
   return true;
 }
@@ -82,12 +90,15 @@ static void close_fused_buffers(struct reconstructor *reconstructor) {
   device_release(device, reconstructor->input, fused_bytes(reconstructor));
   device_release(device, reconstructor->output, fused_bytes(reconstructor));
   device_release(device, reconstructor->output_gradient, fused_bytes(reconstructor));
-  reconstructor->input = reconstructor->output = reconstructor->output_gradient = NULL;
+  device_release(device, reconstructor->input_gradient, fused_bytes(reconstructor));
+  reconstructor->input = reconstructor->output = NULL;
+  reconstructor->output_gradient = reconstructor->input_gradient = NULL;
 }
 
 static bool try_fused(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train};
+  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train,
+                                    setup->input_gradient};
   if (open_fused_buffers(reconstructor, error) &&
       blocks_open(&reconstructor->blocks, reconstructor->graph, setup->device, setup->kernels, &block_setup,
                   error))
@@ -167,6 +178,8 @@ void reconstructor_backward(struct reconstructor *reconstructor, size_t images) 
   if (reconstructor->blocks) {
     blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images,
                     (double)(images * reconstructor->setup.size * reconstructor->setup.size));
+    if (reconstructor->input_gradient)
+      blocks_input_gradient(reconstructor->blocks, reconstructor->input_gradient, images);
     return;
   }
   REQUIRE(images == reconstructor->graph->images, "%zu images; the last forward had %zu", images,

@@ -15,6 +15,7 @@ struct reconstructor_setup {
   enum block_precision precision;
   size_t batch; /* images a pass at most */
   bool train;
+  bool input_gradient; /* also that of the input, to train what made it */
 };
 
 struct reconstructor {
@@ -26,6 +27,7 @@ struct reconstructor {
   struct blocks *blocks;  /* NULL: the portable graph computes */
   cl_mem input, output;   /* [batch][1][N][N], f32; the caller writes the one and reads the other */
   cl_mem output_gradient; /* the same, to train */
+  cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
 };
 
 /* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not

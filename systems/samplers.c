@@ -2,6 +2,7 @@
 
 #include "engine/store.h"
 #include "kernels/kernels.h"
+#include "systems/learned.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +15,7 @@ static double frequency(const struct acquisition *acquisition, size_t line) {
   return fabs((double)line - acquisition->lines / 2);
 }
 
-static bool is_initial(const struct acquisition *acquisition, size_t line) {
+bool sampler_is_initial(const struct acquisition *acquisition, size_t line) {
   return line - acquisition->initial_start < acquisition->initial_lines;
 }
 
@@ -85,7 +86,7 @@ static void take_equispaced(const struct acquisition *acquisition, size_t low, s
                             uint32_t *table) {
   size_t lines[512], count = 0;
   for (size_t i = low; i < high; i++)
-    if (!is_initial(acquisition, i)) lines[count++] = i;
+    if (!sampler_is_initial(acquisition, i)) lines[count++] = i;
   for (size_t j = 0; j < wanted && j < count; j++) {
     size_t line = wanted >= count ? lines[j] : lines[(2 * j + 1) * count / (2 * wanted)];
     table[line] = central_rank(acquisition, line);
@@ -164,7 +165,7 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
   size_t count = 0, missing = 0;
   for (size_t i = 0; i < acquisition->lines; i++) {
     count += mask[i];
-    missing += is_initial(acquisition, i) && !mask[i];
+    missing += sampler_is_initial(acquisition, i) && !mask[i];
   }
   if (count == acquisition->initial_lines + acquisition->budget && !missing) return true;
   return fail(error,
@@ -190,6 +191,16 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
   return true;
 }
 
+/* Only looks: what line_exact takes is no table over the lines. */
+static bool fill_learned(const struct options *options, const struct acquisition *acquisition,
+                         uint32_t *table, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good = learned_chances(options, acquisition, learned_table(arena, acquisition), error);
+  arena_close(arena);
+  clear_ranks(acquisition, table);
+  return good;
+}
+
 const struct sampler sampler_list[] = {
     {"random", "uniform over the free lines", SAMPLER_DRAW, true, fill_random},
     {"low_bias", "random with a Gaussian preference for low frequencies (active-mri's RandomLowBias)",
@@ -205,6 +216,8 @@ const struct sampler sampler_list[] = {
     {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, fill_lowest},
     {"fixed_mask", "the lines of the file sampler.mask, low frequencies first", SAMPLER_NEXT, false,
      fill_fixed},
+    {"learned_mask", "exactly the budget, drawn by the probabilities of the file sampler.mask (LOUPE's)",
+     SAMPLER_EXACT, true, fill_learned},
     {"oracle", "the free line whose image is best by the truth (greedy oracle), by reward.metric",
      SAMPLER_ORACLE, false, fill_none},
     {"average_oracle", "the line that is best on average over all slices, the same for each",

@@ -1,4 +1,4 @@
-/* Samplers: one row each. A heuristic is one of three kernels and a table over the lines (weights or ranks)
+/* Samplers: one row each. A heuristic is one of four kernels and a table over the lines (weights or ranks)
  * that its function fills for an acquisition; oracles look at the true image. */
 #ifndef L2SR_SYSTEMS_SAMPLERS_H
 #define L2SR_SYSTEMS_SAMPLERS_H
@@ -10,6 +10,7 @@ enum sampler_kind {
   SAMPLER_DRAW,  /* line_draw by weights */
   SAMPLER_NEXT,  /* line_next by ranks */
   SAMPLER_DISC,  /* line_disc */
+  SAMPLER_EXACT, /* line_exact by learned chances: systems/learned.h */
   SAMPLER_ORACLE,         /* systems/oracle.h: a scan's best line */
   SAMPLER_AVERAGE_ORACLE, /* the best line of all scans */
   SAMPLER_POLICY /* policy_act: of no list, a scene names its network */
@@ -34,6 +35,9 @@ const struct sampler *sampler_find(const char *name, struct error *error);
 
 bool sampler_is_oracle(const struct sampler *sampler);
 bool sampler_is_heuristic(const struct sampler *sampler); /* it needs neither network nor truth */
+
+/* Lines around the centre that a scan starts from. */
+bool sampler_is_initial(const struct acquisition *acquisition, size_t line);
 
 /* Calls the row's fill; a refusal (of sampler.mask) names the sampler. */
 bool sampler_fill(const struct sampler *sampler, const struct options *options,

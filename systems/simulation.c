@@ -2,6 +2,7 @@
 
 #include "engine/fft.h"
 #include "kernels/kernels.h"
+#include "systems/learned.h"
 #include "systems/load.h"
 #include "systems/oracle.h"
 #include "systems/systems.h"
@@ -114,9 +115,9 @@ static bool build_batch(struct simulation *simulation, const struct simulation_p
   }
   if (plan->epoch_rows) {
     place(&list, &system_deal);
-    place(&list, &system_observe);
+    if (!plan->deal_only) place(&list, &system_observe);
   }
-  if (plan->epoch_rows && !plan->score_batches) place(&list, &system_standardise);
+  if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place(&list, &system_standardise);
   if (plan->score_batches) {
     place(&list, &system_reconstruct_network);
     place(&list, &system_score_ssim);
@@ -158,7 +159,9 @@ static bool open_tables(struct simulation *simulation, size_t n, struct error *e
   struct device *device = simulation->device;
   simulation->phase = device_buffer(device, 8 * n, "the phases", error);
   simulation->choice = simulation->phase ? device_buffer(device, 4 * n, "the sampler's lines", error) : NULL;
-  if (!simulation->choice) return false;
+  if (simulation->choice)
+    simulation->chances = device_buffer(device, learned_table_bytes(n), "the chances of lines", error);
+  if (!simulation->chances) return false;
   float phase[1024];
   for (size_t k = 0; k < n; k++) {
     phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)n);
@@ -221,6 +224,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
               kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error) &&
+              kernel_need(simulation->kernels, "line_exact", error) &&
               (!plan->oracle || oracle_open(&simulation->oracle, simulation, plan->network, error));
   if (!good) simulation_close(simulation);
   return good;
@@ -231,11 +235,12 @@ void simulation_close(struct simulation *simulation) {
   oracle_close(simulation->oracle);
   device_release(simulation->device, simulation->phase, 8 * n);
   device_release(simulation->device, simulation->choice, 4 * n);
+  device_release(simulation->device, simulation->chances, learned_table_bytes(n));
   world_close(&simulation->world);
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->oracle = NULL;
-  simulation->phase = simulation->choice = NULL;
+  simulation->phase = simulation->choice = simulation->chances = NULL;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------ */
@@ -250,6 +255,18 @@ static void exchange_decide(struct simulation *simulation) {
     }
 }
 
+static bool write_chances(struct simulation *simulation, struct error *error) {
+  const struct acquisition *acquisition = &simulation->acquisition;
+  struct arena *arena = arena_open();
+  uint32_t *table = learned_table(arena, acquisition);
+  bool good = learned_chances(simulation->options, acquisition, table, error);
+  if (good)
+    device_write(simulation->device, simulation->chances, 0,
+                 sizeof(uint32_t) * acquisition->lines * (acquisition->budget + 1), table);
+  arena_close(arena);
+  return good;
+}
+
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
   uint32_t table[512];
@@ -261,7 +278,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   simulation->sampler = sampler;
   exchange_decide(simulation);
   device_write(simulation->device, simulation->choice, 0, 4 * (size_t)acquisition->lines, table);
-  return true;
+  return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
 }
 
 void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {

@@ -51,6 +51,7 @@ struct simulation {
   const struct sampler *sampler;
   cl_mem phase;                        /* exp(2 pi i k / N) */
   cl_mem choice;                       /* the sampler's weights or ranks */
+  cl_mem chances;                      /* of learned_mask (systems/learned.h) */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
   struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */
@@ -78,6 +79,7 @@ struct simulation_plan {
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
+  bool deal_only;            /* `batch` deals slices and no more: masks are learned (systems/loupe.h) */
   bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
   bool policy;               /* a policy decides: simulation.policy, set after opening; `batch` presents to it */
   bool dense;                /* it looks at the reconstruction: score_every_step must be set too */

@@ -5,6 +5,7 @@
 #include "systems/simulation.h"
 
 extern const struct system system_reset, system_decide_draw, system_decide_next, system_decide_disc,
+    system_decide_exact,
     system_acquire, system_observe, system_reconstruct, system_reconstruct_network,
     system_score_ssim, system_score_ssim_uniform,
     system_score_error, system_reward, system_record, system_deal,

@@ -23,6 +23,10 @@ static bool read_milestones(struct training *training, struct error *error) {
   return true;
 }
 
+static bool learns_masks(const struct training *training) {
+  return training->options->train.method == METHOD_LOUPE;
+}
+
 static bool open_policy(struct training *training, const char *path, struct error *error) {
   const struct options *options = training->options;
   struct policy_setup setup = {.device = training->device,
@@ -45,6 +49,7 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
                              .split = SPLIT_TRAIN,
                              .batch = batch,
                              .policy = wish->policy,
+                             .learned = learns_masks(training),
                              .kernel_folder = wish->kernel_folder};
   if (!feed_open(&training->train, &setup, error) ||
       (wish->policy && !open_policy(training, wish->policy, error)))
@@ -71,7 +76,8 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .pools = options->network.pools,
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = batch,
-                                      .train = true};
+                                      .train = true,
+                                      .input_gradient = learns_masks(training)};
   if (!(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
               : reconstructor_open(&training->reconstructor, &setup, error)))
     return false;
@@ -89,6 +95,14 @@ static bool open_optimiser(struct training *training, struct error *error) {
   setup.clip = options->train.clip;
   setup.decay = options->train.weight_decay;
   return optimise_open(&training->optimiser, training->reconstructor.graph, &setup, error);
+}
+
+static bool open_masks(struct training *training, struct error *error) {
+  struct loupe_setup setup = {.device = training->device,
+                              .kernels = training->train.simulation.kernels,
+                              .options = training->options,
+                              .batch = training->reconstructor.batch};
+  return !learns_masks(training) || loupe_open(&training->loupe, &setup, error);
 }
 
 static struct loss_target target_of(const struct feed *feed) {
@@ -133,7 +147,8 @@ bool training_open(struct training *training, struct device *device, const struc
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
   if (read_milestones(training, error) && net_unet_check(options, error) &&
       open_feeds(training, batch, wish, error) && open_network(training, batch, wish->start, error) &&
-      open_loss(training, error) && open_optimiser(training, error) && open_history(training, error) &&
+      open_masks(training, error) && open_loss(training, error) && open_optimiser(training, error) &&
+      open_history(training, error) &&
       (!*options->train.output || training_open_files(training, wish, error)) && device_finish(device, error))
     return true;
   training_close(training);
@@ -143,6 +158,7 @@ bool training_open(struct training *training, struct device *device, const struc
 void training_close(struct training *training) {
   run_close(&training->run);
   if (training->optimiser.device) optimise_close(&training->optimiser);
+  if (training->loupe.graph) loupe_close(&training->loupe);
   device_release(training->device, training->parts, parts_bytes(training));
   if (training->loss.device) loss_close(&training->loss);
   reconstructor_close(&training->reconstructor);
@@ -155,25 +171,49 @@ void training_close(struct training *training) {
 
 /* ---- one update ---------------------------------------------------------------------------------------- */
 
-double training_rate(const struct training *training, uint32_t epoch) {
+/* The schedule's rate of what starts at `rate`. */
+static double scheduled_rate(const struct training *training, double rate, uint32_t epoch) {
   const struct options *options = training->options;
-  double rate = options->train.rate, factor = options->train.rate_factor;
+  double factor = options->train.rate_factor;
   return options->train.schedule == SCHEDULE_STEP
              ? optimise_step_rate(rate, factor, options->train.rate_every, epoch)
              : optimise_milestone_rate(rate, factor, training->milestone, training->milestones, epoch);
+}
+
+double training_rate(const struct training *training, uint32_t epoch) {
+  return scheduled_rate(training, training->options->train.rate, epoch);
+}
+
+/* The network's input. Samples and minibatches have the numbers of all epochs, below 2^31. */
+static void observe_part(struct training *training, size_t first, size_t images) {
+  size_t slices = training->train.slices, batch = training->options->train.batch;
+  uint64_t sample = training->epoch * slices + first,
+           update = training->epoch * training->updates + first / batch;
+  feed_batch(&training->train, first, images);
+  if (training->loupe.graph)
+    loupe_forward(&training->loupe, &training->train.simulation.world, &training->reconstructor,
+                  (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u), images);
 }
 
 /* A part of the batch that the network takes at once; its gradients add up over the parts. */
 static void run_part(struct training *training, size_t first, size_t images, size_t done, double share) {
   struct reconstructor *reconstructor = &training->reconstructor;
   size_t image = sizeof(float) * training->loss.tiles;
-  feed_batch(&training->train, first + done, images);
+  observe_part(training, first + done, images);
   reconstructor_forward(reconstructor, images);
   loss_run(&training->loss, &training->target, reconstructor->output, reconstructor->output_gradient, images,
            share);
   device_copy(training->device, training->loss.part, 0, training->parts,
               image * (training->pending * training->options->train.batch + done), image * images);
   reconstructor_backward(reconstructor, images);
+  if (training->loupe.graph) loupe_backward(&training->loupe, reconstructor, images);
+}
+
+static void step_masks(struct training *training) {
+  struct loupe *loupe = &training->loupe;
+  double own = training->options->loupe.rate, rate = own > 0 ? own : training->options->train.rate;
+  loupe->optimiser.rate = scheduled_rate(training, rate, training->epoch);
+  optimise_step(&loupe->optimiser);
 }
 
 void training_step(struct training *training, size_t first, size_t count) {
@@ -181,11 +221,13 @@ void training_step(struct training *training, size_t first, size_t count) {
   REQUIRE(count && count <= training->options->train.batch, "%zu samples an update", count);
   REQUIRE(training->pending < training->options->train.log_every, "%zu losses are unread", training->pending);
   graph_zero_gradients(reconstructor->graph);
+  if (training->loupe.graph) graph_zero_gradients(training->loupe.graph);
   for (size_t done = 0; done < count; done += reconstructor->batch)
     run_part(training, first, count - done < reconstructor->batch ? count - done : reconstructor->batch, done,
              1.0 / (double)count);
   training->optimiser.rate = training_rate(training, training->epoch);
   optimise_step(&training->optimiser);
+  if (training->loupe.graph) step_masks(training);
   reconstructor_changed(reconstructor);
   training->pending++;
 }
@@ -310,6 +352,9 @@ static bool validate_batch(struct training *training, size_t first, size_t count
 static bool validate(struct training *training, struct error *error) {
   size_t slices = training->validation.slices, batch = training->reconstructor.batch;
   double sum[3] = {0};
+  if (training->loupe.graph &&
+      !loupe_draw(&training->loupe, &training->validation.simulation.world, slices, error))
+    return false;
   for (size_t first = 0; first < slices; first += batch)
     if (!validate_batch(training, first, slices - first < batch ? slices - first : batch, sum, error))
       return false;

@@ -3,13 +3,17 @@
  * In the output folder: last.h5 after every epoch and best.h5 (lowest validation loss), log.h5 (every update
  * and epoch), log.jsonl and the epochs for TensorBoard in events.out.tfevents.l2sr. All but the times in the
  * last two are pure functions of the scene, the data and the device: a training that goes on from last.h5
- * shortens those two to where they were and appends, and so writes what one that was never stopped does. */
+ * shortens those two to where they were and appends, and so writes what one that was never stopped does.
+ *
+ * With train.method loupe the masks are learned too (systems/loupe.h): one loss, two optimisers of one kind.
+ */
 #ifndef L2SR_SYSTEMS_TRAIN_H
 #define L2SR_SYSTEMS_TRAIN_H
 
 #include "engine/optimise.h"
 #include "systems/feed.h"
 #include "systems/loss.h"
+#include "systems/loupe.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
 #include "systems/run_files.h"
@@ -27,6 +31,7 @@ struct training {
   struct feed train, validation;
   struct reconstructor reconstructor;
   struct policy policy; /* open where one makes the masks */
+  struct loupe loupe;   /* open where they are learned */
   struct loss loss;
   struct loss_target target, validation_target;
   struct optimiser optimiser;

@@ -30,7 +30,8 @@ static bool save_checkpoint(const struct training *training, const char *name, s
   if (reconstructor_write(&training->reconstructor, store, error) &&
       run_write(&training->run, store, error) && store_put_number(store, "epoch", training->epoch, error) &&
       store_put_number(store, "best_epoch", training->best_epoch, error) &&
-      store_put_number(store, "best_val_loss", training->best, error) && write_log(training, store, error))
+      store_put_number(store, "best_val_loss", training->best, error) && write_log(training, store, error) &&
+      (!training->loupe.graph || loupe_write(&training->loupe, store, error)))
     return store_commit(store, error);
   store_close(store);
   return false;
@@ -92,6 +93,22 @@ void training_log_event(const struct training *training) {
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
 /* They say where, how long, what is printed; or are of other work. */
+static const char *const loupe_may_differ[] = {"evaluate.",
+                                               "phantom.",
+                                               "reward.",
+                                               "policy.",
+                                               "learn.",
+                                               "alternate.",
+                                               "pgmri.",
+                                               "data.path",
+                                               "data.split",
+                                               "train.epochs",
+                                               "train.output",
+                                               "world.envs",
+                                               "train.log_every",
+                                               "sampler.",
+                                               "train.early_stopping",
+                                               NULL};
 static const char *const may_differ[] = {"evaluate.",
                                          "phantom.",
                                          "reward.",
@@ -102,6 +119,7 @@ static const char *const may_differ[] = {"evaluate.",
                                          "train.keep_activations",
                                          "sampler.candidates",
                                          "pgmri.",
+                                         "loupe.",
                                          "train.method",
                                          "data.path",
                                          "data.split",
@@ -136,6 +154,18 @@ static bool read_log(struct training *training, struct store *store, struct erro
   return good;
 }
 
+/* What one of the methods has trained the other does not go on with. */
+static bool read_masks(struct training *training, struct store *store, struct error *error) {
+  struct loupe *loupe = &training->loupe;
+  char sampler[32] = "";
+  bool learned = store_text(store, "sampler", sampler, sizeof sampler);
+  if (learned != (loupe->graph != NULL))
+    return fail(error, "it was trained with train.method %s; go on with that, or use another train.output",
+                learned ? sampler : "reconstructor");
+  loupe->optimiser.step = training->optimiser.step;
+  return !learned || loupe_read(loupe, store, error);
+}
+
 static bool read_state(struct store *store, void *context, struct error *error) {
   struct training *training = context;
   double epoch, best_epoch;
@@ -151,7 +181,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
         epoch, best_epoch);
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
-  if (!read_log(training, store, error)) return false;
+  if (!read_log(training, store, error) || !read_masks(training, store, error)) return false;
   reconstructor_changed(&training->reconstructor);
   log_info("going on from %s after epoch %u", training_path(training, "last.h5"), training->epoch);
   return true;
@@ -179,7 +209,7 @@ bool training_open_files(struct training *training, const struct training_wish *
                          .validation = {training->validation.dataset.hash, training->validation.slices},
                          .network = "unet",
                          .others = others,
-                         .may_differ = may_differ};
+                         .may_differ = training->loupe.graph ? loupe_may_differ : may_differ};
   return set_origin(training, wish, error) &&
          run_open(&training->run, wish->resume, read_state, training, error);
 }

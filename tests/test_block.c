@@ -26,7 +26,7 @@ struct pair {
   struct graph *portable, *fused;
   tensor input, output;
   struct blocks *blocks;
-  cl_mem in, out, gradient;
+  cl_mem in, out, gradient, input_gradient;
   size_t floats, bytes; /* of the images in use; of the buffers */
   size_t outputs;       /* floats */
 };
@@ -34,7 +34,7 @@ struct pair {
 static struct graph *open_graph(struct pair *pair, const struct fused_case *test, size_t batch) {
   struct graph *graph;
   struct error error;
-  struct graph_setup setup = {pair->device, pair->kernels, batch, true, false, NULL};
+  struct graph_setup setup = {pair->device, pair->kernels, batch, true, true, NULL};
   graph_open(&graph);
   pair->input = graph_input(graph, "input", 1, test->size, test->size);
   pair->output = test->build(graph, pair->input, test->channels, test->pools);
@@ -64,7 +64,7 @@ static void open_pair(struct pair *pair, struct device *device, const struct fus
   struct error error;
   size_t n = (size_t)test->size, even = test->images + test->images % 2;
   struct kernel_setup kernel_setup = {n, n, false, ""};
-  struct block_setup setup = {test->images, test->precision, true};
+  struct block_setup setup = {test->images, test->precision, true, true};
   *pair =
       (struct pair){.device = device, .floats = n * n * test->images, .bytes = sizeof(float) * n * n * even};
   assert_good(kernels_open(&pair->kernels, device, &kernel_table, &kernel_setup, &error), &error);
@@ -74,6 +74,7 @@ static void open_pair(struct pair *pair, struct device *device, const struct fus
   pair->in = open_buffer(pair, 1, 1);
   pair->out = open_buffer(pair, 2, 0);
   pair->gradient = open_buffer(pair, 3, 1 / (double)pair->outputs);
+  pair->input_gradient = open_buffer(pair, 4, 1);
   assert_good(blocks_fit(pair->fused, device, &error), &error);
   assert_good(blocks_open(&pair->blocks, pair->fused, device, pair->kernels, &setup, &error), &error);
 }
@@ -83,6 +84,7 @@ static void close_pair(struct pair *pair) {
   device_release(pair->device, pair->in, pair->bytes);
   device_release(pair->device, pair->out, pair->bytes);
   device_release(pair->device, pair->gradient, pair->bytes);
+  device_release(pair->device, pair->input_gradient, pair->bytes);
   graph_close(pair->portable);
   graph_close(pair->fused);
   kernels_close(pair->kernels);
@@ -97,6 +99,7 @@ static void run_both(struct pair *pair, size_t images) {
   graph_backward(graph);
   blocks_forward(pair->blocks, pair->in, pair->out, images);
   blocks_backward(pair->blocks, pair->in, pair->gradient, images, (double)pair->outputs);
+  blocks_input_gradient(pair->blocks, pair->input_gradient, images);
 }
 
 static void check_gradients(const struct pair *pair, double bound) {
@@ -105,6 +108,12 @@ static void check_gradients(const struct pair *pair, double bound) {
     double off = device_distance(pair->device, found->gradient, expected->gradient, expected->count);
     if (!(off <= bound)) fail_msg("gradient of %s is off by %.2e, bound %.0e", expected->name, off, bound);
   }
+}
+
+static void check_input_gradient(const struct pair *pair, double bound) {
+  double off = device_distance(pair->device, pair->input_gradient,
+                               graph_gradient(pair->portable, pair->input), pair->floats);
+  if (!(off <= bound)) fail_msg("gradient of the input is off by %.2e, bound %.0e", off, bound);
 }
 
 static void check_case(struct device *device, const struct fused_case *test) {
@@ -117,6 +126,7 @@ static void check_case(struct device *device, const struct fused_case *test) {
   if (!(off <= test->output_bound))
     fail_msg("the output is off by %.2e, bound %.0e", off, test->output_bound);
   check_gradients(&pair, test->gradient_bound);
+  check_input_gradient(&pair, test->gradient_bound);
   close_pair(&pair);
 }
 

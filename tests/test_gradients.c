@@ -105,8 +105,20 @@ static double transform_at(const double *planes, int height, int width, double s
   return sum / sqrt(height * width);
 }
 
+static double rescale_at(const double *x, const double *taken, int entries, double budget, int entry) {
+  double mean = 0, count = 0;
+  if (taken[entry] > 0) return 0;
+  for (int i = 0; i < entries; i++)
+    if (!(taken[i] > 0)) mean += x[i], count++;
+  mean /= count;
+  return budget <= mean * count ? x[entry] * budget / (mean * count)
+                                : 1 - (1 - x[entry]) * (1 - budget / count) / (1 - mean);
+}
+
 /* One output value of one image. */
 static double node_at(const struct reference *r, const struct node *node, size_t image, int c, int y, int x) {
+  if (node->op == &op_learned)
+    return r->parameter[node->weight][(c * node->shape.height + y) * node->shape.width + x];
   const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
   const double *whole = r->value[node->input[0].node] + image * elements(r, node->input[0].node);
   const double *second =
@@ -128,6 +140,10 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   double value = plane[y * in->width + x];
   if (node->op == &op_norm) return norm_at(plane, pixels, value);
   if (node->op == &op_mask_columns) return value * second[x];
+  if (node->op == &op_scale) return node->slope * value;
+  if (node->op == &op_add) return value + second[c * pixels + y * in->width + x];
+  if (node->op == &op_rescale)
+    return rescale_at(whole, second, in->channels * pixels, node->budget, c * pixels + y * in->width + x);
   if (node->op == &op_magnitude) return hypot(value, plane[pixels + y * in->width + x]);
   if (node->op == &op_standardise) return standard_at(whole, in->channels * pixels, value);
   if (node->op == &op_relu) return value > 0 ? value : node->slope * value;
@@ -142,7 +158,7 @@ static void run_reference(struct reference *r) {
   for (int i = 0; i < r->graph->nodes; i++) {
     const struct node *node = &r->graph->node[i];
     double *to = r->value[i];
-    if (!node->op) continue;
+    if (!node->op || node->op == &op_exact_threshold) continue; /* what the device has drawn */
     for (size_t image = 0; image < BATCH; image++)
       for (int c = 0; c < node->shape.channels; c++)
         for (int y = 0; y < node->shape.height; y++)
@@ -234,6 +250,17 @@ static void open_bench(struct bench *bench, struct device *device, architecture 
   open_values(bench);
 }
 
+/* A draw is no function of the probabilities: the reference takes the device's thresholds, which stay
+ * where an output or backward needs them. */
+static void take_draws(struct bench *bench) {
+  for (int i = 0; i < bench->graph->nodes; i++) {
+    tensor x = {(uint16_t)i};
+    if (bench->graph->node[i].op != &op_exact_threshold) continue;
+    const float *drawn = read_floats(bench, graph_value(bench->graph, x), count_values(bench, x));
+    for (size_t k = 0; k < count_values(bench, x); k++) bench->reference.value[i][k] = drawn[k];
+  }
+}
+
 static void run_device(struct bench *bench) {
   struct error error;
   for (int i = 0; i < bench->graph->nodes; i++)
@@ -241,6 +268,7 @@ static void run_device(struct bench *bench) {
       write_doubles(bench, bench->graph->node[i].value, bench->reference.value[i],
                     count_values(bench, (tensor){(uint16_t)i}));
   graph_forward(bench->graph);
+  take_draws(bench);
   write_doubles(bench, graph_gradient(bench->graph, bench->output), bench->slope,
                 count_values(bench, bench->output));
   graph_zero_gradients(bench->graph);
@@ -397,6 +425,56 @@ static tensor build_step_shared(struct graph *graph, tensor x) {
   return concat(graph, build_step(graph, x), sigmoid(graph, x));
 }
 
+static tensor build_learned(struct graph *graph, tensor x) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  return add(graph, x, learned(graph, "values", shape->channels, shape->height, shape->width, 1));
+}
+
+static tensor build_scale(struct graph *graph, tensor x) {
+  return scale(graph, x, -2.5f);
+}
+
+static tensor build_add(struct graph *graph, tensor x) {
+  return add(graph, add(graph, x, sigmoid(graph, x)), x);
+}
+
+/* Of 2 x 35 entries some 22 are taken, and the others' mean is near a half. */
+static tensor build_rescale_down(struct graph *graph, tensor x) {
+  return rescale(graph, sigmoid(graph, x), input_like(graph, x, "taken"), 9);
+}
+
+static tensor build_rescale_up(struct graph *graph, tensor x) {
+  return rescale(graph, sigmoid(graph, x), input_like(graph, x, "taken"), 35);
+}
+
+static tensor build_rescale_shared(struct graph *graph, tensor x) {
+  tensor chance = sigmoid(graph, x);
+  return concat(graph, rescale(graph, chance, input_like(graph, x, "taken"), 5), chance);
+}
+
+/* A mask as LOUPE draws it. */
+static tensor build_exact(struct graph *graph, tensor x) {
+  tensor taken = input_like(graph, x, "taken"), scan = graph_input(graph, "scan", 1, 1, 1);
+  tensor chance = rescale(graph, sigmoid(graph, scale(graph, x, 5)), taken, 3);
+  return straight_through(graph, chance, exact_threshold(graph, chance, taken, scan, 3, 7, 1), 10);
+}
+
+/* The whole of joint training, with the step replaced by the sigmoid that backward takes it for: mask, image,
+ * and a network that reconstructs. */
+static tensor build_smooth_mask(struct graph *graph, tensor x) {
+  int width = graph_node(graph, x)->shape.width;
+  tensor taken = graph_input(graph, "taken", 1, 1, width), scan = graph_input(graph, "scan", 1, 1, 1);
+  tensor chance =
+      rescale(graph, sigmoid(graph, scale(graph, learned(graph, "values", 1, 1, width, 0.2), 5)), taken, 3);
+  tensor threshold = exact_threshold(graph, chance, taken, scan, 3, 7, 1);
+  graph_output(graph, threshold); /* take_draws reads it after the forward pass */
+  tensor bits = sigmoid(graph, scale(graph, add(graph, chance, scale(graph, threshold, -1)), 10));
+  tensor masked =
+      mask_columns(graph, fourier(graph, x), add(graph, bits, graph_input(graph, "given", 1, 1, width)));
+  tensor image = standardise_image(graph, magnitude(graph, inverse_fourier(graph, masked)));
+  return conv2d(graph, relu(graph, instance_norm(graph, conv2d(graph, image, "a", 3, 3))), "b", 1, 1);
+}
+
 static tensor build_fourier(struct graph *graph, tensor x) {
   return fourier(graph, x);
 }
@@ -461,6 +539,14 @@ static void test_operations(void **state) {
                {"step", build_step, 2, 5, 7},
                {"step, gradient passed", build_step_passed, 2, 5, 7},
                {"step, shared input", build_step_shared, 2, 5, 7},
+               {"learned values", build_learned, 2, 5, 7},
+               {"scale", build_scale, 2, 5, 7},
+               {"add", build_add, 2, 5, 7},
+               {"rescale down", build_rescale_down, 2, 5, 7},
+               {"rescale up", build_rescale_up, 2, 5, 7},
+               {"rescale, shared input", build_rescale_shared, 2, 5, 7},
+               {"exact draw", build_exact, 1, 1, 15},
+               {"smooth mask to reconstruction", build_smooth_mask, 2, 6, 15},
                {"transform", build_fourier, 2, 6, 10},
                {"transform, odd", build_fourier, 2, 7, 11},
                {"transform of a line", build_fourier, 2, 1, 13},

@@ -237,7 +237,7 @@ static bool run(struct network_bench *bench, struct error *error) {
   struct error reason;
   size_t count = bench->batch < CHECKED ? bench->batch : CHECKED;
   struct block_setup setup = {bench->batch, (enum block_precision)bench->options->network.precision,
-                              bench->train};
+                              bench->train, false};
   if (!open_network(bench, &bench->portable, count, error)) return false;
   if (!blocks_fit(bench->portable.graph, bench->device, &reason))
     return run_portable_bench(bench, reason.text, error);

@@ -3,6 +3,8 @@
 #include "engine/log.h"
 #include "engine/schedule.h"
 #include "kernels/kernels.h"
+#include "systems/acquisition.h"
+#include "systems/alternate.h"
 #include "systems/net_pgmri.h"
 #include "systems/net_policy.h"
 #include "systems/net_unet.h"
@@ -336,12 +338,28 @@ static bool print_policy(struct call *call, struct error *error) {
   return true;
 }
 
+static bool print_mask(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  struct acquisition acquisition;
+  struct graph *graph;
+  if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
+  struct net_loupe_setup setup = {(int)options->data.size, acquisition.budget, options->world.seed,
+                                  (float)options->loupe.slope};
+  graph_open(&graph);
+  net_loupe(graph, &setup);
+  bool good = graph_good(graph, error);
+  if (good) print_graph(call, "mask", graph, options->train.batch);
+  graph_close(graph);
+  return good;
+}
+
 static bool print_network(struct call *call, struct error *error) {
   const struct options *options = &call->options;
   if (!call_scene(call, call->operand[1], error)) return false;
-  bool policy = options->train.method != METHOD_RECONSTRUCTOR;
+  bool policy = alternate_takes(options), mask = options->train.method == METHOD_LOUPE;
   return net_unet_check(options, error) && (!policy || net_policy_check(options, error)) &&
-         print_reconstructor(call, error) && (!policy || print_policy(call, error));
+         print_reconstructor(call, error) && (!policy || print_policy(call, error)) &&
+         (!mask || print_mask(call, error));
 }
 
 static void print_scans(const struct call *call, const struct acquisition *scan) {

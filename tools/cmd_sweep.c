@@ -127,7 +127,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
   }
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
-  bool policy = row->options.train.method != METHOD_RECONSTRUCTOR;
+  bool policy = alternate_takes(&row->options);
   bool good = net_unet_check(&row->options, error) && (!policy || net_policy_check(&row->options, error));
   return good ? true : fail_in(error, "%s", row->name);
 }
@@ -168,7 +168,7 @@ static bool train_stages(struct call *call, struct device *device, struct row *r
 static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {
   struct training training;
   struct training_wish wish = {.resume = true, .kernel_folder = call_flag(call, "kernels")};
-  if (row->options.train.method != METHOD_RECONSTRUCTOR) return train_stages(call, device, row, error);
+  if (alternate_takes(&row->options)) return train_stages(call, device, row, error);
   if (!training_open(&training, device, &row->options, &wish, error)) return false;
   bool good = training_run(&training, &wish, error) && curves_draw(&training, error);
   if (good) keep_best(row, &training);

@@ -70,7 +70,7 @@ static bool alternate(struct call *call, struct device *device, struct error *er
 static bool run(struct call *call, struct error *error) {
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
-  return call_on_device(call, call->options.train.method == METHOD_RECONSTRUCTOR ? train : alternate, error);
+  return call_on_device(call, alternate_takes(&call->options) ? alternate : train, error);
 }
 
 static const struct flag flags[] = {
@@ -88,13 +88,15 @@ static const struct flag flags[] = {
 const struct command command_train = {
     .name = "train",
     .operands = "SCENE",
-    .doc = "trains a reconstructor, a policy (L2S, PG-MRI), or both in turn (L2SR)",
+    .doc = "trains a reconstructor, a policy (L2S, PG-MRI), both in turn (L2SR), or a mask with its "
+           "reconstructor (LOUPE)",
     .more =
         "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
         "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard "
         "and,\n"
         "at the end, curves.png. With train.method l2s, l2sr and pgmri it gets such a folder for each stage:\n"
-        "reconstructor, policy_1 (for --policy), reconstructor_1, ...",
+        "reconstructor, policy_1 (for --policy), reconstructor_1, ...\n"
+        "With loupe best.h5 holds the learned mask too, for fixed_mask: --set sampler.mask=DIR/best.h5",
     .takes_scene = true,
     .flags = flags,
     .run = run,

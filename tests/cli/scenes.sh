@@ -26,7 +26,7 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  for method in '' _l2s _l2sr _pgmri; do
+  for method in '' _l2s _l2sr _loupe _pgmri; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
     scans "$acceleration" "$horizon" "$initial" "$start" "$budget" "$scene"
@@ -80,6 +80,12 @@ for pair in pgmri.estimator=nongreedy pgmri.trajectories=8 pgmri.gamma=0.9 pgmri
   'pgmri.keep=[0,9,19,29,39,49]' pgmri.baseline=true reward.form=dense reward.scale=1 policy.pools=5 policy.hidden=256 \
   evaluate.actions=drawn evaluate.trajectories=8 train.loss=ssim; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_pgmri.yaml"
+done
+
+for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16 train.schedule=milestones \
+  train.rate_factor=0.5 'train.milestones=[11,21,31,41]' train.loss=ssim loupe.masks=batch loupe.slope=10 loupe.rate=0 \
+  'evaluate.samplers=[fixed_mask]'; do
+  key "${pair%%=*}" "${pair#*=}" "$scenes/knee_x8_base_loupe.yaml"
 done
 
 # the ablation of the initial lines, as README says it

@@ -1,0 +1,113 @@
+/* Learned masks: probabilities rescaled to a budget, and thresholds that make a step at them an exact-count
+ * draw (PROTOCOL 3.2, 3.4). A work-group takes an image; `taken` is not 0 where an entry is acquired already:
+ * it has no part in the budget. */
+
+#define GROUP 64
+#define BUDGET_MOST 512 /* of an exact draw: engine/op_exact.c */
+
+/* Sums over the free entries: their number, and their values. */
+INLINE float2 free_sums(__global const float *x, __global const float *taken, uint entries,
+                        __local float *scratch) {
+  float sum = 0.0f, count = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP) {
+    float free_one = taken[i] == 0.0f ? 1.0f : 0.0f;
+    count += free_one;
+    sum += free_one * x[i];
+  }
+  count = group_sum(count, scratch);
+  sum = group_sum(sum, scratch);
+  return (float2)(count, sum);
+}
+
+/* To the mean s from the mean m: x s / m where that lowers them, else 1 - (1 - x) (1 - s) / (1 - m). */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+rescale_forward(__global const float *restrict input, __global const float *restrict taken,
+                __global float *restrict output, uint entries, uint budget, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  float2 sums = free_sums(input + row * entries, taken + row * entries, entries, scratch);
+  float mean = sums.y / sums.x, wanted = (float)budget / sums.x;
+  float factor = wanted <= mean ? wanted / mean : (1.0f - wanted) / (1.0f - mean);
+  float shift = wanted <= mean ? 0.0f : 1.0f;
+  for (uint i = item; i < entries; i += GROUP) {
+    uint place = row * entries + i;
+    output[place] = taken[place] == 0.0f ? shift + (input[place] - shift) * factor : 0.0f;
+  }
+}
+
+/* Through the entry itself and through the mean m. By eights: one by one, PoCL 3.1 adds beyond the last
+ * entry. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+rescale_backward(__global const float *restrict input, __global const float *restrict taken,
+                 __global const float *restrict output_gradient, __global float *restrict input_gradient,
+                 uint entries, uint budget, uint add, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  float2 sums = free_sums(input + row * entries, taken + row * entries, entries, scratch);
+  float mean = sums.y / sums.x, wanted = (float)budget / sums.x;
+  float shift = wanted <= mean ? 0.0f : 1.0f, side = fabs(shift - mean), factor = fabs(shift - wanted) / side;
+  float sum = 0.0f;
+  for (uint i = item; i < entries; i += GROUP) {
+    uint place = row * entries + i;
+    if (taken[place] == 0.0f) sum += output_gradient[place] * fabs(shift - input[place]);
+  }
+  float shared = factor * group_sum(sum, scratch) / (side * sums.x);
+  __global float *to = input_gradient + row * entries;
+  for (uint i = 8u * item; i < entries; i += 8u * GROUP) {
+    float8 dy = load_eight(output_gradient + row * entries, i, entries);
+    float8 mask = load_eight(taken + row * entries, i, entries);
+    add_eight(to, i, entries, select((float8)0.0f, factor * dy - shared, mask == 0.0f), add);
+  }
+}
+
+/* The chance of `count` of the entries after the last: none are left. */
+INLINE float chance_after(__global const float *table, uint entry, uint entries, uint width, uint count) {
+  if (entry == entries) return count == 0u ? 1.0f : 0.0f;
+  return table[entry * width + count];
+}
+
+/* A draw of independent entries given that exactly `budget` of them are 1, from the chances that c of the
+ * entries from i on are: table[i][c]. The threshold of an entry is uniform below its probability where it is
+ * 1, else above. Where the table has underflowed, entries are taken as they come. */
+INLINE void walk(__global const float *x, __global const float *mask, __global const float *table,
+                 __global float *threshold, uint entries, uint budget, uint seed, uint scan, uint step) {
+  uint left = budget, width = budget + 1u;
+  for (uint i = 0u; i < entries; i++) {
+    uint4 words = random_words(seed, STREAM_EXACT, scan, step + i / 2u);
+    uint2 word = (i & 1u ? words.zw : words.xy) >> 9;
+    float draw = (float)word.x * 0x1p-23f, place = (float)word.y * 0x1p-23f;
+    float p = mask[i] == 0.0f ? x[i] : 0.0f, all = table[i * width + left];
+    float with = left ? p * chance_after(table, i + 1u, entries, width, left - 1u) : 0.0f;
+    bool one = left && p > 0.0f && (draw * all < with || all == 0.0f);
+    float below = place * p;
+    threshold[i] = mask[i] != 0.0f ? 1.0f : !one ? p + place * (1.0f - p) : below < p ? below : 0.0f;
+    left -= one;
+  }
+}
+
+/* The chances of the entries after the one at hand stand in local memory too: what a barrier waits for is
+ * near. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+exact_draw(__global const float *restrict probability, __global const float *restrict taken,
+           __global const uint *restrict scan, __global float *restrict threshold,
+           __global float *restrict table, uint entries, uint budget, uint seed, uint step, uint rows) {
+  __local float after[2][BUDGET_MOST + 1];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), width = budget + 1u;
+  if (row >= rows) return;
+  __global const float *x = probability + row * entries, *mask = taken + row * entries;
+  __global float *own = table + row * entries * width;
+  for (uint c = item; c < width; c += GROUP) after[entries & 1u][c] = c == 0u ? 1.0f : 0.0f;
+  for (uint i = entries; i-- > 0u;) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float p = mask[i] == 0.0f ? x[i] : 0.0f;
+    __local const float *from = after[(i + 1u) & 1u];
+    for (uint c = item; c < width; c += GROUP) {
+      float chance = (c ? p * from[c - 1u] : 0.0f) + (1.0f - p) * from[c];
+      own[i * width + c] = after[i & 1u][c] = chance;
+    }
+  }
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  if (item == 0u) walk(x, mask, own, threshold + row * entries, entries, budget, seed, scan[row], step);
+}

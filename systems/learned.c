@@ -1,0 +1,81 @@
+#include "systems/learned.h"
+
+#include "engine/store.h"
+#include "systems/samplers.h"
+
+#include <math.h>
+#include <string.h>
+
+static size_t width_of(const struct acquisition *acquisition) {
+  return (size_t)acquisition->budget + 1;
+}
+
+uint32_t *learned_table(struct arena *arena, const struct acquisition *acquisition) {
+  return ARENA_NEW(arena, uint32_t, acquisition->lines * width_of(acquisition));
+}
+
+size_t learned_table_bytes(size_t lines) {
+  return sizeof(uint32_t) * lines * (lines + 1);
+}
+
+void learned_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table) {
+  double chance[513] = {1}; /* of c of the lines after this one */
+  size_t width = width_of(acquisition);
+  for (size_t line = acquisition->lines; line-- > 0;) {
+    double p = sampler_is_initial(acquisition, line) ? 0 : probability[line];
+    for (size_t left = width; left-- > 0;) {
+      double with = left ? p * chance[left - 1] : 0, all = with + (1 - p) * chance[left];
+      double share = all > 0 ? 0x1p32 * with / all : 0;
+      table[line * width + left] = share < (double)UINT32_MAX ? (uint32_t)share : UINT32_MAX;
+      chance[left] = all;
+    }
+  }
+}
+
+static bool check(const double *probability, const struct acquisition *acquisition, const char *path,
+                  struct error *error) {
+  double sum = 0, possible = 0;
+  for (size_t line = 0; line < acquisition->lines; line++) {
+    double p = probability[line];
+    if (!(p >= 0 && p <= 1))
+      return fail(error, "sampler.mask %s has the probability %g at line %zu; it must be 0 to 1", path, p,
+                  line);
+    if (sampler_is_initial(acquisition, line)) continue;
+    sum += p;
+    possible += p > 0;
+  }
+  if (fabs(sum - acquisition->budget) < 0.01 && possible >= acquisition->budget) return true;
+  return fail(
+      error,
+      "sampler.mask %s has probabilities for %.4g lines beside the %u initial ones, the budget is %u; use "
+      "the one that was trained for this acquisition",
+      path, sum, acquisition->initial_lines, acquisition->budget);
+}
+
+static bool read_stored(struct store *store, const struct acquisition *acquisition, const char *path,
+                        uint32_t *table, struct arena *arena, struct error *error) {
+  void *data;
+  size_t found;
+  if (!store_read_all(store, "probability", STORE_F64, arena, &data, &found, error)) return false;
+  if (found != acquisition->lines)
+    return fail(error, "sampler.mask %s holds %zu probabilities; data.size is %u", path, found,
+                acquisition->lines);
+  if (!check(data, acquisition, path, error)) return false;
+  learned_fill(data, acquisition, table);
+  return true;
+}
+
+bool learned_chances(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                     struct error *error) {
+  const char *path = options->sampler.mask;
+  struct arena *arena = arena_open();
+  struct store *store;
+  bool good = *path ? store_open(&store, path, error)
+                    : fail_usage(error, "sampler.mask is empty; name a checkpoint of train.method loupe");
+  if (good) {
+    good = read_stored(store, acquisition, path, table, arena, error);
+    store_close(store);
+  }
+  arena_close(arena);
+  return good;
+}

@@ -1,0 +1,54 @@
+/* LOUPE: a mask learned together with the reconstructor by back-propagation (PROTOCOL 3.2). What makes the
+ * network's input of a slice stands here; systems/train.h trains both on one loss. */
+#ifndef L2SR_SYSTEMS_LOUPE_H
+#define L2SR_SYSTEMS_LOUPE_H
+
+#include "engine/optimise.h"
+#include "engine/store.h"
+#include "systems/acquisition.h"
+#include "systems/net_loupe.h"
+#include "systems/reconstructor.h"
+
+struct world;
+
+struct loupe_setup {
+  struct device *device;
+  struct kernels *kernels;
+  const struct options *options;
+  size_t batch;
+};
+
+struct loupe {
+  struct device *device;
+  struct kernels *kernels;
+  struct acquisition acquisition; /* the only setting of the scene */
+  bool each;                      /* a mask for every sample, not one for the minibatch */
+  size_t size;                    /* N */
+  struct graph *graph;            /* NULL: no mask is learned */
+  struct net_loupe net;
+  struct optimiser optimiser;
+};
+
+/* The parameters are those of a new training. Refuses more than one setting, as wrong usage. */
+bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error);
+void loupe_close(struct loupe *loupe);
+
+/* All enqueue. */
+/* Draws masks for the environments' slices and writes the network's input. Sample i of the minibatch `number`
+ * is scan `first` + i; where all share a mask its number is `number`. */
+void loupe_forward(struct loupe *loupe, struct world *world, struct reconstructor *reconstructor,
+                   uint32_t number, uint32_t first, size_t images);
+/* After reconstructor_backward; adds into the gradient of the probabilities. */
+void loupe_backward(struct loupe *loupe, const struct reconstructor *reconstructor, size_t images);
+
+/* Draws the masks of validation samples, each its own, into EPOCH_mask; the same ones from the same
+ * probabilities. Waits. */
+bool loupe_draw(struct loupe *loupe, struct world *world, size_t rows, struct error *error);
+
+/* Parameters in the group `sampler`, its optimiser's moments in `sampler_optimiser`, the probabilities of the
+ * lines as dataset `probability`, and the most probable mask as dataset `mask`, for the sampler fixed_mask.
+ */
+bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error);
+bool loupe_read(struct loupe *loupe, struct store *store, struct error *error);
+
+#endif

@@ -1,0 +1,46 @@
+#include "systems/net_loupe.h"
+
+#include <math.h>
+#include <string.h>
+
+static const float SHARPNESS = 5; /* of the probabilities: sigmoid(5 weight) */
+
+struct net_loupe net_loupe(struct graph *graph, const struct net_loupe_setup *setup) {
+  struct net_loupe net = {.image = graph_input(graph, "image", 2, setup->size, setup->size),
+                          .taken = graph_input(graph, "taken", 1, 1, setup->size),
+                          .scan = graph_input(graph, "scan", 1, 1, 1)};
+  tensor weight = learned(graph, "probability.weight", 1, 1, setup->size, 1 / (double)SHARPNESS);
+  tensor chance = rescale(graph, sigmoid(graph, scale(graph, weight, SHARPNESS)), net.taken, setup->budget);
+  tensor threshold = exact_threshold(graph, chance, net.taken, net.scan, setup->budget, setup->seed, 0);
+  net.mask = add(graph, straight_through(graph, chance, threshold, setup->slope), net.taken);
+  tensor masked = mask_columns(graph, fourier(graph, net.image), net.mask);
+  net.out = standardise_image(graph, magnitude(graph, inverse_fourier(graph, masked)));
+  return net;
+}
+
+void net_loupe_chances(const float *weight, const uint8_t *taken, size_t lines, uint32_t budget,
+                       double *chance) {
+  double mean = 0, count = 0;
+  for (size_t i = 0; i < lines; i++) {
+    chance[i] = taken[i] ? 0 : 1 / (1 + exp(-SHARPNESS * (double)weight[i]));
+    mean += chance[i];
+    count += !taken[i];
+  }
+  mean /= count;
+  double wanted = budget / count;
+  for (size_t i = 0; i < lines; i++)
+    if (!taken[i])
+      chance[i] =
+          wanted <= mean ? chance[i] * wanted / mean : 1 - (1 - chance[i]) * (1 - wanted) / (1 - mean);
+}
+
+void net_loupe_best(const double *chance, const uint8_t *taken, size_t lines, uint32_t budget,
+                    uint8_t *mask) {
+  memcpy(mask, taken, lines);
+  for (uint32_t t = 0; t < budget; t++) {
+    size_t best = lines;
+    for (size_t i = 0; i < lines; i++)
+      if (!mask[i] && (best == lines || chance[i] > chance[best])) best = i;
+    mask[best] = 1;
+  }
+}

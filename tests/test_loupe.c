@@ -1,0 +1,356 @@
+/* LOUPE: an update against one graph of mask, network and loss; masks of minibatches and samples; what is
+ * stored; going on; what is refused. */
+#include "engine/fft.h"
+#include "engine/store.h"
+#include "systems/net_unet.h"
+#include "systems/phantom.h"
+#include "systems/train.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 32, SLICES = 12, BATCH = 5, LINES = 8, INITIAL = 2 };
+
+static struct device device;
+static struct folder folder;
+
+struct run {
+  struct arena *arena;
+  struct options options;
+  struct training training;
+};
+
+/* Plain gradient descent, so that parameters show gradients. */
+static void set_options(struct run *run, const char *output) {
+  *run = (struct run){.arena = arena_open()};
+  option_defaults(&option_table, &run->options, run->arena);
+  run->options.data.path = support_path(&folder, "data");
+  run->options.data.size = N;
+  run->options.acquisition.initial_lines = INITIAL;
+  run->options.network.channels = 4;
+  run->options.network.pools = 2;
+  run->options.train.method = METHOD_LOUPE;
+  run->options.train.batch = BATCH;
+  run->options.train.epochs = 3;
+  run->options.train.rate = 0.05;
+  run->options.train.optimiser = OPTIMISER_SGD;
+  run->options.train.output = output ? support_path(&folder, output) : "";
+}
+
+static void set_phantoms(struct options *options) {
+  options->phantom.train = 3;
+  options->phantom.val = options->phantom.test = 1;
+  options->phantom.slices = 4;
+  options->phantom.size = N;
+  options->phantom.rows = 2 * N;
+  options->phantom.columns = N + 6;
+}
+
+static void open_run(struct run *run, bool resume) {
+  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct error error;
+  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
+  if (!resume) assert_good(feed_epoch(&run->training.train, 0, &error), &error);
+}
+
+static void close_run(struct run *run) {
+  training_close(&run->training);
+  arena_close(run->arena);
+}
+
+static void run_epochs(struct run *run) {
+  struct training_wish wish = {0};
+  struct error error;
+  assert_good(training_run(&run->training, &wish, &error), &error);
+}
+
+static float *read_floats(struct arena *arena, cl_mem from, size_t count) {
+  struct error error;
+  float *values = ARENA_NEW(arena, float, count);
+  device_read(&device, from, 0, sizeof(float) * count, values);
+  assert_good(device_finish(&device, &error), &error);
+  return values;
+}
+
+static float *read_weights(struct run *run) {
+  return read_floats(run->arena, run->training.loupe.graph->values, N);
+}
+
+static double largest_difference(const float *a, const float *b, size_t count) {
+  double worst = 0;
+  for (size_t i = 0; i < count; i++) worst = fmax(worst, fabs((double)a[i] - b[i]));
+  return worst;
+}
+
+/* ---- an update ----------------------------------------------------------------------------------------- */
+
+/* Mask and network in one graph, the same parameters and inputs; returns the gradient of the probabilities.
+ */
+static float *gradient_by_hand(struct run *run) {
+  struct training *training = &run->training;
+  struct loupe *loupe = &training->loupe;
+  struct kernels *kernels = training->train.simulation.kernels;
+  struct net_loupe_setup net = {N, LINES - INITIAL, run->options.world.seed, 10};
+  struct graph_setup setup = {.device = &device, .kernels = kernels, .batch = BATCH, .train = true};
+  struct graph *graph;
+  struct loss loss;
+  struct error error;
+  graph_open(&graph);
+  struct net_loupe mask = net_loupe(graph, &net);
+  tensor out = net_unet(graph, mask.out, 4, 2);
+  assert_good(graph_plan(graph, &setup, &error), &error);
+  assert_good(loss_open(&loss, &device, kernels, LOSS_SSIM, N, N, BATCH, &error), &error);
+  for (int i = 0; i < graph->parameters; i++) {
+    const struct graph *from = i ? training->reconstructor.graph : loupe->graph;
+    const struct parameter *to = &graph->parameter[i], *own = graph_find(from, to->name);
+    device_copy(&device, own->value, 0, to->value, 0, sizeof(float) * to->count);
+  }
+  const tensor inputs[][2] = {
+      {loupe->net.image, mask.image}, {loupe->net.taken, mask.taken}, {loupe->net.scan, mask.scan}};
+  for (int i = 0; i < 3; i++)
+    device_copy(&device, graph_value(loupe->graph, inputs[i][0]), 0, graph_value(graph, inputs[i][1]), 0,
+                sizeof(float) * BATCH * graph_elements(graph, inputs[i][1]));
+  graph_zero_gradients(graph);
+  graph_forward(graph);
+  loss_run(&loss, &training->target, graph_value(graph, out), graph_gradient(graph, out), BATCH, 1.0 / BATCH);
+  graph_backward(graph);
+  float *gradient = read_floats(run->arena, graph_find(graph, "probability.weight")->gradient, N);
+  loss_close(&loss);
+  graph_close(graph);
+  return gradient;
+}
+
+/* A rate of 0 leaves the parameters as the gradient saw them. */
+static void an_update_is_that_of_one_graph(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.rate = 0;
+  open_run(&run, false);
+  training_step(&run.training, 0, BATCH);
+  const float *found = read_floats(run.arena, run.training.loupe.graph->gradients, N);
+  const float *expected = gradient_by_hand(&run);
+  double largest = 0, off = largest_difference(found, expected, N);
+  for (int i = 0; i < N; i++) largest = fmax(largest, fabs(expected[i]));
+  assert_true(largest > 0);
+  if (off > 1e-4 * largest) fail_msg("the gradient is off by %g of %g", off, largest);
+  close_run(&run);
+}
+
+static void the_rate_of_the_probabilities_is_their_own(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.loupe.rate = 0.5;
+  run.options.train.rate_every = 1;
+  open_run(&run, false);
+  run.training.epoch = 1; /* both rates have made a step */
+  const float *before = read_weights(&run);
+  training_step(&run.training, 0, BATCH);
+  const float *after = read_weights(&run);
+  const float *gradient = read_floats(run.arena, run.training.loupe.graph->gradients, N);
+  for (int i = 0; i < N; i++) assert_true(fabs(before[i] - 0.05 * gradient[i] - after[i]) < 1e-6);
+  close_run(&run);
+}
+
+/* ---- masks --------------------------------------------------------------------------------------------- */
+
+/* Before backward, which reuses their place. */
+static float *draw_masks(struct run *run, uint32_t number, uint32_t first) {
+  struct training *training = &run->training;
+  struct loupe *loupe = &training->loupe;
+  feed_batch(&training->train, 0, BATCH);
+  loupe_forward(loupe, &training->train.simulation.world, &training->reconstructor, number, first, BATCH);
+  return read_floats(run->arena, graph_value(loupe->graph, loupe->net.mask), BATCH * N);
+}
+
+static void check_budget(const float *mask) {
+  double lines = 0;
+  for (int i = 0; i < N; i++) lines += mask[i];
+  assert_true(lines == LINES && mask[N / 2] == 1 && mask[N / 2 - 1] == 1);
+}
+
+static void a_mask_is_of_a_minibatch_or_of_a_sample(void **state) {
+  (void)state;
+  for (int each = 0; each < 2; each++) {
+    struct run run;
+    int same = 0;
+    set_options(&run, NULL);
+    run.options.loupe.masks = each ? LOUPE_SAMPLE : LOUPE_BATCH;
+    open_run(&run, false);
+    const float *first = draw_masks(&run, 7, 20);
+    for (int i = 0; i < BATCH; i++) {
+      check_budget(first + N * i);
+      same += !memcmp(first + N * i, first, sizeof(float) * N);
+    }
+    assert_true(each ? same < BATCH : same == BATCH);
+    const float *other = draw_masks(&run, each ? 7 : 20, each ? 21 : 20);
+    assert_true(memcmp(first, other, sizeof(float) * N) != 0);
+    if (each)
+      assert_memory_equal(first + N, other, sizeof(float) * (BATCH - 1) * N); /* each is of its scan */
+    close_run(&run);
+  }
+}
+
+/* The same masks and the same update but for rounding, whatever part of a batch is taken at once. */
+static void micro_batches_change_nothing(void **state) {
+  (void)state;
+  for (int each = 0; each < 2; each++) {
+    struct run run[2];
+    const float *after[2], *before = NULL;
+    for (int k = 0; k < 2; k++) {
+      set_options(&run[k], NULL);
+      run[k].options.loupe.masks = each ? LOUPE_SAMPLE : LOUPE_BATCH;
+      if (k) run[k].options.network.batch = 2;
+      open_run(&run[k], false);
+      before = read_weights(&run[k]);
+      training_step(&run[k].training, BATCH, BATCH);
+      after[k] = read_weights(&run[k]);
+    }
+    double moved = largest_difference(before, after[0], N);
+    assert_true(moved > 0 && largest_difference(after[0], after[1], N) < 1e-3 * moved);
+    for (int k = 0; k < 2; k++) close_run(&run[k]);
+  }
+}
+
+static void a_step_allocates_nothing(void **state) {
+  struct run run;
+  struct error error;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.clip = 1;
+  open_run(&run, false);
+  training_step(&run.training, 0, BATCH);
+  uint64_t allocations = device.allocations, bytes = device.bytes;
+  for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
+  assert_good(device_finish(&device, &error), &error);
+  assert_int_equal(device.allocations, allocations);
+  assert_int_equal(device.bytes, bytes);
+  close_run(&run);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static void the_stored_mask_is_the_most_probable_one(void **state) {
+  struct run run;
+  struct store *store;
+  struct error error;
+  void *mask, *chance;
+  size_t lines, count;
+  double least = 1, most = 0, sum = 0;
+  (void)state;
+  set_options(&run, "stored");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  assert_good(store_open(&store, support_path(&folder, "stored/best.h5"), &error), &error);
+  assert_good(store_read_all(store, "mask", STORE_U8, run.arena, &mask, &lines, &error), &error);
+  assert_good(store_read_all(store, "probability", STORE_F64, run.arena, &chance, &count, &error), &error);
+  store_close(store);
+  assert_int_equal(lines, N);
+  assert_int_equal(count, N);
+  size_t taken = 0;
+  for (int i = 0; i < N; i++) {
+    bool initial = i == N / 2 - 1 || i == N / 2, in = ((const uint8_t *)mask)[i];
+    double p = ((const double *)chance)[i];
+    taken += in;
+    sum += p;
+    if (initial) assert_true(in && p == 0);
+    if (!initial && in) least = fmin(least, p);
+    if (!in) most = fmax(most, p);
+  }
+  assert_true(taken == LINES && least >= most && fabs(sum - (LINES - INITIAL)) < 1e-6);
+  close_run(&run);
+}
+
+static void going_on_equals_never_stopping(void **state) {
+  struct run whole, half, rest;
+  (void)state;
+  set_options(&whole, "whole");
+  set_options(&half, "halves");
+  set_options(&rest, "halves");
+  whole.options.train.optimiser = half.options.train.optimiser = rest.options.train.optimiser =
+      OPTIMISER_ADAM;
+  half.options.train.epochs = 1;
+  open_run(&whole, false);
+  run_epochs(&whole);
+  open_run(&half, true);
+  run_epochs(&half);
+  close_run(&half);
+  open_run(&rest, true);
+  assert_int_equal(rest.training.epoch, 1);
+  run_epochs(&rest);
+  assert_memory_equal(read_weights(&whole), read_weights(&rest), sizeof(float) * N);
+  assert_memory_equal(whole.training.update_loss, rest.training.update_loss,
+                      sizeof(double) * 3 * whole.training.updates);
+  for (int v = 0; v < EPOCH_VALUES; v++)
+    assert_memory_equal(whole.training.epoch_value[v], rest.training.epoch_value[v], sizeof(double) * 3);
+  close_run(&rest);
+  close_run(&whole);
+}
+
+static void refuse(struct run *run, const char *part) {
+  struct training_wish wish = {.resume = true, .kernel_folder = ""};
+  struct error error;
+  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
+  assert_holds(error.text, part);
+  arena_close(run->arena);
+}
+
+/* `halves` holds a training of LOUPE with Adam by now. */
+static void other_trainings_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "halves");
+  run.options.train.optimiser = OPTIMISER_ADAM;
+  run.options.train.method = METHOD_RECONSTRUCTOR;
+  refuse(&run, "it was trained with train.method loupe; go on with that");
+  set_options(&run, "halves");
+  run.options.train.optimiser = OPTIMISER_ADAM;
+  run.options.acquisition.initial_lines = 4;
+  refuse(&run, "acquisition.initial_lines was 2 and is 4 now");
+  set_options(&run, NULL);
+  run.options.acquisition.acceleration = "4,8";
+  refuse(&run, "the scene has 2 settings");
+  set_options(&run, NULL);
+  run.options.acquisition.initial_lines = 8;
+  refuse(&run, "no line is left to acquire");
+}
+
+/* ---- the program --------------------------------------------------------------------------------------- */
+
+static int open_all(void **state) {
+  struct error error;
+  struct options options;
+  (void)state;
+  support_open_folder(&folder);
+  setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
+  option_defaults(&option_table, &options, folder.arena);
+  set_phantoms(&options);
+  return !phantom_write(&options, support_path(&folder, "data"), &error) ||
+         !device_open(&device, "", &error) || !fft_library_open(&error);
+}
+
+static int close_all(void **state) {
+  (void)state;
+  fft_library_close();
+  device_close(&device);
+  support_close_folder(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_update_is_that_of_one_graph),
+      cmocka_unit_test(the_rate_of_the_probabilities_is_their_own),
+      cmocka_unit_test(a_mask_is_of_a_minibatch_or_of_a_sample),
+      cmocka_unit_test(micro_batches_change_nothing),
+      cmocka_unit_test(a_step_allocates_nothing),
+      cmocka_unit_test(the_stored_mask_is_the_most_probable_one),
+      cmocka_unit_test(going_on_equals_never_stopping),
+      cmocka_unit_test(other_trainings_are_refused),
+  };
+  return cmocka_run_group_tests_name("loupe", tests, open_all, close_all);
+}
