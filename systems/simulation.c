@@ -134,9 +134,11 @@ static bool build_schedules(struct simulation *simulation, const struct simulati
 }
 
 bool simulation_describe(struct simulation *simulation, const struct options *options,
-                         const struct simulation_plan *plan, struct error *error) {
+                         const struct simulation_plan *plan, const struct sampler *sampler,
+                         struct error *error) {
   char first[64];
-  *simulation = (struct simulation){.options = options, .dense = plan->dense};
+  *simulation = (struct simulation){.options = options, .dense = plan->dense, .sampler = sampler};
+  if (sampler) return build_schedules(simulation, plan, error);
   if (!option_next(options->evaluate.samplers, first, sizeof first))
     return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
   simulation->sampler = sampler_find(first, error);

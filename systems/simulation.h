@@ -101,8 +101,10 @@ void simulation_restart(struct simulation *simulation, uint32_t first_scan, size
 /* One scan of every environment: begin, budget steps, finish. Only enqueues. */
 void simulation_episode(struct simulation *simulation);
 
-/* Only the schedules, without a device: for `describe`. They point into the simulation. */
+/* Only the schedules, without a device: for `describe`. They point into the simulation. sampler NULL: the first
+ * of evaluate.samplers. */
 bool simulation_describe(struct simulation *simulation, const struct options *options,
-                         const struct simulation_plan *plan, struct error *error);
+                         const struct simulation_plan *plan, const struct sampler *sampler,
+                         struct error *error);
 
 #endif

@@ -1,6 +1,8 @@
 #include "systems/systems.h"
 
 #include "systems/load.h"
+#include "systems/rollout.h"
+#include "systems/trajectories.h"
 
 const struct system *const system_list[] = {
     &system_reset,      &system_decide_draw,  &system_decide_next,        &system_decide_disc,
@@ -31,7 +33,15 @@ struct simulation_plan method_plan(const struct options *options) {
 
 bool method_describe(struct simulation *simulation, const struct options *options, struct error *error) {
   struct simulation_plan plan = method_plan(options);
-  return simulation_describe(simulation, options, &plan, error);
+  return simulation_describe(simulation, options, &plan, NULL, error);
+}
+
+bool training_describe(struct simulation *simulation, const struct options *options, struct error *error) {
+  bool dense = options->train.method == METHOD_PGMRI;
+  struct simulation_plan plan =
+      dense ? trajectories_plan(options, 1, 1, 1, 1) : rollout_plan(options, 1, 1, 1);
+  plan.network = true;
+  return simulation_describe(simulation, options, &plan, &sampler_policy, error);
 }
 
 component_set method_columns(const struct simulation *simulation) {

@@ -23,6 +23,8 @@ void observe_standardise(struct world *world, cl_mem input, size_t first, size_t
 
 /* The schedules of the scene's method (evaluate with its first sampler), without a device. */
 bool method_describe(struct simulation *simulation, const struct options *options, struct error *error);
+/* Those by which a scene of train.method l2s, l2sr or pgmri trains its policy. */
+bool training_describe(struct simulation *simulation, const struct options *options, struct error *error);
 /* How evaluating the scene uses the simulation; slices, envs and rollout_steps are the caller's. */
 struct simulation_plan method_plan(const struct options *options);
 /* Columns that the described simulation allocates. */

@@ -241,7 +241,8 @@ static void print_list(const char *name, const char *when, const struct schedule
 static bool print_schedule(struct call *call, struct error *error) {
   struct simulation simulation;
   if (!call_scene(call, call->operand[1], error)) return false;
-  if (!method_describe(&simulation, &call->options, error)) return false;
+  bool trains = alternate_takes(&call->options);
+  if (!(trains ? training_describe : method_describe)(&simulation, &call->options, error)) return false;
   const struct schedule *step = &simulation.step;
   if (call_flag(call, "dot")) {
     schedule_print_dot(step, stdout);
@@ -252,6 +253,7 @@ static bool print_schedule(struct call *call, struct error *error) {
     print_list("begin", "once, before the first line", &simulation.begin);
     print_list("step", "for every line", step);
     print_list("finish", "once, after the last line", &simulation.finish);
+    if (simulation.batch.count) print_list("batch", "for what is learnt from", &simulation.batch);
   }
   return true;
 }
