@@ -139,6 +139,30 @@ static void an_update_is_that_of_one_graph(void **state) {
   close_run(&run);
 }
 
+/* Where the device lacks the matrix instructions, its lanes are emulated. */
+static void the_fused_path_gives_the_same_gradient(void **state) {
+  const float *gradient[2];
+  struct run run[2];
+  double largest = 0;
+  (void)state;
+  for (int fused = 0; fused < 2; fused++) {
+    enum device_matrix matrix = device.facts.matrix;
+    if (!fused || matrix == MATRIX_NONE) device.facts.matrix = fused ? MATRIX_EMULATED : MATRIX_NONE;
+    set_options(&run[fused], NULL);
+    run[fused].options.network.channels = 16;
+    run[fused].options.network.pools = 1;
+    run[fused].options.train.rate = 0;
+    open_run(&run[fused], false);
+    assert_int_equal(run[fused].training.reconstructor.fused, fused);
+    training_step(&run[fused].training, 0, BATCH);
+    gradient[fused] = read_floats(run[fused].arena, run[fused].training.loupe.graph->gradients, N);
+    device.facts.matrix = matrix;
+  }
+  for (int i = 0; i < N; i++) largest = fmax(largest, fabs(gradient[0][i]));
+  assert_true(largest > 0 && largest_difference(gradient[0], gradient[1], N) < 5e-3 * largest);
+  for (int k = 0; k < 2; k++) close_run(&run[k]);
+}
+
 static void the_rate_of_the_probabilities_is_their_own(void **state) {
   struct run run;
   (void)state;
@@ -344,6 +368,7 @@ static int close_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_update_is_that_of_one_graph),
+      cmocka_unit_test(the_fused_path_gives_the_same_gradient),
       cmocka_unit_test(the_rate_of_the_probabilities_is_their_own),
       cmocka_unit_test(a_mask_is_of_a_minibatch_or_of_a_sample),
       cmocka_unit_test(micro_batches_change_nothing),
