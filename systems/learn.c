@@ -100,9 +100,9 @@ static bool look(struct learning *learning, struct error *error) {
   return true;
 }
 
-bool learn_validate(struct learning *learning, double *score, struct error *error) {
-  struct simulation *simulation = &learning->validation.simulation;
-  size_t slices = learning->validation.report.slices, most = simulation->world.capacity[TABLE_ENV];
+bool learn_score_split(struct learn_split *split, double *score, struct error *error) {
+  struct simulation *simulation = &split->simulation;
+  size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
   struct arena *arena = arena_open();
   float *quality = ARENA_NEW(arena, float, most);
   double sum = 0;
@@ -112,7 +112,7 @@ bool learn_validate(struct learning *learning, double *score, struct error *erro
     simulation_restart(simulation, (uint32_t)first, envs);
     simulation_episode(simulation);
     world_read(&simulation->world, ENV_quality, 0, envs, quality);
-    good = device_finish(learning->device, error);
+    good = device_finish(simulation->device, error);
     for (size_t i = 0; i < envs; i++) sum += quality[i];
   }
   arena_close(arena);
@@ -122,7 +122,7 @@ bool learn_validate(struct learning *learning, double *score, struct error *erro
 
 static bool validate(struct learning *learning, struct error *error) {
   double score;
-  if (!learn_validate(learning, &score, error)) return false;
+  if (!learn_score_split(&learning->validation, &score, error)) return false;
   if (!isfinite(score)) return refuse_loss(learning, score, error);
   learning->score_at[learning->validations] = (double)learning->rollouts;
   learning->score[learning->validations++] = score;
@@ -134,50 +134,46 @@ static bool validate(struct learning *learning, struct error *error) {
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-static bool due(uint64_t done, uint64_t every, uint64_t wanted) {
+bool learn_due(uint64_t done, uint64_t every, uint64_t wanted) {
   return done % every == 0 || done == wanted;
 }
 
-/* When the steps of the next look are counted from: roll-outs done then, and seconds, those of validations left
- * out. */
-struct since {
-  uint64_t done;
-  double seconds;
-};
+double learn_pace_take(struct learn_pace *pace, uint64_t done) {
+  double now = clock_seconds(), rate = (double)(done - pace->done) / (now - pace->seconds);
+  *pace = (struct learn_pace){done, now};
+  return rate;
+}
 
-static bool validate_beside(struct learning *learning, struct since *since, struct error *error) {
+static bool validate_beside(struct learning *learning, struct learn_pace *pace, struct error *error) {
   if (!device_finish(learning->device, error)) return false;
   double start = clock_seconds();
   bool good = validate(learning, error);
-  since->seconds += clock_seconds() - start;
+  pace->seconds += clock_seconds() - start;
   return good;
 }
 
 /* What is to be done after a roll-out. */
-static bool attend(struct learning *learning, const struct learn_wish *wish, struct since *since,
+static bool attend(struct learning *learning, const struct learn_wish *wish, struct learn_pace *pace,
                    struct error *error) {
   const struct options *options = learning->options;
   uint64_t done = learning->rollouts, wanted = learning->wanted;
   uint64_t each = divide_up(wanted, options->learn.validations);
-  if (due(done, options->learn.log_every, wanted)) {
+  if (learn_due(done, options->learn.log_every, wanted)) {
     if (!look(learning, error)) return false;
-    double now = clock_seconds();
-    learning->steps_per_second =
-        (double)((done - since->done) * learning->rollout.rows) / (now - since->seconds);
-    *since = (struct since){done, now};
+    learning->steps_per_second = learn_pace_take(pace, done) * (double)learning->rollout.rows;
     learn_log_look(learning, learning->run.log);
     learn_log_look_event(learning);
     if (wish->see) wish->see(learning, wish->context);
   }
-  if (due(done, each, wanted)) {
-    if (!validate_beside(learning, since, error)) return false;
+  if (learn_due(done, each, wanted)) {
+    if (!validate_beside(learning, pace, error)) return false;
     learn_log_validation(learning, learning->run.log);
     learn_log_validation_event(learning);
     log_info("%llu of %llu roll-outs: validation %s %.5f%s", (unsigned long long)done,
              (unsigned long long)wanted, metric_list[options->reward.metric].name,
              learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
   }
-  if (learning->run.folder && due(done, options->learn.save_every, wanted))
+  if (learning->run.folder && learn_due(done, options->learn.save_every, wanted))
     return learn_save(learning, "last.h5", error);
   return true;
 }
@@ -187,11 +183,11 @@ bool learn_run(struct learning *learning, const struct learn_wish *wish, struct 
   size_t rows = learning->rollout.rows;
   bool good = true;
   uint64_t start = learning->rollouts;
-  struct since since = {start, clock_seconds()};
+  struct learn_pace pace = {start, clock_seconds()};
   progress_open(&progress, "learning", "steps", (size_t)(learning->wanted - start) * rows);
   while (good && learning->rollouts < learning->wanted) {
     learn_step(learning);
-    good = attend(learning, wish, &since, error);
+    good = attend(learning, wish, &pace, error);
     progress_move(&progress, (size_t)(learning->rollouts - start) * rows);
   }
   progress_close(&progress);

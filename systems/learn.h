@@ -47,7 +47,6 @@ struct learning {
   struct learn_split train, validation;
   struct reconstructor reconstructor;
   struct policy policy;
-  bool keeps; /* activations of a roll-out until its update */
   struct rollout rollout;
   struct optimiser optimiser;
   struct acquisition acquisition;
@@ -93,8 +92,19 @@ bool learn_run(struct learning *learning, const struct learn_wish *wish, struct 
 
 /* One roll-out and what is learnt from it; only enqueues. */
 void learn_step(struct learning *learning);
-/* Mean of the scene's metric over the validation slices, scanned by the most probable lines. */
-bool learn_validate(struct learning *learning, double *score, struct error *error);
+/* For PG-MRI's training too (systems/pgmri.h): */
+/* Mean of the scene's metric over the split's slices, one scan of each by its policy. */
+bool learn_score_split(struct learn_split *split, double *score, struct error *error);
+void learn_close_split(struct learn_split *split); /* also where it is not open */
+struct run_data learn_split_data(const struct learn_split *split);
+/* What a rate is counted from: how many were done then, and seconds; what does not belong to it is added to
+ * those. Taking it starts the next. */
+struct learn_pace {
+  uint64_t done;
+  double seconds;
+};
+double learn_pace_take(struct learn_pace *pace, uint64_t done); /* a second */
+bool learn_due(uint64_t done, uint64_t every, uint64_t wanted); /* every so many, and at the end */
 
 /* ---- files (learn_files.c) ----------------------------------------------------------------------------- */
 

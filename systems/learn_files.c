@@ -168,7 +168,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   return true;
 }
 
-static struct run_data data_of(const struct learn_split *split) {
+struct run_data learn_split_data(const struct learn_split *split) {
   return (struct run_data){split->dataset.hash, split->report.slices};
 }
 
@@ -185,8 +185,8 @@ bool learn_open_files(struct learning *learning, const struct learn_wish *wish, 
   learning->run = (struct run_files){.folder = wish->folder,
                                      .options = learning->options,
                                      .optimiser = &learning->optimiser,
-                                     .train = data_of(&learning->train),
-                                     .validation = data_of(&learning->validation),
+                                     .train = learn_split_data(&learning->train),
+                                     .validation = learn_split_data(&learning->validation),
                                      .network = "policy",
                                      .others = others,
                                      .may_differ = may_differ};

@@ -50,7 +50,7 @@ static bool open_split(struct learning *learning, struct learn_split *split, enu
   return true;
 }
 
-static void close_split(struct learn_split *split) {
+void learn_close_split(struct learn_split *split) {
   if (split->simulation.kernels) simulation_close(&split->simulation);
   if (split->dataset.arena) dataset_close(&split->dataset);
 }
@@ -97,8 +97,7 @@ static bool open_keeping(struct learning *learning, struct policy_setup setup, s
   setup.batch = rows;
   setup.whole = true;
   if (!policy_open(&learning->policy, &setup, error)) return false;
-  learning->keeps = learning->policy.blocks && learning->policy.batch == rows && leaves_room(learning);
-  if (learning->keeps) return true;
+  if (learning->policy.blocks && learning->policy.batch == rows && leaves_room(learning)) return true;
   policy_close(&learning->policy);
   return fail(error, "%zu steps of a roll-out leave too little memory on %s; lower learn.scans", rows,
               learning->device->facts.name);
@@ -155,7 +154,7 @@ static bool open_rollout(struct learning *learning, struct error *error) {
                                 .launch = options->world.envs,
                                 .gamma = options->learn.gamma,
                                 .lambda = options->learn.lambda,
-                                .keep = learning->keeps,
+                                .keep = learning->policy.setup.whole,
                                 .normalise = normalises(options)};
   if (!simulation_set(&learning->train.simulation, &learning->acquisition, &sampler_policy, error) ||
       !simulation_set(&learning->validation.simulation, &learning->acquisition, &sampler_policy, error) ||
@@ -278,8 +277,8 @@ void learn_close(struct learning *learning) {
   if (learning->rollout.simulation) rollout_close(&learning->rollout);
   policy_close(&learning->policy);
   reconstructor_close(&learning->reconstructor);
-  close_split(&learning->validation);
-  close_split(&learning->train);
+  learn_close_split(&learning->validation);
+  learn_close_split(&learning->train);
   arena_close(learning->arena);
   *learning = (struct learning){0};
 }

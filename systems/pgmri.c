@@ -102,11 +102,6 @@ static bool open_split(struct pgmri *pgmri, struct learn_split *split, enum data
   return simulation_set(&split->simulation, &pgmri->acquisition, &sampler_policy, error);
 }
 
-static void close_split(struct learn_split *split) {
-  if (split->simulation.kernels) simulation_close(&split->simulation);
-  if (split->dataset.arena) dataset_close(&split->dataset);
-}
-
 static bool open_reconstructor(struct pgmri *pgmri, const char *path, struct error *error) {
   const struct options *options = pgmri->options;
   size_t scans = pgmri->train.simulation.world.capacity[TABLE_ENV];
@@ -196,8 +191,8 @@ void pgmri_close(struct pgmri *pgmri) {
   if (pgmri->trajectories.columns.terms) trajectories_close(&pgmri->trajectories);
   policy_close(&pgmri->policy);
   reconstructor_close(&pgmri->reconstructor);
-  close_split(&pgmri->validation);
-  close_split(&pgmri->train);
+  learn_close_split(&pgmri->validation);
+  learn_close_split(&pgmri->train);
   arena_close(pgmri->arena);
   *pgmri = (struct pgmri){0};
 }
@@ -271,36 +266,12 @@ static bool look(struct pgmri *pgmri, struct error *error) {
   return isfinite(loss + reward + norm) ? true : refuse_loss(pgmri, loss + reward + norm, error);
 }
 
-bool pgmri_validate(struct pgmri *pgmri, double *score, struct error *error) {
-  struct simulation *simulation = &pgmri->validation.simulation;
-  size_t slices = pgmri->validation.report.slices, most = simulation->world.capacity[TABLE_ENV];
-  struct arena *arena = arena_open();
-  float *quality = ARENA_NEW(arena, float, most);
-  double sum = 0;
-  bool good = true;
-  for (size_t first = 0; good && first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
-    simulation_restart(simulation, (uint32_t)first, envs);
-    simulation_episode(simulation);
-    world_read(&simulation->world, ENV_quality, 0, envs, quality);
-    good = device_finish(pgmri->device, error);
-    for (size_t i = 0; i < envs; i++) sum += quality[i];
-  }
-  arena_close(arena);
-  *score = sum / (double)slices;
-  return good;
-}
-
 /* ---- all of them --------------------------------------------------------------------------------------- */
-
-static bool due(uint64_t done, uint64_t every, uint64_t wanted) {
-  return done % every == 0 || done == wanted;
-}
 
 static bool end_epoch(struct pgmri *pgmri, struct error *error) {
   uint64_t epoch = pgmri->updates / pgmri->each - 1;
   char name[48], number[24];
-  if (!pgmri_validate(pgmri, &pgmri->score, error)) return false;
+  if (!learn_score_split(&pgmri->validation, &pgmri->score, error)) return false;
   if (!isfinite(pgmri->score)) return refuse_loss(pgmri, pgmri->score, error);
   pgmri_log_validation(pgmri, pgmri->run.log);
   pgmri_log_validation_event(pgmri);
@@ -311,20 +282,16 @@ static bool end_epoch(struct pgmri *pgmri, struct error *error) {
   return !pgmri->folder || !option_has(pgmri->options->pgmri.keep, number) || pgmri_save(pgmri, name, error);
 }
 
-/* What is to be done after an update; *looked: seconds at the last look, validations since left out, *then:
- * updates done. */
-static bool attend(struct pgmri *pgmri, const struct pgmri_wish *wish, double *looked, uint64_t *then,
+/* What is to be done after an update. */
+static bool attend(struct pgmri *pgmri, const struct pgmri_wish *wish, struct learn_pace *pace,
                    struct error *error) {
   const struct options *options = pgmri->options;
   uint64_t done = pgmri->updates;
   bool ended = done % pgmri->each == 0;
-  if (due(done, options->pgmri.log_every, pgmri->wanted)) {
+  if (learn_due(done, options->pgmri.log_every, pgmri->wanted)) {
     if (!look(pgmri, error)) return false;
     size_t images = pgmri->group * (1 + (size_t)options->pgmri.trajectories * pgmri->trajectories.steps);
-    double now = clock_seconds();
-    pgmri->images_per_second = (double)((done - *then) * images) / (now - *looked);
-    *looked = now;
-    *then = done;
+    pgmri->images_per_second = learn_pace_take(pace, done) * (double)images;
     pgmri_log_look(pgmri, pgmri->run.log);
     pgmri_log_look_event(pgmri);
     if (wish->see) wish->see(pgmri, wish->context);
@@ -332,20 +299,20 @@ static bool attend(struct pgmri *pgmri, const struct pgmri_wish *wish, double *l
   if (ended && !device_finish(pgmri->device, error)) return false;
   double start = clock_seconds();
   if (ended && !end_epoch(pgmri, error)) return false;
-  *looked += clock_seconds() - start;
-  return !pgmri->folder || !(ended || due(done, options->pgmri.save_every, pgmri->wanted)) ||
+  pace->seconds += clock_seconds() - start;
+  return !pgmri->folder || !(ended || learn_due(done, options->pgmri.save_every, pgmri->wanted)) ||
          pgmri_save(pgmri, "last.h5", error);
 }
 
 bool pgmri_run(struct pgmri *pgmri, const struct pgmri_wish *wish, struct error *error) {
   struct progress progress;
-  uint64_t start = pgmri->updates, then = start;
-  double looked = clock_seconds();
+  uint64_t start = pgmri->updates;
+  struct learn_pace pace = {start, clock_seconds()};
   bool good = true;
   progress_open(&progress, "learning", "updates", (size_t)(pgmri->wanted - start));
   while (good && pgmri->updates < pgmri->wanted) {
     pgmri_step(pgmri);
-    good = attend(pgmri, wish, &looked, &then, error);
+    good = attend(pgmri, wish, &pace, error);
     progress_move(&progress, (size_t)(pgmri->updates - start));
   }
   progress_close(&progress);

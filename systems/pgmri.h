@@ -75,8 +75,6 @@ bool pgmri_run(struct pgmri *pgmri, const struct pgmri_wish *wish, struct error 
 
 /* One update; only enqueues, but for the order of a new epoch. */
 void pgmri_step(struct pgmri *pgmri);
-/* One drawn trajectory of each validation slice. */
-bool pgmri_validate(struct pgmri *pgmri, double *score, struct error *error);
 
 /* ---- files (pgmri_files.c) ----------------------------------------------------------------------------- */
 

@@ -103,17 +103,13 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   return true;
 }
 
-static struct run_data data_of(const struct learn_split *split) {
-  return (struct run_data){split->dataset.hash, split->report.slices};
-}
-
 bool pgmri_open_files(struct pgmri *pgmri, bool resume, struct error *error) {
   static const char *const others[] = {NULL};
   pgmri->run = (struct run_files){.folder = pgmri->folder,
                                   .options = pgmri->options,
                                   .optimiser = &pgmri->optimiser,
-                                  .train = data_of(&pgmri->train),
-                                  .validation = data_of(&pgmri->validation),
+                                  .train = learn_split_data(&pgmri->train),
+                                  .validation = learn_split_data(&pgmri->validation),
                                   .origin = {{.name = "reconstructor"}},
                                   .network = "pgmri",
                                   .others = others,

@@ -54,8 +54,7 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
                               .scans = setup->scans,
                               .launch = setup->launch < setup->scans ? setup->launch : setup->scans,
                               .gamma = setup->gamma,
-                              .lambda = setup->lambda,
-                              .keep = setup->keep};
+                              .lambda = setup->lambda};
   REQUIRE(rollout->launch && rollout->launch <= simulation->world.capacity[TABLE_ENV],
           "%zu scans a launch; there are %zu environments", rollout->launch,
           simulation->world.capacity[TABLE_ENV]);
@@ -63,10 +62,10 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
   rollout->rows = rollout->steps * rollout->scans;
   REQUIRE(simulation->policy && rollout->rows && rollout->rows <= simulation->world.capacity[TABLE_ROLLOUT],
           "%zu rows; the world has %zu", rollout->rows, simulation->world.capacity[TABLE_ROLLOUT]);
-  REQUIRE(!rollout->keep || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
+  REQUIRE(!setup->keep || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
                              rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
-  simulation->keeps = rollout->keep;
+  simulation->keeps = setup->keep;
   rollout->update = (struct policy_update){.action = column[ROLLOUT_action],
                                            .log_prob = column[ROLLOUT_log_prob],
                                            .advantage = column[ROLLOUT_advantage],
@@ -129,7 +128,7 @@ void rollout_play(struct rollout *rollout, uint32_t first_scan) {
     play_launch(rollout, first_scan, first, left < rollout->launch ? left : rollout->launch);
   }
   run_advantage(rollout);
-  rollout->kept = rollout->keep;
+  rollout->kept = rollout->simulation->keeps;
   rollout->simulation->device->phase = "";
 }
 
@@ -191,7 +190,7 @@ static void gradient_kept(struct rollout *rollout) {
 
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
   struct policy *policy = rollout->simulation->policy;
-  if (rollout->keep) {
+  if (rollout->simulation->keeps) {
     REQUIRE(!first && count == rollout->rows, "rows %zu to %zu of the %zu that are kept", first,
             first + count, rollout->rows);
     gradient_kept(rollout);

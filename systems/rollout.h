@@ -23,7 +23,7 @@ struct rollout {
   size_t steps, rows;          /* rows = steps * scans */
   struct policy_update update; /* columns; the weights of the loss are the caller's to set */
   cl_mem last_value;           /* 0: scans end truly */
-  bool keep, kept;             /* keep: the setup's; kept: a roll-out's activations are there */
+  bool kept;                   /* simulation->keeps, and a roll-out's activations are there */
   cl_mem normalised;           /* update.advantage, where they are; else NULL */
 };
 

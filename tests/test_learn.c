@@ -317,7 +317,7 @@ static void a_round_takes_up_the_policy(void **state) {
   run.wish.policy = support_path(&folder, "round_2/last.h5");
   open_run(&run);
   struct error error;
-  assert_good(learn_validate(&run.learning, &score, &error), &error);
+  assert_good(learn_score_split(&run.learning.validation, &score, &error), &error);
   assert_true(score == best); /* a rate of 0 has left it as it was */
   close_run(&run);
 }

@@ -5,12 +5,6 @@ set -u
 . "${0%/*}/setup.sh"
 export L2SR_CACHE="$dir/cache"
 
-run() { # run NAME COMMAND...
-  name=$1
-  shift
-  tried=$((tried + 1))
-  "$@" >out 2>err || complain "$name: $*"
-}
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data, order: permuted}
 acquisition: {horizon: [long]}

@@ -31,6 +31,15 @@ no_part() {
   [ -z "$(find . -name '*.part' -type f)" ] || complain "$1: left $(find . -name '*.part' -type f)"
 }
 
+# run NAME COMMAND...: it must end well
+run() {
+  name=$1
+  what=$1
+  shift
+  tried=$((tried + 1))
+  "$@" >out 2>err || complain "$name: $*"
+}
+
 # refuse STATUS TEXT ARGUMENTS...: l2sr ends with the status and one line that holds the text; what else is on
 # stderr are warnings (those of the driver's compiler too), the name of the device and the progress
 refuse() {
