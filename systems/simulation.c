@@ -157,6 +157,14 @@ static bool prepare(const struct simulation *simulation, struct error *error) {
          kernel_need(simulation->kernels, fast ? "observe_fft" : "observe_direct", error);
 }
 
+static bool open_ranks(struct simulation *simulation, const struct simulation_plan *plan,
+                       struct error *error) {
+  if (!plan->sequence) return true;
+  simulation->ranks_bytes = sizeof(uint32_t) * plan->envs * simulation->options->data.size;
+  simulation->ranks = device_buffer(simulation->device, simulation->ranks_bytes, "the order of lines", error);
+  return simulation->ranks && kernel_need(simulation->kernels, "sequence_next", error);
+}
+
 static bool open_tables(struct simulation *simulation, size_t n, struct error *error) {
   struct device *device = simulation->device;
   simulation->phase = device_buffer(device, 8 * n, "the phases", error);
@@ -222,7 +230,8 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
-              open_tables(simulation, n, error) && prepare(simulation, error) &&
+              open_tables(simulation, n, error) && open_ranks(simulation, plan, error) &&
+              prepare(simulation, error) &&
               kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error) &&
@@ -238,11 +247,12 @@ void simulation_close(struct simulation *simulation) {
   device_release(simulation->device, simulation->phase, 8 * n);
   device_release(simulation->device, simulation->choice, 4 * n);
   device_release(simulation->device, simulation->chances, learned_table_bytes(n));
+  device_release(simulation->device, simulation->ranks, simulation->ranks_bytes);
   world_close(&simulation->world);
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->oracle = NULL;
-  simulation->phase = simulation->choice = simulation->chances = NULL;
+  simulation->phase = simulation->choice = simulation->chances = simulation->ranks = NULL;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------ */
@@ -275,6 +285,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
   REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
+  REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau, "the simulation was opened without tau steps");
   if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;
