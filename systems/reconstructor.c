@@ -29,14 +29,16 @@ static bool build(struct reconstructor *reconstructor, struct error *error) {
   return build_graph(reconstructor, &reconstructor->graph, error);
 }
 
-static bool plan(struct reconstructor *reconstructor, struct graph *graph, size_t batch, struct error *error) {
+static bool plan(struct reconstructor *reconstructor, struct graph *graph, size_t batch,
+                 struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct graph_setup graph_setup = {.device = setup->device,
                                     .kernels = setup->kernels,
                                     .batch = batch,
                                     .train = setup->train,
                                     .input_gradient = setup->input_gradient,
-                                    .parameters = graph == reconstructor->graph ? NULL : reconstructor->graph};
+                                    .parameters =
+                                        graph == reconstructor->graph ? NULL : reconstructor->graph};
   return graph_plan(graph, &graph_setup, error);
 }
 
@@ -86,13 +88,15 @@ static void fit_batch(struct reconstructor *reconstructor) {
 /* Whether what the caller still opens has room beside the network. */
 static bool check_room(const struct reconstructor *reconstructor, struct error *error) {
   const struct device *device = reconstructor->setup.device;
-  size_t need = bytes_beside(reconstructor, reconstructor->batch), left = device->facts.memory - device->bytes;
+  size_t need = bytes_beside(reconstructor, reconstructor->batch),
+         left = device->facts.memory - device->bytes;
   if (need <= left) return true;
-  return fail(error,
-              "training with %zu images a pass needs %.1f MiB beside the network's %zu passes, %s has %.1f MiB of "
-              "%.1f MiB left; lower network.batch, data.size, network.channels or tau.steps and tau.hidden",
-              reconstructor->batch, (double)need / 0x1p20, reconstructor->passes, device->facts.name,
-              (double)left / 0x1p20, (double)device->facts.memory / 0x1p20);
+  return fail(
+      error,
+      "training with %zu images a pass needs %.1f MiB beside the network's %zu passes, %s has %.1f MiB of "
+      "%.1f MiB left; lower network.batch, data.size, network.channels or tau.steps and tau.hidden",
+      reconstructor->batch, (double)need / 0x1p20, reconstructor->passes, device->facts.name,
+      (double)left / 0x1p20, (double)device->facts.memory / 0x1p20);
 }
 
 static bool open_portable_pass(struct reconstructor *reconstructor, struct reconstructor_pass *pass,
@@ -165,8 +169,8 @@ static void close_fused_buffers(struct reconstructor *reconstructor) {
 
 static bool try_fused(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train, setup->input_gradient,
-                                    reconstructor->passes};
+  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train,
+                                    setup->input_gradient, reconstructor->passes};
   if (open_fused_buffers(reconstructor, error) &&
       blocks_open(&reconstructor->blocks, reconstructor->graph, setup->device, setup->kernels, &block_setup,
                   error) &&
@@ -271,7 +275,8 @@ static void run_backward(struct reconstructor *reconstructor, size_t images, dou
   struct graph *graph = reconstructor->pass[reconstructor->selected].graph;
   REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
   if (reconstructor->blocks) {
-    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images, scale);
+    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images,
+                    scale);
     if (reconstructor->input_gradient)
       blocks_input_gradient(reconstructor->blocks, reconstructor->input_gradient, images);
     return;

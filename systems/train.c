@@ -72,8 +72,7 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
 }
 
 static struct loupe_setup loupe_setup_of(const struct training *training, size_t batch) {
-  return (struct loupe_setup){
-      training->device, training->train.simulation.kernels, training->options, batch};
+  return (struct loupe_setup){training->device, training->train.simulation.kernels, training->options, batch};
 }
 
 static bool tau_setup_of(const struct training *training, size_t batch, struct tau_setup *setup,
