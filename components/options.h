@@ -99,8 +99,9 @@
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices an update")                                             \
-  X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse",                                                        \
-    "ssim: minus the SSIM of the un-normalised image; l1, mse: of the normalised image")                     \
+  X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
+    "ssim: minus the SSIM of the un-normalised image; ssim_uniform: by the 7x7 uniform window, SeqMRI's "    \
+    "with data.range slice; l1, mse: of the normalised image")                                               \
   X(train, CHOICE, optimiser, "adam", 0, 0, "adam|rmsprop|rmsprop_tf|sgd",                                   \
     "PyTorch's forms, or TensorFlow's of RMSprop")                                                           \
   X(train, F64, rate, "0.001", 0, 1000000000, NULL, "learning rate of the first epoch")                      \

@@ -70,6 +70,8 @@ void up_sample_backward_reference(const struct host_args *args);
 void concat_copy_reference(const struct host_args *args);
 void loss_ssim_reference(const struct host_args *args);
 void loss_ssim_backward_reference(const struct host_args *args);
+void loss_ssim_uniform_reference(const struct host_args *args);
+void loss_ssim_uniform_backward_reference(const struct host_args *args);
 void loss_power_reference(const struct host_args *args);
 void optimise_adam_reference(const struct host_args *args);
 void optimise_rmsprop_reference(const struct host_args *args);

@@ -11,6 +11,7 @@
 #define TILES_X ((WIDTH + TILE_X - 1) / TILE_X)
 #define TILES_Y ((HEIGHT + TILE_Y - 1) / TILE_Y)
 #define TILES (TILES_X * TILES_Y)
+#define UNIFORM_RADIUS 3
 #define SLOPES 3 /* of the map's value at a pixel: by the sums of x, xx, xy */
 
 /* What makes pixels comparable: both images divided by the data range. The window's variances do not change
@@ -51,33 +52,49 @@ INLINE void load_tile(pair_of_images pair, int left, int top, __local float *a, 
   }
 }
 
+/* The 11x11 Gaussian along one axis, or as `uniform` says the 7x7 window of equal weights. */
+INLINE float window_weight(int d, bool uniform) {
+  if (uniform) return abs(d - RADIUS) <= UNIFORM_RADIUS ? 1.0f / (2 * UNIFORM_RADIUS + 1) : 0.0f;
+  return gaussian[d];
+}
+
+/* Whether the uniform window around a pixel lies within the image. */
+INLINE bool is_valid(int x, int y) {
+  return x >= UNIFORM_RADIUS && x < WIDTH - UNIFORM_RADIUS && y >= UNIFORM_RADIUS && y < HEIGHT - UNIFORM_RADIUS;
+}
+
+/* Pixels that the map's mean is taken over. */
+INLINE float map_pixels(bool uniform) {
+  return uniform ? (float)((WIDTH - 2 * UNIFORM_RADIUS) * (HEIGHT - 2 * UNIFORM_RADIUS)) : (float)PIXELS;
+}
+
 /* Windowed sums along x: sums[moment][y][x]. */
-INLINE void filter_rows(__local const float *a, __local const float *b, __local float *sums) {
+INLINE void filter_rows(__local const float *a, __local const float *b, __local float *sums, bool uniform) {
   for (int i = (int)get_local_id(0); i < TILE_X * HALO_Y; i += GROUP) {
     int start = i / TILE_X * HALO_X + i % TILE_X;
     float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-    for (int d = 0; d <= 2 * RADIUS; d++) add_products(m, gaussian[d], a[start + d], b[start + d]);
+    for (int d = 0; d <= 2 * RADIUS; d++) add_products(m, window_weight(d, uniform), a[start + d], b[start + d]);
     for (int k = 0; k < MOMENTS; k++) sums[k * TILE_X * HALO_Y + i] = m[k];
   }
 }
 
 /* The map's value at one pixel and its slopes by the windowed sums of the moved pixels. With the moved means
  * m0, m1 and the true ones u = m0 + pivot, v = m1 + pivot: value = (2uv + c1)(2 cov + c2) / ((uu + vv +
- * c1)(var + c2)). */
-INLINE float map_value(int i, float pivot, __local const float *sums, float *slope) {
-  const float c1 = 1e-4f, c2 = 9e-4f;
+ * c1)(var + c2)). Of the uniform window the variances are a sample's: 49/48 of the others. */
+INLINE float map_value(int i, float pivot, __local const float *sums, float *slope, bool uniform) {
+  const float c1 = 1e-4f, c2 = 9e-4f, sample = uniform ? 49.0f / 48.0f : 1.0f;
   float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
   for (int d = 0; d <= 2 * RADIUS; d++) {
-    float w = gaussian[d];
+    float w = window_weight(d, uniform);
     for (int k = 0; k < MOMENTS; k++) m[k] += w * sums[k * TILE_X * HALO_Y + i + d * TILE_X];
   }
   float u = m[0] + pivot, v = m[1] + pivot;
-  float a1 = 2.0f * u * v + c1, a2 = 2.0f * (m[4] - m[0] * m[1]) + c2;
-  float b1 = u * u + v * v + c1, b2 = m[2] - m[0] * m[0] + m[3] - m[1] * m[1] + c2;
+  float a1 = 2.0f * u * v + c1, a2 = 2.0f * sample * (m[4] - m[0] * m[1]) + c2;
+  float b1 = u * u + v * v + c1, b2 = sample * (m[2] - m[0] * m[0] + m[3] - m[1] * m[1]) + c2;
   float value = a1 * a2 / (b1 * b2);
-  slope[0] = 2.0f * (v * a2 - m[1] * a1) / (b1 * b2) - 2.0f * value * (u / b1 - m[0] / b2);
-  slope[1] = -value / b2;
-  slope[2] = 2.0f * a1 / (b1 * b2);
+  slope[0] = 2.0f * (v * a2 - sample * m[1] * a1) / (b1 * b2) - 2.0f * value * (u / b1 - sample * m[0] / b2);
+  slope[1] = -sample * value / b2;
+  slope[2] = 2.0f * sample * a1 / (b1 * b2);
   return value;
 }
 
@@ -93,24 +110,22 @@ INLINE float find_pivot(pair_of_images pair, int left, int top) {
   return wanted(pair, min(top + TILE_Y / 2, HEIGHT - 1) * WIDTH + min(left + TILE_X / 2, WIDTH - 1));
 }
 
-/* SSIM (11x11 Gaussian, zeros outside, biased variances) of a tile's pixels: their sum, and at every pixel
- * the slopes of its map value by the windowed sums of x, x x and x y, taken of pixels that are not moved. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-loss_ssim(__global const uint *restrict slice, __global const float *restrict output,
-          __global const float *restrict image, __global const float *restrict mean,
-          __global const float *restrict std, __global const float *restrict data_range,
-          __global float *restrict slope_mean, __global float *restrict slope_square,
-          __global float *restrict slope_product, __global float *restrict part, uint rows) {
-  __local float a[HALO_X * HALO_Y], b[HALO_X * HALO_Y], sums[MOMENTS * TILE_X * HALO_Y], scratch[GROUP];
-  uint row = (uint)get_group_id(0);
-  if (row >= rows) return;
+/* A tile in local memory, with its halo. */
+typedef struct {
+  __local float *a, *b, *sums, *scratch;
+} tile_memory;
+
+/* SSIM of a tile's pixels: their sum, and at every pixel the slopes of its map value by the windowed sums of x, x x
+ * and x y, taken of pixels that are not moved. */
+INLINE void ssim_tile(uint row, pair_of_images pair, tile_memory memory, __global float *slope_mean,
+                      __global float *slope_square, __global float *slope_product, __global float *part,
+                      bool uniform) {
   uint at = row / TILES;
   int left = tile_left(row % TILES), top = tile_top(row % TILES);
-  pair_of_images pair = find_pair(at, slice[at], output, image, mean, std, data_range);
   pair.pivot = find_pivot(pair, left, top);
-  load_tile(pair, left, top, a, b);
+  load_tile(pair, left, top, memory.a, memory.b);
   barrier(CLK_LOCAL_MEM_FENCE);
-  filter_rows(a, b, sums);
+  filter_rows(memory.a, memory.b, memory.sums, uniform);
   barrier(CLK_LOCAL_MEM_FENCE);
   float total = 0.0f;
   for (int i = (int)get_local_id(0); i < TILE_X * TILE_Y; i += GROUP) {
@@ -118,31 +133,93 @@ loss_ssim(__global const uint *restrict slice, __global const float *restrict ou
     if (x >= WIDTH || y >= HEIGHT) continue;
     float slope[SLOPES];
     uint place = at * PIXELS + (uint)(y * WIDTH + x);
-    total += map_value(i, pair.pivot, sums, slope);
+    float value = map_value(i, pair.pivot, memory.sums, slope, uniform);
+    float counts = uniform && !is_valid(x, y) ? 0.0f : 1.0f;
+    total += counts * value;
     /* moments of moved pixels in those of the pixels themselves: x - p, (x - p)^2, (x - p)(y - p) */
-    slope_mean[place] = slope[0] - pair.pivot * (2.0f * slope[1] + slope[2]);
-    slope_square[place] = slope[1];
-    slope_product[place] = slope[2];
+    slope_mean[place] = counts * (slope[0] - pair.pivot * (2.0f * slope[1] + slope[2]));
+    slope_square[place] = counts * slope[1];
+    slope_product[place] = counts * slope[2];
   }
-  total = group_sum(total, scratch);
-  if (get_local_id(0) == 0) part[row] = total / (float)PIXELS;
+  total = group_sum(total, memory.scratch);
+  if (get_local_id(0) == 0) part[row] = total / map_pixels(uniform);
+}
+
+/* 11x11 Gaussian, zeros outside, biased variances. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+loss_ssim(__global const uint *restrict slice, __global const float *restrict output,
+          __global const float *restrict image, __global const float *restrict mean,
+          __global const float *restrict std, __global const float *restrict data_range,
+          __global float *restrict slope_mean, __global float *restrict slope_square,
+          __global float *restrict slope_product, __global float *restrict part, uint rows) {
+  __local float a[HALO_X * HALO_Y], b[HALO_X * HALO_Y], sums[MOMENTS * TILE_X * HALO_Y], scratch[GROUP];
+  uint row = (uint)get_group_id(0), at = row / TILES;
+  tile_memory memory = {a, b, sums, scratch};
+  if (row >= rows) return;
+  ssim_tile(row, find_pair(at, slice[at], output, image, mean, std, data_range), memory, slope_mean, slope_square,
+            slope_product, part, false);
+}
+
+/* 7x7 uniform window where it lies within the image, sample variances (PROTOCOL 3.2). */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+loss_ssim_uniform(__global const uint *restrict slice, __global const float *restrict output,
+                  __global const float *restrict image, __global const float *restrict mean,
+                  __global const float *restrict std, __global const float *restrict data_range,
+                  __global float *restrict slope_mean, __global float *restrict slope_square,
+                  __global float *restrict slope_product, __global float *restrict part, uint rows) {
+  __local float a[HALO_X * HALO_Y], b[HALO_X * HALO_Y], sums[MOMENTS * TILE_X * HALO_Y], scratch[GROUP];
+  uint row = (uint)get_group_id(0), at = row / TILES;
+  tile_memory memory = {a, b, sums, scratch};
+  if (row >= rows) return;
+  ssim_tile(row, find_pair(at, slice[at], output, image, mean, std, data_range), memory, slope_mean, slope_square,
+            slope_product, part, true);
 }
 
 /* Sums along x of the three slopes. */
-INLINE void filter_slopes(__local const float *slopes, __local float *sums) {
+INLINE void filter_slopes(__local const float *slopes, __local float *sums, bool uniform) {
   for (int i = (int)get_local_id(0); i < TILE_X * HALO_Y; i += GROUP) {
     int start = i / TILE_X * HALO_X + i % TILE_X;
     for (int k = 0; k < SLOPES; k++) {
       float sum = 0.0f;
       for (int d = 0; d <= 2 * RADIUS; d++)
-        sum += gaussian[d] * slopes[k * HALO_X * HALO_Y + start + d];
+        sum += window_weight(d, uniform) * slopes[k * HALO_X * HALO_Y + start + d];
       sums[k * TILE_X * HALO_Y + i] = sum;
     }
   }
 }
 
-/* The gradient of factor * SSIM of every image by the network's output: the slopes through the window again.
- */
+typedef struct {
+  __global const float *mean, *square, *product;
+} map_slopes;
+
+/* The gradient of factor * SSIM of every image by the network's output: the slopes through the window again. */
+INLINE void ssim_tile_backward(uint row, pair_of_images pair, map_slopes map, __local float *slopes,
+                               __local float *sums, __global float *gradient, float factor, bool uniform) {
+  uint at = row / TILES;
+  int left = tile_left(row % TILES), top = tile_top(row % TILES);
+  for (int i = (int)get_local_id(0); i < HALO_X * HALO_Y; i += GROUP) {
+    int x = left - RADIUS + i % HALO_X, y = top - RADIUS + i / HALO_X;
+    bool inside = x >= 0 && x < WIDTH && y >= 0 && y < HEIGHT;
+    uint place = at * PIXELS + (uint)(y * WIDTH + x);
+    slopes[i] = inside ? map.mean[place] : 0.0f;
+    slopes[HALO_X * HALO_Y + i] = inside ? map.square[place] : 0.0f;
+    slopes[2 * HALO_X * HALO_Y + i] = inside ? map.product[place] : 0.0f;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  filter_slopes(slopes, sums, uniform);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = (int)get_local_id(0); i < TILE_X * TILE_Y; i += GROUP) {
+    int x = left + i % TILE_X, y = top + i / TILE_X, pixel = y * WIDTH + x;
+    if (x >= WIDTH || y >= HEIGHT) continue;
+    float sum[SLOPES] = {0.0f, 0.0f, 0.0f};
+    for (int d = 0; d <= 2 * RADIUS; d++)
+      for (int k = 0; k < SLOPES; k++)
+        sum[k] += window_weight(d, uniform) * sums[k * TILE_X * HALO_Y + i + d * TILE_X];
+    float by_pixel = sum[0] + 2.0f * reconstructed(pair, pixel) * sum[1] + wanted(pair, pixel) * sum[2];
+    gradient[at * PIXELS + (uint)pixel] = factor / map_pixels(uniform) * pair.std * pair.scale * by_pixel;
+  }
+}
+
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 loss_ssim_backward(__global const uint *restrict slice, __global const float *restrict output,
                    __global const float *restrict image, __global const float *restrict mean,
@@ -151,32 +228,26 @@ loss_ssim_backward(__global const uint *restrict slice, __global const float *re
                    __global const float *restrict slope_product, __global float *restrict gradient,
                    float factor, uint rows) {
   __local float slopes[SLOPES * HALO_X * HALO_Y], sums[SLOPES * TILE_X * HALO_Y];
-  uint row = (uint)get_group_id(0);
+  uint row = (uint)get_group_id(0), at = row / TILES;
+  map_slopes map = {slope_mean, slope_square, slope_product};
   if (row >= rows) return;
-  uint at = row / TILES;
-  int left = tile_left(row % TILES), top = tile_top(row % TILES);
-  pair_of_images pair = find_pair(at, slice[at], output, image, mean, std, data_range);
-  for (int i = (int)get_local_id(0); i < HALO_X * HALO_Y; i += GROUP) {
-    int x = left - RADIUS + i % HALO_X, y = top - RADIUS + i / HALO_X;
-    bool inside = x >= 0 && x < WIDTH && y >= 0 && y < HEIGHT;
-    uint place = at * PIXELS + (uint)(y * WIDTH + x);
-    slopes[i] = inside ? slope_mean[place] : 0.0f;
-    slopes[HALO_X * HALO_Y + i] = inside ? slope_square[place] : 0.0f;
-    slopes[2 * HALO_X * HALO_Y + i] = inside ? slope_product[place] : 0.0f;
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  filter_slopes(slopes, sums);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int i = (int)get_local_id(0); i < TILE_X * TILE_Y; i += GROUP) {
-    int x = left + i % TILE_X, y = top + i / TILE_X, pixel = y * WIDTH + x;
-    if (x >= WIDTH || y >= HEIGHT) continue;
-    float sum[SLOPES] = {0.0f, 0.0f, 0.0f};
-    for (int d = 0; d <= 2 * RADIUS; d++)
-      for (int k = 0; k < SLOPES; k++)
-        sum[k] += gaussian[d] * sums[k * TILE_X * HALO_Y + i + d * TILE_X];
-    float by_pixel = sum[0] + 2.0f * reconstructed(pair, pixel) * sum[1] + wanted(pair, pixel) * sum[2];
-    gradient[at * PIXELS + (uint)pixel] = factor / (float)PIXELS * pair.std * pair.scale * by_pixel;
-  }
+  ssim_tile_backward(row, find_pair(at, slice[at], output, image, mean, std, data_range), map, slopes, sums,
+                     gradient, factor, false);
+}
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+loss_ssim_uniform_backward(__global const uint *restrict slice, __global const float *restrict output,
+                           __global const float *restrict image, __global const float *restrict mean,
+                           __global const float *restrict std, __global const float *restrict data_range,
+                           __global const float *restrict slope_mean, __global const float *restrict slope_square,
+                           __global const float *restrict slope_product, __global float *restrict gradient,
+                           float factor, uint rows) {
+  __local float slopes[SLOPES * HALO_X * HALO_Y], sums[SLOPES * TILE_X * HALO_Y];
+  uint row = (uint)get_group_id(0), at = row / TILES;
+  map_slopes map = {slope_mean, slope_square, slope_product};
+  if (row >= rows) return;
+  ssim_tile_backward(row, find_pair(at, slice[at], output, image, mean, std, data_range), map, slopes, sums,
+                     gradient, factor, true);
 }
 
 /* Mean absolute (power 1) or squared (power 2) error of normalised images: shares and the gradient of factor

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { TILE_X = 32, TILE_Y = 16, RADIUS = 5 };
+enum { TILE_X = 32, TILE_Y = 16, RADIUS = 5, UNIFORM_RADIUS = 3 };
 
 /* One network output with the image it is compared with. */
 struct pair {
@@ -38,8 +38,12 @@ static double reconstructed(const struct pair *pair, long i) {
   return (pair->output[i] * pair->std + pair->mean) / pair->range;
 }
 
-static void make_weights(double weights[2 * RADIUS + 1]) {
+/* The Gaussian, or seven equal ones. */
+static void make_weights(double weights[2 * RADIUS + 1], bool uniform) {
   double sum = 0;
+  for (int i = 0; uniform && i <= 2 * RADIUS; i++)
+    weights[i] = i < RADIUS - UNIFORM_RADIUS || i > RADIUS + UNIFORM_RADIUS ? 0 : 1.0 / 7;
+  if (uniform) return;
   for (int i = 0; i <= 2 * RADIUS; i++)
     sum += weights[i] = exp(-(i - RADIUS) * (i - RADIUS) / (2 * 1.5 * 1.5));
   for (int i = 0; i <= 2 * RADIUS; i++) weights[i] /= sum;
@@ -69,9 +73,9 @@ static void visit_tiles(const struct host_args *args, visit_pixel *see, void *co
 /* ---- SSIM ---------------------------------------------------------------------------------------------- */
 
 /* Windowed sums of x, y, xx, yy, xy around a pixel; zeros outside. */
-static void window_moments(const struct pair *pair, long y, long x, double m[5]) {
+static void window_moments(const struct pair *pair, long y, long x, double m[5], bool uniform) {
   double weights[2 * RADIUS + 1];
-  make_weights(weights);
+  make_weights(weights, uniform);
   for (int k = 0; k < 5; k++) m[k] = 0;
   for (long dy = -RADIUS; dy <= RADIUS; dy++)
     for (long dx = -RADIUS; dx <= RADIUS; dx++) {
@@ -83,42 +87,68 @@ static void window_moments(const struct pair *pair, long y, long x, double m[5])
     }
 }
 
-static void ssim_pixel(const struct visit *visit, void *context) {
-  const struct host_args *args = visit->args;
-  struct pair pair = find_pair(args, visit->at, true);
-  double m[5], c1 = 1e-4, c2 = 9e-4, *sums = context;
-  size_t place = visit->at * args->height * args->width + (size_t)(visit->y * pair.width + visit->x);
-  window_moments(&pair, visit->y, visit->x, m);
-  double a1 = 2 * m[0] * m[1] + c1, a2 = 2 * (m[4] - m[0] * m[1]) + c2;
-  double b1 = m[0] * m[0] + m[1] * m[1] + c1, b2 = m[2] - m[0] * m[0] + m[3] - m[1] * m[1] + c2;
-  double value = a1 * a2 / (b1 * b2);
-  double by_a = 2 * m[1] * (a2 - a1) / (b1 * b2), by_b = 2 * m[0] * value * (1 / b1 - 1 / b2);
-  ((float *)args->out[6])[place] = (float)(by_a - by_b);
-  ((float *)args->out[7])[place] = (float)(-value / b2);
-  ((float *)args->out[8])[place] = (float)(2 * a1 / (b1 * b2));
-  sums[visit->row] += value;
+/* What a walk over pixels adds up, of which window. */
+struct ssim_walk {
+  double *sums;
+  bool uniform;
+};
+
+static bool is_valid(const struct visit *visit) {
+  long height = (long)visit->args->height, width = (long)visit->args->width;
+  return visit->y >= UNIFORM_RADIUS && visit->y < height - UNIFORM_RADIUS && visit->x >= UNIFORM_RADIUS &&
+         visit->x < width - UNIFORM_RADIUS;
 }
 
-static void store_parts(const struct host_args *args, float *part, const double *sums) {
-  for (size_t row = 0; row < args->rows; row++)
-    part[row] = (float)(sums[row] / (double)(args->height * args->width));
+static double map_pixels(const struct host_args *args, bool uniform) {
+  size_t border = uniform ? 2 * UNIFORM_RADIUS : 0;
+  return (double)((args->height - border) * (args->width - border));
+}
+
+static void ssim_pixel(const struct visit *visit, void *context) {
+  const struct host_args *args = visit->args;
+  const struct ssim_walk *walk = context;
+  struct pair pair = find_pair(args, visit->at, true);
+  double m[5], c1 = 1e-4, c2 = 9e-4, sample = walk->uniform ? 49.0 / 48 : 1;
+  double counts = walk->uniform && !is_valid(visit) ? 0 : 1;
+  size_t place = visit->at * args->height * args->width + (size_t)(visit->y * pair.width + visit->x);
+  window_moments(&pair, visit->y, visit->x, m, walk->uniform);
+  double a1 = 2 * m[0] * m[1] + c1, a2 = 2 * sample * (m[4] - m[0] * m[1]) + c2;
+  double b1 = m[0] * m[0] + m[1] * m[1] + c1, b2 = sample * (m[2] - m[0] * m[0] + m[3] - m[1] * m[1]) + c2;
+  double value = a1 * a2 / (b1 * b2);
+  double by_a = 2 * m[1] * (a2 - sample * a1) / (b1 * b2), by_b = 2 * m[0] * value * (1 / b1 - sample / b2);
+  ((float *)args->out[6])[place] = (float)(counts * (by_a - by_b));
+  ((float *)args->out[7])[place] = (float)(counts * -sample * value / b2);
+  ((float *)args->out[8])[place] = (float)(counts * 2 * sample * a1 / (b1 * b2));
+  walk->sums[visit->row] += counts * value;
+}
+
+static void store_parts(const struct host_args *args, float *part, const double *sums, bool uniform) {
+  for (size_t row = 0; row < args->rows; row++) part[row] = (float)(sums[row] / map_pixels(args, uniform));
+}
+
+static void ssim_reference(const struct host_args *args, bool uniform) {
+  struct arena *arena = arena_open();
+  struct ssim_walk walk = {ARENA_NEW(arena, double, args->rows), uniform};
+  visit_tiles(args, ssim_pixel, &walk);
+  store_parts(args, args->out[9], walk.sums, uniform);
+  arena_close(arena);
 }
 
 void loss_ssim_reference(const struct host_args *args) {
-  struct arena *arena = arena_open();
-  double *sums = ARENA_NEW(arena, double, args->rows);
-  visit_tiles(args, ssim_pixel, sums);
-  store_parts(args, args->out[9], sums);
-  arena_close(arena);
+  ssim_reference(args, false);
+}
+
+void loss_ssim_uniform_reference(const struct host_args *args) {
+  ssim_reference(args, true);
 }
 
 static void ssim_slope_pixel(const struct visit *visit, void *context) {
   const struct host_args *args = visit->args;
   struct pair pair = find_pair(args, visit->at, true);
   size_t start = visit->at * args->height * args->width, pixel = (size_t)(visit->y * pair.width + visit->x);
+  const struct ssim_walk *walk = context;
   double sum[3] = {0, 0, 0}, weights[2 * RADIUS + 1];
-  (void)context;
-  make_weights(weights);
+  make_weights(weights, walk->uniform);
   for (long dy = -RADIUS; dy <= RADIUS; dy++)
     for (long dx = -RADIUS; dx <= RADIUS; dx++) {
       long y = visit->y + dy, x = visit->x + dx;
@@ -130,11 +160,15 @@ static void ssim_slope_pixel(const struct visit *visit, void *context) {
   double by_pixel =
       sum[0] + 2 * reconstructed(&pair, (long)pixel) * sum[1] + wanted(&pair, (long)pixel) * sum[2];
   ((float *)args->out[9])[start + pixel] =
-      (float)(args->value[10].f * pair.std / pair.range * by_pixel / (double)(args->height * args->width));
+      (float)(args->value[10].f * pair.std / pair.range * by_pixel / map_pixels(args, walk->uniform));
 }
 
 void loss_ssim_backward_reference(const struct host_args *args) {
-  visit_tiles(args, ssim_slope_pixel, NULL);
+  visit_tiles(args, ssim_slope_pixel, &(struct ssim_walk){NULL, false});
+}
+
+void loss_ssim_uniform_backward_reference(const struct host_args *args) {
+  visit_tiles(args, ssim_slope_pixel, &(struct ssim_walk){NULL, true});
 }
 
 /* ---- powers -------------------------------------------------------------------------------------------- */
@@ -153,7 +187,7 @@ void loss_power_reference(const struct host_args *args) {
   struct arena *arena = arena_open();
   double *sums = ARENA_NEW(arena, double, args->rows);
   visit_tiles(args, power_pixel, sums);
-  store_parts(args, args->out[6], sums);
+  store_parts(args, args->out[6], sums, false);
   arena_close(arena);
 }
 

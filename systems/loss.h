@@ -6,10 +6,13 @@
 #include "engine/kernel.h"
 
 enum loss_kind {
-  LOSS_SSIM, /* minus the SSIM (11x11 Gaussian) of the un-normalised image */
-  LOSS_L1,   /* mean absolute error of the normalised image */
-  LOSS_MSE   /* mean squared error of the normalised image */
+  LOSS_SSIM,        /* minus the SSIM (11x11 Gaussian) of the un-normalised image */
+  LOSS_L1,          /* mean absolute error of the normalised image */
+  LOSS_MSE,         /* mean squared error of the normalised image */
+  LOSS_SSIM_UNIFORM /* minus the SSIM of the 7x7 uniform window within the image (PROTOCOL 3.2) */
 };
+
+bool loss_is_ssim(enum loss_kind kind); /* minus a SSIM */
 
 struct loss {
   struct device *device;

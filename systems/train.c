@@ -297,7 +297,7 @@ static double batch_loss(const struct training *training, size_t slot, size_t co
   const float *part = training->part + slot * training->options->train.batch * training->loss.tiles;
   double sum = 0;
   for (size_t i = 0; i < count * training->loss.tiles; i++) sum += part[i];
-  return (training->loss.kind == LOSS_SSIM ? -sum : sum) / (double)count;
+  return (loss_is_ssim(training->loss.kind) ? -sum : sum) / (double)count;
 }
 
 /* What there is to go back to, and what to do. */

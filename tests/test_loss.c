@@ -53,6 +53,33 @@ static double minus_ssim(const struct bench *bench, size_t at, const double *out
   return total / PIXELS;
 }
 
+/* scikit-image's: 7x7, equal weights, sample covariances, windows within the image. */
+static double uniform_at(const double *x, const double *y, int top, int left) {
+  double c1 = 1e-4, c2 = 9e-4, mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
+  for (int i = 0; i < 49; i++) {
+    mx += x[(top + i / 7) * WIDTH + left + i % 7] / 49;
+    my += y[(top + i / 7) * WIDTH + left + i % 7] / 49;
+  }
+  for (int i = 0; i < 49; i++) {
+    double a = x[(top + i / 7) * WIDTH + left + i % 7] - mx, b = y[(top + i / 7) * WIDTH + left + i % 7] - my;
+    xx += a * a / 48;
+    yy += b * b / 48;
+    xy += a * b / 48;
+  }
+  return (2 * mx * my + c1) * (2 * xy + c2) / ((mx * mx + my * my + c1) * (xx + yy + c2));
+}
+
+static double minus_uniform(const struct bench *bench, size_t at, const double *output) {
+  double x[PIXELS], y[PIXELS], total = 0;
+  for (size_t i = 0; i < PIXELS; i++) {
+    x[i] = (output[i] * bench->std[at] + bench->mean[at]) / bench->range[at];
+    y[i] = (normalised(bench, at, i) * bench->std[at] + bench->mean[at]) / bench->range[at];
+  }
+  for (int top = 0; top + 7 <= HEIGHT; top++)
+    for (int left = 0; left + 7 <= WIDTH; left++) total -= uniform_at(x, y, top, left);
+  return total / ((HEIGHT - 6) * (WIDTH - 6));
+}
+
 static double power_error(const struct bench *bench, size_t at, const double *output, enum loss_kind kind) {
   double total = 0;
   for (size_t i = 0; i < PIXELS; i++) {
@@ -64,6 +91,7 @@ static double power_error(const struct bench *bench, size_t at, const double *ou
 
 static double loss_of(const struct bench *bench, size_t row, const double *output) {
   size_t at = bench->slice[row];
+  if (bench->loss.kind == LOSS_SSIM_UNIFORM) return minus_uniform(bench, at, output);
   return bench->loss.kind == LOSS_SSIM ? minus_ssim(bench, at, output)
                                        : power_error(bench, at, output, bench->loss.kind);
 }
@@ -170,6 +198,10 @@ static void test_ssim(void **state) {
   check_kind(*state, LOSS_SSIM);
 }
 
+static void test_ssim_uniform(void **state) {
+  check_kind(*state, LOSS_SSIM_UNIFORM);
+}
+
 static void test_l1(void **state) {
   check_kind(*state, LOSS_L1);
 }
@@ -181,6 +213,7 @@ static void test_mse(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ssim),
+      cmocka_unit_test(test_ssim_uniform),
       cmocka_unit_test(test_l1),
       cmocka_unit_test(test_mse),
   };

@@ -8,7 +8,7 @@ static struct plot_line line_of(const char *name, const double *value, const dou
 
 bool curves_draw(const struct training *training, struct error *error) {
   double *const *value = training->epoch_value, *ssim = NULL;
-  bool is_ssim = training->loss.kind == LOSS_SSIM; /* then the loss is minus the SSIM */
+  bool is_ssim = loss_is_ssim(training->loss.kind); /* then the loss is minus the SSIM */
   size_t epochs = training->epoch;
   if (!epochs) return true;
   if (is_ssim) ssim = ARENA_NEW(training->arena, double, epochs);
