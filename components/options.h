@@ -13,6 +13,8 @@
   X(data, CHOICE, source, "auto", 0, 0, "auto|reconstruction_esc|reconstruction_rss|kspace",                 \
     "dataset the image comes from; auto takes the first that is there")                                      \
   X(data, U32, size, "128", 32, 512, NULL, "N: images are cropped to NxN pixels, N phase-encode lines")      \
+  X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
+    "what is cut to NxN: the image, or its k-space (data.source kspace), of which the image is made then")   \
   X(data, U32, pad, "0", 0, 1024, NULL, "zero-pad each axis to this many pixels before the crop; 0: off")    \
   X(data, F64, fraction, "1", 0, 1, NULL,                                                                    \
     "share of the volumes, selected by name with Python's shuffle seeded 0")                                 \
@@ -257,6 +259,7 @@ extern const struct option_table option_table;
 
 enum data_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_ALL };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
+enum data_crop { CROP_IMAGE, CROP_KSPACE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };

@@ -23,6 +23,7 @@ struct load {
   struct load_report *report;
   struct coil_plan coils;
   float *image, *crop;                     /* one slice before and after the crop */
+  float *kspace;                           /* one slice's, cut (data.crop) */
   size_t rows;                             /* of SLICE filled so far */
   size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
@@ -33,7 +34,13 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
                        struct error *error) {
   const float *image = data;
   if (volume->from_kspace) {
-    if (!coil_plan_for(&load->coils, load->world->device, load->world->kernels, volume, error) ||
+    struct volume cut = *volume;
+    if (volume->kspace_size) {
+      cut.height = cut.width = volume->kspace_size;
+      volume_crop_kspace(volume, data, load->kspace);
+      data = load->kspace;
+    }
+    if (!coil_plan_for(&load->coils, load->world->device, load->world->kernels, &cut, error) ||
         !coil_run(&load->coils, data, load->image, error))
       return false;
     image = load->image;
@@ -218,6 +225,16 @@ static size_t largest_image(const struct dataset *dataset) {
   return most;
 }
 
+static size_t largest_kspace(const struct dataset *dataset) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    const struct volume *volume = &dataset->volumes[v];
+    size_t floats = 2 * volume->coils * volume->kspace_size * volume->kspace_size;
+    if (floats > most) most = floats;
+  }
+  return most;
+}
+
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
                  struct arena *arena, struct load_report *report, struct error *error) {
   size_t capacity = world->capacity[TABLE_SLICE];
@@ -227,6 +244,7 @@ bool load_slices(struct world *world, const struct dataset *dataset, const struc
                                  .data_range = ARENA_NEW(arena, double, capacity)};
   load.image = ARENA_NEW(arena, float, largest_image(dataset));
   load.crop = ARENA_NEW(arena, float, world->height * world->width);
+  load.kspace = ARENA_NEW(arena, float, largest_kspace(dataset));
   bool good = read_slices(&load, error);
   coil_close(&load.coils);
   if (good && !load.rows)

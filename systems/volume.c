@@ -89,6 +89,25 @@ static bool check_size(const struct volume *volume, const struct options *option
               volume->path, volume->image_height, volume->image_width, n, n, volume_largest_size(volume));
 }
 
+/* An image of a k-space that is cut has its size, and is of the whole field of view. */
+static bool cut_kspace(struct volume *volume, const struct options *options, struct error *error) {
+  size_t n = options->data.size;
+  if (options->data.crop != CROP_KSPACE) return true;
+  if (!volume->from_kspace)
+    return fail(
+        error,
+        "%s has no k-space that data.crop could cut, but %s; set data.source to kspace or data.crop to "
+        "image",
+        volume->path, volume->key);
+  if (volume->height < n || volume->width < n)
+    return fail(error,
+                "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
+                volume->path, volume->height, volume->width, n,
+                volume->height < volume->width ? volume->height : volume->width);
+  volume->kspace_size = volume->image_height = volume->image_width = n;
+  return true;
+}
+
 /* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
 static bool check_memory(const struct volume *volume, struct error *error) {
   double bytes = (double)volume->coils * (double)volume->height * (double)volume->width * 8;
@@ -115,7 +134,7 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   store_text(store, "patient_id", volume->patient, sizeof volume->patient);
   volume->has_max = store_number(store, "max", &volume->max);
   select_slices(volume, options->data.slices);
-  return check_size(volume, options, error);
+  return cut_kspace(volume, options, error) && check_size(volume, options, error);
 }
 
 bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
@@ -178,5 +197,13 @@ void volume_crop(const float *image, size_t height, size_t width, size_t pad, si
       long from_x = source_place(x, width, pad, n);
       to[y * n + x] = from_y < 0 || from_x < 0 ? 0 : image[(size_t)from_y * width + (size_t)from_x];
     }
+  }
+}
+
+void volume_crop_kspace(const struct volume *volume, const float *kspace, float *to) {
+  size_t n = volume->kspace_size, top = volume->height / 2 - n / 2, left = volume->width / 2 - n / 2;
+  for (size_t line = 0; line < volume->coils * n; line++) {
+    size_t from = (line / n * volume->height + top + line % n) * volume->width + left;
+    memcpy(to + 2 * line * n, kspace + 2 * from, sizeof(float) * 2 * n);
   }
 }

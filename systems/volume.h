@@ -11,6 +11,7 @@ struct volume {
   bool from_kspace;
   size_t slices, coils, height, width; /* of that dataset; coils 1 where there is no coil axis */
   size_t image_height, image_width;    /* of an image before padding and cropping to N */
+  size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
   char acquisition[64], patient[80];   /* empty where the file does not say */
   bool has_max;
   double max;                      /* attribute max */
@@ -36,5 +37,9 @@ size_t volume_slice_floats(const struct volume *volume);
 /* Zero-pads each axis to `pad` (where smaller; the extra line goes before) and takes the central n x n with
  * start floor((size - n) / 2) per axis (PROTOCOL 1.2). */
 void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to);
+
+/* The central n x n of every coil's k-space [coils][height][width], float pairs: frequency 0 from (height /
+ * 2, width / 2) to (n / 2, n / 2). */
+void volume_crop_kspace(const struct volume *volume, const float *kspace, float *to);
 
 #endif

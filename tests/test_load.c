@@ -288,6 +288,31 @@ static void images_come_from_kspace(void **state) {
   unload(&loaded);
 }
 
+/* The central n x n of every coil: an image of the whole field of view in fewer pixels. */
+static struct kspace cut_to(const struct kspace *k, size_t n) {
+  struct kspace cut = {k->slices, k->coils, n, n, n, n, NULL};
+  float complex *data = ARENA_NEW(folder.arena, float complex, k->slices * k->coils * n * n);
+  for (size_t plane = 0; plane < k->slices * k->coils; plane++)
+    for (size_t y = 0; y < n; y++)
+      for (size_t x = 0; x < n; x++)
+        data[(plane * n + y) * n + x] =
+            k->data[(plane * k->height + y + k->height / 2 - n / 2) * k->width + x + k->width / 2 - n / 2];
+  cut.data = data;
+  return cut;
+}
+
+static void kspace_is_cut_before_the_transform(void **state) {
+  struct kspace list[] = {{2, 1, 40, 36, 36, 36, NULL}, {1, 3, 33, 37, 33, 33, NULL}};
+  options.data.size = 32;
+  options.data.crop = CROP_KSPACE;
+  options.data.source = SOURCE_KSPACE;
+  for (size_t v = 0; v < 2; v++) write_kspace(arena_text(folder.arena, "%zu.h5", v), &list[v], v);
+  struct loaded loaded = load_good(*state);
+  const struct kspace cut[] = {cut_to(&list[0], 32), cut_to(&list[1], 32)};
+  expect_images(&loaded, cut, 2, 32);
+  unload(&loaded);
+}
+
 static void images_from_kspace_are_padded(void **state) {
   struct kspace kspace = {1, 2, 30, 33, 21, 27, NULL};
   options.data.size = 32;
@@ -685,6 +710,7 @@ int main(void) {
       TEST(crops_follow_the_protocol),
       TEST(crops_start_where_the_protocol_says),
       TEST(images_come_from_kspace),
+      TEST(kspace_is_cut_before_the_transform),
       TEST(images_from_kspace_are_padded),
       TEST(statistics_agree),
       TEST(hybrid_data_agree),

@@ -121,6 +121,11 @@ broken mask # what was the reconstruction becomes a mask: a test file without ta
 rename mask/a.h5 'reconstruction_esc' 'mask\x00struction_esc'
 refuse_file mask 'a.h5 is undersampled (it has a mask and no reconstruction)'
 refuse 1 'has no dataset reconstruction_rss' evaluate scene --set data.source=reconstruction_rss
+refuse 1 'has no k-space that data.crop could cut, but reconstruction_esc; set data.source to kspace' evaluate scene \
+  --set data.crop=kspace
+refuse 1 'has k-space of 80 x 44, smaller than data.size 48; set data.size to at most 44' evaluate scene \
+  --set data.crop=kspace --set data.source=kspace --set data.size=48
+good evaluate scene --set data.crop=kspace --set data.source=kspace
 refuse 1 'no usable slice' evaluate scene --set data.acquisition=AXT2
 says err 'by data.acquisition'
 refuse 1 'left out by data.fraction' evaluate scene --set data.fraction=0.1
