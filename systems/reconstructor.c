@@ -51,11 +51,14 @@ static size_t bytes_beside(const struct reconstructor *reconstructor, size_t bat
          (4 * image_bytes(reconstructor) + setup->beside_image) * batch;
 }
 
+/* Bytes of what needs a larger allocation than the device makes. */
+static const size_t NO_ALLOCATION = SIZE_MAX / 2;
+
 /* Of the portable path with so many images a pass, and of all beside it. */
 static size_t portable_bytes(struct reconstructor *reconstructor, size_t batch, size_t passes) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   size_t activations = graph_measure(reconstructor->graph, batch, setup->train, setup->input_gradient);
-  if (activations > SIZE_MAX / 64) return SIZE_MAX / 2; /* more than one allocation may have */
+  if (activations > SIZE_MAX / 64) return NO_ALLOCATION;
   return passes * activations + sizeof(float) * reconstructor->graph->elements * (setup->train ? 2 : 1) +
          bytes_beside(reconstructor, batch);
 }
@@ -86,14 +89,17 @@ static bool refuse_one(struct reconstructor *reconstructor, size_t left, struct 
       reconstructor->setup.device->facts.name, (double)left * mebi);
 }
 
-/* As many images a pass as fit; when not even one does to infer, the plan that follows says so. */
+/* As many images a pass as fit; when not even one does to infer, or for one allocation, the plan that follows says
+ * so. */
 static bool fit_batch(struct reconstructor *reconstructor, struct error *error) {
   const struct device *device = reconstructor->setup.device;
   size_t left = device->facts.memory - device->bytes;
   reconstructor->graph->largest = device->facts.largest;
   size_t room = find_room(reconstructor, left);
   if (room >= reconstructor->batch) return true;
-  if (!room && reconstructor->setup.train) return refuse_one(reconstructor, left, error);
+  if (!room && reconstructor->setup.train &&
+      portable_bytes(reconstructor, 1, reconstructor->passes) != NO_ALLOCATION)
+    return refuse_one(reconstructor, left, error);
   reconstructor->batch = room ? room : 1;
   if (room)
     log_info("%s has room for %zu images a pass through the network, of the %zu asked for",
