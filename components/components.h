@@ -15,6 +15,8 @@ enum shape { SHAPE_ONE, SHAPE_W, SHAPE_HW, SHAPE_COUNT };
   X(SLICE,   image,            F32,  HW,  SCENE, "reference magnitude image, as loaded")                     \
   X(SLICE,   hybrid,           C64,  HW,  SCENE,                                                             \
     "rows of the image transformed, orthonormal, in units of unit: [frequency][row]; 0 is the centre line")  \
+  X(SLICE,   kspace,           C64,  HW,  SCENE,                                                             \
+    "image transformed on both axes, in units of unit: [row frequency][frequency]; 0 is the centre")         \
   X(SLICE,   unit,             F32,  ONE, SCENE, "power of two near the image's deviation: F16 keeps digits")\
   X(SLICE,   mean,             F32,  ONE, SCENE, "mean of image")                                            \
   X(SLICE,   std,              F32,  ONE, SCENE, "sample deviation of image (divisor n-1)")                  \

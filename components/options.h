@@ -29,6 +29,8 @@
   X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \
     "order of the slices; permuted is numpy's permutation of world.seed, repeated")
 #define ACQUISITION_OPTIONS(X)                                                                               \
+  X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes",                                            \
+    "what one action acquires: a phase-encode line, or a spoke through the centre at one of N angles")       \
   X(acquisition, LIST, acceleration, "4", 0, 0, NULL,                                                        \
     "final acceleration: N/acceleration lines are acquired in all; evaluate takes a list")                   \
   X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
@@ -245,6 +247,7 @@ enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
+enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES }; /* systems/geometry.h */
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };

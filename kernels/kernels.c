@@ -19,6 +19,12 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    OUT(REAL, "magnitude", ENV, HW),  OUT(F32, "magnitude_mean", ENV, ONE),                                   \
    OUT(F32, "magnitude_std", ENV, ONE)}
 
+#define OBSERVE_CELLS_ARGS                                                                                   \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),          IN(C64, "kspace", SLICE, HW),       \
+   IN(U32, "cells", SHARED, HW),        IN(C64, "phase", SHARED, W),     INOUT(C64, "work", ENV, HW),        \
+   OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
+   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "scans")}
+
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
       IN(F32, "mean", SLICE, ONE), IN(F32, "std", SLICE, ONE), IN(F32, "data_range", SLICE, ONE)
@@ -41,15 +47,14 @@ static const struct kernel_desc rows[] = {
     {"mask_reset", "mask.cl", "start the next scan where one has ended", LAUNCH_ITEM, 64,
      {IN(U32, "done", ENV, ONE), INOUT(U32, "scan", ENV, ONE), IN(U32, "order", SLICE, ONE),
       INOUT(U32, "slice", ENV, ONE), INOUT(U8, "mask", ENV, W), INOUT(U32, "step", ENV, ONE),
-      VALUE(U32, "first"), VALUE(U32, "stride"), VALUE(U32, "slices"), VALUE(U32, "initial_start"),
-      VALUE(U32, "initial_lines")},
+      IN(U8, "initial", SHARED, W), VALUE(U32, "first"), VALUE(U32, "stride"), VALUE(U32, "slices")},
      mask_reset_reference, mask_reset_prepare, NULL, 0},
     {"mask_acquire", "mask.cl", "add the chosen line", LAUNCH_ITEM, 64,
      {IN(U32, "action", ENV, ONE), INOUT(U8, "mask", ENV, W), INOUT(U32, "step", ENV, ONE),
       OUT(U32, "done", ENV, ONE), VALUE(U32, "budget")},
      mask_acquire_reference, mask_acquire_prepare, NULL, 0},
     {"mask_chance", "mask.cl", "a sample of an epoch, its lines by chance", LAUNCH_ITEM, 64,
-     {IN(U32, "order", SLICE, ONE), IN(U32, "initial", SHARED, W), IN(U32, "chance", SHARED, W),
+     {IN(U32, "order", SLICE, ONE), IN(U8, "initial", SHARED, HW), IN(U32, "chance", SHARED, W),
       OUT(U32, "slice", EPOCH, ONE), OUT(U8, "mask", EPOCH, W), VALUE(U32, "first"), VALUE(U32, "slices"),
       VALUE(U32, "pairs"), VALUE(U32, "seed")},
      mask_chance_reference, mask_chance_prepare, NULL, 0},
@@ -81,6 +86,11 @@ static const struct kernel_desc rows[] = {
      OBSERVE_ARGS, observe_reference, observe_prepare, NULL, 3e-6},
     {"observe_fft", "observe.cl", "zero-filled magnitude by a two-factor transform", LAUNCH_GROUP, 256,
      OBSERVE_ARGS, observe_reference, observe_prepare, observe_fft_fits, 3e-6},
+    {"observe_cells_direct", "observe.cl", "zero-filled magnitude of single cells by sums", LAUNCH_GROUP, 64,
+     OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_direct_fits, 3e-6},
+    {"observe_cells_fft", "observe.cl", "zero-filled magnitude of single cells, both axes by two-factor transforms",
+     LAUNCH_GROUP, 256,
+     OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_fft_fits, 3e-6},
     {"image_normalise", "image.cl", "mean, deviation, peak and unit of a slice", LAUNCH_GROUP, 256,
      {IN(F32, "image", SLICE, HW), INOUT(F32, "mean", SLICE, ONE), INOUT(F32, "std", SLICE, ONE),
       INOUT(F32, "peak", SLICE, ONE), INOUT(F32, "unit", SLICE, ONE), VALUE(U32, "first")},
@@ -89,6 +99,10 @@ static const struct kernel_desc rows[] = {
      {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), OUT(C64, "lines", ENV, HW),
       VALUE(U32, "first")},
      image_pack_reference, image_prepare, NULL, 1e-7},
+    {"image_pack_plane", "image.cl", "image as a complex plane, centred on both axes", LAUNCH_GROUP, 256,
+     {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), OUT(C64, "plane", ENV, HW),
+      VALUE(U32, "first")},
+     image_pack_plane_reference, image_prepare, NULL, 1e-7},
     {"image_unpack", "image.cl", "transformed rows as hybrid data", LAUNCH_GROUP, 256,
      {IN(C64, "lines", ENV, HW), INOUT(C64, "hybrid", SLICE, HW), VALUE(U32, "first")},
      image_unpack_reference, image_prepare, NULL, 0},
@@ -299,6 +313,10 @@ static const struct kernel_desc rows[] = {
       OUT(F32, "magnitude_mean", ENV, ONE), OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "first"),
       VALUE(U32, "count")},
      oracle_observe_reference, oracle_observe_prepare, NULL, 3e-6},
+    {"oracle_extend", "oracle.cl", "candidates as scans of their own", LAUNCH_ITEM, 64,
+     {IN(U32, "slice", ENV, ONE), IN(U8, "mask", ENV, W), IN(U32, "line", ENV, ONE), OUT(U32, "own_slice", ENV, ONE),
+      OUT(U8, "own_mask", ENV, W), VALUE(U32, "first"), VALUE(U32, "count")},
+     oracle_extend_reference, oracle_extend_prepare, NULL, 0},
     {"oracle_keep", "oracle.cl", "scores of candidates to their scans", LAUNCH_ITEM, 64,
      {IN(U32, "line", ENV, ONE), IN(F32, "score", ENV, ONE), INOUT(F32, "quality", ENV, W), VALUE(U32, "first"),
       VALUE(U32, "count"), VALUE(F32, "sign")},
@@ -315,12 +333,12 @@ static const struct kernel_desc rows[] = {
      policy_mask_reference, policy_mask_prepare, NULL, 0},
     {"policy_recall", "policy.cl", "slices and masks of steps of a rollout", LAUNCH_ITEM, 64,
      {IN(U32, "order", ROLLOUT, ONE), IN(U32, "slice", ROLLOUT, ONE), IN(U32, "action", ROLLOUT, ONE),
-      OUT(U32, "slice_again", ENV, ONE), OUT(U8, "mask", ENV, W), VALUE(U32, "first"), VALUE(U32, "scans"),
-      VALUE(U32, "initial_start"), VALUE(U32, "initial_lines")},
+      OUT(U32, "slice_again", ENV, ONE), OUT(U8, "mask", ENV, W), IN(U8, "initial", SHARED, W),
+      VALUE(U32, "first"), VALUE(U32, "scans")},
      policy_recall_reference, policy_recall_prepare, NULL, 0},
     {"policy_recall_mask", "policy.cl", "masks of the steps of a rollout", LAUNCH_ITEM, 64,
-     {IN(U32, "action", ROLLOUT, ONE), OUT(F32, "lines", ROLLOUT, W), VALUE(U32, "scans"),
-      VALUE(U32, "initial_start"), VALUE(U32, "initial_lines")},
+     {IN(U32, "action", ROLLOUT, ONE), OUT(F32, "lines", ROLLOUT, W), IN(U8, "initial", SHARED, W),
+      VALUE(U32, "scans")},
      policy_recall_mask_reference, policy_recall_mask_prepare, NULL, 0},
     {"policy_act", "policy.cl", "the policy's choice of a free line", LAUNCH_ITEM, 64,
      {IN(F32, "logits", ENV, W), IN(F32, "mask", ENV, W), IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE),

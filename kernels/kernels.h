@@ -8,6 +8,7 @@
 enum { TABLE_SHARED = 7 };
 
 #define NO_LINE 0xffffffffu /* no phase-encode line; no scan */
+#define NO_CELL 0xffffffffu /* no cell of k-space */
 
 extern const struct kernel_table kernel_table;
 
@@ -20,8 +21,10 @@ void line_next_reference(const struct host_args *args);
 void line_exact_reference(const struct host_args *args);
 void line_disc_reference(const struct host_args *args);
 void observe_reference(const struct host_args *args);
+void observe_cells_reference(const struct host_args *args);
 void image_normalise_reference(const struct host_args *args);
 void image_pack_reference(const struct host_args *args);
+void image_pack_plane_reference(const struct host_args *args);
 void image_unpack_reference(const struct host_args *args);
 void image_zero_filled_reference(const struct host_args *args);
 void image_standardise_reference(const struct host_args *args);
@@ -79,6 +82,7 @@ void optimise_clip_reference(const struct host_args *args);
 void oracle_list_reference(const struct host_args *args);
 void oracle_base_reference(const struct host_args *args);
 void oracle_observe_reference(const struct host_args *args);
+void oracle_extend_reference(const struct host_args *args);
 void oracle_keep_reference(const struct host_args *args);
 void oracle_mean_reference(const struct host_args *args);
 void oracle_choose_reference(const struct host_args *args);
@@ -104,6 +108,7 @@ void mask_keep_prepare(struct host_args *args, struct random *random);
 void line_exact_prepare(struct host_args *args, struct random *random);
 void line_prepare(struct host_args *args, struct random *random);
 void observe_prepare(struct host_args *args, struct random *random);
+void observe_cells_prepare(struct host_args *args, struct random *random);
 void image_prepare(struct host_args *args, struct random *random);
 void image_network_prepare(struct host_args *args, struct random *random);
 void image_standardise_prepare(struct host_args *args, struct random *random);
@@ -152,6 +157,7 @@ void optimise_clip_prepare(struct host_args *args, struct random *random);
 void oracle_list_prepare(struct host_args *args, struct random *random);
 void oracle_base_prepare(struct host_args *args, struct random *random);
 void oracle_observe_prepare(struct host_args *args, struct random *random);
+void oracle_extend_prepare(struct host_args *args, struct random *random);
 void oracle_keep_prepare(struct host_args *args, struct random *random);
 void oracle_mean_prepare(struct host_args *args, struct random *random);
 void oracle_choose_prepare(struct host_args *args, struct random *random);
@@ -170,7 +176,9 @@ void pgmri_spread_prepare(struct host_args *args, struct random *random);
 void pgmri_follow_prepare(struct host_args *args, struct random *random);
 void pgmri_advantage_prepare(struct host_args *args, struct random *random);
 
-/* Sizes that observe_fft is written for. */
+/* Sizes that observe_fft, observe_cells_fft and observe_cells_direct are written for. */
 bool observe_fft_fits(size_t height, size_t width);
+bool observe_cells_fft_fits(size_t height, size_t width);
+bool observe_cells_direct_fits(size_t height, size_t width);
 
 #endif

@@ -7,7 +7,14 @@
  * stored per environment. `phase` holds exp(2 pi i k / WIDTH).
  *
  * observe_direct sums the acquired lines and takes any size. observe_fft is a two-factor transform in
- * registers with one exchange through local memory, for 32, 64, 128 and 256 lines. */
+ * registers with one exchange through local memory, for 32, 64, 128 and 256 lines.
+ *
+ * observe_cells_direct and observe_cells_fft are the same for masks of single cells of k-space, as unions of
+ * spokes: `kspace` holds, per slice, [row frequency][line frequency], both from the centre on as above, and
+ * `cells` the WIDTH cells (row * WIDTH + line, NO_CELL past its last one) of every action. The columns of the
+ * masked k-space are transformed first, into hybrid data of the scan's own; what follows is as above. A
+ * work-group takes one scan after the other, so that `work` needs an image a work-group and stays in cache.
+ * HEIGHT and WIDTH must be equal. */
 
 #define DIRECT_ROWS 8
 
@@ -39,6 +46,33 @@ INLINE void store_moments(moments mine, __local moments *scratch, __global float
 
 #define DIRECT_GROUP 64
 
+/* Sums the *count acquired lines at every pixel of the image. */
+INLINE moments direct_rows(__global const float2 *lines, __local const uint *acquired, __local const uint *count,
+                           __global const float2 *phase, __global real *image) {
+  float scale = 1.0f / sqrt((float)WIDTH);
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint x = (uint)get_local_id(0); x < WIDTH; x += DIRECT_GROUP) {
+    uint k = (x + WIDTH - WIDTH / 2u) % WIDTH;
+    for (uint y = 0u; y < HEIGHT; y += DIRECT_ROWS) {
+      uint left = min((uint)DIRECT_ROWS, HEIGHT - y);
+      float2 sum[DIRECT_ROWS];
+      float value[DIRECT_ROWS];
+      for (uint r = 0u; r < DIRECT_ROWS; r++) sum[r] = (float2)(0.0f, 0.0f);
+      for (uint i = 0u; i < *count; i++) {
+        uint n = acquired[i];
+        float2 turn = phase[n * k % WIDTH];
+        for (uint r = 0u; r < left; r++) sum[r] += times(lines[n * HEIGHT + y + r], turn);
+      }
+      for (uint r = 0u; r < left; r++) {
+        value[r] = magnitude_of(sum[r], scale);
+        REAL_STORE(image, (y + r) * WIDTH + x, value[r]);
+      }
+      seen = moments_add(seen, value, left);
+    }
+  }
+  return seen;
+}
+
 __kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
 observe_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
                __global const float2 *restrict hybrid, __global const float2 *restrict phase,
@@ -49,8 +83,6 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
   __local uint count;
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
-  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
-  size_t base = (size_t)row * PIXELS;
   if (item == 0u) {
     uint found = 0u;
     for (uint n = 0u; n < WIDTH; n++)
@@ -58,28 +90,69 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
     count = found;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  float scale = 1.0f / sqrt((float)WIDTH);
-  moments seen = {0.0f, 0.0f, 0.0f};
-  for (uint x = item; x < WIDTH; x += DIRECT_GROUP) {
-    uint k = (x + WIDTH - WIDTH / 2u) % WIDTH;
-    for (uint y = 0u; y < HEIGHT; y += DIRECT_ROWS) {
-      uint left = min((uint)DIRECT_ROWS, HEIGHT - y);
-      float2 sum[DIRECT_ROWS];
-      float value[DIRECT_ROWS];
-      for (uint r = 0u; r < DIRECT_ROWS; r++) sum[r] = (float2)(0.0f, 0.0f);
-      for (uint i = 0u; i < count; i++) {
-        uint n = acquired[i];
-        float2 turn = phase[n * k % WIDTH];
-        for (uint r = 0u; r < left; r++) sum[r] += times(lines[n * HEIGHT + y + r], turn);
-      }
-      for (uint r = 0u; r < left; r++) {
-        value[r] = magnitude_of(sum[r], scale);
-        REAL_STORE(magnitude, base + (y + r) * WIDTH + x, value[r]);
-      }
-      seen = moments_add(seen, value, left);
-    }
-  }
+  moments seen = direct_rows(hybrid + (size_t)slice[row] * PIXELS, acquired, &count, phase,
+                             magnitude + (size_t)row * PIXELS);
   store_moments(seen, scratch, magnitude_mean, magnitude_std, row);
+}
+
+/* ---- masks of single cells ------------------------------------------------------------------------------- */
+
+#define NO_CELL 0xffffffffu
+#define CELL_WORDS ((PIXELS + 31) / 32)
+
+/* One bit for every cell of the union of the chosen actions, and whether a line has any. Every item of the
+ * group must call it. */
+INLINE void mark_cells(__global const uchar *mask, __global const uint *cells, __local uint *taken,
+                       __local uchar *acquired, __local ushort *chosen, __local uint *count) {
+  uint item = (uint)get_local_id(0), items = (uint)get_local_size(0);
+  if (item == 0u) *count = 0u;
+  for (uint i = item; i < CELL_WORDS; i += items) taken[i] = 0u;
+  for (uint n = item; n < WIDTH; n += items) acquired[n] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint action = item; action < WIDTH; action += items)
+    if (mask[action]) chosen[atomic_inc(count)] = (ushort)action;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = item; i < *count * WIDTH; i += items) {
+    uint cell = cells[chosen[i / WIDTH] * WIDTH + i % WIDTH];
+    if (cell == NO_CELL) continue;
+    atomic_or(&taken[cell / 32u], 1u << cell % 32u);
+    acquired[cell % WIDTH] = 1;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+INLINE bool is_taken(__local const uint *taken, uint cell) { return taken[cell / 32u] >> cell % 32u & 1u; }
+
+__kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
+observe_cells_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
+                     __global const float2 *restrict kspace, __global const uint *restrict cells,
+                     __global const float2 *restrict phase, __global float2 *work,
+                     __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                     __global float *restrict magnitude_std, uint scans, uint rows) {
+  __local moments scratch[DIRECT_GROUP];
+  __local uint taken[CELL_WORDS], acquired[WIDTH];
+  __local ushort chosen[WIDTH];
+  __local uchar any[WIDTH];
+  __local uint count, all;
+  uint slot = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * PIXELS;
+  if (item == 0u) all = WIDTH;
+  for (uint n = item; n < WIDTH; n += DIRECT_GROUP) acquired[n] = n;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    __global const float2 *data = kspace + (size_t)slice[scan] * PIXELS;
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, any, chosen, &count);
+    for (uint i = item; i < PIXELS; i += DIRECT_GROUP) {
+      uint n = i / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint m = 0u; any[n] && m < HEIGHT; m++)
+        if (is_taken(taken, m * WIDTH + n)) sum += times(data[m * WIDTH + n], phase[m * k % HEIGHT]);
+      lines[i] = sum / sqrt((float)HEIGHT);
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = direct_rows(lines, acquired, &all, phase, magnitude + (size_t)scan * PIXELS);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
 }
 
 /* WIDTH = FIRST * SECOND; BLOCK rows pass through local memory at a time; PITCH keeps banks apart. */
@@ -155,6 +228,17 @@ INLINE void transform16(float2 *v) {
 #define TRANSFORM_(n, v) transform##n(v)
 #define TRANSFORM(n, v) TRANSFORM_(n, v)
 
+/* Transforms over the first factor (where any value is not 0), turns, puts into local memory. */
+INLINE void turn_first(float2 *v, bool any, __global const float2 *phase, uint second, __local float *re,
+                       __local float *im) {
+  if (any) TRANSFORM(FIRST, v);
+  for (uint k = 0u; k < FIRST; k++) {
+    float2 turned = k ? times(v[k], phase[second * k]) : v[0];
+    re[second * FIRST + k] = turned.x;
+    im[second * FIRST + k] = turned.y;
+  }
+}
+
 /* Frequencies second, second + SECOND, ... of one row: transform over them, turn, put into local memory. */
 INLINE void first_stage(__global const float2 *lines, __local const uchar *acquired,
                         __global const float2 *phase, uint y, uint second, __local float *re,
@@ -167,28 +251,29 @@ INLINE void first_stage(__global const float2 *lines, __local const uchar *acqui
     v[f] = here ? lines[n * HEIGHT + y] : (float2)(0.0f, 0.0f);
     any = any || here;
   }
-  if (any) TRANSFORM(FIRST, v);
-  for (uint k = 0u; k < FIRST; k++) {
-    float2 turned = k ? times(v[k], phase[second * k]) : v[0];
-    re[second * FIRST + k] = turned.x;
-    im[second * FIRST + k] = turned.y;
-  }
+  turn_first(v, any, phase, second, re, im);
 }
 
-__kernel void observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
-                          __global const float2 *restrict hybrid, __global const float2 *restrict phase,
-                          __global real *restrict magnitude, __global float *restrict magnitude_mean,
-                          __global float *restrict magnitude_std, uint rows) {
-  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
-  __local moments scratch[FFT_GROUP];
-  __local uchar acquired[WIDTH];
-  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
-  if (row >= rows) return;
-  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
-  __global real *image = magnitude + (size_t)row * PIXELS;
-  for (uint n = item; n < WIDTH; n += FFT_GROUP)
-    acquired[n] = mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH];
-  barrier(CLK_LOCAL_MEM_FENCE);
+/* The same of one column of masked k-space. */
+INLINE void first_stage_cells(__global const float2 *data, __local const uint *taken,
+                              __global const float2 *phase, uint n, uint second, __local float *re,
+                              __local float *im) {
+  float2 v[FIRST];
+  bool any = false;
+  for (uint f = 0u; f < FIRST; f++) {
+    uint cell = (f * SECOND + second) * WIDTH + n;
+    bool here = is_taken(taken, cell);
+    v[f] = here ? data[cell] : (float2)(0.0f, 0.0f);
+    any = any || here;
+  }
+  turn_first(v, any, phase, second, re, im);
+}
+
+/* Every item of the group must call it. */
+INLINE moments fft_rows(__global const float2 *lines, __local const uchar *acquired,
+                        __global const float2 *phase, __global real *image, __local float *re,
+                        __local float *im) {
+  uint item = (uint)get_local_id(0);
   float scale = 1.0f / sqrt((float)WIDTH);
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint top = 0u; top < HEIGHT; top += BLOCK) {
@@ -217,6 +302,75 @@ __kernel void observe_fft(__global const uint *restrict slice, __global const uc
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
+  return seen;
+}
+
+__kernel void observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                          __global const float2 *restrict hybrid, __global const float2 *restrict phase,
+                          __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                          __global float *restrict magnitude_std, uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
+  __local moments scratch[FFT_GROUP];
+  __local uchar acquired[WIDTH];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  for (uint n = item; n < WIDTH; n += FFT_GROUP)
+    acquired[n] = mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  moments seen = fft_rows(hybrid + (size_t)slice[row] * PIXELS, acquired, phase,
+                          magnitude + (size_t)row * PIXELS, re, im);
   store_moments(seen, scratch, magnitude_mean, magnitude_std, row);
+}
+
+/* Columns of masked k-space into hybrid data [frequency][row]. Every item of the group must call it. */
+INLINE void fft_columns(__global const float2 *data, __local const uint *taken, __global const float2 *phase,
+                        __global float2 *lines, __local float *re, __local float *im) {
+  uint item = (uint)get_local_id(0);
+  float scale = 1.0f / sqrt((float)WIDTH);
+  for (uint left = 0u; left < WIDTH; left += BLOCK) {
+    for (uint i = item; i < BLOCK * SECOND; i += FFT_GROUP) {
+      uint n = i % BLOCK, place = n * PITCH;
+      if (left + n < WIDTH)
+        first_stage_cells(data, taken, phase, left + n, i / BLOCK, re + place, im + place);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint i = item; i < BLOCK * FIRST; i += FFT_GROUP) {
+      uint k = i % FIRST, q = i / FIRST, n = q % TOGETHER * STRIDE + q / TOGETHER;
+      if (WIDTH == 256) n = q;
+      if (left + n >= WIDTH) continue;
+      float2 v[SECOND];
+      for (uint s = 0u; s < SECOND; s++) {
+        uint place = n * PITCH + s * FIRST + k;
+        v[s] = (float2)(re[place], im[place]);
+      }
+      TRANSFORM(SECOND, v);
+      for (uint s = 0u; s < SECOND; s++)
+        lines[(left + n) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND)] = scale * v[s];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+}
+
+__kernel void observe_cells_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                                __global const float2 *restrict kspace, __global const uint *restrict cells,
+                                __global const float2 *restrict phase, __global float2 *work,
+                                __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                                __global float *restrict magnitude_std, uint scans, uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
+  __local moments scratch[FFT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar acquired[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, acquired, chosen, &count);
+    fft_columns(kspace + (size_t)slice[scan] * PIXELS, taken, phase, lines, re, im);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = fft_rows(lines, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
 }
 #endif

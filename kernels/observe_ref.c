@@ -3,19 +3,29 @@
 #include "components/components.h"
 
 #include <math.h>
+#include <string.h>
 
 bool observe_fft_fits(size_t height, size_t width) {
   (void)height;
   return width == 32 || width == 64 || width == 128 || width == 256;
 }
 
+bool observe_cells_fft_fits(size_t height, size_t width) {
+  return height == width && observe_fft_fits(height, width);
+}
+
+bool observe_cells_direct_fits(size_t height, size_t width) {
+  return height == width;
+}
+
 /* The pixel of a masked slice, straight from the definition of the inverse transform (PROTOCOL 1.2): hybrid
- * frequency n is line c = n + W/2 (mod W), with the centre c = W/2 of k-space at frequency 0. */
+ * frequency n is line c = n + W/2 (mod W), with the centre c = W/2 of k-space at frequency 0. Mask NULL: all.
+ */
 static double pixel(const struct host_args *args, const uint8_t *mask, const float *hybrid, size_t y, size_t x) {
   size_t width = args->width, half = width / 2;
   double re = 0, im = 0;
   for (size_t line = 0; line < width; line++) {
-    if (!mask[line]) continue;
+    if (mask && !mask[line]) continue;
     size_t n = (line + width - half) % width;
     const float *value = hybrid + 2 * (n * args->height + y);
     double turn = 2 * M_PI * fmod(((double)line - (double)half) * ((double)x - (double)half), (double)width) /
@@ -26,39 +36,100 @@ static double pixel(const struct host_args *args, const uint8_t *mask, const flo
   return sqrt((re * re + im * im) / (double)width);
 }
 
+/* The scan's magnitude, mean and deviation into the arguments from `place` on. */
+static void fill_scan(const struct host_args *args, const uint8_t *mask, const float *hybrid, int place,
+                      size_t row) {
+  size_t pixels = args->height * args->width;
+  float *magnitude = (float *)args->out[place] + row * pixels;
+  double sum = 0, square = 0;
+  for (size_t i = 0; i < pixels; i++) {
+    double value = pixel(args, mask, hybrid, i / args->width, i % args->width);
+    magnitude[i] = (float)value;
+    sum += value;
+    square += value * value;
+  }
+  double mean = sum / (double)pixels;
+  ((float *)args->out[place + 1])[row] = (float)mean;
+  ((float *)args->out[place + 2])[row] = (float)sqrt(fmax(square - sum * mean, 0) / (double)(pixels - 1));
+}
+
 void observe_reference(const struct host_args *args) {
   const uint32_t *slice = args->in[0];
   size_t pixels = args->height * args->width;
-  float *means = args->out[5], *stds = args->out[6];
-  for (size_t row = 0; row < args->rows; row++) {
-    const uint8_t *mask = (const uint8_t *)args->in[1] + row * args->width;
-    const float *hybrid = (const float *)args->in[2] + 2 * slice[row] * pixels;
-    float *magnitude = (float *)args->out[4] + row * pixels;
-    double sum = 0, square = 0;
-    for (size_t i = 0; i < pixels; i++) {
-      double value = pixel(args, mask, hybrid, i / args->width, i % args->width);
-      magnitude[i] = (float)value;
-      sum += value;
-      square += value * value;
-    }
-    double mean = sum / (double)pixels;
-    means[row] = (float)mean;
-    stds[row] = (float)sqrt(fmax(square - sum * mean, 0) / (double)(pixels - 1));
+  for (size_t row = 0; row < args->rows; row++)
+    fill_scan(args, (const uint8_t *)args->in[1] + row * args->width,
+              (const float *)args->in[2] + 2 * slice[row] * pixels, 4, row);
+}
+
+/* The union of the chosen actions' cells. */
+static void find_taken(const struct host_args *args, size_t scan, uint8_t *taken) {
+  const uint8_t *mask = (const uint8_t *)args->in[1] + scan * args->width;
+  const uint32_t *cells = args->in[3];
+  memset(taken, 0, args->height * args->width);
+  for (size_t i = 0; i < args->width * args->width; i++)
+    if (mask[i / args->width] && cells[i] != NO_CELL) taken[cells[i]] = 1;
+}
+
+/* Adds a cell of k-space to its column, transformed along the rows. */
+static void add_cell(const struct host_args *args, const float *value, size_t cell, float *hybrid) {
+  size_t height = args->height, m = cell / args->width, n = cell % args->width, half = height / 2;
+  double scale = 1 / sqrt((double)height), row = (double)((m + half) % height) - (double)half;
+  for (size_t y = 0; y < height; y++) {
+    double turn = 2 * M_PI * fmod(row * ((double)y - (double)half), (double)height) / (double)height;
+    float *to = hybrid + 2 * (n * height + y);
+    to[0] += (float)(scale * (value[0] * cos(turn) - value[1] * sin(turn)));
+    to[1] += (float)(scale * (value[0] * sin(turn) + value[1] * cos(turn)));
+  }
+}
+
+void observe_cells_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0];
+  size_t pixels = args->height * args->width;
+  struct arena *arena = arena_open();
+  uint8_t *taken = ARENA_NEW(arena, uint8_t, pixels);
+  for (size_t scan = 0; scan < args->value[9].u; scan++) {
+    const float *kspace = (const float *)args->in[2] + 2 * slice[scan] * pixels;
+    float *hybrid = (float *)args->out[5] + 2 * (scan % args->rows) * pixels;
+    find_taken(args, scan, taken);
+    memset(hybrid, 0, 2 * pixels * sizeof *hybrid);
+    for (size_t cell = 0; cell < pixels; cell++)
+      if (taken[cell]) add_cell(args, kspace + 2 * cell, cell, hybrid);
+    fill_scan(args, NULL, hybrid, 6, scan);
+  }
+  arena_close(arena);
+}
+
+static void fill_phase(struct host_args *args, int place) {
+  float *phase = (float *)args->in[place];
+  for (size_t k = 0; k < args->width; k++) {
+    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)args->width);
+    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)args->width);
   }
 }
 
 void observe_prepare(struct host_args *args, struct random *random) {
   uint32_t *slice = (uint32_t *)args->in[0];
   uint8_t *mask = (uint8_t *)args->in[1];
-  float *phase = (float *)args->in[3];
   for (size_t row = 0; row < args->rows; row++) {
     slice[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
     uint32_t density = row % 8; /* the first row acquires nothing */
     for (size_t line = 0; line < args->width; line++)
       mask[row * args->width + line] = random_u32(random) % 8 < density;
   }
-  for (size_t k = 0; k < args->width; k++) {
-    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)args->width);
-    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)args->width);
+  fill_phase(args, 3);
+}
+
+/* More scans than work-groups; actions of up to a dozen cells, some of none. */
+void observe_cells_prepare(struct host_args *args, struct random *random) {
+  uint32_t *slice = (uint32_t *)args->in[0], *cells = (uint32_t *)args->in[3];
+  uint32_t width = (uint32_t)args->width, pixels = width * (uint32_t)args->height;
+  uint8_t *mask = (uint8_t *)args->in[1];
+  args->value[9].u = (uint32_t)args->rows + 2;
+  for (size_t row = 0; row < args->value[9].u; row++) {
+    slice[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+    for (size_t line = 0; line < width; line++) mask[row * width + line] = random_u32(random) % 8 < row % 8;
   }
+  for (size_t i = 0; i < (size_t)width * width; i++)
+    cells[i] = i % width < i / width % 12 ? random_u32(random) % pixels : NO_CELL;
+  fill_phase(args, 4);
 }

@@ -2,6 +2,7 @@
 
 #include "engine/log.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
 #include "systems/systems.h"
@@ -174,12 +175,14 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
                      slices);
 }
 
-/* Puts one column of ROLLOUT, [step][env], into [scan][step]. */
+/* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes 0. */
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
   size_t envs = work->simulation.world.rows[TABLE_ENV], steps = run->acquisition.budget + 1;
+  size_t first = work->evaluation->curves ? 0 : steps - 1;
   world_read(&work->simulation.world, column, 0, envs * steps, work->column);
   for (size_t t = 0; t < steps; t++)
-    for (size_t e = 0; e < envs; e++) to[work->scan[e] * steps + t] = work->column[t * envs + e];
+    for (size_t e = 0; e < envs; e++)
+      to[work->scan[e] * steps + t] = t < first ? 0 : work->column[t * envs + e];
 }
 
 static void gather_returns(struct work *work, struct evaluate_run *run) {
@@ -213,6 +216,17 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
     for (size_t t = 0; t < steps; t++) run->action[scan * steps + t] = work->action[(t + 1) * envs + e];
     gather_image(work, run, e);
   }
+}
+
+/* Numbers of lines say nothing to one that chooses among spokes. */
+static bool compare_geometry(const struct work *work, struct error *error) {
+  const char *trained = work->policy.geometry, *wanted = geometry_chosen(work->options)->name;
+  if (!*trained || !strcmp(trained, wanted)) return true;
+  return fail(
+      error,
+      "evaluate.policy %s was trained to choose %s and acquisition.geometry is %s; set it to %s or train "
+      "a policy for %s",
+      work->options->evaluate.policy, trained, wanted, trained, wanted);
 }
 
 /* A policy knows only scans like those that it was trained for. */
@@ -347,7 +361,7 @@ static bool open_policy(struct work *work, struct error *error) {
     return fail_in(error, "evaluate.policy");
   simulation->policy = &work->policy;
   simulation->best = options->evaluate.actions == ACTIONS_BEST;
-  return compare_reconstructor(work, error);
+  return compare_geometry(work, error) && compare_reconstructor(work, error);
 }
 
 static bool run_opened(struct work *work, struct error *error) {
@@ -391,6 +405,17 @@ void evaluate_close(struct evaluation *evaluation) {
   if (evaluation->dataset.arena) dataset_close(&evaluation->dataset);
   arena_close(evaluation->arena);
   *evaluation = (struct evaluation){0};
+}
+
+double evaluate_cells(const struct evaluate_run *run) {
+  const struct acquisition *scan = &run->acquisition;
+  struct arena *arena = arena_open();
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, (size_t)scan->lines * scan->lines);
+  double sum = 0;
+  for (size_t i = 0; i < run->scans; i++)
+    sum += (double)geometry_mask(geometry_of(scan), scan->lines, run->mask + i * scan->lines, mask);
+  arena_close(arena);
+  return sum / (double)run->scans;
 }
 
 void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t lines, double *mean, double *std) {

@@ -12,8 +12,9 @@ static bool read_number(const char *key, const char *word, uint32_t n, uint32_t 
 }
 
 /* N / initial lines to start from, rounded half to even, and N / acceleration in all. */
-static bool make_pair(struct acquisition *pair, uint32_t n, uint32_t acceleration, uint32_t initial,
-                      struct error *error) {
+static bool make_pair(struct acquisition *pair, const struct options *options, uint32_t acceleration,
+                      uint32_t initial, struct error *error) {
+  uint32_t n = options->data.size;
   if (initial < acceleration)
     return fail_usage(
         error,
@@ -21,7 +22,10 @@ static bool make_pair(struct acquisition *pair, uint32_t n, uint32_t acceleratio
         "all; it must be %u or more",
         initial, acceleration, acceleration);
   uint32_t total = n / acceleration, start = (uint32_t)nearbyint((double)n / initial);
-  *pair = (struct acquisition){.lines = n, .acceleration = acceleration, .horizon = "custom"};
+  *pair = (struct acquisition){.lines = n,
+                               .acceleration = acceleration,
+                               .horizon = "custom",
+                               .geometry = (enum acquisition_geometry)options->acquisition.geometry};
   pair->initial_lines = start < 1 ? 1 : start < total ? start : total;
   pair->initial_start = n / 2 - pair->initial_lines / 2;
   pair->budget = total - pair->initial_lines;
@@ -45,7 +49,7 @@ bool feed_pairs(struct feed *feed, struct error *error) {
     if (!read_number("accelerations", word, n, &acceleration, error)) return false;
     initials = option_next(initials, word, sizeof word);
     if (!read_number("initial_accelerations", word, n, &initial, error) ||
-        !make_pair(&feed->pair[feed->pairs], n, acceleration, initial, error))
+        !make_pair(&feed->pair[feed->pairs], &feed->options, acceleration, initial, error))
       return false;
   }
   return true;
@@ -59,16 +63,25 @@ double feed_chance(const struct acquisition *pair) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+/* Where N is odd and the lines even, masks by chance lie one line further to the right than exact ones. */
+static void initial_of(const struct acquisition *pair, uint8_t *initial) {
+  struct acquisition own = *pair;
+  own.initial_start = (pair->lines - pair->initial_lines + 1) / 2;
+  acquisition_initial(&own, initial);
+}
+
 static bool open_pairs(struct feed *feed, struct error *error) {
-  uint32_t initial[PAIRS_MOST] = {0}, chance[PAIRS_MOST] = {0};
-  feed->initial = device_buffer(feed->device, sizeof initial, "the mixture", error);
+  size_t n = feed->options.data.size;
+  uint8_t *initial = ARENA_NEW(feed->arena, uint8_t, PAIRS_MOST * n);
+  uint32_t chance[PAIRS_MOST] = {0};
+  feed->initial = device_buffer(feed->device, PAIRS_MOST * n, "the mixture", error);
   feed->chance = feed->initial ? device_buffer(feed->device, sizeof chance, "the mixture", error) : NULL;
   if (!feed->chance) return false;
   for (size_t p = 0; p < feed->pairs; p++) {
-    initial[p] = feed->pair[p].initial_lines;
+    initial_of(&feed->pair[p], initial + p * n);
     chance[p] = (uint32_t)nearbyint(0x1p31 * feed_chance(&feed->pair[p]));
   }
-  device_write(feed->device, feed->initial, 0, sizeof initial, initial);
+  device_write(feed->device, feed->initial, 0, PAIRS_MOST * n, initial);
   device_write(feed->device, feed->chance, 0, sizeof chance, chance);
   return kernel_need(feed->simulation.kernels, "mask_chance", error) &&
          kernel_need(feed->simulation.kernels, "mask_keep", error);
@@ -140,7 +153,7 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
 }
 
 void feed_close(struct feed *feed) {
-  device_release(feed->device, feed->initial, sizeof(uint32_t) * PAIRS_MOST);
+  device_release(feed->device, feed->initial, PAIRS_MOST * (size_t)feed->options.data.size);
   device_release(feed->device, feed->chance, sizeof(uint32_t) * PAIRS_MOST);
   if (feed->simulation.kernels) simulation_close(&feed->simulation);
   if (feed->dataset.arena) dataset_close(&feed->dataset);
@@ -167,7 +180,7 @@ static void draw_by_chance(struct feed *feed, uint32_t first) {
   struct world *world = &feed->simulation.world;
   kernel_run(world->kernels, "mask_chance", feed->slices,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, world->column[SLICE_order]),
-                  arg_buffer(ARG_IN, ELEMENT_U32, feed->initial),
+                  arg_buffer(ARG_IN, ELEMENT_U8, feed->initial),
                   arg_buffer(ARG_IN, ELEMENT_U32, feed->chance),
                   arg_buffer(ARG_OUT, ELEMENT_U32, world->column[EPOCH_slice]),
                   arg_buffer(ARG_OUT, ELEMENT_U8, world->column[EPOCH_mask]), arg_u32(first),

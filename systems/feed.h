@@ -35,7 +35,7 @@ struct feed {
   struct acquisition pair[PAIRS_MOST]; /* the mixture */
   size_t pairs;
   const struct sampler *sampler; /* of exact masks */
-  cl_mem initial, chance;        /* of every pair: initial lines; probability of the others, in 2^-31 */
+  cl_mem initial, chance;        /* of every pair: its initial mask; probability of the others, in 2^-31 */
   size_t slices;
   uint32_t *order; /* row of SLICE of every sample of the running epoch */
 };

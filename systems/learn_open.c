@@ -4,8 +4,10 @@
 #include "engine/log.h"
 #include "engine/round.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -134,6 +136,7 @@ static bool open_policy(struct learning *learning, struct error *error) {
   if (rows < setup.batch) setup.batch = rows;
   if (!open_policy_network(learning, &setup, rows, error)) return false;
   learning->policy.initial_lines = learning->acquisition.initial_lines;
+  strcpy(learning->policy.geometry, geometry_of(&learning->acquisition)->name);
   learning->policy.budget = learning->acquisition.budget;
   graph_start(learning->policy.graph, options->world.seed);
   policy_changed(&learning->policy);

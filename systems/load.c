@@ -3,6 +3,7 @@
 #include "engine/fft.h"
 #include "engine/log.h"
 #include "systems/coil.h"
+#include "systems/geometry.h"
 #include "systems/reader.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@
 
 enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
 
-component_set load_columns(void) {
-  return SET(SLICE_image) | SET(SLICE_hybrid) | SET(SLICE_unit) | SET(SLICE_mean) | SET(SLICE_std) |
-         SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
+component_set load_columns(const struct options *options) {
+  return geometry_chosen(options)->kspace | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
+         SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
 }
 
 struct load {
@@ -169,44 +170,66 @@ static void set_order(struct load *load) {
   world_write(load->world, SLICE_order, 0, load->rows, order);
 }
 
-/* Transforms rows [first, first + count), at most CHUNK of them, through the scratch buffer. */
-static void transform_chunk(struct world *world, struct fft *fft, cl_mem lines, size_t first, size_t count) {
-  struct kernels *kernels = world->kernels;
-  struct arg at = arg_u32((uint32_t)first);
-  kernel_run(kernels, "image_normalise", count,
+static void normalise_chunk(struct world *world, size_t first, size_t count) {
+  kernel_run(world->kernels, "image_normalise", count,
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
                   arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_mean]),
                   arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_std]),
                   arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_peak]),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_unit]), at));
-  kernel_run(kernels, "image_pack", count,
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_unit]), arg_u32((uint32_t)first)));
+}
+
+static void pack_chunk(struct world *world, const char *kernel, cl_mem work, size_t first, size_t count) {
+  kernel_run(world->kernels, kernel, count,
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
                   arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
-                  arg_buffer(ARG_OUT, ELEMENT_C64, lines), at));
+                  arg_buffer(ARG_OUT, ELEMENT_C64, work), arg_u32((uint32_t)first)));
+}
+
+/* Transforms rows [first, first + count), at most CHUNK of them, through the scratch buffer. */
+static void hybrid_chunk(struct world *world, struct fft *fft, cl_mem lines, size_t first, size_t count) {
+  pack_chunk(world, "image_pack", lines, first, count);
   fft_run(fft, FFT_FORWARD, lines);
-  kernel_run(kernels, "image_unpack", count,
+  kernel_run(world->kernels, "image_unpack", count,
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, lines),
-                  arg_buffer(ARG_INOUT, ELEMENT_C64, world->column[SLICE_hybrid]), at));
+                  arg_buffer(ARG_INOUT, ELEMENT_C64, world->column[SLICE_hybrid]), arg_u32((uint32_t)first)));
+}
+
+static void kspace_chunk(struct world *world, struct fft *fft, cl_mem planes, size_t first, size_t count) {
+  size_t bytes = 8 * world->height * world->width;
+  pack_chunk(world, "image_pack_plane", planes, first, count);
+  fft_run(fft, FFT_FORWARD, planes);
+  device_copy(world->device, planes, 0, world->column[SLICE_kspace], first * bytes, count * bytes);
+}
+
+/* The column that the chunks are transformed into, through a plan of its own. */
+static bool transform(struct world *world, unsigned column, size_t first, size_t count, struct error *error) {
+  bool plane = column == SLICE_kspace;
+  size_t chunk = count < CHUNK ? count : CHUNK, bytes = chunk * world->height * world->width * 8;
+  size_t height = plane ? world->height : 1, batch = plane ? chunk : chunk * world->height;
+  struct fft fft = {0};
+  cl_mem work = NULL;
+  if (!world->column[column]) return true;
+  bool good = kernel_need(world->kernels, plane ? "image_pack_plane" : "image_pack", error) &&
+              kernel_need(world->kernels, "image_unpack", error) &&
+              fft_open(&fft, world->device, height, world->width, batch, error) &&
+              (work = device_buffer(world->device, bytes, "the transform of the slices", error));
+  if (good) device_fill(world->device, work, 0, bytes, 0);
+  for (size_t done = 0; good && done < count; done += chunk)
+    (plane ? kspace_chunk : hybrid_chunk)(world, &fft, work, first + done,
+                                          count - done < chunk ? count - done : chunk);
+  good = good && device_finish(world->device, error);
+  fft_close(&fft);
+  device_release(world->device, work, bytes);
+  return good;
 }
 
 bool load_prepare(struct world *world, size_t first, size_t count, struct error *error) {
-  size_t chunk = count < CHUNK ? count : CHUNK, bytes = chunk * world->height * world->width * 8;
-  struct fft fft = {0};
-  cl_mem lines = NULL;
-  bool good = kernel_need(world->kernels, "image_normalise", error) &&
-              kernel_need(world->kernels, "image_pack", error) &&
-              kernel_need(world->kernels, "image_unpack", error) &&
-              fft_open(&fft, world->device, 1, world->width, chunk * world->height, error) &&
-              (lines = device_buffer(world->device, bytes, "the transform of the slices", error));
-  if (good) {
-    device_fill(world->device, lines, 0, bytes, 0);
-    for (size_t done = 0; done < count; done += chunk)
-      transform_chunk(world, &fft, lines, first + done, count - done < chunk ? count - done : chunk);
-    good = device_finish(world->device, error);
-  }
-  fft_close(&fft);
-  device_release(world->device, lines, bytes);
-  return good;
+  if (!kernel_need(world->kernels, "image_normalise", error)) return false;
+  for (size_t done = 0; done < count; done += CHUNK)
+    normalise_chunk(world, first + done, count - done < CHUNK ? count - done : CHUNK);
+  return transform(world, SLICE_hybrid, first, count, error) &&
+         transform(world, SLICE_kspace, first, count, error) && device_finish(world->device, error);
 }
 
 static size_t largest_image(const struct dataset *dataset) {

@@ -6,8 +6,8 @@
 #include "components/components.h"
 #include "systems/dataset.h"
 
-/* Columns of SLICE that load fills. */
-component_set load_columns(void);
+/* Columns of SLICE that load fills for the scene's geometry. */
+component_set load_columns(const struct options *options);
 
 struct slice_name {
   size_t volume, slice; /* index into dataset->volumes; slice number in the file */

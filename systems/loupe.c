@@ -2,18 +2,14 @@
 
 #include "components/components.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
-
-static void find_taken(const struct loupe *loupe, uint8_t *taken) {
-  const struct acquisition *scan = &loupe->acquisition;
-  for (size_t i = 0; i < loupe->size; i++) taken[i] = i - scan->initial_start < scan->initial_lines;
-}
 
 static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) {
   uint8_t *taken = ARENA_NEW(arena, uint8_t, loupe->size);
   float *rows = ARENA_NEW(arena, float, batch * loupe->size);
-  find_taken(loupe, taken);
+  acquisition_initial(&loupe->acquisition, taken);
   for (size_t i = 0; i < batch * loupe->size; i++) rows[i] = taken[i % loupe->size];
   device_write(loupe->device, graph_value(loupe->graph, loupe->net.taken), 0,
                sizeof(float) * batch * loupe->size, rows);
@@ -33,6 +29,16 @@ static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, str
          kernel_need(setup->kernels, "loupe_keep", error);
 }
 
+/* The masks that it learns are of columns. */
+static bool check_geometry(const struct options *options, struct error *error) {
+  if (options->acquisition.geometry == GEOMETRY_LINES) return true;
+  return fail_usage(
+      error,
+      "train.method is loupe, which learns masks of lines, and acquisition.geometry is %s; set it "
+      "to lines, or train.method to reconstructor, l2s, l2sr or pgmri",
+      geometry_chosen(options)->name);
+}
+
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
   const struct options *options = setup->options;
   struct arena *arena = arena_open();
@@ -43,9 +49,9 @@ bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct err
                           .each = options->loupe.masks == LOUPE_SAMPLE,
                           .size = options->data.size};
   optimiser.clip = options->train.clip;
-  bool good = acquisition_only(&loupe->acquisition, options, arena, error) &&
-              open_graph(loupe, setup, error) &&
-              optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
+  bool good =
+      check_geometry(options, error) && acquisition_only(&loupe->acquisition, options, arena, error) &&
+      open_graph(loupe, setup, error) && optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
   if (good) write_taken(loupe, setup->batch, arena);
   arena_close(arena);
   if (!good) loupe_close(loupe);
@@ -119,7 +125,7 @@ bool loupe_write(const struct loupe *loupe, struct store *store, struct error *e
   float *weight = ARENA_NEW(arena, float, lines);
   double *chance = ARENA_NEW(arena, double, lines);
   device_read(loupe->device, loupe->graph->parameter[0].value, 0, sizeof(float) * lines, weight);
-  find_taken(loupe, taken);
+  acquisition_initial(&loupe->acquisition, taken);
   net_loupe_chances(weight, taken, lines, loupe->acquisition.budget, chance);
   net_loupe_best(chance, taken, lines, loupe->acquisition.budget, mask);
   bool good = store_put_text(store, "sampler", "loupe", error) &&

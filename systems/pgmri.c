@@ -2,8 +2,10 @@
 
 #include "engine/log.h"
 #include "engine/round.h"
+#include "systems/geometry.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
@@ -127,6 +129,7 @@ static bool open_policy(struct pgmri *pgmri, struct error *error) {
   if (most < setup.batch) setup.batch = most;
   if (!policy_open(&pgmri->policy, &setup, error)) return false;
   pgmri->policy.initial_lines = pgmri->acquisition.initial_lines;
+  strcpy(pgmri->policy.geometry, geometry_of(&pgmri->acquisition)->name);
   pgmri->policy.budget = pgmri->acquisition.budget;
   graph_start(pgmri->policy.graph, options->world.seed);
   policy_changed(&pgmri->policy);

@@ -2,6 +2,7 @@
 
 #include "engine/log.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 
 #include <string.h>
 
@@ -256,6 +257,7 @@ bool policy_write(const struct policy *policy, struct store *store, struct error
          store_put_number(store, "network_pools", setup->pools, error) &&
          store_put_number(store, "network_hidden", setup->hidden, error) &&
          store_put_number(store, "network_size", (double)setup->size, error) &&
+         store_put_text(store, "scan_geometry", policy->geometry, error) &&
          store_put_number(store, "scan_initial_lines", policy->initial_lines, error) &&
          store_put_number(store, "scan_budget", policy->budget, error) &&
          checkpoint_write_parameters(store, "param", policy->graph, error);
@@ -302,7 +304,7 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
   return true;
 }
 
-/* Where the checkpoint tells them: one of another program does not. */
+/* Where the checkpoint tells them: one of another program does not; the first ones knew lines only. */
 static void read_origin(struct policy *policy, struct store *store) {
   double initial_lines, budget;
   store_text(store, "origin_reconstructor", policy->reconstructor, sizeof policy->reconstructor);
@@ -312,6 +314,8 @@ static void read_origin(struct policy *policy, struct store *store) {
     return;
   policy->initial_lines = (uint32_t)initial_lines;
   policy->budget = (uint32_t)budget;
+  if (!store_text(store, "scan_geometry", policy->geometry, sizeof policy->geometry))
+    strcpy(policy->geometry, geometry_list[GEOMETRY_LINES].name);
 }
 
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,

@@ -61,9 +61,19 @@ static void place_record(struct list *list, const struct simulation_plan *plan) 
   record->writes = kept;
 }
 
+/* The geometry's. */
+static void place_observe(struct list *list, const struct options *options) {
+  place(list, geometry_chosen(options)->observe);
+}
+
 static const struct system *decide_of(const struct simulation *simulation) {
   if (simulation->dense && simulation->sampler->kind == SAMPLER_POLICY) return &system_decide_dense;
   return decide_by_kind[simulation->sampler->kind];
+}
+
+/* An oracle looks at slices as observe does. */
+static void adapt_decide(const struct simulation *simulation, struct system *system) {
+  if (sampler_is_oracle(simulation->sampler)) system->reads |= geometry_chosen(simulation->options)->kspace;
 }
 
 static bool build(struct list *list, struct schedule *schedule, struct error *error) {
@@ -75,7 +85,7 @@ static bool build_begin(struct simulation *simulation, const struct simulation_p
                         struct error *error) {
   struct list list = {.simulation = simulation};
   place(&list, &system_reset);
-  if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
+  if (plan->score_every_step || plan->observe_every_step) place_observe(&list, simulation->options);
   bool compat = plan->policy && simulation->options->reward.form == REWARD_COMPAT;
   if (plan->score_every_step || compat)
     place_scores(&list, simulation->options, plan);
@@ -87,9 +97,9 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
                        struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->rolling) place(&list, &system_reset);
-  place(&list, decide_of(simulation));
+  adapt_decide(simulation, place(&list, decide_of(simulation)));
   place(&list, &system_acquire);
-  if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
+  if (plan->score_every_step || plan->observe_every_step) place_observe(&list, simulation->options);
   if (plan->score_every_step) place_scores(&list, simulation->options, plan);
   if (plan->record) place_record(&list, plan);
   return build(&list, &simulation->step, error);
@@ -99,7 +109,7 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
                          struct error *error) {
   struct list list = {.simulation = simulation};
   if (!plan->score_every_step && (plan->metrics || plan->unscored)) {
-    if (!plan->observe_every_step) place(&list, &system_observe);
+    if (!plan->observe_every_step) place_observe(&list, simulation->options);
     place_scores(&list, simulation->options, plan);
     if (plan->record) place_record(&list, plan);
   }
@@ -110,12 +120,12 @@ static bool build_batch(struct simulation *simulation, const struct simulation_p
                         struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->policy && !plan->dense && !plan->epoch_rows) {
-    place(&list, &system_observe);
+    place_observe(&list, simulation->options);
     place(&list, &system_present);
   }
   if (plan->epoch_rows) {
     place(&list, &system_deal);
-    if (!plan->deal_only) place(&list, &system_observe);
+    if (!plan->deal_only) place_observe(&list, simulation->options);
   }
   if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place(&list, &system_standardise);
   if (plan->score_batches) {
@@ -147,20 +157,20 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-static bool prepare(const struct simulation *simulation, struct error *error) {
-  const struct world *world = &simulation->world;
-  bool fast = observe_fft_fits(world->height, world->width);
+static bool prepare(struct simulation *simulation, struct error *error) {
   return schedule_prepare(&simulation->begin, simulation->kernels, error) &&
          schedule_prepare(&simulation->step, simulation->kernels, error) &&
          schedule_prepare(&simulation->finish, simulation->kernels, error) &&
          schedule_prepare(&simulation->batch, simulation->kernels, error) &&
-         kernel_need(simulation->kernels, fast ? "observe_fft" : "observe_direct", error);
+         geometry_chosen(simulation->options)->open(simulation, error);
 }
 
 static bool open_tables(struct simulation *simulation, size_t n, struct error *error) {
   struct device *device = simulation->device;
   simulation->phase = device_buffer(device, 8 * n, "the phases", error);
-  simulation->choice = simulation->phase ? device_buffer(device, 4 * n, "the sampler's lines", error) : NULL;
+  simulation->initial = simulation->phase ? device_buffer(device, n, "the initial mask", error) : NULL;
+  simulation->choice =
+      simulation->initial ? device_buffer(device, 4 * n, "the sampler's lines", error) : NULL;
   if (simulation->choice)
     simulation->chances = device_buffer(device, learned_table_bytes(n), "the chances of lines", error);
   if (!simulation->chances) return false;
@@ -180,7 +190,7 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
                               .height = n,
                               .width = n,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
-  setup.columns = load_columns() | simulation->begin.touched | simulation->step.touched |
+  setup.columns = load_columns(simulation->options) | simulation->begin.touched | simulation->step.touched |
                   simulation->finish.touched | simulation->batch.touched;
   if (plan->policy) setup.columns |= SET(ROLLOUT_advantage) | SET(ROLLOUT_return); /* systems/rollout.c */
   setup.rows[TABLE_SLICE] = plan->slices;
@@ -216,9 +226,12 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
                      const struct simulation_plan *plan, struct error *error) {
   size_t n = options->data.size;
-  *simulation = (struct simulation){
-      .device = device, .options = options, .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
-      .policy_decides = plan->policy, .dense = plan->dense};
+  *simulation = (struct simulation){.device = device,
+                                    .options = options,
+                                    .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
+                                    .policy_decides = plan->policy,
+                                    .dense = plan->dense,
+                                    .oracle_batch = plan->oracle ? options->network.batch : 0};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
@@ -236,13 +249,17 @@ void simulation_close(struct simulation *simulation) {
   size_t n = simulation->options->data.size;
   oracle_close(simulation->oracle);
   device_release(simulation->device, simulation->phase, 8 * n);
+  device_release(simulation->device, simulation->initial, n);
+  device_release(simulation->device, simulation->cells, 4 * n * n);
+  device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
   device_release(simulation->device, simulation->choice, 4 * n);
   device_release(simulation->device, simulation->chances, learned_table_bytes(n));
   world_close(&simulation->world);
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->oracle = NULL;
-  simulation->phase = simulation->choice = simulation->chances = NULL;
+  simulation->phase = simulation->choice = simulation->chances = simulation->initial = NULL;
+  simulation->cells = simulation->observe_work = NULL;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------ */
@@ -254,6 +271,7 @@ static void exchange_decide(struct simulation *simulation) {
     if (!strncmp(system->name, "decide_", 7)) {
       *system = *decide_of(simulation);
       system->context = simulation;
+      adapt_decide(simulation, system);
     }
 }
 
@@ -272,6 +290,7 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
   uint32_t table[512];
+  uint8_t initial[512];
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
   REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
@@ -279,6 +298,8 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;
   exchange_decide(simulation);
+  acquisition_initial(acquisition, initial);
+  device_write(simulation->device, simulation->initial, 0, acquisition->lines, initial);
   device_write(simulation->device, simulation->choice, 0, 4 * (size_t)acquisition->lines, table);
   return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
 }

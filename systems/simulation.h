@@ -50,8 +50,12 @@ struct simulation {
   struct acquisition acquisition;
   const struct sampler *sampler;
   cl_mem phase;                        /* exp(2 pi i k / N) */
+  cl_mem initial;                      /* bytes of the initial mask */
   cl_mem choice;                       /* the sampler's weights or ranks */
   cl_mem chances;                      /* of learned_mask (systems/learned.h) */
+  cl_mem cells, observe_work;          /* of observe_cells: [action][N], and an image a work-group */
+  size_t observe_slots, observe_bytes; /* images, and all their bytes */
+  size_t oracle_batch;                 /* candidates that the oracle observes at a time; 0: no oracle */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
   struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */

@@ -92,7 +92,7 @@ static void open_world(struct loaded *loaded, struct device *device) {
   size_t n = options.data.size, slices = loaded->dataset.slice_count, most = options.data.most;
   struct kernel_setup kernels = {.height = n, .width = n, .folder = ""};
   struct world_setup setup = {
-      .schema = &component_schema, .columns = load_columns(), .height = n, .width = n};
+      .schema = &component_schema, .columns = load_columns(&options), .height = n, .width = n};
   struct error error;
   setup.rows[TABLE_SLICE] = most && most < slices ? most : slices;
   setup.shape[SHAPE_ONE] = 1;
@@ -672,7 +672,7 @@ static void scratch_memory_is_given_back(void **state) {
   struct loaded loaded = load_good(device);
   size_t row = 0;
   for (unsigned c = 0; c < COMPONENT_COUNT; c++)
-    if (load_columns() & SET(c)) row += world_column_bytes(&loaded.world, c);
+    if (load_columns(&options) & SET(c)) row += world_column_bytes(&loaded.world, c);
   assert_int_equal(device->bytes - before, row);
   unload(&loaded);
   assert_int_equal(device->bytes, before);

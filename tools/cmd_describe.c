@@ -365,14 +365,23 @@ static bool print_network(struct call *call, struct error *error) {
 }
 
 static void print_scans(const struct call *call, const struct acquisition *scan) {
+  const struct geometry *geometry = geometry_of(scan);
+  uint32_t total = scan->initial_lines + scan->budget;
   if (wants_json(call))
     printf(
         "{\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"initial_start\":%u,\"budget\":%u}\n",
         scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_start, scan->budget);
+  else if (!geometry->columns)
+    printf("# x%u %s: %u %ss are given, evenly spaced, then %u are chosen: %u of %u, acceleration %.4g by "
+           "%ss, %.4g by "
+           "cells\n",
+           scan->acceleration, scan->horizon, scan->initial_lines, geometry->one, scan->budget, total,
+           scan->lines, (double)scan->lines / total, geometry->one,
+           geometry_acceleration(geometry, scan->lines, total));
   else
     printf("# x%u %s: lines %u to %u are given, then %u are chosen: %u of %u\n", scan->acceleration,
            scan->horizon, scan->initial_start, scan->initial_start + scan->initial_lines - 1, scan->budget,
-           scan->initial_lines + scan->budget, scan->lines);
+           total, scan->lines);
 }
 
 static bool print_scene(struct call *call, struct error *error) {

@@ -144,9 +144,12 @@ static const char *label_of(struct arena *arena, const struct report_setting *se
   const char *horizon = !strcmp(setting->horizon, "base")   ? "Base"
                         : !strcmp(setting->horizon, "long") ? "Long"
                                                             : NULL;
-  if (horizon) return arena_text(arena, "\u00d7%u %s", setting->acceleration, horizon);
-  return arena_text(arena, "\u00d7%u, %u + %u lines", setting->acceleration, setting->initial_lines,
-                    setting->budget);
+  const struct geometry *geometry = setting->geometry;
+  if (horizon && geometry == geometry_list)
+    return arena_text(arena, "\u00d7%u %s", setting->acceleration, horizon);
+  if (horizon) return arena_text(arena, "\u00d7%u %s, %s", setting->acceleration, horizon, geometry->name);
+  return arena_text(arena, "\u00d7%u, %u + %u %ss", setting->acceleration, setting->initial_lines,
+                    setting->budget, geometry->one);
 }
 
 /* Initial lines that were given as a number may be those of a horizon. */
@@ -158,9 +161,9 @@ static bool find_setting(struct report *report, struct report_setting *wanted, s
                          struct error *error) {
   for (*place = 0; *place < report->settings; ++*place) {
     const struct report_setting *setting = &report->setting[*place];
-    if (setting->set == wanted->set && setting->acceleration == wanted->acceleration &&
-        setting->initial_lines == wanted->initial_lines && setting->budget == wanted->budget &&
-        same_horizon(setting->horizon, wanted->horizon))
+    if (setting->set == wanted->set && setting->geometry == wanted->geometry &&
+        setting->acceleration == wanted->acceleration && setting->initial_lines == wanted->initial_lines &&
+        setting->budget == wanted->budget && same_horizon(setting->horizon, wanted->horizon))
       return true;
   }
   if (report->settings == REPORT_SETTINGS)
@@ -255,6 +258,18 @@ static void read_origin(const struct reading *reading, struct report_run *run) {
   run->policy = scene_word(reading, "policy");
 }
 
+/* Results of before there were others are of lines. */
+static bool find_geometry(const struct reading *reading, struct report_setting *setting,
+                          struct error *error) {
+  const char *name = scene_value(reading->scene, "acquisition", "geometry", reading->report->arena);
+  setting->geometry = geometry_list;
+  if (!name) return true;
+  while (setting->geometry->name && strcmp(setting->geometry->name, name)) setting->geometry++;
+  return setting->geometry->name ||
+         fail(error, "%s has acquisition.geometry %s, which is none; it is of another program", reading->path,
+              name);
+}
+
 static bool read_run(struct reading *reading, const char *folder, struct error *error) {
   struct report *report = reading->report;
   char horizon[32], sampler[128], group[16] = "fixed";
@@ -264,8 +279,8 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
   if (sscanf(folder, "x%u_%31[^/]/%127[^/]", &setting.acceleration, horizon, sampler) != 3)
     return fail(error, "%s: group %s is no xACCELERATION_HORIZON/SAMPLER; it is of another program",
                 reading->path, folder);
-  if (!read_shape(reading, &run, &size, error) || !find_set(reading, size, error) ||
-      !read_mask(reading, &run, size, &setting.initial_lines, error))
+  if (!find_geometry(reading, &setting, error) || !read_shape(reading, &run, &size, error) ||
+      !find_set(reading, size, error) || !read_mask(reading, &run, size, &setting.initial_lines, error))
     return false;
   for (size_t m = 0; m < METRICS; m++)
     if (!read_metric(reading, &run, m, error)) return false;
