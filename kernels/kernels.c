@@ -25,6 +25,13 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
    OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "scans")}
 
+#define OBSERVE_BACK_ARGS                                                                                    \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),                                              \
+   IN(C64, "hybrid", SLICE, HW),        IN(C64, "phase", SHARED, W),                                         \
+   IN(REAL, "magnitude", ENV, HW),      IN(F32, "magnitude_mean", ENV, ONE),                                 \
+   IN(F32, "magnitude_std", ENV, ONE),  IN(F32, "unit", SLICE, ONE),                                         \
+   IN(F32, "input_gradient", ENV, HW),  OUT(F32, "mask_gradient", ENV, W)}
+
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
       IN(F32, "mean", SLICE, ONE), IN(F32, "std", SLICE, ONE), IN(F32, "data_range", SLICE, ONE)
@@ -86,6 +93,10 @@ static const struct kernel_desc rows[] = {
      OBSERVE_ARGS, observe_reference, observe_prepare, NULL, 3e-6},
     {"observe_fft", "observe.cl", "zero-filled magnitude by a two-factor transform", LAUNCH_GROUP, 256,
      OBSERVE_ARGS, observe_reference, observe_prepare, observe_fft_fits, 3e-6},
+    {"observe_back_direct", "observe.cl", "the gradient of a mask by summing over pixels", LAUNCH_GROUP, 64,
+     OBSERVE_BACK_ARGS, observe_back_reference, observe_back_prepare, NULL, 2e-5},
+    {"observe_back_fft", "observe.cl", "the gradient of a mask by a two-factor transform", LAUNCH_GROUP, 256,
+     OBSERVE_BACK_ARGS, observe_back_reference, observe_back_prepare, observe_fft_fits, 2e-5},
     {"observe_cells_direct", "observe.cl", "zero-filled magnitude of single cells by sums", LAUNCH_GROUP, 64,
      OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_direct_fits, 3e-6},
     {"observe_cells_fft", "observe.cl", "zero-filled magnitude of single cells, both axes by two-factor transforms",
@@ -374,11 +385,9 @@ static const struct kernel_desc rows[] = {
       OUT(F32, "logits_gradient", ENV, W), INOUT(C64, "terms", ROLLOUT, ONE), VALUE(U32, "first"),
       VALUE(U32, "slices"), VALUE(U32, "draws"), VALUE(U32, "shared")},
      policy_reinforce_reference, policy_reinforce_prepare, NULL, 3e-6},
-    {"loupe_present", "loupe.cl", "slices as complex images, and what keys their masks", LAUNCH_GROUP, 256,
-     {IN(U32, "slice", ENV, ONE), IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE),
-      OUT(F32, "planes", ENV, HW), OUT(U32, "scan", ENV, ONE), VALUE(U32, "pixels"), VALUE(U32, "first"),
-      VALUE(U32, "stride")},
-     loupe_present_reference, loupe_present_prepare, NULL, 2e-7},
+    {"loupe_number", "loupe.cl", "what keys the draws of masks", LAUNCH_ITEM, 64,
+     {OUT(U32, "scan", ENV, ONE), VALUE(U32, "first"), VALUE(U32, "stride")},
+     loupe_number_reference, loupe_number_prepare, NULL, 0},
     {"loupe_keep", "loupe.cl", "drawn masks as those of the epoch's samples", LAUNCH_ITEM, 64,
      {IN(F32, "drawn", ENV, W), INOUT(U8, "mask", EPOCH, W), VALUE(U32, "first")},
      loupe_keep_reference, loupe_keep_prepare, NULL, 0},

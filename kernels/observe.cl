@@ -14,7 +14,10 @@
  * `cells` the WIDTH cells (row * WIDTH + line, NO_CELL past its last one) of every action. The columns of the
  * masked k-space are transformed first, into hybrid data of the scan's own; what follows is as above. A
  * work-group takes one scan after the other, so that `work` needs an image a work-group and stays in cache.
- * HEIGHT and WIDTH must be equal. */
+ * HEIGHT and WIDTH must be equal.
+ *
+ * observe_back_direct and observe_back_fft go the other way, for learned masks: from the gradient of the network's
+ * input (kernels/image.cl) to that of every line of the mask, acquired or not. */
 
 #define DIRECT_ROWS 8
 
@@ -153,6 +156,80 @@ observe_cells_direct(__global const uint *restrict slice, __global const uchar *
     moments seen = direct_rows(lines, acquired, &all, phase, magnitude + (size_t)scan * PIXELS);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
   }
+}
+
+/* ---- back to the mask ------------------------------------------------------------------------------------- */
+
+#define INPUT_LIMIT 6.0f
+
+/* What an input's gradient needs to become that of a magnitude: z is the input before its clamp. */
+typedef struct {
+  float mean, scale;     /* z = (magnitude - mean) * scale */
+  float average, share;  /* mean of the gradient; its sum with z over (PIXELS - 1) * deviation */
+} input_slope;
+
+INLINE float input_gradient_at(float z, float gradient) { return fabs(z) <= INPUT_LIMIT ? gradient : 0.0f; }
+
+/* Every item of the group must call it. */
+INLINE input_slope input_slope_of(__global const real *image, __global const float *gradient, float mean,
+                                  float deviation, float unit, __local float *scratch) {
+  float scale = deviation > 0.0f ? 1.0f / (deviation + 1e-11f / unit) : 0.0f, sum = 0.0f, product = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += (uint)get_local_size(0)) {
+    float z = (REAL_LOAD(image, i) - mean) * scale, own = input_gradient_at(z, gradient[i]);
+    sum += own;
+    product += own * z;
+  }
+  float average = group_sum(sum, scratch) / (float)PIXELS;
+  float share = group_sum(product, scratch);
+  share = deviation > 0.0f ? share / (float)(PIXELS - 1) / deviation : 0.0f;
+  input_slope slope = {mean, scale, average, share};
+  return slope;
+}
+
+/* The gradient of the unscaled sum of lines at a pixel, conjugate: along the sum, 0 where that is 0. */
+INLINE float2 sum_gradient(float2 sum, float magnitude, float gradient, input_slope slope) {
+  float z = (magnitude - slope.mean) * slope.scale, size = sqrt(sum.x * sum.x + sum.y * sum.y);
+  float own = slope.scale * (input_gradient_at(z, gradient) - slope.average) - z * slope.share;
+  float factor = size > 0.0f ? own / (sqrt((float)WIDTH) * size) : 0.0f;
+  return (float2)(factor * sum.x, -factor * sum.y);
+}
+
+__kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
+observe_back_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
+                    __global const float2 *restrict hybrid, __global const float2 *restrict phase,
+                    __global const real *restrict magnitude, __global const float *restrict magnitude_mean,
+                    __global const float *restrict magnitude_std, __global const float *restrict unit,
+                    __global const float *restrict input_gradient, __global float *restrict mask_gradient,
+                    uint rows) {
+  __local float scratch[DIRECT_GROUP], total[WIDTH];
+  __local float2 back[WIDTH];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
+  __global const real *image = magnitude + (size_t)row * PIXELS;
+  __global const float *gradient = input_gradient + (size_t)row * PIXELS;
+  input_slope slope = input_slope_of(image, gradient, magnitude_mean[row], magnitude_std[row],
+                                     unit[slice[row]], scratch);
+  for (uint n = item; n < WIDTH; n += DIRECT_GROUP) total[n] = 0.0f;
+  for (uint y = 0u; y < HEIGHT; y++) {
+    for (uint x = item; x < WIDTH; x += DIRECT_GROUP) {
+      uint k = (x + WIDTH - WIDTH / 2u) % WIDTH, place = y * WIDTH + x;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint n = 0u; n < WIDTH; n++)
+        if (mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH])
+          sum += times(lines[n * HEIGHT + y], phase[n * k % WIDTH]);
+      back[k] = sum_gradient(sum, REAL_LOAD(image, place), gradient[place], slope);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint n = item; n < WIDTH; n += DIRECT_GROUP) {
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint k = 0u; k < WIDTH; k++) sum += times(back[k], phase[n * k % WIDTH]);
+      total[n] += times(sum, lines[n * HEIGHT + y]).x;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (uint n = item; n < WIDTH; n += DIRECT_GROUP)
+    mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = total[n];
 }
 
 /* WIDTH = FIRST * SECOND; BLOCK rows pass through local memory at a time; PITCH keeps banks apart. */
@@ -371,6 +448,81 @@ __kernel void observe_cells_fft(__global const uint *restrict slice, __global co
     barrier(CLK_GLOBAL_MEM_FENCE);
     moments seen = fft_rows(lines, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
+}
+
+/* Into local memory: the gradient of the sums of BLOCK rows from `top` on, transformed over the second factor of the
+ * pixels and turned. An item overwrites only what it has read. */
+INLINE void back_second(__global const real *image, __global const float *gradient,
+                        __global const float2 *phase, input_slope slope, uint top, __local float *re,
+                        __local float *im) {
+  for (uint i = (uint)get_local_id(0); i < BLOCK * FIRST; i += FFT_GROUP) {
+    uint k = i % FIRST, q = i / FIRST, y = q % TOGETHER * STRIDE + q / TOGETHER;
+    if (WIDTH == 256) y = q;
+    if (top + y >= HEIGHT) continue;
+    float2 v[SECOND];
+    for (uint s = 0u; s < SECOND; s++) {
+      uint place = y * PITCH + s * FIRST + k;
+      v[s] = (float2)(re[place], im[place]);
+    }
+    TRANSFORM(SECOND, v);
+    for (uint s = 0u; s < SECOND; s++) {
+      uint place = (top + y) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND);
+      v[s] = sum_gradient(v[s], REAL_LOAD(image, place), gradient[place], slope);
+    }
+    TRANSFORM(SECOND, v);
+    for (uint s = 0u; s < SECOND; s++) {
+      float2 turned = times(v[s], phase[s * k]);
+      uint place = y * PITCH + s * FIRST + k;
+      re[place] = turned.x;
+      im[place] = turned.y;
+    }
+  }
+}
+
+/* The first factor of the pixels, and what every line of row y has to do with it. */
+INLINE void back_first(__global const float2 *lines, uint y, uint second, __local const float *re,
+                       __local const float *im, float *total) {
+  float2 v[FIRST];
+  for (uint k = 0u; k < FIRST; k++) v[k] = (float2)(re[second * FIRST + k], im[second * FIRST + k]);
+  TRANSFORM(FIRST, v);
+  for (uint f = 0u; f < FIRST; f++) total[f] += times(v[f], lines[(f * SECOND + second) * HEIGHT + y]).x;
+}
+
+__kernel __attribute__((reqd_work_group_size(FFT_GROUP, 1, 1))) void
+observe_back_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                 __global const float2 *restrict hybrid, __global const float2 *restrict phase,
+                 __global const real *restrict magnitude, __global const float *restrict magnitude_mean,
+                 __global const float *restrict magnitude_std, __global const float *restrict unit,
+                 __global const float *restrict input_gradient, __global float *restrict mask_gradient,
+                 uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH], scratch[FFT_GROUP];
+  __local uchar acquired[WIDTH];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), y = item % BLOCK, second = item / BLOCK;
+  if (row >= rows) return;
+  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
+  __global const real *image = magnitude + (size_t)row * PIXELS;
+  __global const float *gradient = input_gradient + (size_t)row * PIXELS;
+  for (uint n = item; n < WIDTH; n += FFT_GROUP)
+    acquired[n] = mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH];
+  input_slope slope = input_slope_of(image, gradient, magnitude_mean[row], magnitude_std[row],
+                                     unit[slice[row]], scratch);
+  float total[FIRST];
+  for (uint f = 0u; f < FIRST; f++) total[f] = 0.0f;
+  for (uint top = 0u; top < HEIGHT; top += BLOCK) {
+    first_stage(lines, acquired, phase, top + y, second, re + y * PITCH, im + y * PITCH);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    back_second(image, gradient, phase, slope, top, re, im);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (top + y < HEIGHT) back_first(lines, top + y, second, re + y * PITCH, im + y * PITCH, total);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (uint f = 0u; f < FIRST; f++) re[y * PITCH + f * SECOND + second] = total[f];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint n = item; n < WIDTH; n += FFT_GROUP) {
+    float sum = 0.0f;
+    for (uint part = 0u; part < BLOCK; part++) sum += re[part * PITCH + n];
+    mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = sum;
   }
 }
 #endif

@@ -2,6 +2,7 @@
 
 #include "components/components.h"
 
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -132,4 +133,79 @@ void observe_cells_prepare(struct host_args *args, struct random *random) {
   for (size_t i = 0; i < (size_t)width * width; i++)
     cells[i] = i % width < i / width % 12 ? random_u32(random) % pixels : NO_CELL;
   fill_phase(args, 4);
+}
+
+/* ---- back to the mask -----------------------------------------------------------------------------------
+ */
+
+/* exp(2 pi i (line - W/2) (x - W/2) / W). */
+static double complex turn_of(size_t width, size_t line, size_t x) {
+  double half = (double)(width / 2);
+  return cexp(2 * M_PI * I * fmod(((double)line - half) * ((double)x - half), (double)width) / (double)width);
+}
+
+static double complex value_of(const struct host_args *args, const float *hybrid, size_t line, size_t y) {
+  const float *value = hybrid + 2 * ((line + args->width - args->width / 2) % args->width * args->height + y);
+  return value[0] + I * value[1];
+}
+
+/* The gradient of every magnitude, through its clamp, mean and deviation. */
+static void magnitude_gradient(const struct host_args *args, size_t row, double *gradient) {
+  size_t pixels = args->height * args->width;
+  const float *magnitude = (const float *)args->in[4] + row * pixels,
+              *above = (const float *)args->in[8] + row * pixels;
+  double mean = ((const float *)args->in[5])[row], deviation = ((const float *)args->in[6])[row];
+  double unit = ((const float *)args->in[7])[((const uint32_t *)args->in[0])[row]];
+  double scale = deviation > 0 ? 1 / (deviation + 1e-11 / unit) : 0, sum = 0, product = 0;
+  for (size_t i = 0; i < pixels; i++) {
+    double z = (magnitude[i] - mean) * scale;
+    gradient[i] = fabs(z) <= 6 ? above[i] : 0;
+    sum += gradient[i];
+    product += gradient[i] * z;
+  }
+  for (size_t i = 0; i < pixels; i++) {
+    double z = (magnitude[i] - mean) * scale;
+    gradient[i] = scale * (gradient[i] - sum / (double)pixels);
+    if (deviation > 0) gradient[i] -= z * product / (double)(pixels - 1) / deviation;
+  }
+}
+
+/* d|s| / dm = Re(conj(s) / |s| ds/dm), with s the sum over lines of mask, value and turn, over sqrt(W). */
+static void add_row(const struct host_args *args, size_t row, size_t y, const double *gradient,
+                    double *total) {
+  const uint8_t *mask = (const uint8_t *)args->in[1] + row * args->width;
+  const float *hybrid =
+      (const float *)args->in[2] + 2 * ((const uint32_t *)args->in[0])[row] * args->height * args->width;
+  for (size_t x = 0; x < args->width; x++) {
+    double complex sum = 0;
+    for (size_t line = 0; line < args->width; line++)
+      if (mask[line]) sum += value_of(args, hybrid, line, y) * turn_of(args->width, line, x);
+    if (cabs(sum) == 0) continue;
+    double complex along = gradient[y * args->width + x] * conj(sum) / cabs(sum) / sqrt((double)args->width);
+    for (size_t line = 0; line < args->width; line++)
+      total[line] += creal(along * value_of(args, hybrid, line, y) * turn_of(args->width, line, x));
+  }
+}
+
+void observe_back_reference(const struct host_args *args) {
+  struct arena *arena = arena_open();
+  double *gradient = ARENA_NEW(arena, double, args->height * args->width);
+  double *total = ARENA_NEW(arena, double, args->width);
+  for (size_t row = 0; row < args->rows; row++) {
+    memset(total, 0, sizeof(double) * args->width);
+    magnitude_gradient(args, row, gradient);
+    for (size_t y = 0; y < args->height; y++) add_row(args, row, y, gradient, total);
+    for (size_t line = 0; line < args->width; line++)
+      ((float *)args->out[9])[row * args->width + line] = (float)total[line];
+  }
+  arena_close(arena);
+}
+
+/* Deviations from none to enough, so that some pixels are clamped. */
+void observe_back_prepare(struct host_args *args, struct random *random) {
+  observe_prepare(args, random);
+  for (size_t row = 0; row < args->rows; row++)
+    ((float *)args->in[6])[row] = row % 5 == 1 ? 0 : 0.05f + (float)random_uniform(random);
+  for (size_t row = 0; row < args->table_rows[TABLE_SLICE]; row++)
+    ((float *)args->in[7])[row] = ldexpf(1, -(int)(random_u32(random) % 40));
 }

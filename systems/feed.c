@@ -118,7 +118,7 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
                                  .envs = envs,
                                  .epoch_rows = slices,
                                  .score_batches = setup->validate,
-                                 .deal_only = setup->learned && !setup->validate,
+                                 .draws_masks = setup->learned && !setup->validate,
                                  .policy = setup->policy,
                                  .observe_every_step = setup->policy,
                                  .kernels = setup->kernels,

@@ -18,7 +18,7 @@ struct feed_setup {
   enum data_split split;
   size_t batch;            /* samples at a time at most */
   bool validate;           /* fixed order and masks; batches are reconstructed and scored */
-  bool learned;            /* masks are learned (systems/loupe.h): training batches are slices alone */
+  bool learned;            /* training draws its masks by simulation.loupe, set before the first batch */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
   struct kernels *kernels; /* to share; NULL: own ones */
   const char *kernel_folder;

@@ -125,9 +125,10 @@ static bool build_batch(struct simulation *simulation, const struct simulation_p
   }
   if (plan->epoch_rows) {
     place(&list, &system_deal);
-    if (!plan->deal_only) place_observe(&list, simulation->options);
+    if (plan->draws_masks) place(&list, &system_draw);
+    place_observe(&list, simulation->options);
   }
-  if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place(&list, &system_standardise);
+  if (plan->epoch_rows && !plan->score_batches) place(&list, &system_standardise);
   if (plan->score_batches) {
     place(&list, &system_reconstruct_network);
     place(&list, &system_score_ssim);

@@ -58,6 +58,7 @@ struct simulation {
   size_t oracle_batch;                 /* candidates that the oracle observes at a time; 0: no oracle */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
+  struct loupe *loupe;                 /* the masks that system draw draws */
   struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */
   bool policy_decides;                 /* it may: the plan said so */
   bool dense;                          /* it looks at the reconstruction (PG-MRI), not at the observation */
@@ -83,7 +84,7 @@ struct simulation_plan {
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
-  bool deal_only;            /* `batch` deals slices and no more: masks are learned (systems/loupe.h) */
+  bool draws_masks;          /* `batch` draws them: they are learned (simulation.loupe, set after opening) */
   bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
   bool policy;               /* a policy decides: simulation.policy, set after opening; `batch` presents to it */
   bool dense;                /* it looks at the reconstruction: score_every_step must be set too */

@@ -4,13 +4,19 @@
 #include "systems/rollout.h"
 #include "systems/trajectories.h"
 
-const struct system *const system_list[] = {
-    &system_reset,      &system_decide_draw,  &system_decide_next,        &system_decide_disc,
-    &system_acquire,    &system_observe,      &system_reconstruct,        &system_reconstruct_network,
-    &system_score_ssim, &system_score_ssim_uniform, &system_score_error,  &system_reward,
-    &system_record,     &system_deal,         &system_standardise,        &system_decide_policy,
-    &system_present,    &system_decide_oracle, &system_expand,            &system_weigh,
-    &system_decide_dense, &system_decide_exact, &system_observe_cells,    &system_extend, NULL};
+const struct system *const system_list[] = {&system_reset,         &system_decide_draw,
+                                            &system_decide_next,   &system_decide_disc,
+                                            &system_acquire,       &system_observe,
+                                            &system_reconstruct,   &system_reconstruct_network,
+                                            &system_score_ssim,    &system_score_ssim_uniform,
+                                            &system_score_error,   &system_reward,
+                                            &system_record,        &system_deal,
+                                            &system_standardise,   &system_decide_policy,
+                                            &system_present,       &system_decide_oracle,
+                                            &system_expand,        &system_weigh,
+                                            &system_decide_dense,  &system_decide_exact,
+                                            &system_observe_cells, &system_extend,
+                                            &system_draw,          NULL};
 
 /* A sampler of the list is an oracle. */
 static bool oracle_named(const struct options *options) {

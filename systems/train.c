@@ -102,6 +102,7 @@ static bool open_masks(struct training *training, struct error *error) {
                               .kernels = training->train.simulation.kernels,
                               .options = training->options,
                               .batch = training->reconstructor.batch};
+  training->train.simulation.loupe = &training->loupe;
   return !learns_masks(training) || loupe_open(&training->loupe, &setup, error);
 }
 
@@ -189,10 +190,9 @@ static void observe_part(struct training *training, size_t first, size_t images)
   size_t slices = training->train.slices, batch = training->options->train.batch;
   uint64_t sample = training->epoch * slices + first,
            update = training->epoch * training->updates + first / batch;
-  feed_batch(&training->train, first, images);
   if (training->loupe.graph)
-    loupe_forward(&training->loupe, &training->train.simulation.world, &training->reconstructor,
-                  (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u), images);
+    loupe_number(&training->loupe, (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u));
+  feed_batch(&training->train, first, images);
 }
 
 /* A part of the batch that the network takes at once; its gradients add up over the parts. */
@@ -206,7 +206,7 @@ static void run_part(struct training *training, size_t first, size_t images, siz
   device_copy(training->device, training->loss.part, 0, training->parts,
               image * (training->pending * training->options->train.batch + done), image * images);
   reconstructor_backward(reconstructor, images);
-  if (training->loupe.graph) loupe_backward(&training->loupe, reconstructor, images);
+  if (training->loupe.graph) loupe_backward(&training->loupe, &training->train.simulation);
 }
 
 static void step_masks(struct training *training) {
