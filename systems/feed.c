@@ -111,7 +111,8 @@ static bool find_masks(struct feed *feed, struct error *error) {
 }
 
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  size_t slices = feed->dataset.slice_count, most = feed->options.data.most, envs = setup->batch;
+  size_t slices = setup->fill ? setup->slices : feed->dataset.slice_count, most = feed->options.data.most;
+  size_t envs = setup->batch;
   if (most && most < slices) slices = most;
   if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
   struct simulation_plan plan = {.slices = slices,
@@ -127,11 +128,16 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error);
 }
 
+static bool load(struct feed *feed, const struct feed_setup *setup, struct error *error) {
+  struct world *world = &feed->simulation.world;
+  feed->report.slices = setup->slices;
+  return setup->fill ? setup->fill(world, setup->slices, feed->options.world.seed, error)
+                     : load_slices(world, &feed->dataset, &feed->options, feed->arena, &feed->report, error);
+}
+
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  if (!find_masks(feed, error) || !dataset_open(&feed->dataset, &feed->options, error) ||
-      !open_simulation(feed, setup, error) || !open_pairs(feed, error) ||
-      !load_slices(&feed->simulation.world, &feed->dataset, &feed->options, feed->arena, &feed->report,
-                   error))
+  if (!find_masks(feed, error) || (!setup->fill && !dataset_open(&feed->dataset, &feed->options, error)) ||
+      !open_simulation(feed, setup, error) || !open_pairs(feed, error) || !load(feed, setup, error))
     return false;
   feed->slices = feed->report.slices;
   feed->order = ARENA_NEW(feed->arena, uint32_t, feed->slices);

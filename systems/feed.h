@@ -20,6 +20,9 @@ struct feed_setup {
   bool validate;           /* fixed order and masks; batches are reconstructed and scored */
   bool learned;            /* training draws its masks by simulation.loupe, set before the first batch */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
+  /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */
+  bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
+  size_t slices;
   struct kernels *kernels; /* to share; NULL: own ones */
   const char *kernel_folder;
 };

@@ -50,6 +50,8 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
                              .batch = batch,
                              .policy = wish->policy,
                              .learned = learns_masks(training),
+                             .fill = wish->fill,
+                             .slices = wish->slices,
                              .kernel_folder = wish->kernel_folder};
   if (!feed_open(&training->train, &setup, error) ||
       (wish->policy && !open_policy(training, wish->policy, error)))
@@ -61,7 +63,7 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
   if (!feed_open(&training->validation, &setup, error)) return false;
   lend_policy(training, &training->validation, false);
   if (!feed_epoch(&training->validation, 0, error)) return false;
-  if (!strcmp(training->train.dataset.hash, training->validation.dataset.hash))
+  if (!wish->fill && !strcmp(training->train.dataset.hash, training->validation.dataset.hash))
     log_warning("training and validation data are the same files; make folders train and val in %s",
                 training->options->data.path);
   return true;

@@ -202,7 +202,7 @@ static bool take_flag(struct call *call, const char *name, const char *section, 
   const char *value = call_flag(call, name), *place = arena_text(call->arena, "--%s", name);
   if (!value) return true;
   if (!section)
-    return fail_usage(error, "bench %s takes no --%s, which network, policy, learn and pgmri do", call->operand[0],
+    return fail_usage(error, "bench %s takes no --%s, which network, policy, train, learn and pgmri do", call->operand[0],
                       name);
   const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
   if (scene_assign(&option_table, &call->options, call->arena, assignment, place, error)) return true;
@@ -223,6 +223,7 @@ static bool run(struct call *call, struct error *error) {
   } list[] = {{"step", NULL, NULL, run_step, false},
               {"network", "network", net_unet_check, bench_network, false},
               {"policy", "policy", net_policy_check, bench_policy, false},
+              {"train", "train", net_unet_check, bench_train, false},
               {"learn", "policy", check_learn, bench_learn, false},
               {"pgmri", "policy", net_unet_check, bench_pgmri, false},
               {"inference", NULL, net_unet_check, bench_inference, true}};
@@ -233,11 +234,11 @@ static bool run(struct call *call, struct error *error) {
                         call->operand[0]);
     return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
            take_flag(call, "batch", list[i].section, error) &&
-           take_flag(call, "precision", list[i].section, error) &&
+           take_flag(call, "precision", list[i].run == bench_train ? "network" : list[i].section, error) &&
            (!list[i].check || list[i].check(&call->options, error)) &&
            call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy, learn, pgmri, inference",
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, train, learn, pgmri, inference",
                     call->operand[0]);
 }
 
@@ -248,9 +249,10 @@ static const struct flag flags[] = {
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
     {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
-    {"profile", NULL, NULL, "network, policy, pgmri: also the device's time by kernel and layer; learn: by system"},
+    {"profile", NULL, NULL, "network, policy, train, pgmri: also the device's time by kernel and layer; learn: by system"},
     {"batch", "N", NULL,
-     "images a pass through the network; learn, pgmri: through the policy (network.batch, policy.batch)"},
+     "images a pass through the network; learn, pgmri: through the policy; train: images an update "
+     "(network.batch, policy.batch, train.batch)"},
     {"precision", "f32|mixed|half", NULL, "what it computes in (network.precision, policy.precision)"},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
     {"scans", "N", "learn.scans", NULL},
@@ -260,17 +262,18 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network|policy|learn|pgmri|inference [SCENE...]",
+    .operands = "step|network|policy|train|learn|pgmri|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
         "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic.\n"
-        "learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
+        "train: an update by back-propagation, for a method that learns its masks beside the reconstructor's\n"
+        "alone. learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
         "random ones; and the device memory that it takes. Results are checked before the clock starts.\n"
         "pgmri: an update of PG-MRI's training, beside its networks' passes alone. inference: operations\n"
         "and seconds a slice of every method at the settings of the scenes, one slice at a time and at the\n"
         "best number of them.",
-    .words = "step|network|policy|learn|pgmri|inference",
+    .words = "step|network|policy|train|learn|pgmri|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,
