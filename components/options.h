@@ -48,6 +48,8 @@
     "deviation of variable_density_gaussian as a share of N")                                                \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
     "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")                      \
+  X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
+    "checkpoint of train.method tau_step: the sampler and the reconstructor that tau_step scans with")       \
   X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
     "oracles: free lines that are tried for every line acquired, drawn evenly; 0: all")
 #define NETWORK_OPTIONS(X)                                                                                   \
@@ -92,9 +94,9 @@
   X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
     "checkpoint of the network that reconstructs; empty: the zero-filled image itself")
 #define TRAIN_OPTIONS(X)                                                                                     \
-  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr|pgmri|loupe",                      \
+  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr|pgmri|loupe|tau_step",             \
     "what is trained: a reconstructor, a policy by one reward at the end, both in turn, PG-MRI's, or a "     \
-    "reconstructor and its mask together (LOUPE)")                                                           \
+    "reconstructor together with its mask (LOUPE) or with a sampler of several steps (tau-step)")            \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices an update")                                             \
@@ -193,6 +195,15 @@
     "of the sigmoid whose derivative back-propagation takes for that of the draw")                           \
   X(loupe, F64, rate, "0", 0, 1000000000, NULL,                                                              \
     "learning rate of the probabilities in the first epoch; 0: train.rate")
+#define TAU_OPTIONS(X)                                                                                       \
+  X(tau, U32, steps, "4", 1, 8, NULL,                                                                        \
+    "tau: steps of the budget; before each the reconstruction is looked at")                                 \
+  X(tau, U32, hidden, "512", 1, 65536, NULL, "values of each of the sampler's four hidden layers")           \
+  X(tau, BOOL, adaptive, "true", 0, 0, NULL,                                                                 \
+    "false: the sampler sees the same random numbers always, as the published control")                      \
+  X(tau, F64, slope, "10", 0.01, 1000, NULL,                                                                 \
+    "of the sigmoid whose derivative back-propagation takes for that of the draw")                           \
+  X(tau, F64, rate, "0", 0, 1000000000, NULL, "learning rate of the sampler in the first epoch; 0: train.rate")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -218,6 +229,7 @@
   ALTERNATE_OPTIONS(X)                                                                                       \
   PGMRI_OPTIONS(X)                                                                                           \
   LOUPE_OPTIONS(X)                                                                                           \
+  TAU_OPTIONS(X)                                                                                             \
   PHANTOM_OPTIONS(X)
 
 /* The values of a scene: options.data.size, options.world.envs, ... */
@@ -236,6 +248,7 @@ struct options {
   struct { ALTERNATE_OPTIONS(X) } alternate;
   struct { PGMRI_OPTIONS(X) } pgmri;
   struct { LOUPE_OPTIONS(X) } loupe;
+  struct { TAU_OPTIONS(X) } tau;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
 };
@@ -251,7 +264,7 @@ enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES }; /* systems/geomet
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
-enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR, METHOD_PGMRI, METHOD_LOUPE };
+enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR, METHOD_PGMRI, METHOD_LOUPE, METHOD_TAU_STEP };
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };

@@ -140,7 +140,7 @@ static size_t sums_bytes(const struct blocks *blocks, const struct block_layer *
   return round_up(bytes, GRAPH_ALIGNMENT);
 }
 
-static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct error *error) {
+static bool size_maps(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   const char *name = block_node(blocks->graph, layer->conv)->name;
   layer->weight_words =
       layer->source == SOURCE_IMAGE ? (size_t)layer->out * 9 : (size_t)layer->in / 2 * (size_t)layer->out * 9;
@@ -152,37 +152,69 @@ static bool open_maps(struct blocks *blocks, struct block_layer *layer, struct e
                 name, blocks->batch);
   layer->full_bytes = layer->store_full ? map : 0;
   layer->pooled_bytes = layer->store_pooled ? map / 4 : 0;
-  layer->full = device_buffer(blocks->device, layer->full_bytes, name, error);
-  layer->pooled = layer->full ? device_buffer(blocks->device, layer->pooled_bytes, name, error) : NULL;
-  return layer->pooled != NULL;
+  return true;
 }
 
 static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   layer->tile = block_choose_tile(layer, blocks->precision, block_on_amd(blocks));
   const char *macros = block_macros(blocks, layer, &layer->tile, layer->source, false);
-  return open_maps(blocks, layer, error) &&
+  return size_maps(blocks, layer, error) &&
          kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros,
                              block_group(&layer->tile), error);
 }
 
-bool block_pieces(struct blocks *blocks, cl_mem whole, bool back, struct error *error) {
+bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct error *error) {
   size_t offset = 0;
   for (int l = 0; l < blocks->layers; l++) {
-    struct block_layer *layer = &blocks->layer[l];
-    cl_buffer_region region = {offset, sums_bytes(blocks, layer)};
+    cl_buffer_region region = {offset, sums_bytes(blocks, &blocks->layer[l])};
     cl_int code;
-    cl_mem piece = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    piece[l] = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     if (code != CL_SUCCESS) return fail(error, "no piece of the sums: %s (%d)", device_code_name(code), code);
-    *(back ? &layer->back : &layer->sums) = piece;
     offset += region.size;
   }
   return true;
 }
 
-static bool open_sums(struct blocks *blocks, struct error *error) {
+static bool open_pass(struct blocks *blocks, struct block_pass *pass, struct error *error) {
+  for (int l = 0; l < blocks->layers; l++) {
+    const struct block_layer *layer = &blocks->layer[l];
+    const char *name = block_node(blocks->graph, layer->conv)->name;
+    if (!(pass->full[l] = device_buffer(blocks->device, layer->full_bytes, name, error)) ||
+        !(pass->pooled[l] = device_buffer(blocks->device, layer->pooled_bytes, name, error)))
+      return false;
+  }
+  pass->sums = device_buffer(blocks->device, blocks->sums_bytes, "the sums of instance norms", error);
+  return pass->sums && block_pieces(blocks, pass->sums, pass->piece, error);
+}
+
+static bool open_passes(struct blocks *blocks, struct error *error) {
   for (int l = 0; l < blocks->layers; l++) blocks->sums_bytes += sums_bytes(blocks, &blocks->layer[l]);
-  blocks->sums = device_buffer(blocks->device, blocks->sums_bytes, "the sums of instance norms", error);
-  return blocks->sums && block_pieces(blocks, blocks->sums, false, error);
+  blocks->pass = ARENA_NEW(blocks->arena, struct block_pass, blocks->passes);
+  for (size_t p = 0; p < blocks->passes; p++)
+    if (!open_pass(blocks, &blocks->pass[p], error)) return false;
+  blocks_select(blocks, 0);
+  return true;
+}
+
+static void close_pass(struct blocks *blocks, struct block_pass *pass) {
+  for (int l = 0; l < blocks->layers; l++) {
+    if (pass->piece[l]) clReleaseMemObject(pass->piece[l]);
+    device_release(blocks->device, pass->full[l], blocks->layer[l].full_bytes);
+    device_release(blocks->device, pass->pooled[l], blocks->layer[l].pooled_bytes);
+  }
+  device_release(blocks->device, pass->sums, blocks->sums_bytes);
+}
+
+void blocks_select(struct blocks *blocks, size_t number) {
+  REQUIRE(number < blocks->passes, "pass %zu; the blocks were opened for %zu", number, blocks->passes);
+  const struct block_pass *pass = &blocks->pass[number];
+  blocks->sums = pass->sums;
+  for (int l = 0; l < blocks->layers; l++) {
+    struct block_layer *layer = &blocks->layer[l];
+    layer->full = pass->full[l];
+    layer->pooled = pass->pooled[l];
+    layer->sums = pass->piece[l];
+  }
 }
 
 /* ---- packed weights: one buffer, one launch ------------------------------------------------------------ */
@@ -264,11 +296,12 @@ bool blocks_open(struct blocks **out, struct graph *graph, struct device *device
                             .precision = setup->precision,
                             .batch = setup->batch,
                             .train = setup->train,
-                            .input_gradient = setup->input_gradient};
+                            .input_gradient = setup->input_gradient,
+                            .passes = setup->passes ? setup->passes : 1};
   bool good = block_find(blocks, error);
   for (int l = 0; setup->train && l < blocks->layers; l++) blocks->layer[l].store_full = true;
   for (int l = 0; good && l < blocks->layers; l++) good = open_layer(blocks, &blocks->layer[l], error);
-  good = good && open_packed(blocks, error) && open_sums(blocks, error) && open_head(blocks, error) &&
+  good = good && open_packed(blocks, error) && open_passes(blocks, error) && open_head(blocks, error) &&
          (!setup->train || block_back_open(blocks, error));
   if (!good) {
     blocks_close(blocks);
@@ -286,18 +319,16 @@ void blocks_close(struct blocks *blocks) {
   for (int l = 0; l < blocks->layers; l++) {
     struct block_layer *layer = &blocks->layer[l];
     kernel_variant_close(&layer->forward);
-    cl_mem pieces[] = {layer->sums, layer->weights, layer->back_weights};
-    for (int p = 0; p < 3; p++)
+    cl_mem pieces[] = {layer->weights, layer->back_weights};
+    for (int p = 0; p < 2; p++)
       if (pieces[p]) clReleaseMemObject(pieces[p]);
-    device_release(device, layer->full, layer->full_bytes);
-    device_release(device, layer->pooled, layer->pooled_bytes);
   }
+  for (size_t p = 0; blocks->pass && p < blocks->passes; p++) close_pass(blocks, &blocks->pass[p]);
   kernel_variant_close(&blocks->fold);
   kernel_variant_close(&blocks->head);
   kernel_variant_close(&blocks->pack);
   device_release(device, blocks->packed, blocks->packed_bytes);
   device_release(device, blocks->table, blocks->table_bytes);
-  device_release(device, blocks->sums, blocks->sums_bytes);
   if (blocks->folded)
     device_release(device, blocks->folded, 4 * ((size_t)blocks->layer[blocks->layers - 1].out + 1));
   device_release(device, blocks->nothing, 16);

@@ -29,11 +29,15 @@ struct block_setup {
   enum block_precision precision;
   bool train; /* also backward; the graph must be planned to train (its own batch may be 1) */
   bool input_gradient; /* and blocks_input_gradient */
+  size_t passes;       /* forward passes whose activations are kept side by side; 0: one */
 };
 bool blocks_open(struct blocks **blocks, struct graph *graph, struct device *device, struct kernels *kernels,
                  const struct block_setup *setup, struct error *error);
 void blocks_close(struct blocks *blocks);
 void blocks_pack(struct blocks *blocks);
+/* Forward and backward from here on are of this pass: one is run backward any time after its forward, whatever
+ * others ran between; what backward works in they share. */
+void blocks_select(struct blocks *blocks, size_t pass);
 /* [images][1][H][W] in; out the same, or an encoder's maps, [images][C][h][w]; f32; enqueues. With an odd number of images the buffers must hold one
  * more: maps of 8x8 are computed two images at a time. */
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);

@@ -210,12 +210,18 @@ static bool open_end(struct blocks *blocks, struct error *error) {
   return blocks->totals && block_maps_open(blocks, &blocks->fold_back, "block_fold_back", error);
 }
 
+static bool open_backs(struct blocks *blocks, struct error *error) {
+  cl_mem piece[LAYERS_MOST] = {NULL};
+  blocks->backs = device_buffer(blocks->device, blocks->sums_bytes, "the sums of backward norms", error);
+  bool good = blocks->backs && block_pieces(blocks, blocks->backs, piece, error);
+  for (int l = 0; l < blocks->layers; l++) blocks->layer[l].back = piece[l];
+  return good;
+}
+
 static bool open_shared(struct blocks *blocks, struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
   const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false);
-  return (blocks->backs =
-              device_buffer(blocks->device, blocks->sums_bytes, "the sums of backward norms", error)) &&
-         block_pieces(blocks, blocks->backs, true, error) &&
+  return open_backs(blocks, error) &&
          (blocks->part =
               device_buffer(blocks->device, blocks->part_bytes, "partial gradients of weights", error)) &&
          (blocks->up = device_buffer(blocks->device, blocks->up_bytes, "an up-sampled activation", error)) &&

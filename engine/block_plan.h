@@ -37,7 +37,7 @@ struct block_layer {
   int in, out, rows, columns, up_channels;
   struct block_tile tile;
   struct kernel_variant forward;
-  cl_mem weights, full, pooled, sums; /* weights: a piece of blocks->packed, sums: of blocks->sums */
+  cl_mem weights, full, pooled, sums; /* weights: a piece of blocks->packed; the others of the pass at hand */
   size_t weight_words, full_bytes, pooled_bytes;
 
   /* For training: */
@@ -53,6 +53,11 @@ struct block_layer {
   size_t gradient_bytes, given_bytes;
 };
 
+/* What one forward pass leaves for its backward; of layer l full[l], pooled[l] and, of `sums`, piece[l]. */
+struct block_pass {
+  cl_mem sums, full[LAYERS_MOST], pooled[LAYERS_MOST], piece[LAYERS_MOST];
+};
+
 struct blocks {
   struct arena *arena;
   struct graph *graph;
@@ -63,10 +68,12 @@ struct blocks {
   size_t batch;
   struct block_layer layer[LAYERS_MOST];
   int layers;
+  struct block_pass *pass;
+  size_t passes;
   enum block_end end;
   int tail[3]; /* END_IMAGE: the 1x1 convolutions */
   struct kernel_variant fold, head /* or block_maps */, pack;
-  cl_mem sums, folded, nothing;
+  cl_mem sums /* of the pass at hand */, folded, nothing;
   cl_mem packed, table; /* all weights as fragments; what block_pack knows of them */
   size_t sums_bytes, packed_bytes, packed_words /* of one part */, table_bytes;
 
@@ -96,7 +103,7 @@ size_t block_group(const struct block_tile *tile);
 size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images);
 size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns);
 /* A piece of `whole` for every layer, sums_bytes in all. */
-bool block_pieces(struct blocks *blocks, cl_mem whole, bool back, struct error *error);
+bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct error *error);
 struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient);
 
 /* block_back.c */

@@ -24,6 +24,10 @@ const struct op_desc *const op_table[] = {&op_conv,
                                           &op_add,
                                           &op_rescale,
                                           &op_exact_threshold,
+                                          &op_detach,
+                                          &op_restore,
+                                          &op_planes,
+                                          &op_share,
                                           NULL};
 
 bool graph_open(struct graph **graph) {
@@ -76,10 +80,21 @@ const struct parameter *graph_find(const struct graph *graph, const char *name) 
 
 /* ---- appending ----------------------------------------------------------------------------------------- */
 
+/* The place of a parameter that is there already; -1: it is not. */
+static int find_shared(const struct graph *graph, const char *name, int rank, const size_t *size) {
+  const struct parameter *found = graph_find(graph, name);
+  if (!found) return -1;
+  REQUIRE(graph->shares, "parameter %s is there twice", name);
+  REQUIRE(found->rank == rank && !memcmp(found->size, size, sizeof *size * (size_t)rank),
+          "parameter %s is there in another shape", name);
+  return (int)(found - graph->parameter);
+}
+
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size) {
   const size_t unit = GRAPH_ALIGNMENT / sizeof(float);
+  int shared = find_shared(graph, name, rank, size);
+  if (shared >= 0) return shared;
   REQUIRE(graph->parameters < PARAMETERS_MOST, "more than %d parameters", PARAMETERS_MOST);
-  REQUIRE(!graph_find(graph, name), "parameter %s is there twice", name);
   struct parameter *parameter = &graph->parameter[graph->parameters];
   *parameter = (struct parameter){.name = graph_name(graph, "%s", name),
                                   .rank = rank,
@@ -279,6 +294,35 @@ tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan,
   return append(graph, &node);
 }
 
+tensor detach(struct graph *graph, tensor x) {
+  return append_op(graph, &op_detach, x, NULL);
+}
+
+tensor restore_image(struct graph *graph, tensor x, tensor like) {
+  return append_pair(graph, &op_restore, x, like, 0);
+}
+
+tensor softplus_share(struct graph *graph, tensor x, tensor taken) {
+  return append_pair(graph, &op_share, x, taken, 0);
+}
+
+tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask) {
+  struct node node = {
+      .op = &op_planes, .input = {predicted, acquired, mask}, .inputs = 3, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "planes.%d", graph->nodes);
+  return append(graph, &node);
+}
+
+void graph_share(struct graph *graph) {
+  graph->shares = true;
+}
+
+void graph_want(struct graph *graph, tensor x) {
+  if (graph->failed) return;
+  REQUIRE(!graph_node(graph, x)->op && !graph->device, "node %u is no input, or planned already", x.node);
+  graph->node[x.node].wanted = true;
+}
+
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 void graph_set_images(struct graph *graph, size_t images) {
@@ -290,9 +334,9 @@ bool graph_runs(const struct node *node) {
   return node->op && node->part == NODE_RUNS;
 }
 
-void graph_forward(struct graph *graph) {
+void graph_forward_part(struct graph *graph, int first, int end) {
   REQUIRE(graph->device, "the graph was not planned");
-  for (int i = 0; i < graph->nodes; i++) {
+  for (int i = first; i < end; i++) {
     const struct node *node = &graph->node[i];
     graph->device->label = node->name;
     if (graph_runs(node)) node->op->forward(graph, (tensor){(uint16_t)i});
@@ -300,14 +344,22 @@ void graph_forward(struct graph *graph) {
   graph->device->label = "";
 }
 
-void graph_backward(struct graph *graph) {
+void graph_forward(struct graph *graph) {
+  graph_forward_part(graph, 0, graph->nodes);
+}
+
+void graph_backward_part(struct graph *graph, int first, int end) {
   REQUIRE(graph->train, "the graph was planned for inference");
-  for (int i = graph->nodes - 1; i >= 0; i--) {
+  for (int i = end - 1; i >= first; i--) {
     const struct node *node = &graph->node[i];
     graph->device->label = node->name;
     if (graph_runs(node) && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
   }
   graph->device->label = "";
+}
+
+void graph_backward(struct graph *graph) {
+  graph_backward_part(graph, 0, graph->nodes);
 }
 
 void graph_zero_gradients(struct graph *graph) {

@@ -71,6 +71,7 @@ struct node {
   uint32_t step;    /* which of an image's exact draws */
   enum node_part part;
   bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
+  bool wanted;      /* an input of which the caller reads the gradient */
   /* From the plan: */
   bool needs_gradient;
   bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
@@ -107,6 +108,8 @@ struct graph {
   size_t elements; /* of the flat parameter buffers, gaps included */
   struct error first;
   bool failed;
+  bool shares;                  /* nodes may take parameters that others have (graph_share) */
+  bool best;                    /* exact draws take the most probable entries; may change between runs */
   enum graph_products products; /* set before the plan */
   /* From the plan: */
   struct device *device;
@@ -143,7 +146,8 @@ struct op_desc {
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
     op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
-    op_mask_columns, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold;
+    op_mask_columns, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach,
+    op_restore, op_planes, op_share;
 extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
 /* ---- building ------------------------------------------------------------------------------------------ */
@@ -192,6 +196,24 @@ tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget);
 tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
                        uint32_t seed, uint32_t step);
 
+/* The same values; no gradient passes. */
+tensor detach(struct graph *graph, tensor x);
+/* x times the sample deviation plus the mean of `like`, an image of x's shape, all channels together: what undoes
+ * standardise_image. */
+tensor restore_image(struct graph *graph, tensor x, tensor like);
+/* What a sampler sees (PROTOCOL 3.3), five planes: real and imaginary part of predicted and of acquired
+ * frequencies, both [2][height][width], and the mask of columns on every line. Only the predicted ones get a
+ * gradient. */
+tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask);
+/* softplus(x) over its largest value, in the shape of `taken`; 0 where that is not 0. It gets no gradient. */
+tensor softplus_share(struct graph *graph, tensor x, tensor taken);
+
+/* From here on a node whose parameter's name another has takes that: they must be of one shape, and their
+ * gradients add up. */
+void graph_share(struct graph *graph);
+/* Before the plan: an input of which the caller reads the gradient, where the plan does not ask for all. */
+void graph_want(struct graph *graph, tensor x);
+
 /* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
 tensor graph_orthogonal(struct graph *graph, tensor x, double gain);
 /* An output that other nodes of the graph use as well. Those that nobody uses are outputs by themselves. */
@@ -202,7 +224,7 @@ void graph_output(struct graph *graph, tensor x);
 void graph_give(struct graph *graph, tensor x);
 /* Centred orthonormal transforms of complex images [2][height][width], real and imaginary: frequency 0 and
  * the origin lie at (height / 2, width / 2). Sizes are products of 2, 3, 5, 7, 11 and 13. */
-tensor fourier(struct graph *graph, tensor x);
+tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][height][width] */
 tensor inverse_fourier(struct graph *graph, tensor x);
 tensor mask_columns(struct graph *graph, tensor x, tensor mask); /* every line times mask [1][1][width] */
 tensor magnitude(struct graph *graph, tensor x);                 /* of a complex image; gradient 0 at 0 */
@@ -245,6 +267,9 @@ void graph_forward(struct graph *graph);
 /* From the gradient of `out`, which the caller has written, back to the parameters, whose gradients are added
  * to: micro-batches accumulate. */
 void graph_backward(struct graph *graph);
+/* The same of nodes [first, end) alone; backward from the last such part to the first. */
+void graph_forward_part(struct graph *graph, int first, int end);
+void graph_backward_part(struct graph *graph, int first, int end);
 void graph_zero_gradients(struct graph *graph);
 cl_mem graph_value(const struct graph *graph, tensor x);
 cl_mem graph_gradient(const struct graph *graph, tensor x);

@@ -46,7 +46,8 @@ static void mark_nodes(struct graph *graph) {
   bool written[NODES_MOST] = {false};
   for (int i = 0; i < graph->nodes; i++) {
     struct node *node = &graph->node[i];
-    bool wanted = node->part == NODE_GIVEN || (node->op ? node->weight >= 0 : graph->input_gradient);
+    bool wanted =
+        node->part == NODE_GIVEN || (node->op ? node->weight >= 0 : graph->input_gradient || node->wanted);
     node->needs_gradient = graph->train && wanted && node->part != NODE_LEFT_OUT;
     for (int k = 0; node->part == NODE_RUNS && k < node->inputs; k++)
       node->needs_gradient |= passes(node, k) && graph->node[node->input[k].node].needs_gradient;

@@ -139,8 +139,21 @@ static size_t work_exact(const struct graph *graph, tensor out, size_t images) {
   return sizeof(float) * images * graph_elements(graph, out) * (graph->node[out.node].budget + 1);
 }
 
+/* The most probable entries instead of a draw. */
+static void forward_best(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "exact_best", graph->images,
+             ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
+                  graph_arg(ARG_IN, input_of(graph, node, 1)->value), graph_arg(ARG_OUT, node->value),
+                  arg_u32(entries(graph, out)), arg_u32(node->budget)));
+}
+
 static void forward_exact(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
+  if (graph->best) {
+    forward_best(graph, out);
+    return;
+  }
   uint32_t words = (entries(graph, out) + 1) / 2; /* that a draw takes */
   kernel_run(graph->kernels, "exact_draw", graph->images,
              ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
@@ -187,4 +200,4 @@ const struct op_desc op_exact_threshold = {.name = "exact_threshold",
                                            .backward = no_backward,
                                            .work = work_exact,
                                            .blocks = {true, true, true},
-                                           .kernels = {"exact_draw"}};
+                                           .kernels = {"exact_draw", "exact_best"}};

@@ -13,9 +13,15 @@ static size_t pixels(const struct node *node) {
 
 /* ---- transforms ---------------------------------------------------------------------------------------- */
 
+static bool is_real(struct graph *graph, const struct node *node) {
+  return graph_node(graph, node->input[0])->shape.channels == 1;
+}
+
+/* Of a real image too, forward. */
 static bool shape_fourier(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   struct tensor_shape in = graph_node(graph, node->input[0])->shape;
+  if (node->op == &op_fourier && in.channels == 1) in.channels = 2;
   if (!is_complex(&in, error)) return false;
   if (!fft_takes((size_t)in.height) || !fft_takes((size_t)in.width))
     return fail(error, "%dx%d; height and width must be products of 2, 3, 5, 7, 11 and 13", in.height,
@@ -40,28 +46,36 @@ static size_t pairs(const struct graph *graph, tensor out, size_t images) {
 
 /* clFFT's plan is for the whole batch: of the images that are not in use it transforms what lies there, which
  * nobody reads. */
-static void transform(struct graph *graph, struct node *node, enum fft_direction direction, cl_mem from,
-                      cl_mem work, cl_mem to, bool add) {
+struct way {
+  const char *pack, *unpack; /* kernels */
+  enum fft_direction direction;
+};
+
+static void transform(struct graph *graph, struct node *node, const struct way *way, cl_mem from, cl_mem work,
+                      cl_mem to, bool add) {
   size_t rows = graph->images * pixels(node);
   struct arg height = arg_u32((uint32_t)node->shape.height), width = arg_u32((uint32_t)node->shape.width);
-  kernel_run(graph->kernels, "fourier_pack", rows,
+  kernel_run(graph->kernels, way->pack, rows,
              ARGS(graph_arg(ARG_IN, from), arg_buffer(ARG_OUT, ELEMENT_C64, work), height, width));
-  fft_run(&node->fft, direction, work);
+  fft_run(&node->fft, way->direction, work);
   kernel_run(
-      graph->kernels, "fourier_unpack", rows,
+      graph->kernels, way->unpack, rows,
       ARGS(arg_buffer(ARG_IN, ELEMENT_C64, work), graph_arg(ARG_INOUT, to), height, width, arg_u32(add)));
 }
 
 static void forward_as(struct graph *graph, tensor out, enum fft_direction direction) {
   struct node *node = graph_node(graph, out);
-  transform(graph, node, direction, graph_node(graph, node->input[0])->value, node->work, node->value, false);
+  struct way way = {is_real(graph, node) ? "fourier_pack_real" : "fourier_pack", "fourier_unpack", direction};
+  transform(graph, node, &way, graph_node(graph, node->input[0])->value, node->work, node->value, false);
 }
 
 /* The transforms are unitary: the adjoint is the inverse. */
 static void backward_as(struct graph *graph, tensor out, enum fft_direction direction) {
   struct node *node = graph_node(graph, out);
-  transform(graph, node, direction, node->gradient, node->scratch,
-            graph_node(graph, node->input[0])->gradient, node->adds[0]);
+  struct way way = {"fourier_pack", is_real(graph, node) ? "fourier_unpack_real" : "fourier_unpack",
+                    direction};
+  transform(graph, node, &way, node->gradient, node->scratch, graph_node(graph, node->input[0])->gradient,
+            node->adds[0]);
 }
 
 static void forward_fourier(struct graph *graph, tensor out) {
@@ -147,15 +161,16 @@ static void backward_magnitude(struct graph *graph, tensor out) {
                   arg_u32(node->adds[0])));
 }
 
-const struct op_desc op_fourier = {.name = "fourier",
-                                   .shape = shape_fourier,
-                                   .open = open_fourier,
-                                   .close = close_fourier,
-                                   .forward = forward_fourier,
-                                   .backward = backward_fourier,
-                                   .work = pairs,
-                                   .scratch = pairs,
-                                   .kernels = {"fourier_pack", "fourier_unpack"}};
+const struct op_desc op_fourier = {
+    .name = "fourier",
+    .shape = shape_fourier,
+    .open = open_fourier,
+    .close = close_fourier,
+    .forward = forward_fourier,
+    .backward = backward_fourier,
+    .work = pairs,
+    .scratch = pairs,
+    .kernels = {"fourier_pack", "fourier_unpack", "fourier_pack_real", "fourier_unpack_real"}};
 
 const struct op_desc op_inverse_fourier = {.name = "inverse_fourier",
                                            .shape = shape_fourier,

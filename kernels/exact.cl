@@ -132,3 +132,21 @@ exact_draw(__global const float *restrict probability, __global const float *res
     }
   }
 }
+
+/* Thresholds at which a step of the probabilities takes the `budget` most probable of the free entries; of
+ * equal ones the first. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+exact_best(__global const float *restrict probability, __global const float *restrict taken,
+           __global float *restrict threshold, uint entries, uint budget, uint rows) {
+  uint row = (uint)get_group_id(0), from = row * entries;
+  if (row >= rows) return;
+  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP) {
+    float own = probability[from + i];
+    uint before = 0u;
+    for (uint j = 0u; j < entries; j++) {
+      float other = probability[from + j];
+      before += taken[from + j] == 0.0f && (other > own || (other == own && j < i)) ? 1u : 0u;
+    }
+    threshold[from + i] = taken[from + i] == 0.0f && before < budget ? -1.0f : 2.0f;
+  }
+}

@@ -98,6 +98,21 @@ void exact_draw_reference(const struct host_args *args) {
   }
 }
 
+void exact_best_reference(const struct host_args *args) {
+  size_t entries = args->value[3].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    const float *x = row_of(args, 0, row, entries), *taken = row_of(args, 1, row, entries);
+    float *threshold = (float *)args->out[2] + row * entries;
+    for (size_t i = 0; i < entries; i++) threshold[i] = 2;
+    for (uint32_t t = 0; t < args->value[4].u; t++) {
+      size_t best = entries;
+      for (size_t i = 0; i < entries; i++)
+        if (!(taken[i] > 0) && threshold[i] > 0 && (best == entries || x[i] > x[best])) best = i;
+      if (best < entries) threshold[best] = -1;
+    }
+  }
+}
+
 /* Every row has the same number of free entries, at least one. */
 static uint32_t some_entries(struct host_args *args, struct random *random, uint32_t most,
                              uint32_t *free_entries) {
@@ -136,4 +151,13 @@ void exact_draw_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = random_u32(random) % (1 + free_entries / 3);
   args->value[7].u = random_u32(random);
   args->value[8].u = random_u32(random) % 1000;
+}
+
+/* Some probabilities are equal. */
+void exact_best_prepare(struct host_args *args, struct random *random) {
+  uint32_t free_entries, entries = some_entries(args, random, 300, &free_entries);
+  float *x = (float *)args->in[0];
+  for (size_t i = 0; i < args->rows * entries; i++) x[i] = rintf(20 * x[i]) / 20;
+  args->value[3].u = entries;
+  args->value[4].u = random_u32(random) % (free_entries + 1);
 }

@@ -29,6 +29,22 @@ __kernel void fourier_unpack(__global const float2 *restrict work, __global floa
   output[imaginary] = add ? output[imaginary] + value.y : value.y;
 }
 
+/* The same of a real image, which is one plane. */
+__kernel void fourier_pack_real(__global const float *restrict input, __global float2 *restrict work, uint height,
+                                uint width, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row < rows) work[corner_place(row, height, width)] = (float2)(input[row], 0.0f);
+}
+
+/* The real parts. */
+__kernel void fourier_unpack_real(__global const float2 *restrict work, __global float *restrict output,
+                                  uint height, uint width, uint add, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float value = work[corner_place(row, height, width)].x;
+  output[row] = add ? output[row] + value : value;
+}
+
 /* sqrt(re^2 + im^2) without underflow of the squares. A row is a strip of eight pixels of an image, of which
  * the last may be short. */
 __kernel void magnitude_forward(__global const float *restrict input, __global float *restrict output,

@@ -31,6 +31,24 @@ void fourier_unpack_reference(const struct host_args *args) {
   }
 }
 
+void fourier_pack_real_reference(const struct host_args *args) {
+  size_t height = args->value[2].u, width = args->value[3].u, pixels = height * width;
+  for (size_t i = 0; i < args->rows; i++) {
+    size_t to = i / pixels * pixels + moved(i % pixels / width, i % width, height, width);
+    ((float *)args->out[1])[2 * to] = ((const float *)args->in[0])[i];
+    ((float *)args->out[1])[2 * to + 1] = 0;
+  }
+}
+
+void fourier_unpack_real_reference(const struct host_args *args) {
+  size_t height = args->value[2].u, width = args->value[3].u, pixels = height * width;
+  for (size_t i = 0; i < args->rows; i++) {
+    size_t from = i / pixels * pixels + moved(i % pixels / width, i % width, height, width);
+    float *to = (float *)args->out[1] + i;
+    *to = (args->value[4].u ? *to : 0) + ((const float *)args->in[0])[2 * from];
+  }
+}
+
 static size_t count_images(const struct host_args *args, size_t length) {
   return args->rows / ((length + 7) / 8);
 }

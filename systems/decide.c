@@ -1,6 +1,8 @@
-/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, and the policy's. */
+/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, the policy's, and those of
+ * tau steps. */
 #include "systems/policy.h"
 #include "systems/systems.h"
+#include "systems/tau.h"
 
 static void run_draw(struct world *world, void *context) {
   const struct simulation *simulation = context;
@@ -71,6 +73,18 @@ static void run_policy(struct world *world, void *context) {
   }
 }
 
+/* All steps' lines are drawn before the first is acquired: what is looked at between needs no more than them. */
+static void run_sequence(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  struct tau *tau = simulation->tau;
+  size_t rows = world->rows[TABLE_ENV];
+  tau->graph->best = !simulation->sampler->random;
+  if (!simulation->taken) tau_plan(tau, world, simulation->ranks, rows, simulation->first_scan);
+  kernel_run(world->kernels, "sequence_next", rows,
+             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_IN, ELEMENT_U32, simulation->ranks),
+                  world_out(world, ENV_action), world_out(world, ENV_log_prob)));
+}
+
 #define DRAWN (SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step))
 #define CHOSEN (SET(ENV_action) | SET(ENV_log_prob))
 
@@ -102,6 +116,14 @@ const struct system system_decide_exact = {.name = "decide_exact",
                                            .kernels = {"line_exact"},
                                            .run = run_exact};
 
+const struct system system_decide_sequence = {
+    .name = "decide_sequence",
+    .doc = "take the next line of a step's, drawn by a network that looks at reconstructions",
+    .reads = SET(ENV_mask) | SET(ENV_slice) | SET(SLICE_image) | SET(SLICE_unit),
+    .writes = CHOSEN,
+    .kernels = {"sequence_next"},
+    .run = run_sequence};
+
 #define PRESENTED (OBSERVE_STANDARDISE_READS | SET(ENV_mask))
 
 const struct system system_decide_policy = {.name = "decide_policy",
@@ -121,6 +143,7 @@ const struct system *const decide_by_kind[] = {[SAMPLER_DRAW] = &system_decide_d
                                                [SAMPLER_NEXT] = &system_decide_next,
                                                [SAMPLER_DISC] = &system_decide_disc,
                                                [SAMPLER_EXACT] = &system_decide_exact,
+                                               [SAMPLER_SEQUENCE] = &system_decide_sequence,
                                                [SAMPLER_ORACLE] = &system_decide_oracle,
                                                [SAMPLER_AVERAGE_ORACLE] = &system_decide_oracle,
                                                [SAMPLER_POLICY] = &system_decide_policy};

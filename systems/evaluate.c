@@ -6,6 +6,7 @@
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
 #include "systems/systems.h"
+#include "systems/tau.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct work {
   struct simulation simulation;
   struct reconstructor reconstructor; /* open where evaluate.reconstructor names one */
   struct policy policy;               /* likewise evaluate.policy */
+  struct tau tau;                     /* open where a sampler of tau steps runs, likewise sampler.tau_step */
   const struct options *options;
   bool images;
   bool dense;    /* the policy looks at the reconstruction after every line */
@@ -364,13 +366,65 @@ static bool open_policy(struct work *work, struct error *error) {
   return compare_geometry(work, error) && compare_reconstructor(work, error);
 }
 
+/* A sampler of tau steps is for the scans that it was trained for: all settings must be theirs. */
+static const struct acquisition *find_sequence(const struct work *work, struct error *error) {
+  const struct evaluation *evaluation = work->evaluation;
+  const struct acquisition *found = NULL;
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    if (run->sampler->kind != SAMPLER_SEQUENCE) continue;
+    if (found && memcmp(found, &run->acquisition, sizeof *found) != 0) {
+      fail_usage(error,
+                 "sampler %s is for the one setting that it was trained for and the scene has several; set "
+                 "acquisition.acceleration and acquisition.horizon to one each",
+                 run->sampler->name);
+      return NULL;
+    }
+    found = &run->acquisition;
+  }
+  return found;
+}
+
+/* Its images are best scored by the reconstructor that it was trained with. */
+static bool compare_joint(const struct work *work, struct error *error) {
+  const struct options *options = work->options;
+  char own[65], other[65] = "";
+  if (!checkpoint_hash(work->tau.own.graph, own, error) ||
+      (work->reconstructor.graph && !checkpoint_hash(work->reconstructor.graph, other, error)))
+    return false;
+  if (strcmp(own, other) != 0)
+    log_warning("%s was trained together with its reconstructor, and %s scores its scans; give --reconstructor %s",
+                options->sampler.tau_step, *other ? "another one" : "the zero-filled image",
+                options->sampler.tau_step);
+  return true;
+}
+
+static bool open_sequence(struct work *work, struct error *error) {
+  struct simulation *simulation = &work->simulation;
+  const struct options *options = work->options;
+  size_t envs = simulation->world.capacity[TABLE_ENV];
+  if (!simulation->ranks) return true;
+  const struct acquisition *setting = find_sequence(work, error);
+  if (!setting) return false;
+  struct tau_setup setup = {.device = simulation->device,
+                            .kernels = simulation->kernels,
+                            .options = options,
+                            .acquisition = *setting,
+                            .batch = options->network.batch < envs ? options->network.batch : envs};
+  if (!tau_load(&work->tau, options->sampler.tau_step, &setup, error))
+    return fail_in(error, "sampler.tau_step");
+  simulation->tau = &work->tau;
+  return compare_joint(work, error);
+}
+
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
-  bool good = open_network(work, error) && open_policy(work, error) &&
+  bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
               load_slices(&work->simulation.world, &evaluation->dataset, work->options, evaluation->arena,
                           &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
   good = good && check_kept(evaluation, error) && run_all(work, error) && read_truth(work, error);
+  if (work->tau.graph) tau_close(&work->tau);
   policy_close(&work->policy);
   reconstructor_close(&work->reconstructor);
   return good;

@@ -18,7 +18,8 @@ struct feed_setup {
   enum data_split split;
   size_t batch;            /* samples at a time at most */
   bool validate;           /* fixed order and masks; batches are reconstructed and scored */
-  bool learned;            /* training draws its masks by simulation.loupe, set before the first batch */
+  bool draws_masks;        /* training draws its masks by simulation.loupe, set before the first batch */
+  bool deal_only;          /* training deals slices alone: masks are learned (systems/tau.h) */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
   /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */
   bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);

@@ -16,14 +16,35 @@ static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) 
                sizeof(float) * batch * loupe->size, rows);
 }
 
-static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
-  const struct options *options = setup->options;
-  struct net_loupe_setup net = {(int)loupe->size, loupe->acquisition.budget, options->world.seed,
+static void build(struct loupe *loupe, const struct options *options) {
+  struct net_loupe_setup net = {(int)options->data.size, loupe->acquisition.budget, options->world.seed,
                                 (float)options->loupe.slope};
-  struct graph_setup plan = {
-      .device = setup->device, .kernels = setup->kernels, .batch = setup->batch, .train = true};
   graph_open(&loupe->graph);
   loupe->net = net_loupe(loupe->graph, &net);
+}
+
+/* Parameters, their gradients and an optimiser's two moments; activations of an image. */
+bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+  struct loupe loupe = {0};
+  struct arena *arena = arena_open();
+  bool good = acquisition_only(&loupe.acquisition, setup->options, arena, error);
+  arena_close(arena);
+  if (!good) return false;
+  build(&loupe, setup->options);
+  good = graph_good(loupe.graph, error);
+  if (good) {
+    *bytes = 4 * sizeof(float) * loupe.graph->elements;
+    *image = graph_measure(loupe.graph, 1, true, false);
+  }
+  graph_close(loupe.graph);
+  return good;
+}
+
+static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
+  const struct options *options = setup->options;
+  struct graph_setup plan = {
+      .device = setup->device, .kernels = setup->kernels, .batch = setup->batch, .train = true};
+  build(loupe, options);
   if (!graph_plan(loupe->graph, &plan, error)) return fail_in(error, "LOUPE's mask");
   graph_start(loupe->graph, options->world.seed);
   bool fast = observe_fft_fits(loupe->size, loupe->size);

@@ -35,6 +35,8 @@ struct loupe {
 /* The parameters are those of a new training. Refuses more than one setting, as wrong usage. */
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error);
 void loupe_close(struct loupe *loupe);
+/* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
+bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image, struct error *error);
 
 /* What the next draws are for: sample i of the minibatch `number` is scan `first` + i; where all share a mask
  * its number is `number`. */

@@ -68,7 +68,8 @@ static void close_parts(struct policy *policy) {
 
 static bool try_fused(struct policy *policy, struct error *error) {
   const struct policy_setup *setup = &policy->setup;
-  struct block_setup block_setup = {policy->batch, setup->precision, setup->train, false};
+  struct block_setup block_setup = {
+      .batch = policy->batch, .precision = setup->precision, .train = setup->train};
   graph_give(policy->graph, policy->maps);
   if (setup->device->facts.matrix == MATRIX_NVIDIA || setup->device->facts.matrix == MATRIX_EMULATED)
     policy->graph->products = setup->precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;

@@ -16,40 +16,66 @@ static size_t fused_bytes(const struct reconstructor *reconstructor) {
   return image_bytes(reconstructor) * (reconstructor->batch + reconstructor->batch % 2);
 }
 
-static bool build(struct reconstructor *reconstructor, struct error *error) {
+/* Every graph of the network has its nodes in the same places. */
+static bool build_graph(struct reconstructor *reconstructor, struct graph **graph, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  graph_open(&reconstructor->graph);
-  reconstructor->in = graph_input(reconstructor->graph, "input", 1, (int)setup->size, (int)setup->size);
-  reconstructor->out =
-      net_unet(reconstructor->graph, reconstructor->in, (int)setup->channels, (int)setup->pools);
-  return graph_good(reconstructor->graph, error);
+  graph_open(graph);
+  reconstructor->in = graph_input(*graph, "input", 1, (int)setup->size, (int)setup->size);
+  reconstructor->out = net_unet(*graph, reconstructor->in, (int)setup->channels, (int)setup->pools);
+  return graph_good(*graph, error);
 }
 
-static bool plan(struct reconstructor *reconstructor, size_t batch, struct error *error) {
+static bool build(struct reconstructor *reconstructor, struct error *error) {
+  return build_graph(reconstructor, &reconstructor->graph, error);
+}
+
+static bool plan(struct reconstructor *reconstructor, struct graph *graph, size_t batch, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct graph_setup graph_setup = {.device = setup->device,
                                     .kernels = setup->kernels,
                                     .batch = batch,
                                     .train = setup->train,
-                                    .input_gradient = setup->input_gradient};
-  return graph_plan(reconstructor->graph, &graph_setup, error);
+                                    .input_gradient = setup->input_gradient,
+                                    .parameters = graph == reconstructor->graph ? NULL : reconstructor->graph};
+  return graph_plan(graph, &graph_setup, error);
 }
 
-/* What training takes beside the graph: an optimiser's two moments and the loss's four images for each. */
-static size_t bytes_beside(const struct reconstructor *reconstructor) {
-  if (!reconstructor->setup.train) return 0;
-  return 2 * sizeof(float) * reconstructor->graph->elements +
-         4 * image_bytes(reconstructor) * reconstructor->batch;
+/* What training takes beside the graph: an optimiser's two moments, the loss's four images for each, and what
+ * the caller says. */
+static size_t bytes_beside(const struct reconstructor *reconstructor, size_t batch) {
+  const struct reconstructor_setup *setup = &reconstructor->setup;
+  if (!setup->train) return 0;
+  return 2 * sizeof(float) * reconstructor->graph->elements + setup->beside +
+         (4 * image_bytes(reconstructor) + setup->beside_image) * batch;
 }
 
-/* As many images a pass as fit; when not even one does, the plan that follows says so. */
+/* Of the portable path with so many images a pass, and of all beside it. */
+static size_t portable_bytes(struct reconstructor *reconstructor, size_t batch, size_t passes) {
+  const struct reconstructor_setup *setup = &reconstructor->setup;
+  size_t activations = graph_measure(reconstructor->graph, batch, setup->train, setup->input_gradient);
+  if (activations > SIZE_MAX / 64) return SIZE_MAX / 2; /* more than one allocation may have */
+  return passes * activations + sizeof(float) * reconstructor->graph->elements * (setup->train ? 2 : 1) +
+         bytes_beside(reconstructor, batch);
+}
+
+/* The largest batch of which all fits; 0: not one image. */
+static size_t find_room(struct reconstructor *reconstructor, size_t left) {
+  size_t low = 0, high = reconstructor->batch;
+  while (low < high) {
+    size_t middle = (low + high + 1) / 2;
+    if (portable_bytes(reconstructor, middle, reconstructor->passes) <= left)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/* As many images a pass as fit; when not even one does, what follows says so. */
 static void fit_batch(struct reconstructor *reconstructor) {
   const struct device *device = reconstructor->setup.device;
-  size_t left = device->facts.memory - device->bytes, beside = bytes_beside(reconstructor);
-  struct graph *graph = reconstructor->graph;
-  graph->largest = device->facts.largest;
-  size_t room = graph_batch_within(graph, left > beside ? left - beside : 0, reconstructor->setup.train,
-                                   reconstructor->setup.input_gradient);
+  reconstructor->graph->largest = device->facts.largest;
+  size_t room = find_room(reconstructor, device->facts.memory - device->bytes);
   if (room >= reconstructor->batch) return;
   reconstructor->batch = room ? room : 1;
   if (room)
@@ -57,52 +83,97 @@ static void fit_batch(struct reconstructor *reconstructor) {
              device->facts.name, room, reconstructor->setup.batch);
 }
 
-static bool open_portable(struct reconstructor *reconstructor, struct error *error) {
-  fit_batch(reconstructor);
-  if (!plan(reconstructor, reconstructor->batch, error)) return false;
-  reconstructor->input = graph_value(reconstructor->graph, reconstructor->in);
-  reconstructor->output = graph_value(reconstructor->graph, reconstructor->out);
-  if (reconstructor->setup.train)
-    reconstructor->output_gradient = graph_gradient(reconstructor->graph, reconstructor->out);
+/* Whether what the caller still opens has room beside the network. */
+static bool check_room(const struct reconstructor *reconstructor, struct error *error) {
+  const struct device *device = reconstructor->setup.device;
+  size_t need = bytes_beside(reconstructor, reconstructor->batch), left = device->facts.memory - device->bytes;
+  if (need <= left) return true;
+  return fail(error,
+              "training with %zu images a pass needs %.1f MiB beside the network's %zu passes, %s has %.1f MiB of "
+              "%.1f MiB left; lower network.batch, data.size, network.channels or tau.steps and tau.hidden",
+              reconstructor->batch, (double)need / 0x1p20, reconstructor->passes, device->facts.name,
+              (double)left / 0x1p20, (double)device->facts.memory / 0x1p20);
+}
+
+static bool open_portable_pass(struct reconstructor *reconstructor, struct reconstructor_pass *pass,
+                               struct error *error) {
+  bool first = pass == reconstructor->pass;
+  pass->graph = reconstructor->graph;
+  if ((!first && !build_graph(reconstructor, &pass->graph, error)) ||
+      !plan(reconstructor, pass->graph, reconstructor->batch, error))
+    return false;
+  pass->input = graph_value(pass->graph, reconstructor->in);
+  pass->output = graph_value(pass->graph, reconstructor->out);
+  if (reconstructor->setup.train) pass->output_gradient = graph_gradient(pass->graph, reconstructor->out);
   if (reconstructor->setup.input_gradient)
-    reconstructor->input_gradient = graph_gradient(reconstructor->graph, reconstructor->in);
+    pass->input_gradient = graph_gradient(pass->graph, reconstructor->in);
   return true;
 }
 
+static bool open_portable(struct reconstructor *reconstructor, struct error *error) {
+  fit_batch(reconstructor);
+  for (size_t p = 0; p < reconstructor->passes; p++)
+    if (!open_portable_pass(reconstructor, &reconstructor->pass[p], error)) return false;
+  return check_room(reconstructor, error);
+}
+
+static bool open_fused_pass(struct reconstructor *reconstructor, struct reconstructor_pass *pass,
+                            struct error *error) {
+  struct device *device = reconstructor->setup.device;
+  size_t bytes = fused_bytes(reconstructor);
+  if (!(pass->input = device_buffer(device, bytes, "the network's input", error)) ||
+      !(pass->output = device_buffer(device, bytes, "the network's output", error)))
+    return false;
+  device_fill(device, pass->input, 0, bytes, 0);
+  return true;
+}
+
+/* Gradients of input and output are those of the pass that is run backward: all passes share them. */
 static bool open_fused_buffers(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
+  struct reconstructor_pass *own = reconstructor->pass;
   size_t bytes = fused_bytes(reconstructor);
-  reconstructor->input = device_buffer(setup->device, bytes, "the network's input", error);
-  if (reconstructor->input)
-    reconstructor->output = device_buffer(setup->device, bytes, "the network's output", error);
-  if (reconstructor->output && setup->train)
-    reconstructor->output_gradient = device_buffer(setup->device, bytes, "the output's gradient", error);
-  if (!reconstructor->output || (setup->train && !reconstructor->output_gradient)) return false;
-  if (setup->input_gradient &&
-      !(reconstructor->input_gradient = device_buffer(setup->device, bytes, "the input's gradient", error)))
+  for (size_t p = 0; p < reconstructor->passes; p++)
+    if (!open_fused_pass(reconstructor, &own[p], error)) return false;
+  if (setup->train &&
+      !(own->output_gradient = device_buffer(setup->device, bytes, "the output's gradient", error)))
     return false;
-  device_fill(setup->device, reconstructor->input, 0, bytes, 0);
+  if (setup->input_gradient &&
+      (!(own->input_gradient = device_buffer(setup->device, bytes, "the input's gradient", error)) ||
+       !(reconstructor->level = device_buffer(setup->device, sizeof(float), "the gradient's level", error))))
+    return false;
+  for (size_t p = 1; p < reconstructor->passes; p++) {
+    own[p].output_gradient = own->output_gradient;
+    own[p].input_gradient = own->input_gradient;
+  }
   return true;
 }
 
 static void close_fused_buffers(struct reconstructor *reconstructor) {
   struct device *device = reconstructor->setup.device;
-  device_release(device, reconstructor->input, fused_bytes(reconstructor));
-  device_release(device, reconstructor->output, fused_bytes(reconstructor));
-  device_release(device, reconstructor->output_gradient, fused_bytes(reconstructor));
-  device_release(device, reconstructor->input_gradient, fused_bytes(reconstructor));
-  reconstructor->input = reconstructor->output = NULL;
-  reconstructor->output_gradient = reconstructor->input_gradient = NULL;
+  size_t bytes = fused_bytes(reconstructor);
+  device_release(device, reconstructor->pass->output_gradient, bytes);
+  device_release(device, reconstructor->pass->input_gradient, bytes);
+  device_release(device, reconstructor->level, sizeof(float));
+  for (size_t p = 0; p < reconstructor->passes; p++) {
+    device_release(device, reconstructor->pass[p].input, bytes);
+    device_release(device, reconstructor->pass[p].output, bytes);
+    reconstructor->pass[p] = (struct reconstructor_pass){0};
+  }
+  reconstructor->level = NULL;
 }
 
 static bool try_fused(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train,
-                                    setup->input_gradient};
+  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train, setup->input_gradient,
+                                    reconstructor->passes};
   if (open_fused_buffers(reconstructor, error) &&
       blocks_open(&reconstructor->blocks, reconstructor->graph, setup->device, setup->kernels, &block_setup,
-                  error))
+                  error) &&
+      check_room(reconstructor, error))
     return true;
+  blocks_close(reconstructor->blocks);
+  reconstructor->blocks = NULL;
   close_fused_buffers(reconstructor);
   return false;
 }
@@ -110,7 +181,10 @@ static bool try_fused(struct reconstructor *reconstructor, struct error *error) 
 /* The graph holds the parameters; one image of activations is planned and not used. Halves the images a pass
  * until they fit. */
 static bool open_fused(struct reconstructor *reconstructor, struct error *error) {
-  if (!plan(reconstructor, 1, error)) return false;
+  if (!plan(reconstructor, reconstructor->graph, 1, error) ||
+      !kernel_need(reconstructor->setup.kernels, "level_find", error) ||
+      !kernel_need(reconstructor->setup.kernels, "level_apply", error))
+    return false;
   reconstructor->fused = true;
   while (!try_fused(reconstructor, error)) {
     if (reconstructor->batch == 1) return fail_in(error, "network.batch 1");
@@ -148,8 +222,14 @@ static bool open_path(struct reconstructor *reconstructor, struct error *error) 
 
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error) {
-  *reconstructor = (struct reconstructor){.setup = *setup, .batch = setup->batch};
-  if (build(reconstructor, error) && open_path(reconstructor, error)) return true;
+  *reconstructor = (struct reconstructor){
+      .setup = *setup, .batch = setup->batch, .passes = setup->passes ? setup->passes : 1};
+  REQUIRE(reconstructor->passes <= RECONSTRUCTOR_PASSES, "%zu passes; there are at most %d",
+          reconstructor->passes, RECONSTRUCTOR_PASSES);
+  if (build(reconstructor, error) && open_path(reconstructor, error)) {
+    reconstructor_select(reconstructor, 0);
+    return true;
+  }
   reconstructor_close(reconstructor);
   return false;
 }
@@ -157,8 +237,20 @@ bool reconstructor_open(struct reconstructor *reconstructor, const struct recons
 void reconstructor_close(struct reconstructor *reconstructor) {
   blocks_close(reconstructor->blocks);
   if (reconstructor->fused) close_fused_buffers(reconstructor);
+  for (size_t p = 1; p < reconstructor->passes; p++) graph_close(reconstructor->pass[p].graph);
   graph_close(reconstructor->graph);
   *reconstructor = (struct reconstructor){0};
+}
+
+void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
+  REQUIRE(number < reconstructor->passes, "pass %zu; there are %zu", number, reconstructor->passes);
+  const struct reconstructor_pass *pass = &reconstructor->pass[number];
+  reconstructor->selected = number;
+  reconstructor->input = pass->input;
+  reconstructor->output = pass->output;
+  reconstructor->output_gradient = pass->output_gradient;
+  reconstructor->input_gradient = pass->input_gradient;
+  if (reconstructor->blocks) blocks_select(reconstructor->blocks, number);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
@@ -169,22 +261,54 @@ void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
     blocks_forward(reconstructor->blocks, reconstructor->input, reconstructor->output, images);
     return;
   }
-  graph_set_images(reconstructor->graph, images);
-  graph_forward(reconstructor->graph);
+  struct graph *graph = reconstructor->pass[reconstructor->selected].graph;
+  graph_set_images(graph, images);
+  graph_forward(graph);
 }
 
-void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
+/* scale: one over the usual size of the output's gradient. */
+static void run_backward(struct reconstructor *reconstructor, size_t images, double scale) {
+  struct graph *graph = reconstructor->pass[reconstructor->selected].graph;
   REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
   if (reconstructor->blocks) {
-    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images,
-                    (double)(images * reconstructor->setup.size * reconstructor->setup.size));
+    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images, scale);
     if (reconstructor->input_gradient)
       blocks_input_gradient(reconstructor->blocks, reconstructor->input_gradient, images);
     return;
   }
-  REQUIRE(images == reconstructor->graph->images, "%zu images; the last forward had %zu", images,
-          reconstructor->graph->images);
-  graph_backward(reconstructor->graph);
+  REQUIRE(images == graph->images, "%zu images; the last forward had %zu", images, graph->images);
+  graph_backward(graph);
+}
+
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
+  run_backward(reconstructor, images,
+               (double)(images * reconstructor->setup.size * reconstructor->setup.size));
+}
+
+static void apply_level(struct reconstructor *reconstructor, cl_mem values, size_t count, bool undo) {
+  kernel_run(reconstructor->setup.kernels, "level_apply", (count + 7) / 8,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, reconstructor->level),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, values), arg_u32((uint32_t)count), arg_u32(undo)));
+}
+
+/* The fused path wants gradients near 1. Backward is linear: with the gradient of the output that of the
+ * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. */
+void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images) {
+  size_t count = images * reconstructor->setup.size * reconstructor->setup.size;
+  struct graph *graph = reconstructor->graph;
+  cl_mem gradient = reconstructor->output_gradient;
+  if (!reconstructor->blocks) {
+    run_backward(reconstructor, images, 1);
+    return;
+  }
+  kernel_run(reconstructor->setup.kernels, "level_find", 1,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, gradient),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, reconstructor->level), arg_u32((uint32_t)count)));
+  apply_level(reconstructor, gradient, count, false);
+  apply_level(reconstructor, graph->gradients, graph->elements, false);
+  run_backward(reconstructor, images, 1);
+  apply_level(reconstructor, graph->gradients, graph->elements, true);
+  apply_level(reconstructor, reconstructor->input_gradient, count, true);
 }
 
 void reconstructor_changed(struct reconstructor *reconstructor) {

@@ -213,6 +213,13 @@ static bool fill_learned(const struct options *options, const struct acquisition
 #define LINES (1u << GEOMETRY_LINES)
 #define SPOKES (1u << GEOMETRY_SPOKES)
 
+/* The network is read when it is run. */
+static bool fill_sequence(const struct options *options, const struct acquisition *acquisition,
+                          uint32_t *table, struct error *error) {
+  if (*options->sampler.tau_step) return fill_none(options, acquisition, table, error);
+  return fail_usage(error, "sampler.tau_step is empty; name a checkpoint of train.method tau_step");
+}
+
 const struct sampler sampler_list[] = {
     {"random", "uniform over the free lines", SAMPLER_DRAW, true, LINES | SPOKES, fill_random},
     {"low_bias", "random with a Gaussian preference for low frequencies (active-mri's RandomLowBias)",
@@ -233,6 +240,10 @@ const struct sampler sampler_list[] = {
      SAMPLER_NEXT, false, LINES | SPOKES, fill_fixed},
     {"learned_mask", "exactly the budget, drawn by the probabilities of the file sampler.mask (LOUPE's)",
      SAMPLER_EXACT, true, LINES, fill_learned},
+    {"tau_step", "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
+     SAMPLER_SEQUENCE, true, LINES, fill_sequence},
+    {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false, LINES,
+     fill_sequence},
     {"oracle", "the free line whose image is best by the truth (greedy oracle), by reward.metric",
      SAMPLER_ORACLE, false, LINES | SPOKES, fill_none},
     {"average_oracle", "the line that is best on average over all slices, the same for each",
@@ -265,7 +276,7 @@ bool sampler_is_oracle(const struct sampler *sampler) {
 }
 
 bool sampler_is_heuristic(const struct sampler *sampler) {
-  return sampler->kind != SAMPLER_POLICY && !sampler_is_oracle(sampler);
+  return sampler->kind != SAMPLER_POLICY && sampler->kind != SAMPLER_SEQUENCE && !sampler_is_oracle(sampler);
 }
 
 static bool check_geometry(const struct sampler *sampler, const struct acquisition *acquisition,

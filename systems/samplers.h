@@ -1,5 +1,5 @@
 /* Samplers: one row each. A heuristic is one of four kernels and a table over the lines (weights or ranks)
- * that its function fills for an acquisition; oracles look at the true image. */
+ * that its function fills for an acquisition; oracles look at the true image, tau_step at reconstructions. */
 #ifndef L2SR_SYSTEMS_SAMPLERS_H
 #define L2SR_SYSTEMS_SAMPLERS_H
 
@@ -11,6 +11,7 @@ enum sampler_kind {
   SAMPLER_NEXT,  /* line_next by ranks */
   SAMPLER_DISC,  /* line_disc */
   SAMPLER_EXACT, /* line_exact by learned chances: systems/learned.h */
+  SAMPLER_SEQUENCE,       /* systems/tau.h: lines in an order of the scan's own */
   SAMPLER_ORACLE,         /* systems/oracle.h: a scan's best line */
   SAMPLER_AVERAGE_ORACLE, /* the best line of all scans */
   SAMPLER_POLICY /* policy_act: of no list, a scene names its network */

@@ -126,9 +126,9 @@ static bool build_batch(struct simulation *simulation, const struct simulation_p
   if (plan->epoch_rows) {
     place(&list, &system_deal);
     if (plan->draws_masks) place(&list, &system_draw);
-    place_observe(&list, simulation->options);
+    if (!plan->deal_only) place_observe(&list, simulation->options);
   }
-  if (plan->epoch_rows && !plan->score_batches) place(&list, &system_standardise);
+  if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place(&list, &system_standardise);
   if (plan->score_batches) {
     place(&list, &system_reconstruct_network);
     place(&list, &system_score_ssim);
@@ -164,6 +164,14 @@ static bool prepare(struct simulation *simulation, struct error *error) {
          schedule_prepare(&simulation->finish, simulation->kernels, error) &&
          schedule_prepare(&simulation->batch, simulation->kernels, error) &&
          geometry_chosen(simulation->options)->open(simulation, error);
+}
+
+static bool open_ranks(struct simulation *simulation, const struct simulation_plan *plan,
+                       struct error *error) {
+  if (!plan->sequence) return true;
+  simulation->ranks_bytes = sizeof(uint32_t) * plan->envs * simulation->options->data.size;
+  simulation->ranks = device_buffer(simulation->device, simulation->ranks_bytes, "the order of lines", error);
+  return simulation->ranks && kernel_need(simulation->kernels, "sequence_next", error);
 }
 
 static bool open_tables(struct simulation *simulation, size_t n, struct error *error) {
@@ -236,7 +244,8 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
-              open_tables(simulation, n, error) && prepare(simulation, error) &&
+              open_tables(simulation, n, error) && open_ranks(simulation, plan, error) &&
+              prepare(simulation, error) &&
               kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error) &&
@@ -255,12 +264,13 @@ void simulation_close(struct simulation *simulation) {
   device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
   device_release(simulation->device, simulation->choice, 4 * n);
   device_release(simulation->device, simulation->chances, learned_table_bytes(n));
+  device_release(simulation->device, simulation->ranks, simulation->ranks_bytes);
   world_close(&simulation->world);
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->oracle = NULL;
   simulation->phase = simulation->choice = simulation->chances = simulation->initial = NULL;
-  simulation->cells = simulation->observe_work = NULL;
+  simulation->cells = simulation->observe_work = simulation->ranks = NULL;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------ */
@@ -295,6 +305,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
   REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
+  REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau, "the simulation was opened without tau steps");
   if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;

@@ -59,6 +59,9 @@ struct simulation {
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
   struct loupe *loupe;                 /* the masks that system draw draws */
+  struct tau *tau;                     /* what system decide_sequence runs */
+  cl_mem ranks;                        /* the order that it gives every scan's lines, [env][N]; NULL: none */
+  size_t ranks_bytes;
   struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */
   bool policy_decides;                 /* it may: the plan said so */
   bool dense;                          /* it looks at the reconstruction (PG-MRI), not at the observation */
@@ -85,6 +88,8 @@ struct simulation_plan {
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
   bool draws_masks;          /* `batch` draws them: they are learned (simulation.loupe, set after opening) */
+  bool deal_only;            /* `batch` deals slices and no more: masks are learned (systems/loupe.h) */
+  bool sequence;             /* sampler tau_step may decide: simulation.tau, set after opening */
   bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
   bool policy;               /* a policy decides: simulation.policy, set after opening; `batch` presents to it */
   bool dense;                /* it looks at the reconstruction: score_every_step must be set too */

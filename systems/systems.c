@@ -16,12 +16,17 @@ const struct system *const system_list[] = {&system_reset,         &system_decid
                                             &system_expand,        &system_weigh,
                                             &system_decide_dense,  &system_decide_exact,
                                             &system_observe_cells, &system_extend,
-                                            &system_draw,          NULL};
+                                            &system_draw,          &system_decide_sequence,
+                                            NULL};
 
-/* A sampler of the list is an oracle. */
-static bool oracle_named(const struct options *options) {
+static bool is_sequence(const struct sampler *sampler) {
+  return sampler->kind == SAMPLER_SEQUENCE;
+}
+
+/* A sampler of the list is of the kind. */
+static bool is_named(const struct options *options, bool (*is_kind)(const struct sampler *sampler)) {
   for (const struct sampler *sampler = sampler_list; sampler->name; sampler++)
-    if (sampler_is_oracle(sampler) && option_has(options->evaluate.samplers, sampler->name)) return true;
+    if (is_kind(sampler) && option_has(options->evaluate.samplers, sampler->name)) return true;
   return false;
 }
 
@@ -33,7 +38,8 @@ struct simulation_plan method_plan(const struct options *options) {
                                   .network = *options->evaluate.reconstructor,
                                   .policy = *options->evaluate.policy,
                                   .observe_every_step = *options->evaluate.policy,
-                                  .oracle = oracle_named(options),
+                                  .oracle = is_named(options, sampler_is_oracle),
+                                  .sequence = is_named(options, is_sequence),
                                   .record = true};
 }
 

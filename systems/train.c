@@ -23,8 +23,12 @@ static bool read_milestones(struct training *training, struct error *error) {
   return true;
 }
 
+static bool is_method(const struct training *training, enum train_method method) {
+  return (enum train_method)training->options->train.method == method;
+}
+
 static bool learns_masks(const struct training *training) {
-  return training->options->train.method == METHOD_LOUPE;
+  return is_method(training, METHOD_LOUPE) || is_method(training, METHOD_TAU_STEP);
 }
 
 static bool open_policy(struct training *training, const char *path, struct error *error) {
@@ -49,7 +53,8 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
                              .split = SPLIT_TRAIN,
                              .batch = batch,
                              .policy = wish->policy,
-                             .learned = learns_masks(training),
+                             .draws_masks = is_method(training, METHOD_LOUPE),
+                             .deal_only = is_method(training, METHOD_TAU_STEP),
                              .fill = wish->fill,
                              .slices = wish->slices,
                              .kernel_folder = wish->kernel_folder};
@@ -69,6 +74,33 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
   return true;
 }
 
+static struct loupe_setup loupe_setup_of(const struct training *training, size_t batch) {
+  return (struct loupe_setup){
+      training->device, training->train.simulation.kernels, training->options, batch};
+}
+
+static bool tau_setup_of(const struct training *training, size_t batch, struct tau_setup *setup,
+                         struct error *error) {
+  *setup = (struct tau_setup){.device = training->device,
+                              .kernels = training->train.simulation.kernels,
+                              .options = training->options,
+                              .batch = batch,
+                              .train = true};
+  return acquisition_only(&setup->acquisition, training->options, training->arena, error);
+}
+
+/* What learns the masks needs passes of the network, and room beside it. */
+static bool plan_masks(struct training *training, struct reconstructor_setup *setup, struct error *error) {
+  struct loupe_setup loupe = loupe_setup_of(training, setup->batch);
+  struct tau_setup tau;
+  if (is_method(training, METHOD_LOUPE))
+    return loupe_measure(&loupe, &setup->beside, &setup->beside_image, error);
+  if (!is_method(training, METHOD_TAU_STEP)) return true;
+  setup->passes = tau_passes(training->options);
+  return tau_setup_of(training, setup->batch, &tau, error) &&
+         tau_measure(&tau, &setup->beside, &setup->beside_image, error);
+}
+
 static bool open_network(struct training *training, size_t batch, const char *start, struct error *error) {
   const struct options *options = training->options;
   struct reconstructor_setup setup = {.device = training->device,
@@ -80,7 +112,8 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .batch = batch,
                                       .train = true,
                                       .input_gradient = learns_masks(training)};
-  if (!(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
+  if (!plan_masks(training, &setup, error) ||
+      !(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
               : reconstructor_open(&training->reconstructor, &setup, error)))
     return false;
   if (!start) graph_start(training->reconstructor.graph, options->world.seed);
@@ -100,12 +133,14 @@ static bool open_optimiser(struct training *training, struct error *error) {
 }
 
 static bool open_masks(struct training *training, struct error *error) {
-  struct loupe_setup setup = {.device = training->device,
-                              .kernels = training->train.simulation.kernels,
-                              .options = training->options,
-                              .batch = training->reconstructor.batch};
+  size_t batch = training->reconstructor.batch;
+  struct loupe_setup loupe = loupe_setup_of(training, batch);
+  struct tau_setup tau;
   training->train.simulation.loupe = &training->loupe;
-  return !learns_masks(training) || loupe_open(&training->loupe, &setup, error);
+  if (is_method(training, METHOD_LOUPE)) return loupe_open(&training->loupe, &loupe, error);
+  return !is_method(training, METHOD_TAU_STEP) ||
+         (tau_setup_of(training, batch, &tau, error) &&
+          tau_open(&training->tau, &tau, &training->reconstructor, error));
 }
 
 static struct loss_target target_of(const struct feed *feed) {
@@ -162,6 +197,7 @@ void training_close(struct training *training) {
   run_close(&training->run);
   if (training->optimiser.device) optimise_close(&training->optimiser);
   if (training->loupe.graph) loupe_close(&training->loupe);
+  if (training->tau.graph) tau_close(&training->tau);
   device_release(training->device, training->parts, parts_bytes(training));
   if (training->loss.device) loss_close(&training->loss);
   reconstructor_close(&training->reconstructor);
@@ -195,6 +231,8 @@ static void observe_part(struct training *training, size_t first, size_t images)
   if (training->loupe.graph)
     loupe_number(&training->loupe, (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u));
   feed_batch(&training->train, first, images);
+  if (training->tau.graph)
+    tau_forward(&training->tau, &training->train.simulation.world, (uint32_t)(sample % 0x80000000u), images);
 }
 
 /* A part of the batch that the network takes at once; its gradients add up over the parts. */
@@ -209,13 +247,14 @@ static void run_part(struct training *training, size_t first, size_t images, siz
               image * (training->pending * training->options->train.batch + done), image * images);
   reconstructor_backward(reconstructor, images);
   if (training->loupe.graph) loupe_backward(&training->loupe, &training->train.simulation);
+  if (training->tau.graph) tau_backward(&training->tau, images);
 }
 
-static void step_masks(struct training *training) {
-  struct loupe *loupe = &training->loupe;
-  double own = training->options->loupe.rate, rate = own > 0 ? own : training->options->train.rate;
-  loupe->optimiser.rate = scheduled_rate(training, rate, training->epoch);
-  optimise_step(&loupe->optimiser);
+/* own: the rate of the masks' parameters, or 0. */
+static void step_masks(const struct training *training, struct optimiser *optimiser, double own) {
+  double rate = own > 0 ? own : training->options->train.rate;
+  optimiser->rate = scheduled_rate(training, rate, training->epoch);
+  optimise_step(optimiser);
 }
 
 void training_step(struct training *training, size_t first, size_t count) {
@@ -224,12 +263,14 @@ void training_step(struct training *training, size_t first, size_t count) {
   REQUIRE(training->pending < training->options->train.log_every, "%zu losses are unread", training->pending);
   graph_zero_gradients(reconstructor->graph);
   if (training->loupe.graph) graph_zero_gradients(training->loupe.graph);
+  if (training->tau.graph) graph_zero_gradients(training->tau.graph);
   for (size_t done = 0; done < count; done += reconstructor->batch)
     run_part(training, first, count - done < reconstructor->batch ? count - done : reconstructor->batch, done,
              1.0 / (double)count);
   training->optimiser.rate = training_rate(training, training->epoch);
   optimise_step(&training->optimiser);
-  if (training->loupe.graph) step_masks(training);
+  if (training->loupe.graph) step_masks(training, &training->loupe.optimiser, training->options->loupe.rate);
+  if (training->tau.graph) step_masks(training, &training->tau.optimiser, training->options->tau.rate);
   reconstructor_changed(reconstructor);
   training->pending++;
 }
@@ -354,8 +395,9 @@ static bool validate_batch(struct training *training, size_t first, size_t count
 static bool validate(struct training *training, struct error *error) {
   size_t slices = training->validation.slices, batch = training->reconstructor.batch;
   double sum[3] = {0};
-  if (training->loupe.graph &&
-      !loupe_draw(&training->loupe, &training->validation.simulation.world, slices, error))
+  struct world *world = &training->validation.simulation.world;
+  if ((training->loupe.graph && !loupe_draw(&training->loupe, world, slices, error)) ||
+      (training->tau.graph && !tau_draw(&training->tau, world, slices, error)))
     return false;
   for (size_t first = 0; first < slices; first += batch)
     if (!validate_batch(training, first, slices - first < batch ? slices - first : batch, sum, error))

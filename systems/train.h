@@ -5,7 +5,8 @@
  * last two are pure functions of the scene, the data and the device: a training that goes on from last.h5
  * shortens those two to where they were and appends, and so writes what one that was never stopped does.
  *
- * With train.method loupe the masks are learned too (systems/loupe.h): one loss, two optimisers of one kind.
+ * With train.method loupe the masks are learned too (systems/loupe.h), with tau_step what draws them
+ * (systems/tau.h): one loss, two optimisers of one kind.
  */
 #ifndef L2SR_SYSTEMS_TRAIN_H
 #define L2SR_SYSTEMS_TRAIN_H
@@ -17,6 +18,7 @@
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
 #include "systems/run_files.h"
+#include "systems/tau.h"
 
 enum { MILESTONES_MOST = 64 };
 
@@ -32,6 +34,7 @@ struct training {
   struct reconstructor reconstructor;
   struct policy policy; /* open where one makes the masks */
   struct loupe loupe;   /* open where they are learned */
+  struct tau tau;       /* open where what draws them is */
   struct loss loss;
   struct loss_target target, validation_target;
   struct optimiser optimiser;

@@ -4,6 +4,7 @@
 #include "systems/checkpoint.h"
 #include "systems/train.h"
 
+#include <string.h>
 #include <time.h>
 
 const char *training_path(const struct training *training, const char *name) {
@@ -31,7 +32,8 @@ static bool save_checkpoint(const struct training *training, const char *name, s
       run_write(&training->run, store, error) && store_put_number(store, "epoch", training->epoch, error) &&
       store_put_number(store, "best_epoch", training->best_epoch, error) &&
       store_put_number(store, "best_val_loss", training->best, error) && write_log(training, store, error) &&
-      (!training->loupe.graph || loupe_write(&training->loupe, store, error)))
+      (!training->loupe.graph || loupe_write(&training->loupe, store, error)) &&
+      (!training->tau.graph || tau_write(&training->tau, store, error)))
     return store_commit(store, error);
   store_close(store);
   return false;
@@ -93,22 +95,10 @@ void training_log_event(const struct training *training) {
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
 /* They say where, how long, what is printed; or are of other work. */
-static const char *const loupe_may_differ[] = {"evaluate.",
-                                               "phantom.",
-                                               "reward.",
-                                               "policy.",
-                                               "learn.",
-                                               "alternate.",
-                                               "pgmri.",
-                                               "data.path",
-                                               "data.split",
-                                               "train.epochs",
-                                               "train.output",
-                                               "world.envs",
-                                               "train.log_every",
-                                               "sampler.",
-                                               "train.early_stopping",
-                                               NULL};
+static const char *const loupe_may_differ[] = {
+    "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "data.path", "data.split", "train.epochs", "train.output", "world.envs", "train.log_every", "sampler.", "train.early_stopping", "tau.", NULL};
+static const char *const tau_may_differ[] = {
+    "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "data.path", "data.split", "train.epochs", "train.output", "world.envs", "train.log_every", "sampler.", "train.early_stopping", "loupe.", NULL};
 static const char *const may_differ[] = {"evaluate.",
                                          "phantom.",
                                          "reward.",
@@ -120,6 +110,8 @@ static const char *const may_differ[] = {"evaluate.",
                                          "sampler.candidates",
                                          "pgmri.",
                                          "loupe.",
+                                         "tau.",
+                                         "sampler.tau_step",
                                          "train.method",
                                          "data.path",
                                          "data.split",
@@ -154,16 +146,18 @@ static bool read_log(struct training *training, struct store *store, struct erro
   return good;
 }
 
-/* What one of the methods has trained the other does not go on with. */
+/* What one of the methods has trained the others do not go on with. */
 static bool read_masks(struct training *training, struct store *store, struct error *error) {
   struct loupe *loupe = &training->loupe;
-  char sampler[32] = "";
-  bool learned = store_text(store, "sampler", sampler, sizeof sampler);
-  if (learned != (loupe->graph != NULL))
+  struct tau *tau = &training->tau;
+  const char *own = loupe->graph ? "loupe" : tau->graph ? "tau_step" : "reconstructor";
+  char sampler[32] = "reconstructor";
+  store_text(store, "sampler", sampler, sizeof sampler);
+  if (strcmp(sampler, own) != 0)
     return fail(error, "it was trained with train.method %s; go on with that, or use another train.output",
-                learned ? sampler : "reconstructor");
-  loupe->optimiser.step = training->optimiser.step;
-  return !learned || loupe_read(loupe, store, error);
+                sampler);
+  loupe->optimiser.step = tau->optimiser.step = training->optimiser.step;
+  return (!loupe->graph || loupe_read(loupe, store, error)) && (!tau->graph || tau_read(tau, store, error));
 }
 
 static bool read_state(struct store *store, void *context, struct error *error) {
@@ -209,7 +203,9 @@ bool training_open_files(struct training *training, const struct training_wish *
                          .validation = {training->validation.dataset.hash, training->validation.slices},
                          .network = "unet",
                          .others = others,
-                         .may_differ = training->loupe.graph ? loupe_may_differ : may_differ};
+                         .may_differ = training->loupe.graph ? loupe_may_differ
+                                       : training->tau.graph ? tau_may_differ
+                                                             : may_differ};
   return set_origin(training, wish, error) &&
          run_open(&training->run, wish->resume, read_state, training, error);
 }

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+enum { PASSES = 2 };
+
 typedef tensor architecture(struct graph *graph, tensor x, int channels, int pools);
 
 struct fused_case {
@@ -64,7 +66,7 @@ static void open_pair(struct pair *pair, struct device *device, const struct fus
   struct error error;
   size_t n = (size_t)test->size, even = test->images + test->images % 2;
   struct kernel_setup kernel_setup = {n, n, false, ""};
-  struct block_setup setup = {test->images, test->precision, true, true};
+  struct block_setup setup = {test->images, test->precision, true, true, PASSES};
   *pair =
       (struct pair){.device = device, .floats = n * n * test->images, .bytes = sizeof(float) * n * n * even};
   assert_good(kernels_open(&pair->kernels, device, &kernel_table, &kernel_setup, &error), &error);
@@ -97,7 +99,11 @@ static void run_both(struct pair *pair, size_t images) {
   graph_forward(graph);
   device_copy(pair->device, pair->gradient, 0, graph_gradient(graph, pair->output), 0, bytes);
   graph_backward(graph);
+  blocks_select(pair->blocks, 1);
   blocks_forward(pair->blocks, pair->in, pair->out, images);
+  blocks_select(pair->blocks, 0); /* another pass between: of other images, forward alone */
+  blocks_forward(pair->blocks, pair->gradient, pair->input_gradient, images);
+  blocks_select(pair->blocks, 1);
   blocks_backward(pair->blocks, pair->in, pair->gradient, images, (double)pair->outputs);
   blocks_input_gradient(pair->blocks, pair->input_gradient, images);
 }

@@ -3,6 +3,7 @@
 #include "engine/graph.h"
 #include "engine/random.h"
 #include "kernels/kernels.h"
+#include "systems/net_tau.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -92,14 +93,16 @@ static double log_softmax_at(const double *logits, const double *taken, int acti
 }
 
 /* The centred orthonormal transform from its formula; sign -1: forward. Part 0 is real, 1 imaginary. */
-static double transform_at(const double *planes, int height, int width, double sign, int part, int y, int x) {
+static double transform_at(const double *planes, const struct tensor_shape *in, double sign, int part, int y,
+                           int x) {
   double sum = 0, turn = 2 * acos(-1);
+  int height = in->height, width = in->width;
   for (int v = 0; v < height; v++)
     for (int u = 0; u < width; u++) {
       double phase = sign * turn *
                      ((double)((y - height / 2) * (v - height / 2)) / height +
                       (double)((x - width / 2) * (u - width / 2)) / width);
-      double re = planes[v * width + u], im = planes[(height + v) * width + u];
+      double re = planes[v * width + u], im = in->channels > 1 ? planes[(height + v) * width + u] : 0;
       sum += part ? re * sin(phase) + im * cos(phase) : re * cos(phase) - im * sin(phase);
     }
   return sum / sqrt(height * width);
@@ -115,6 +118,31 @@ static double rescale_at(const double *x, const double *taken, int entries, doub
                                 : 1 - (1 - x[entry]) * (1 - budget / count) / (1 - mean);
 }
 
+/* By the mean and the sample deviation of another image. */
+static double restored_at(const double *like, int pixels, double value) {
+  double mean = 0, square = 0;
+  for (int i = 0; i < pixels; i++) mean += like[i] / pixels;
+  for (int i = 0; i < pixels; i++) square += (like[i] - mean) * (like[i] - mean);
+  return value * sqrt(square / (pixels - 1)) + mean;
+}
+
+static double share_at(const double *x, const double *taken, int entries, int entry) {
+  double top = -INFINITY;
+  for (int i = 0; i < entries; i++) top = fmax(top, x[i]);
+  return taken[entry] > 0 ? 0 : log1p(exp(x[entry])) / log1p(exp(top));
+}
+
+/* Predicted and acquired frequencies, and the mask on every line; no gradient passes to the last two. */
+static double planes_at(const struct reference *r, const struct node *node, size_t image, int c, int y,
+                        int x) {
+  const struct tensor_shape *shape = &node->shape;
+  const double *mask = r->value[node->input[2].node] + image * (size_t)shape->width;
+  size_t pixels = (size_t)(shape->height * shape->width), place = (size_t)(y * shape->width + x);
+  if (r->smooth && c > 1) return r->value[node - r->graph->node][(5 * image + (size_t)c) * pixels + place];
+  if (c == 4) return mask[x];
+  return r->value[node->input[c / 2].node][(2 * image + (size_t)c % 2) * pixels + place];
+}
+
 /* One output value of one image. */
 static double node_at(const struct reference *r, const struct node *node, size_t image, int c, int y, int x) {
   if (node->op == &op_learned)
@@ -125,10 +153,14 @@ static double node_at(const struct reference *r, const struct node *node, size_t
       node->inputs > 1 ? r->value[node->input[1].node] + image * elements(r, node->input[1].node) : NULL;
   int pixels = in->height * in->width;
   if (node->op == &op_log_softmax) return log_softmax_at(whole, second, in->channels, c);
-  if (node->op == &op_fourier) return transform_at(whole, in->height, in->width, -1, c, y, x);
-  if (node->op == &op_inverse_fourier) return transform_at(whole, in->height, in->width, 1, c, y, x);
+  if (node->op == &op_fourier) return transform_at(whole, in, -1, c, y, x);
+  if (node->op == &op_inverse_fourier) return transform_at(whole, in, 1, c, y, x);
   if (node->op == &op_conv) return conv_at(r, node, whole, c, y, x);
   if (node->op == &op_linear) return linear_at(r, node, whole, c);
+  if (node->op == &op_planes) return planes_at(r, node, image, c, y, x);
+  if (node->op == &op_share)
+    return share_at(whole, second, in->channels * pixels,
+                    (c * node->shape.height + y) * node->shape.width + x);
   if (node->op == &op_concat && c >= in->channels)
     return second[(c - in->channels) * pixels + y * in->width + x];
   const double *plane = whole + c * pixels;
@@ -138,6 +170,7 @@ static double node_at(const struct reference *r, const struct node *node, size_t
     return fmax(fmax(corner[0], corner[1]), fmax(corner[in->width], corner[in->width + 1]));
   }
   double value = plane[y * in->width + x];
+  if (node->op == &op_restore) return restored_at(second, in->channels * pixels, value);
   if (node->op == &op_norm) return norm_at(plane, pixels, value);
   if (node->op == &op_mask_columns) return value * second[x];
   if (node->op == &op_scale) return node->slope * value;
@@ -154,11 +187,16 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   return value; /* concatenation */
 }
 
+/* What the device has drawn, and values through which no gradient passes, stay as they are. */
+static bool is_fixed(const struct reference *r, const struct node *node) {
+  return !node->op || node->op == &op_exact_threshold || (r->smooth && node->op == &op_detach);
+}
+
 static void run_reference(struct reference *r) {
   for (int i = 0; i < r->graph->nodes; i++) {
     const struct node *node = &r->graph->node[i];
     double *to = r->value[i];
-    if (!node->op || node->op == &op_exact_threshold) continue; /* what the device has drawn */
+    if (is_fixed(r, node)) continue;
     for (size_t image = 0; image < BATCH; image++)
       for (int c = 0; c < node->shape.channels; c++)
         for (int y = 0; y < node->shape.height; y++)
@@ -316,7 +354,7 @@ static void check_gradient(struct bench *bench, const char *what, double *values
   check_close(what, read_floats(bench, gradient, count), expected, count, 2e-6);
 }
 
-/* Output and all gradients; an input without one is skipped. */
+/* Output and all gradients; an input without one is skipped, and `taken`, which is no number. */
 static void check_bench(struct bench *bench) {
   struct reference *r = &bench->reference;
   run_device(bench);
@@ -327,7 +365,7 @@ static void check_bench(struct bench *bench) {
   r->smooth = true;
   for (int i = 0; i < bench->graph->nodes; i++) {
     const struct node *node = &bench->graph->node[i];
-    if (is_input(bench, i) && node->gradient)
+    if (is_input(bench, i) && node->gradient && strcmp(node->name, "taken") != 0)
       check_gradient(bench, node->name, r->value[i], count_values(bench, (tensor){(uint16_t)i}),
                      node->gradient);
   }
@@ -475,6 +513,74 @@ static tensor build_smooth_mask(struct graph *graph, tensor x) {
   return conv2d(graph, relu(graph, instance_norm(graph, conv2d(graph, image, "a", 3, 3))), "b", 1, 1);
 }
 
+static tensor build_detach(struct graph *graph, tensor x) {
+  return concat(graph, sigmoid(graph, x), detach(graph, x));
+}
+
+static tensor build_restore(struct graph *graph, tensor x) {
+  return restore_image(graph, x, input_like(graph, x, "like"));
+}
+
+/* By its own mean and deviation too. */
+static tensor build_restore_itself(struct graph *graph, tensor x) {
+  return concat(graph, restore_image(graph, x, x), restore_image(graph, x, sigmoid(graph, x)));
+}
+
+static tensor build_share(struct graph *graph, tensor x) {
+  return softplus_share(graph, x, input_like(graph, x, "taken"));
+}
+
+static tensor build_share_shared(struct graph *graph, tensor x) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  tensor taken = graph_input(graph, "taken", shape->width, shape->height, shape->channels);
+  return concat(graph, softplus_share(graph, x, taken), softplus_share(graph, x, taken));
+}
+
+static tensor build_planes(struct graph *graph, tensor x) {
+  tensor mask = graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width);
+  return concat(graph, sampler_planes(graph, x, input_like(graph, x, "acquired"), mask), x);
+}
+
+/* The same parameters twice, with others between. */
+static tensor build_twice(struct graph *graph, tensor x) {
+  graph_share(graph);
+  x = conv2d(graph, x, "a", 3, 3);
+  x = conv2d(graph, sigmoid(graph, x), "b", 3, 3);
+  x = conv2d(graph, sigmoid(graph, x), "b", 3, 3);
+  return linear(graph, add(graph, linear(graph, x, "c", 4), linear(graph, sigmoid(graph, x), "c", 4)), "d",
+                2);
+}
+
+static tensor reconstruct_small(struct graph *graph, tensor x, uint32_t pass) {
+  (void)pass;
+  x = leaky_relu(graph, instance_norm(graph, conv2d(graph, x, "r.a", 3, 3)), 0.3f);
+  return conv2d(graph, x, "r.b", 1, 1);
+}
+
+/* All of tau-step training in one graph, with the step replaced by the sigmoid that backward takes it for:
+ * the reconstructor of every pass and the sampler of every step are the same. */
+static tensor build_tau(struct graph *graph, tensor x, bool adaptive) {
+  struct net_tau_setup setup = {.size = graph_node(graph, x)->shape.width,
+                                .hidden = 4,
+                                .steps = 2,
+                                .budget = 3,
+                                .seed = 5,
+                                .slope = 2,
+                                .adaptive = adaptive,
+                                .smooth = true,
+                                .reconstruct = reconstruct_small};
+  struct net_tau net = net_tau(graph, &setup);
+  return add(graph, reconstruct_small(graph, net.observed[2], 2), x);
+}
+
+static tensor build_tau_adaptive(struct graph *graph, tensor x) {
+  return build_tau(graph, x, true);
+}
+
+static tensor build_tau_fixed(struct graph *graph, tensor x) {
+  return build_tau(graph, x, false);
+}
+
 static tensor build_fourier(struct graph *graph, tensor x) {
   return fourier(graph, x);
 }
@@ -547,6 +653,18 @@ static void test_operations(void **state) {
                {"rescale, shared input", build_rescale_shared, 2, 5, 7},
                {"exact draw", build_exact, 1, 1, 15},
                {"smooth mask to reconstruction", build_smooth_mask, 2, 6, 15},
+               {"no gradient", build_detach, 2, 5, 7},
+               {"restore", build_restore, 2, 5, 7},
+               {"restore two pixels", build_restore, 1, 1, 2},
+               {"restore by itself", build_restore_itself, 1, 9, 7},
+               {"share of the largest", build_share, 2, 5, 7},
+               {"share of the largest, turned", build_share_shared, 9, 1, 2},
+               {"sampler's planes", build_planes, 2, 5, 7},
+               {"the same parameters twice", build_twice, 2, 4, 5},
+               {"tau-step sampling", build_tau_adaptive, 1, 10, 10},
+               {"tau-step sampling, not adaptive", build_tau_fixed, 1, 9, 9},
+               {"transform of a real image", build_fourier, 1, 6, 10},
+               {"transform of a real image, odd", build_fourier, 1, 7, 9},
                {"transform", build_fourier, 2, 6, 10},
                {"transform, odd", build_fourier, 2, 7, 11},
                {"transform of a line", build_fourier, 2, 1, 13},
@@ -593,6 +711,7 @@ static void test_adjoints(void **state) {
   check_adjoint(*state, build_linear, 3, 31, 27);
   check_adjoint(*state, build_fourier, 2, 64, 48);
   check_adjoint(*state, build_fourier, 2, 33, 35);
+  check_adjoint(*state, build_fourier, 1, 30, 35);
   check_adjoint(*state, build_inverse, 2, 26, 99);
   check_adjoint(*state, build_columns, 3, 31, 37);
 }

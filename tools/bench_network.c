@@ -236,8 +236,9 @@ static bool run_portable_bench(struct network_bench *bench, const char *reason, 
 static bool run(struct network_bench *bench, struct error *error) {
   struct error reason;
   size_t count = bench->batch < CHECKED ? bench->batch : CHECKED;
-  struct block_setup setup = {bench->batch, (enum block_precision)bench->options->network.precision,
-                              bench->train, false};
+  struct block_setup setup = {.batch = bench->batch,
+                              .precision = (enum block_precision)bench->options->network.precision,
+                              .train = bench->train};
   if (!open_network(bench, &bench->portable, count, error)) return false;
   if (!blocks_fit(bench->portable.graph, bench->device, &reason))
     return run_portable_bench(bench, reason.text, error);

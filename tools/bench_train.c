@@ -101,9 +101,10 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
       option_text(option_find(&option_table, "train.method"), options, call->arena);
   struct work work;
   double alone;
-  if (options->train.method != METHOD_RECONSTRUCTOR && options->train.method != METHOD_LOUPE)
+  if (options->train.method != METHOD_RECONSTRUCTOR && options->train.method != METHOD_LOUPE &&
+      options->train.method != METHOD_TAU_STEP)
     return fail_usage(error,
-                      "train.method is %s; bench train measures reconstructor and loupe, bench learn and bench "
+                      "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn and bench "
                       "pgmri measure policies",
                       method);
   if (!time_alone(call, device, &alone, error) || !open_work(&work, call, device, options, error)) return false;

@@ -1,0 +1,82 @@
+#include "systems/net_tau.h"
+
+/* What is acquired with a mask: masked frequencies, and the image that they leave. */
+struct view {
+  tensor frequencies, image;
+};
+
+uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
+  uint64_t before = ((uint64_t)budget * step + steps - 1) / steps,
+           after = ((uint64_t)budget * (step + 1) + steps - 1) / steps;
+  return (uint32_t)(after - before);
+}
+
+static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *setup) {
+  for (int i = 0; i < TAU_LAYERS - 1; i++)
+    x = relu(graph, linear(graph, x, graph_name(graph, "layers.%d", 2 * i), setup->hidden));
+  return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), setup->size);
+}
+
+static struct view look(struct graph *graph, struct net_tau *net, tensor frequencies, tensor mask,
+                        uint32_t pass) {
+  tensor masked = mask_columns(graph, frequencies, mask);
+  struct view view = {masked, magnitude(graph, inverse_fourier(graph, masked))};
+  net->observed[pass] = standardise_image(graph, view.image);
+  return view;
+}
+
+/* The frequencies of the last reconstruction, which is real and in the units of what it was made from. */
+static tensor see(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
+                  const struct view *view, uint32_t step) {
+  if (!setup->adaptive) return net->noise;
+  tensor *from = &net->reconstruction[step];
+  *from = setup->reconstruct
+              ? setup->reconstruct(graph, net->observed[step], step)
+              : graph_input(graph, graph_name(graph, "reconstruction.%u", step), 1, setup->size, setup->size);
+  if (!setup->reconstruct) graph_want(graph, *from);
+  tensor predicted = fourier(graph, restore_image(graph, *from, view->image));
+  return sampler_planes(graph, predicted, view->frequencies, net->mask[step]);
+}
+
+/* Whether an image of the lines after the step is looked at. */
+static bool is_seen(const struct net_tau_setup *setup, uint32_t step) {
+  return setup->adaptive || step + 1 == setup->steps;
+}
+
+/* The lines of a step, as a mask with those before. */
+static tensor draw(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup, tensor seen,
+                   uint32_t step) {
+  tensor before = net->mask[step];
+  uint32_t budget = net_tau_share(setup->budget, setup->steps, step);
+  tensor chance = rescale(graph, softplus_share(graph, layers(graph, seen, setup), before), before, budget);
+  tensor threshold = exact_threshold(graph, chance, before, net->scan, budget, setup->seed, step);
+  tensor drawn = straight_through(graph, chance, threshold, setup->slope);
+  tensor after = add(graph, drawn, before);
+  net->mask[step + 1] = detach(graph, after);
+  graph_output(graph, net->mask[step + 1]);
+  if (setup->smooth) graph_output(graph, threshold);
+  if (!setup->smooth || !is_seen(setup, step)) return after;
+  return add(graph,
+             sigmoid(graph, scale(graph, add(graph, chance, scale(graph, threshold, -1)), setup->slope)),
+             before);
+}
+
+struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
+  int n = setup->size;
+  struct net_tau net = {.image = graph_input(graph, "image", 2, n, n),
+                        .taken = graph_input(graph, "taken", 1, 1, n),
+                        .scan = graph_input(graph, "scan", 1, 1, 1)};
+  struct view view = {{0}, {0}};
+  graph_share(graph);
+  if (!setup->adaptive) net.noise = graph_input(graph, "noise", 5, n, n);
+  tensor frequencies = fourier(graph, net.image);
+  net.mask[0] = net.taken;
+  if (setup->adaptive) view = look(graph, &net, frequencies, net.taken, 0);
+  net.end[0] = graph->nodes;
+  for (uint32_t step = 0; step < setup->steps; step++) {
+    tensor mask = draw(graph, &net, setup, see(graph, &net, setup, &view, step), step);
+    if (is_seen(setup, step)) view = look(graph, &net, frequencies, mask, step + 1);
+    net.end[step + 1] = graph->nodes;
+  }
+  return net;
+}

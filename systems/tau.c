@@ -1,0 +1,322 @@
+#include "systems/tau.h"
+
+#include "components/components.h"
+#include "engine/random.h"
+#include "systems/checkpoint.h"
+
+#include <string.h>
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+size_t tau_passes(const struct options *options) {
+  return options->tau.adaptive ? options->tau.steps + 1 : 1;
+}
+
+/* The same numbers for every image and step. */
+static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
+  size_t count = 5 * tau->size * tau->size;
+  float *noise = ARENA_NEW(arena, float, count);
+  struct random random;
+  random_start(&random, tau->noise_seed, STREAM_START, UINT32_MAX);
+  for (size_t i = 0; i < count; i++) noise[i] = (float)random_normal(&random);
+  for (size_t image = 0; image < batch; image++)
+    device_write(tau->device, graph_value(tau->graph, tau->net.noise), sizeof(float) * count * image,
+                 sizeof(float) * count, noise);
+}
+
+static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
+  const struct acquisition *scan = &tau->acquisition;
+  float *rows = ARENA_NEW(arena, float, batch * tau->size);
+  for (size_t i = 0; i < batch * tau->size; i++)
+    rows[i] = i % tau->size - scan->initial_start < scan->initial_lines;
+  device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * tau->size,
+               rows);
+}
+
+/* Of a sampler of so many steps, hidden values and so on. */
+static void build(struct tau *tau, const struct tau_setup *setup) {
+  enum device_matrix matrix = setup->device->facts.matrix;
+  const struct options *options = setup->options;
+  struct net_tau_setup net = {.size = (int)tau->size,
+                              .hidden = (int)tau->hidden,
+                              .steps = tau->steps,
+                              .budget = tau->acquisition.budget,
+                              .seed = options->world.seed,
+                              .slope = (float)options->tau.slope,
+                              .adaptive = tau->adaptive};
+  graph_open(&tau->graph);
+  tau->net = net_tau(tau->graph, &net);
+  if (matrix == MATRIX_NVIDIA || matrix == MATRIX_EMULATED)
+    tau->graph->products =
+        (enum block_precision)options->network.precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
+}
+
+static bool plan(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+  struct graph_setup graph = {
+      .device = setup->device, .kernels = setup->kernels, .batch = setup->batch, .train = setup->train};
+  build(tau, setup);
+  tau->slice = device_buffer(setup->device, sizeof(uint32_t) * setup->batch, "slices", error);
+  return tau->slice && graph_plan(tau->graph, &graph, error) &&
+         kernel_need(setup->kernels, "loupe_present", error) &&
+         kernel_need(setup->kernels, "loupe_keep", error) &&
+         kernel_need(setup->kernels, "sequence_rank", error);
+}
+
+static bool check_lines(const struct tau *tau, struct error *error) {
+  const struct acquisition *scan = &tau->acquisition;
+  if (scan->budget >= tau->steps) return true;
+  return fail_usage(error,
+                    "tau.steps is %u and %u lines are acquired (x%u %s): every step takes one at least; lower "
+                    "tau.steps or raise the budget",
+                    tau->steps, scan->budget, scan->acceleration, scan->horizon);
+}
+
+/* The plan's buffers; of what the sampler is, the fields are set. */
+static bool open_planned(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good = check_lines(tau, error) && (plan(tau, setup, error) || fail_in(error, "the sampler of tau_step"));
+  if (good) write_taken(tau, setup->batch, arena);
+  if (good && !tau->adaptive) write_noise(tau, setup->batch, arena);
+  arena_close(arena);
+  return good;
+}
+
+static struct tau describe(const struct tau_setup *setup) {
+  const struct options *options = setup->options;
+  return (struct tau){.device = setup->device,
+                      .kernels = setup->kernels,
+                      .acquisition = setup->acquisition,
+                      .size = options->data.size,
+                      .steps = options->tau.steps,
+                      .hidden = options->tau.hidden,
+                      .adaptive = options->tau.adaptive,
+                      .train = setup->train,
+                      .noise_seed = options->world.seed};
+}
+
+bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
+              struct error *error) {
+  const struct options *options = setup->options;
+  struct optimiser_setup optimiser =
+      optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
+  *tau = describe(setup);
+  tau->reconstructor = reconstructor;
+  optimiser.clip = options->train.clip;
+  if (open_planned(tau, setup, error) &&
+      (!setup->train || optimise_open(&tau->optimiser, tau->graph, &optimiser, error))) {
+    graph_start(tau->graph, options->world.seed);
+    return true;
+  }
+  tau_close(tau);
+  return false;
+}
+
+void tau_close(struct tau *tau) {
+  if (tau->optimiser.device) optimise_close(&tau->optimiser);
+  if (tau->graph) device_release(tau->device, tau->slice, sizeof(uint32_t) * tau->graph->batch);
+  graph_close(tau->graph);
+  reconstructor_close(&tau->own);
+  *tau = (struct tau){0};
+}
+
+/* Parameters, their gradients and an optimiser's two moments; activations of an image. */
+bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+  struct tau tau = describe(setup);
+  build(&tau, setup);
+  bool good = graph_good(tau.graph, error);
+  if (good) {
+    *bytes = 4 * sizeof(float) * tau.graph->elements;
+    *image = graph_measure(tau.graph, 1, true, false);
+  }
+  graph_close(tau.graph);
+  return good;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static struct arg column(const struct world *world, enum arg_kind kind, enum element element, unsigned name) {
+  return arg_buffer(kind, element, world->column[name]);
+}
+
+/* Slices of rows from `row` on of a column; draws are keyed by `first`, `first` + 1 ... */
+static void present(struct tau *tau, const struct world *world, unsigned slices, size_t row, uint32_t first,
+                    size_t images) {
+  graph_set_images(tau->graph, images);
+  device_copy(tau->device, world->column[slices], sizeof(uint32_t) * row, tau->slice, 0,
+              sizeof(uint32_t) * images);
+  kernel_run(tau->kernels, "loupe_present", images,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, tau->slice), column(world, ARG_IN, ELEMENT_F32, SLICE_image),
+                  column(world, ARG_IN, ELEMENT_F32, SLICE_unit),
+                  graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
+                  arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
+                  arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first), arg_u32(1)));
+}
+
+static size_t image_bytes(const struct tau *tau, size_t images) {
+  return sizeof(float) * tau->size * tau->size * images;
+}
+
+static int part_start(const struct tau *tau, uint32_t part) {
+  return part ? tau->net.end[part - 1] : 0;
+}
+
+/* The reconstructor's pass for part i: where nothing is trained, and with one look alone, all are the first. */
+static void select_pass(struct tau *tau, uint32_t part) {
+  reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
+}
+
+/* What a part ends in becomes the input of the reconstructor's pass. */
+static void hand_over(struct tau *tau, uint32_t part, size_t images) {
+  select_pass(tau, part);
+  device_copy(tau->device, graph_value(tau->graph, tau->net.observed[part]), 0, tau->reconstructor->input, 0,
+              image_bytes(tau, images));
+}
+
+/* All steps; after the last the image of all lines is looked at too. */
+static void run_steps(struct tau *tau, size_t images) {
+  for (uint32_t part = 0; part <= tau->steps; part++) {
+    graph_forward_part(tau->graph, part_start(tau, part), tau->net.end[part]);
+    if (!tau->adaptive || part == tau->steps) continue;
+    hand_over(tau, part, images);
+    reconstructor_forward(tau->reconstructor, images);
+    device_copy(tau->device, tau->reconstructor->output, 0,
+                graph_value(tau->graph, tau->net.reconstruction[part]), 0, image_bytes(tau, images));
+  }
+}
+
+void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t images) {
+  present(tau, world, ENV_slice, 0, first, images);
+  run_steps(tau, images);
+  hand_over(tau, tau->steps, images);
+}
+
+/* From the last part to that after the first reconstruction, with the passes between; a sampler that does not
+ * look at them ends with its last step. */
+void tau_backward(struct tau *tau, size_t images) {
+  struct reconstructor *reconstructor = tau->reconstructor;
+  for (uint32_t part = tau->steps; part > 0; part--) {
+    device_copy(tau->device, reconstructor->input_gradient, 0,
+                graph_gradient(tau->graph, tau->net.observed[part]), 0, image_bytes(tau, images));
+    graph_backward_part(tau->graph, part_start(tau, part), tau->net.end[part]);
+    if (!tau->adaptive) break;
+    select_pass(tau, part - 1);
+    device_copy(tau->device, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), 0,
+                reconstructor->output_gradient, 0, image_bytes(tau, images));
+    reconstructor_backward_level(reconstructor, images);
+  }
+}
+
+/* Their numbers are above those of training (systems/feed.c). */
+bool tau_draw(struct tau *tau, struct world *world, size_t rows, struct error *error) {
+  const uint32_t start = 0x80000000u;
+  size_t batch = tau->graph->batch;
+  for (size_t first = 0; first < rows; first += batch) {
+    size_t images = rows - first < batch ? rows - first : batch;
+    present(tau, world, EPOCH_slice, first, start + (uint32_t)first, images);
+    run_steps(tau, images);
+    kernel_run(tau->kernels, "loupe_keep", images,
+               ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])),
+                    column(world, ARG_INOUT, ELEMENT_U8, EPOCH_mask), arg_u32((uint32_t)first)));
+  }
+  select_pass(tau, 0);
+  return device_finish(tau->device, error);
+}
+
+void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first) {
+  size_t batch = tau->graph->batch;
+  for (size_t row = 0; row < rows; row += batch) {
+    size_t images = rows - row < batch ? rows - row : batch;
+    present(tau, world, ENV_slice, row, first + (uint32_t)row, images);
+    run_steps(tau, images);
+    for (uint32_t step = 0; step <= tau->steps; step++)
+      kernel_run(tau->kernels, "sequence_rank", images,
+                 ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[step])),
+                      arg_buffer(ARG_INOUT, ELEMENT_U32, rank), arg_u32((uint32_t)row), arg_u32(step)));
+  }
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+bool tau_write(const struct tau *tau, struct store *store, struct error *error) {
+  const struct acquisition *scan = &tau->acquisition;
+  return store_put_text(store, "sampler", "tau_step", error) &&
+         store_put_number(store, "sampler_steps", tau->steps, error) &&
+         store_put_number(store, "sampler_hidden", tau->hidden, error) &&
+         store_put_number(store, "sampler_adaptive", tau->adaptive, error) &&
+         store_put_number(store, "sampler_noise_seed", tau->noise_seed, error) &&
+         store_put_number(store, "initial_lines", scan->initial_lines, error) &&
+         store_put_number(store, "budget", scan->budget, error) &&
+         checkpoint_write_parameters(store, "sampler", tau->graph, error) &&
+         checkpoint_write_moments(store, "sampler_optimiser", &tau->optimiser, error);
+}
+
+bool tau_read(struct tau *tau, struct store *store, struct error *error) {
+  return checkpoint_read_parameters(store, "sampler", tau->graph, error) &&
+         checkpoint_read_moments(store, "sampler_optimiser", &tau->optimiser, error);
+}
+
+static bool read_whole(struct store *store, const char *name, double low, double high, uint32_t *value,
+                       struct error *error) {
+  double found = -1;
+  if (store_number(store, name, &found) && found >= low && found <= high && found == (uint32_t)found) {
+    *value = (uint32_t)found;
+    return true;
+  }
+  return fail(error,
+              "its attribute %s is missing or %g; it must be a whole number from %g to %g: the file is damaged, "
+              "use another checkpoint",
+              name, found, low, high);
+}
+
+static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget, struct error *error) {
+  const struct acquisition *scan = &tau->acquisition;
+  if (initial == scan->initial_lines && budget == scan->budget) return true;
+  return fail(error,
+              "it was trained for scans of %u initial and %u acquired lines; x%u %s has %u and %u: use the "
+              "checkpoint that was trained for this acquisition",
+              initial, budget, scan->acceleration, scan->horizon, scan->initial_lines, scan->budget);
+}
+
+/* What the sampler is, of the attributes. */
+static bool read_kind(struct tau *tau, struct store *store, struct error *error) {
+  char sampler[32] = "";
+  uint32_t adaptive = 0, initial = 0, budget = 0;
+  if (!store_text(store, "sampler", sampler, sizeof sampler) || strcmp(sampler, "tau_step") != 0)
+    return fail(error, "it holds no sampler of tau steps%s%s; train one with train.method tau_step",
+                *sampler ? " but of " : "", sampler);
+  if (!read_whole(store, "sampler_steps", 1, TAU_MOST, &tau->steps, error) ||
+      !read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error) ||
+      !read_whole(store, "sampler_adaptive", 0, 1, &adaptive, error) ||
+      !read_whole(store, "sampler_noise_seed", 0, UINT32_MAX, &tau->noise_seed, error) ||
+      !read_whole(store, "initial_lines", 0, 512, &initial, error) ||
+      !read_whole(store, "budget", 1, 512, &budget, error))
+    return false;
+  tau->adaptive = adaptive;
+  return check_scans(tau, initial, budget, error);
+}
+
+static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
+  return read_kind(tau, store, error) && open_planned(tau, setup, error) &&
+         checkpoint_read_parameters(store, "sampler", tau->graph, error);
+}
+
+bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, struct error *error) {
+  struct reconstructor_setup own = {.device = setup->device,
+                                    .kernels = setup->kernels,
+                                    .size = setup->options->data.size,
+                                    .precision = (enum block_precision)setup->options->network.precision,
+                                    .batch = setup->batch};
+  struct store *store;
+  *tau = describe(setup);
+  tau->reconstructor = &tau->own;
+  if (!reconstructor_load(&tau->own, path, &own, error)) return false;
+  bool good = store_open(&store, path, error);
+  if (good) {
+    struct tau_setup fitting = *setup;
+    fitting.batch = tau->own.batch;
+    good = load(tau, store, &fitting, error) || fail_in(error, "%s", path);
+    store_close(store);
+  }
+  if (!good) tau_close(tau);
+  return good;
+}

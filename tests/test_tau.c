@@ -1,0 +1,488 @@
+/* tau-step sampling: an update against one graph of everything; the fused path; splits of the budget; what is
+ * drawn; memory; going on; what is refused. */
+#include "systems/tau.h"
+#include "engine/fft.h"
+#include "kernels/kernels.h"
+#include "systems/net_unet.h"
+#include "systems/phantom.h"
+#include "systems/train.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 32, BATCH = 5, LINES = 8, INITIAL = 2, STEPS = 2, HIDDEN = 16 };
+
+static struct device device;
+static struct folder folder;
+
+struct run {
+  struct arena *arena;
+  struct options options;
+  struct training training;
+};
+
+/* Plain gradient descent, so that parameters show gradients. */
+static void set_options(struct run *run, const char *output) {
+  *run = (struct run){.arena = arena_open()};
+  option_defaults(&option_table, &run->options, run->arena);
+  run->options.data.path = support_path(&folder, "data");
+  run->options.data.size = N;
+  run->options.acquisition.initial_lines = INITIAL;
+  run->options.network.channels = 4;
+  run->options.network.pools = 2;
+  run->options.tau.steps = STEPS;
+  run->options.tau.hidden = HIDDEN;
+  run->options.train.method = METHOD_TAU_STEP;
+  run->options.train.batch = BATCH;
+  run->options.train.epochs = 3;
+  run->options.train.rate = 0.05;
+  run->options.train.optimiser = OPTIMISER_SGD;
+  run->options.train.output = output ? support_path(&folder, output) : "";
+}
+
+static void set_phantoms(struct options *options) {
+  options->phantom.train = 3;
+  options->phantom.val = options->phantom.test = 1;
+  options->phantom.slices = 4;
+  options->phantom.size = N;
+  options->phantom.rows = 2 * N;
+  options->phantom.columns = N + 6;
+}
+
+static void open_run(struct run *run, bool resume) {
+  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct error error;
+  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
+  if (!resume) assert_good(feed_epoch(&run->training.train, 0, &error), &error);
+}
+
+static void close_run(struct run *run) {
+  training_close(&run->training);
+  arena_close(run->arena);
+}
+
+static void run_epochs(struct run *run) {
+  struct training_wish wish = {0};
+  struct error error;
+  assert_good(training_run(&run->training, &wish, &error), &error);
+}
+
+static float *read_floats(struct arena *arena, cl_mem from, size_t count) {
+  struct error error;
+  float *values = ARENA_NEW(arena, float, count);
+  device_read(&device, from, 0, sizeof(float) * count, values);
+  assert_good(device_finish(&device, &error), &error);
+  return values;
+}
+
+/* Root of the summed squares of what differs, over that of the second. */
+static double distance(const float *a, const float *b, size_t count) {
+  double off = 0, size = 0;
+  for (size_t i = 0; i < count; i++) {
+    off += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+    size += (double)b[i] * b[i];
+  }
+  assert_true(size > 0);
+  return sqrt(off / size);
+}
+
+static float *read_gradients(struct run *run, const struct graph *graph) {
+  return read_floats(run->arena, graph->gradients, graph->elements);
+}
+
+static float *read_values(struct run *run, const struct graph *graph) {
+  return read_floats(run->arena, graph->values, graph->elements);
+}
+
+/* ---- an update ----------------------------------------------------------------------------------------- */
+
+static tensor reconstruct(struct graph *graph, tensor observed, uint32_t pass) {
+  (void)pass;
+  return net_unet(graph, observed, 4, 2);
+}
+
+struct whole {
+  struct graph *graph;
+  struct net_tau net;
+  tensor out;
+};
+
+/* Sampler and reconstructor of all steps in one graph, with shared parameters. */
+static void open_whole(struct whole *whole, const struct run *run) {
+  struct graph_setup setup = {
+      .device = &device, .kernels = run->training.train.simulation.kernels, .batch = BATCH, .train = true};
+  struct net_tau_setup net = {.size = N,
+                              .hidden = HIDDEN,
+                              .steps = STEPS,
+                              .budget = LINES - INITIAL,
+                              .seed = run->options.world.seed,
+                              .slope = 10,
+                              .adaptive = run->options.tau.adaptive,
+                              .reconstruct = reconstruct};
+  struct error error;
+  graph_open(&whole->graph);
+  whole->net = net_tau(whole->graph, &net);
+  whole->out = reconstruct(whole->graph, whole->net.observed[STEPS], STEPS);
+  assert_good(graph_plan(whole->graph, &setup, &error), &error);
+}
+
+static void copy_parameters(const struct whole *whole, const struct run *run) {
+  const struct graph *graphs[] = {run->training.tau.graph, run->training.reconstructor.graph};
+  assert_int_equal(whole->graph->parameters, graphs[0]->parameters + graphs[1]->parameters);
+  for (int g = 0; g < 2; g++)
+    for (int i = 0; i < graphs[g]->parameters; i++) {
+      const struct parameter *own = &graphs[g]->parameter[i];
+      device_copy(&device, own->value, 0, graph_find(whole->graph, own->name)->value, 0,
+                  sizeof(float) * own->count);
+    }
+}
+
+static void copy_input(const struct whole *whole, const struct run *run, tensor from, tensor to) {
+  device_copy(&device, graph_value(run->training.tau.graph, from), 0, graph_value(whole->graph, to), 0,
+              sizeof(float) * BATCH * graph_elements(whole->graph, to));
+}
+
+static void run_in_one(struct whole *whole, const struct run *run) {
+  const struct training *training = &run->training;
+  const struct net_tau *net = &training->tau.net;
+  struct loss loss;
+  struct error error;
+  assert_good(
+      loss_open(&loss, &device, training->train.simulation.kernels, LOSS_SSIM, N, N, BATCH, &error), &error);
+  copy_input(whole, run, net->image, whole->net.image);
+  copy_input(whole, run, net->taken, whole->net.taken);
+  copy_input(whole, run, net->scan, whole->net.scan);
+  if (!run->options.tau.adaptive) copy_input(whole, run, net->noise, whole->net.noise);
+  graph_zero_gradients(whole->graph);
+  graph_forward(whole->graph);
+  loss_run(&loss, &training->target, graph_value(whole->graph, whole->out),
+           graph_gradient(whole->graph, whole->out), BATCH, 1.0 / BATCH);
+  graph_backward(whole->graph);
+  loss_close(&loss);
+}
+
+static void compare_gradients(struct run *run, const struct whole *whole, const struct graph *graph) {
+  for (int i = 0; i < graph->parameters; i++) {
+    const struct parameter *own = &graph->parameter[i];
+    const struct parameter *expected = graph_find(whole->graph, own->name);
+    double off = device_distance(&device, own->gradient, expected->gradient, own->count);
+    if (!(off < 2e-3)) fail_msg("the gradient of %s is off by %g", own->name, off);
+  }
+  (void)run;
+}
+
+/* A rate of 0 leaves the parameters as the gradient saw them. */
+static void an_update_is_that_of_one_graph(void **state) {
+  (void)state;
+  for (int adaptive = 0; adaptive < 2; adaptive++) {
+    struct run run;
+    struct whole whole;
+    set_options(&run, NULL);
+    run.options.train.rate = 0;
+    run.options.tau.adaptive = adaptive;
+    open_run(&run, false);
+    training_step(&run.training, 0, BATCH);
+    open_whole(&whole, &run);
+    copy_parameters(&whole, &run);
+    run_in_one(&whole, &run);
+    compare_gradients(&run, &whole, run.training.tau.graph);
+    compare_gradients(&run, &whole, run.training.reconstructor.graph);
+    graph_close(whole.graph);
+    close_run(&run);
+  }
+}
+
+/* Where the device lacks the matrix instructions, its lanes are emulated. */
+static void check_fused(enum block_precision precision, double bound) {
+  struct run run[2];
+  float *sampler[2], *network[2];
+  for (int fused = 0; fused < 2; fused++) {
+    enum device_matrix matrix = device.facts.matrix;
+    if (!fused || matrix == MATRIX_NONE) device.facts.matrix = fused ? MATRIX_EMULATED : MATRIX_NONE;
+    set_options(&run[fused], NULL);
+    run[fused].options.network.channels = 16;
+    run[fused].options.network.pools = 1;
+    run[fused].options.network.precision = fused ? precision : BLOCK_F32;
+    run[fused].options.train.rate = 0;
+    open_run(&run[fused], false);
+    assert_int_equal(run[fused].training.reconstructor.fused, fused);
+    training_step(&run[fused].training, 0, BATCH);
+    sampler[fused] = read_gradients(&run[fused], run[fused].training.tau.graph);
+    network[fused] = read_gradients(&run[fused], run[fused].training.reconstructor.graph);
+    device.facts.matrix = matrix;
+  }
+  double off[] = {distance(sampler[1], sampler[0], run[0].training.tau.graph->elements),
+                  distance(network[1], network[0], run[0].training.reconstructor.graph->elements)};
+  print_message("%s: sampler off by %.2e, network by %.2e\n", block_precision_name(precision), off[0], off[1]);
+  assert_true(off[0] < bound && off[1] < bound);
+  for (int k = 0; k < 2; k++) close_run(&run[k]);
+}
+
+static void the_fused_path_gives_the_same_gradient(void **state) {
+  (void)state;
+  check_fused(BLOCK_F32, 1e-2);
+}
+
+static void the_rate_of_the_sampler_is_its_own(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.tau.rate = 0.5;
+  run.options.train.rate_every = 1;
+  open_run(&run, false);
+  run.training.epoch = 1; /* both rates have made a step */
+  const struct graph *graph = run.training.tau.graph;
+  const float *before = read_values(&run, graph);
+  training_step(&run.training, 0, BATCH);
+  const float *after = read_values(&run, graph), *gradient = read_gradients(&run, graph);
+  for (size_t i = 0; i < graph->elements; i++)
+    assert_true(fabs(before[i] - 0.05 * gradient[i] - after[i]) < 1e-6);
+  close_run(&run);
+}
+
+/* The same draws and the same update but for rounding, whatever part of a batch is taken at once. */
+static void micro_batches_change_nothing(void **state) {
+  struct run run[2];
+  float *gradient[2];
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    set_options(&run[k], NULL);
+    if (k) run[k].options.network.batch = 2;
+    open_run(&run[k], false);
+    training_step(&run[k].training, BATCH, BATCH);
+    gradient[k] = read_gradients(&run[k], run[k].training.tau.graph);
+  }
+  assert_true(distance(gradient[1], gradient[0], run[0].training.tau.graph->elements) < 1e-3);
+  for (int k = 0; k < 2; k++) close_run(&run[k]);
+}
+
+static void a_step_allocates_nothing(void **state) {
+  struct run run;
+  struct error error;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.train.clip = 1;
+  open_run(&run, false);
+  training_step(&run.training, 0, BATCH);
+  uint64_t allocations = device.allocations, bytes = device.bytes;
+  for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
+  assert_good(device_finish(&device, &error), &error);
+  assert_int_equal(device.allocations, allocations);
+  assert_int_equal(device.bytes, bytes);
+  close_run(&run);
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------- */
+
+static void the_budget_is_split_into_whole_lines(void **state) {
+  static const uint32_t shares[] = {4, 3, 4, 3};
+  (void)state;
+  for (uint32_t step = 0; step < 4; step++) assert_int_equal(net_tau_share(14, 4, step), shares[step]);
+  for (uint32_t budget = 1; budget < 40; budget++)
+    for (uint32_t steps = 1; steps <= TAU_MOST; steps++) {
+      uint32_t sum = 0;
+      for (uint32_t step = 0; step < steps; step++) {
+        uint32_t share = net_tau_share(budget, steps, step);
+        assert_true(share == budget / steps || share == budget / steps + 1);
+        sum += share;
+      }
+      assert_int_equal(sum, budget);
+    }
+}
+
+/* As many parameters as the published sampler has (PROTOCOL 3.3, 9). */
+static void the_sampler_is_as_large_as_published(void **state) {
+  static const size_t counts[2][2] = {{128, 42797184}, {256, 168691968}};
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    struct net_tau_setup setup = {
+        .size = (int)counts[k][0], .hidden = 512, .steps = 4, .budget = 28, .slope = 10, .adaptive = true};
+    struct graph *graph;
+    struct error error;
+    graph_open(&graph);
+    net_tau(graph, &setup);
+    assert_good(graph_good(graph, &error), &error);
+    assert_int_equal(graph_parameter_count(graph), counts[k][1]);
+    graph_close(graph);
+  }
+}
+
+static int count_lines(const float *mask) {
+  int lines = 0;
+  for (int i = 0; i < N; i++) lines += mask[i] > 0.5f;
+  return lines;
+}
+
+/* Each step adds its share to what the one before has left, every sample for itself; the same scans get the same
+ * lines whatever runs beside them. */
+static void every_step_takes_its_lines(void **state) {
+  struct run run;
+  int same = 0;
+  (void)state;
+  set_options(&run, NULL);
+  run.options.tau.steps = 4;
+  open_run(&run, false);
+  struct tau *tau = &run.training.tau;
+  struct world *world = &run.training.train.simulation.world;
+  feed_batch(&run.training.train, 0, BATCH);
+  tau_forward(tau, world, 20, BATCH);
+  const float *mask[5];
+  for (int step = 0; step <= 4; step++)
+    mask[step] = read_floats(run.arena, graph_value(tau->graph, tau->net.mask[step]), BATCH * N);
+  for (int i = 0; i < BATCH; i++) {
+    uint32_t lines = INITIAL;
+    for (int step = 0; step <= 4; step++) {
+      assert_int_equal(count_lines(mask[step] + i * N), lines);
+      if (step < 4) lines += net_tau_share(LINES - INITIAL, 4, (uint32_t)step);
+      for (int k = 0; step && k < N; k++) assert_true(mask[step][i * N + k] >= mask[step - 1][i * N + k]);
+    }
+    same += !memcmp(mask[4] + i * N, mask[4], sizeof(float) * N);
+  }
+  assert_true(same < BATCH);
+  tau_forward(tau, world, 20, 2);
+  const float *fewer = read_floats(run.arena, graph_value(tau->graph, tau->net.mask[4]), 2 * N);
+  assert_memory_equal(fewer, mask[4], sizeof(float) * 2 * N);
+  close_run(&run);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static bool open_within(struct run *run, cl_ulong bytes, struct error *error) {
+  struct training_wish wish = {.kernel_folder = ""};
+  cl_ulong memory = device.facts.memory;
+  device.facts.memory = device.bytes + bytes;
+  bool good = training_open(&run->training, &device, &run->options, &wish, error);
+  device.facts.memory = memory;
+  return good;
+}
+
+/* Fewer images a pass where not all fit, by the one path and the other; the batch is what it was. */
+static void what_does_not_fit_is_taken_in_parts(void **state) {
+  (void)state;
+  for (int fused = 0; fused < 2; fused++) {
+    enum device_matrix matrix = device.facts.matrix;
+    struct run run;
+    struct error error;
+    if (!fused || matrix == MATRIX_NONE) device.facts.matrix = fused ? MATRIX_EMULATED : MATRIX_NONE;
+    set_options(&run, NULL);
+    run.options.network.channels = 16;
+    run.options.network.pools = 1;
+    run.options.train.batch = 8;
+    uint64_t before = device.bytes;
+    open_run(&run, false);
+    uint64_t whole = device.bytes - before;
+    assert_int_equal(run.training.reconstructor.batch, 8);
+    training_close(&run.training);
+    assert_int_equal(device.bytes, before);
+    assert_good(open_within(&run, whole * 3 / 4, &error), &error);
+    assert_true(run.training.reconstructor.batch < 8);
+    assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+    training_step(&run.training, 0, 8);
+    assert_good(device_finish(&device, &error), &error);
+    training_close(&run.training);
+    assert_false(open_within(&run, whole / 6, &error));
+    assert_holds(error.text, " MiB");
+    assert_int_equal(device.bytes, before);
+    arena_close(run.arena);
+    device.facts.matrix = matrix;
+  }
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static void going_on_equals_never_stopping(void **state) {
+  struct run whole, half, rest;
+  (void)state;
+  set_options(&whole, "whole");
+  set_options(&half, "halves");
+  set_options(&rest, "halves");
+  whole.options.train.optimiser = half.options.train.optimiser = rest.options.train.optimiser =
+      OPTIMISER_ADAM;
+  half.options.train.epochs = 1;
+  open_run(&whole, false);
+  run_epochs(&whole);
+  open_run(&half, true);
+  run_epochs(&half);
+  close_run(&half);
+  open_run(&rest, true);
+  assert_int_equal(rest.training.epoch, 1);
+  run_epochs(&rest);
+  const struct graph *graph = whole.training.tau.graph;
+  assert_memory_equal(read_values(&whole, graph), read_values(&rest, rest.training.tau.graph),
+                      sizeof(float) * graph->elements);
+  assert_memory_equal(whole.training.update_loss, rest.training.update_loss,
+                      sizeof(double) * 3 * whole.training.updates);
+  for (int v = 0; v < EPOCH_VALUES; v++)
+    assert_memory_equal(whole.training.epoch_value[v], rest.training.epoch_value[v], sizeof(double) * 3);
+  close_run(&rest);
+  close_run(&whole);
+}
+
+static void refuse(struct run *run, const char *part) {
+  struct training_wish wish = {.resume = true, .kernel_folder = ""};
+  struct error error;
+  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
+  assert_holds(error.text, part);
+  arena_close(run->arena);
+}
+
+/* `halves` holds a training with Adam by now. */
+static void other_trainings_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "halves");
+  run.options.train.optimiser = OPTIMISER_ADAM;
+  run.options.train.method = METHOD_RECONSTRUCTOR;
+  refuse(&run, "it was trained with train.method tau_step; go on with that");
+  set_options(&run, "halves");
+  run.options.train.optimiser = OPTIMISER_ADAM;
+  run.options.tau.steps = 3;
+  refuse(&run, "tau.steps was 2 and is 3 now");
+  set_options(&run, NULL);
+  run.options.acquisition.acceleration = "4,8";
+  refuse(&run, "the scene has 2 settings");
+  set_options(&run, NULL);
+  run.options.tau.steps = 7;
+  refuse(&run, "tau.steps is 7 and 6 lines are acquired (x4 custom): every step takes one at least");
+}
+
+/* ---- the program --------------------------------------------------------------------------------------- */
+
+static int open_all(void **state) {
+  struct error error;
+  struct options options;
+  (void)state;
+  support_open_folder(&folder);
+  setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
+  option_defaults(&option_table, &options, folder.arena);
+  set_phantoms(&options);
+  return !phantom_write(&options, support_path(&folder, "data"), &error) ||
+         !device_open(&device, "", &error) || !fft_library_open(&error);
+}
+
+static int close_all(void **state) {
+  (void)state;
+  fft_library_close();
+  device_close(&device);
+  support_close_folder(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_update_is_that_of_one_graph),
+      cmocka_unit_test(the_fused_path_gives_the_same_gradient),
+      cmocka_unit_test(the_rate_of_the_sampler_is_its_own),
+      cmocka_unit_test(micro_batches_change_nothing),
+      cmocka_unit_test(a_step_allocates_nothing),
+      cmocka_unit_test(the_budget_is_split_into_whole_lines),
+      cmocka_unit_test(the_sampler_is_as_large_as_published),
+      cmocka_unit_test(every_step_takes_its_lines),
+      cmocka_unit_test(what_does_not_fit_is_taken_in_parts),
+      cmocka_unit_test(going_on_equals_never_stopping),
+      cmocka_unit_test(other_trainings_are_refused),
+  };
+  return cmocka_run_group_tests_name("tau", tests, open_all, close_all);
+}
