@@ -7,6 +7,7 @@
  *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
  *   HAS_POOLED                block_join: is the map pooled too
  *   NORMED                    block_weights_image, block_image_gradient: the gradient is that of the raw output already (block_unpool)
+ *   OWN                       block_image_gradient: channels that the first layer has
  *   PRECISION GROUP           2: half storage, channel pairs in a word; work-items a group */
 #ifdef L2SR_MATRIX
 
@@ -23,6 +24,10 @@
 
 #ifndef NORMED
 #define NORMED 0
+#endif
+
+#ifndef OWN
+#define OWN CHANNELS
 #endif
 
 #define MAP (ROWS * COLUMNS)
@@ -363,7 +368,7 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
   if (row >= rows) return;
   int top = (int)(place / COLUMNS) - 1, left = (int)(place % COLUMNS) - 1;
   float4 sum = (float4)(0.0f);
-  for (uint plane = 0u; plane < ALL_PLANES; plane++) {
+  for (uint plane = 0u; plane < ALL_PLANES && plane * PLANE_CHANNELS < OWN; plane++) {
     uint start = (n * ALL_PLANES + plane) * MAP, channel = plane * PLANE_CHANNELS;
     uint at = 2 * (n * CHANNELS + channel);
     float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
@@ -380,6 +385,7 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
         line[1][x] = inside ? given.y : 0.0f;
       }
       UNROLL for (int which = 0; which < PLANE_CHANNELS; which++) {
+        if (channel + (uint)which >= OWN) continue;
         __global const float *taps = weight + 9u * (channel + (uint)which) + 3 * (2 - y);
         UNROLL for (int tap = 0; tap < 3; tap++) {
           const float *from = line[which] + tap;
@@ -391,13 +397,14 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
   vstore4(factor * sum, row, image_gradient);
 }
 
-/* Adds the parts of a weights' gradient in their order; a row is a weight. */
+/* Adds the parts of a weights' gradient in their order; a row is a weight of the `inputs` channels that are
+ * computed. The parameter has own_inputs and own_outputs of them. */
 __kernel void block_reduce(__global const float *restrict part, __global float *restrict weight_gradient, uint parts,
-                           float factor, uint rows) {
-  uint at = (uint)get_global_id(0);
-  if (at >= rows) return;
+                           float factor, uint inputs, uint own_inputs, uint own_outputs, uint rows) {
+  uint at = (uint)get_global_id(0), in = at / 9u % inputs, out = at / 9u / inputs;
+  if (at >= rows || in >= own_inputs || out >= own_outputs) return;
   float total = 0.0f;
   for (uint p = 0u; p < parts; p++) total += part[(size_t)p * rows + at];
-  weight_gradient[at] += total * factor;
+  weight_gradient[(out * own_inputs + in) * 9u + at % 9u] += total * factor;
 }
 #endif

@@ -537,7 +537,7 @@ static const struct kernel_desc rows[] = {
      NULL, NULL, NULL, 0},
     {"block_reduce", "block_merge.cl", "partial gradients of weights added in order", LAUNCH_ITEM, 0,
      {IN(F32, "part", SHARED, HW), INOUT(F32, "weight_gradient", SHARED, HW), VALUE(U32, "parts"),
-      VALUE(F32, "factor")},
+      VALUE(F32, "factor"), VALUE(U32, "inputs"), VALUE(U32, "own_inputs"), VALUE(U32, "own_outputs")},
      NULL, NULL, NULL, 0},
 };
 
