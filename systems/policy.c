@@ -4,6 +4,7 @@
 #include "systems/checkpoint.h"
 #include "systems/geometry.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The second of each is PG-MRI's, dense. */
@@ -280,6 +281,10 @@ bool policy_is_dense(const char *path, bool *dense, struct error *error) {
   return true;
 }
 
+static bool is_whole(double value, double most) {
+  return value >= 1 && value <= most && value == floor(value);
+}
+
 static bool read_sizes(struct store *store, struct policy_setup *setup, struct error *error) {
   double channels, pools, hidden, size;
   if (!read_kind(store, &setup->dense) || !store_number(store, "network_channels", &channels) ||
@@ -288,11 +293,11 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
     return fail(error, "it is no checkpoint of a policy: the attributes network (policy or pgmri), "
                        "network_channels, network_pools, network_hidden and network_size are missing or of "
                        "another kind; give one that training a policy has written");
-  if (!(channels >= 1 && channels <= 1024 && pools >= 1 && pools <= 12 && hidden >= 1 && hidden <= 65536))
+  if (!(is_whole(channels, 1024) && is_whole(pools, 12) && is_whole(hidden, 65536)))
     return fail(
         error,
-        "network_channels %g, network_pools %g and network_hidden %g are beyond 1 to 1024, 1 to 12 and "
-        "1 to 65536: the file is damaged",
+        "network_channels %g, network_pools %g and network_hidden %g; they must be whole numbers to 1024, "
+        "to 12 and to 65536: the file is damaged",
         channels, pools, hidden);
   if (size != (double)setup->size)
     return fail(error,

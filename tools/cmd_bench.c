@@ -232,6 +232,8 @@ static bool run(struct call *call, struct error *error) {
     if (call->operand_count > 2 && !list[i].many)
       return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2],
                         call->operand[0]);
+    if (call_flag(call, "train") && list[i].run != bench_network && list[i].run != bench_policy)
+      return fail_usage(error, "bench %s takes no --train, which network and policy do", call->operand[0]);
     return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
            take_flag(call, "batch", list[i].section, error) &&
            take_flag(call, "precision", list[i].run == bench_train ? "network" : list[i].section, error) &&
