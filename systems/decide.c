@@ -1,5 +1,5 @@
-/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, the policy's, and those of
- * tau steps. */
+/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, the policy's, and those
+ * of tau steps. */
 #include "systems/policy.h"
 #include "systems/systems.h"
 #include "systems/tau.h"
@@ -73,7 +73,8 @@ static void run_policy(struct world *world, void *context) {
   }
 }
 
-/* All steps' lines are drawn before the first is acquired: what is looked at between needs no more than them. */
+/* All steps' lines are drawn before the first is acquired: what is looked at between needs no more than them.
+ */
 static void run_sequence(struct world *world, void *context) {
   const struct simulation *simulation = context;
   struct tau *tau = simulation->tau;

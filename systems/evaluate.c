@@ -393,9 +393,10 @@ static bool compare_joint(const struct work *work, struct error *error) {
       (work->reconstructor.graph && !checkpoint_hash(work->reconstructor.graph, other, error)))
     return false;
   if (strcmp(own, other) != 0)
-    log_warning("%s was trained together with its reconstructor, and %s scores its scans; give --reconstructor %s",
-                options->sampler.tau_step, *other ? "another one" : "the zero-filled image",
-                options->sampler.tau_step);
+    log_warning(
+        "%s was trained together with its reconstructor, and %s scores its scans; give --reconstructor %s",
+        options->sampler.tau_step, *other ? "another one" : "the zero-filled image",
+        options->sampler.tau_step);
   return true;
 }
 

@@ -29,14 +29,16 @@ static bool build(struct reconstructor *reconstructor, struct error *error) {
   return build_graph(reconstructor, &reconstructor->graph, error);
 }
 
-static bool plan(struct reconstructor *reconstructor, struct graph *graph, size_t batch, struct error *error) {
+static bool plan(struct reconstructor *reconstructor, struct graph *graph, size_t batch,
+                 struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct graph_setup graph_setup = {.device = setup->device,
                                     .kernels = setup->kernels,
                                     .batch = batch,
                                     .train = setup->train,
                                     .input_gradient = setup->input_gradient,
-                                    .parameters = graph == reconstructor->graph ? NULL : reconstructor->graph};
+                                    .parameters =
+                                        graph == reconstructor->graph ? NULL : reconstructor->graph};
   return graph_plan(graph, &graph_setup, error);
 }
 
@@ -71,28 +73,46 @@ static size_t find_room(struct reconstructor *reconstructor, size_t left) {
   return low;
 }
 
-/* As many images a pass as fit; when not even one does, what follows says so. */
-static void fit_batch(struct reconstructor *reconstructor) {
+static bool refuse_one(struct reconstructor *reconstructor, size_t left, struct error *error) {
+  size_t need = portable_bytes(reconstructor, 1, reconstructor->passes),
+         beside = bytes_beside(reconstructor, 1);
+  double mebi = 0x1p-20;
+  return fail(
+      error,
+      "training on one image a pass needs %.1f MiB, of which %.1f for %zu passes of the network and %.1f "
+      "for optimisers, the loss and what draws masks; %s has %.1f MiB left, 0 images would fit: lower "
+      "data.size, data.most, network.channels, tau.steps or tau.hidden",
+      (double)need * mebi, (double)(need - beside) * mebi, reconstructor->passes, (double)beside * mebi,
+      reconstructor->setup.device->facts.name, (double)left * mebi);
+}
+
+/* As many images a pass as fit; when not even one does to infer, the plan that follows says so. */
+static bool fit_batch(struct reconstructor *reconstructor, struct error *error) {
   const struct device *device = reconstructor->setup.device;
+  size_t left = device->facts.memory - device->bytes;
   reconstructor->graph->largest = device->facts.largest;
-  size_t room = find_room(reconstructor, device->facts.memory - device->bytes);
-  if (room >= reconstructor->batch) return;
+  size_t room = find_room(reconstructor, left);
+  if (room >= reconstructor->batch) return true;
+  if (!room && reconstructor->setup.train) return refuse_one(reconstructor, left, error);
   reconstructor->batch = room ? room : 1;
   if (room)
     log_info("%s has room for %zu images a pass through the network, of the %zu asked for",
              device->facts.name, room, reconstructor->setup.batch);
+  return true;
 }
 
 /* Whether what the caller still opens has room beside the network. */
 static bool check_room(const struct reconstructor *reconstructor, struct error *error) {
   const struct device *device = reconstructor->setup.device;
-  size_t need = bytes_beside(reconstructor, reconstructor->batch), left = device->facts.memory - device->bytes;
+  size_t need = bytes_beside(reconstructor, reconstructor->batch),
+         left = device->facts.memory - device->bytes;
   if (need <= left) return true;
-  return fail(error,
-              "training with %zu images a pass needs %.1f MiB beside the network's %zu passes, %s has %.1f MiB of "
-              "%.1f MiB left; lower network.batch, data.size, network.channels or tau.steps and tau.hidden",
-              reconstructor->batch, (double)need / 0x1p20, reconstructor->passes, device->facts.name,
-              (double)left / 0x1p20, (double)device->facts.memory / 0x1p20);
+  return fail(
+      error,
+      "training with %zu images a pass needs %.1f MiB beside the network's %zu passes, %s has %.1f MiB of "
+      "%.1f MiB left",
+      reconstructor->batch, (double)need / 0x1p20, reconstructor->passes, device->facts.name,
+      (double)left / 0x1p20, (double)device->facts.memory / 0x1p20);
 }
 
 static bool open_portable_pass(struct reconstructor *reconstructor, struct reconstructor_pass *pass,
@@ -111,7 +131,7 @@ static bool open_portable_pass(struct reconstructor *reconstructor, struct recon
 }
 
 static bool open_portable(struct reconstructor *reconstructor, struct error *error) {
-  fit_batch(reconstructor);
+  if (!fit_batch(reconstructor, error)) return false;
   for (size_t p = 0; p < reconstructor->passes; p++)
     if (!open_portable_pass(reconstructor, &reconstructor->pass[p], error)) return false;
   return check_room(reconstructor, error);
@@ -165,8 +185,8 @@ static void close_fused_buffers(struct reconstructor *reconstructor) {
 
 static bool try_fused(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train, setup->input_gradient,
-                                    reconstructor->passes};
+  struct block_setup block_setup = {reconstructor->batch, setup->precision, setup->train,
+                                    setup->input_gradient, reconstructor->passes};
   if (open_fused_buffers(reconstructor, error) &&
       blocks_open(&reconstructor->blocks, reconstructor->graph, setup->device, setup->kernels, &block_setup,
                   error) &&
@@ -178,6 +198,17 @@ static bool try_fused(struct reconstructor *reconstructor, struct error *error) 
   return false;
 }
 
+/* Why not even one image fits, and what to do. */
+static bool refuse_fused(const struct reconstructor *reconstructor, struct error *error) {
+  struct error reason = *error;
+  if (!reconstructor->setup.train) return fail_in(error, "network.batch 1");
+  return fail(
+      error,
+      "training on one image a pass does not fit: %.1000s; lower data.size, data.most, network.channels, "
+      "tau.steps or tau.hidden",
+      reason.text);
+}
+
 /* The graph holds the parameters; one image of activations is planned and not used. Halves the images a pass
  * until they fit. */
 static bool open_fused(struct reconstructor *reconstructor, struct error *error) {
@@ -187,7 +218,7 @@ static bool open_fused(struct reconstructor *reconstructor, struct error *error)
     return false;
   reconstructor->fused = true;
   while (!try_fused(reconstructor, error)) {
-    if (reconstructor->batch == 1) return fail_in(error, "network.batch 1");
+    if (reconstructor->batch == 1) return refuse_fused(reconstructor, error);
     reconstructor->batch /= 2;
   }
   if (reconstructor->batch < reconstructor->setup.batch)
@@ -271,7 +302,8 @@ static void run_backward(struct reconstructor *reconstructor, size_t images, dou
   struct graph *graph = reconstructor->pass[reconstructor->selected].graph;
   REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
   if (reconstructor->blocks) {
-    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images, scale);
+    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images,
+                    scale);
     if (reconstructor->input_gradient)
       blocks_input_gradient(reconstructor->blocks, reconstructor->input_gradient, images);
     return;

@@ -44,7 +44,8 @@ struct reconstructor {
 };
 
 /* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
- * run, with the reason; and what leaves no room for one image. Where AMD's kernels do not build, f32 takes the portable path with a warning. The parameters are not set: graph_start or a checkpoint follows, then
+ * run, with the reason; and what leaves no room for one image. Where AMD's kernels do not build, f32 takes
+ * the portable path with a warning. The parameters are not set: graph_start or a checkpoint follows, then
  * reconstructor_changed. */
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);

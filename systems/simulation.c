@@ -245,8 +245,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
               open_tables(simulation, n, error) && open_ranks(simulation, plan, error) &&
-              prepare(simulation, error) &&
-              kernel_need(simulation->kernels, "line_draw", error) &&
+              prepare(simulation, error) && kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error) &&
               kernel_need(simulation->kernels, "line_exact", error) &&
@@ -305,7 +304,8 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
   REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
-  REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau, "the simulation was opened without tau steps");
+  REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
+          "the simulation was opened without tau steps");
   if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;

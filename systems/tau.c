@@ -65,16 +65,18 @@ static bool plan(struct tau *tau, const struct tau_setup *setup, struct error *e
 static bool check_lines(const struct tau *tau, struct error *error) {
   const struct acquisition *scan = &tau->acquisition;
   if (scan->budget >= tau->steps) return true;
-  return fail_usage(error,
-                    "tau.steps is %u and %u lines are acquired (x%u %s): every step takes one at least; lower "
-                    "tau.steps or raise the budget",
-                    tau->steps, scan->budget, scan->acceleration, scan->horizon);
+  return fail_usage(
+      error,
+      "tau.steps is %u and %u lines are acquired (x%u %s): every step takes one at least; lower "
+      "tau.steps or raise the budget",
+      tau->steps, scan->budget, scan->acceleration, scan->horizon);
 }
 
 /* The plan's buffers; of what the sampler is, the fields are set. */
 static bool open_planned(struct tau *tau, const struct tau_setup *setup, struct error *error) {
   struct arena *arena = arena_open();
-  bool good = check_lines(tau, error) && (plan(tau, setup, error) || fail_in(error, "the sampler of tau_step"));
+  bool good =
+      check_lines(tau, error) && (plan(tau, setup, error) || fail_in(error, "the sampler of tau_step"));
   if (good) write_taken(tau, setup->batch, arena);
   if (good && !tau->adaptive) write_noise(tau, setup->batch, arena);
   arena_close(arena);
@@ -145,7 +147,8 @@ static void present(struct tau *tau, const struct world *world, unsigned slices,
   device_copy(tau->device, world->column[slices], sizeof(uint32_t) * row, tau->slice, 0,
               sizeof(uint32_t) * images);
   kernel_run(tau->kernels, "loupe_present", images,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, tau->slice), column(world, ARG_IN, ELEMENT_F32, SLICE_image),
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, tau->slice),
+                  column(world, ARG_IN, ELEMENT_F32, SLICE_image),
                   column(world, ARG_IN, ELEMENT_F32, SLICE_unit),
                   graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
                   arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
@@ -160,7 +163,8 @@ static int part_start(const struct tau *tau, uint32_t part) {
   return part ? tau->net.end[part - 1] : 0;
 }
 
-/* The reconstructor's pass for part i: where nothing is trained, and with one look alone, all are the first. */
+/* The reconstructor's pass for part i: where nothing is trained, and with one look alone, all are the first.
+ */
 static void select_pass(struct tau *tau, uint32_t part) {
   reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
 }
@@ -262,10 +266,11 @@ static bool read_whole(struct store *store, const char *name, double low, double
     *value = (uint32_t)found;
     return true;
   }
-  return fail(error,
-              "its attribute %s is missing or %g; it must be a whole number from %g to %g: the file is damaged, "
-              "use another checkpoint",
-              name, found, low, high);
+  return fail(
+      error,
+      "its attribute %s is missing or %g; it must be a whole number from %g to %g: the file is damaged, "
+      "use another checkpoint",
+      name, found, low, high);
 }
 
 static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget, struct error *error) {

@@ -1,5 +1,6 @@
-/* tau-step sequential sampling (PROTOCOL 3.3): the sampler of systems/net_tau.h beside the reconstructor that it
- * looks through. systems/train.h trains both on one loss; a simulation scans with them (sampler tau_step). */
+/* tau-step sequential sampling (PROTOCOL 3.3): the sampler of systems/net_tau.h beside the reconstructor that
+ * it looks through. systems/train.h trains both on one loss; a simulation scans with them (sampler tau_step).
+ */
 #ifndef L2SR_SYSTEMS_TAU_H
 #define L2SR_SYSTEMS_TAU_H
 
@@ -24,11 +25,11 @@ struct tau {
   struct device *device;
   struct kernels *kernels;
   struct acquisition acquisition;
-  size_t size;          /* N */
+  size_t size; /* N */
   uint32_t steps, hidden;
   bool adaptive, train;
-  uint32_t noise_seed;  /* of the sampler's input where it is not adaptive */
-  struct graph *graph;  /* NULL: not open */
+  uint32_t noise_seed; /* of the sampler's input where it is not adaptive */
+  struct graph *graph; /* NULL: not open */
   struct net_tau net;
   struct optimiser optimiser;          /* to train */
   struct reconstructor *reconstructor; /* the caller's; to train with tau_passes passes */
@@ -47,13 +48,14 @@ size_t tau_passes(const struct options *options);
 bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error);
 
 /* All enqueue. */
-/* Scans the environments' slices and writes the input of the reconstructor's last pass, which is selected. Draws are
- * keyed by the numbers first, first + 1 ... */
+/* Scans the environments' slices and writes the input of the reconstructor's last pass, which is selected.
+ * Draws are keyed by the numbers first, first + 1 ... */
 void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t images);
-/* After reconstructor_backward of that pass: into the gradients of the sampler and, of the passes before, of the
- * reconstructor. */
+/* After reconstructor_backward of that pass: into the gradients of the sampler and, of the passes before, of
+ * the reconstructor. */
 void tau_backward(struct tau *tau, size_t images);
-/* The order of the lines of `rows` environments' scans, first, first + 1 ...: U32, [row][N], for sequence_next. */
+/* The order of the lines of `rows` environments' scans, first, first + 1 ...: U32, [row][N], for
+ * sequence_next. */
 void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first);
 
 /* Draws the masks of validation samples into EPOCH_mask; the same ones from the same parameters. Waits. */

@@ -75,8 +75,7 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
 }
 
 static struct loupe_setup loupe_setup_of(const struct training *training, size_t batch) {
-  return (struct loupe_setup){
-      training->device, training->train.simulation.kernels, training->options, batch};
+  return (struct loupe_setup){training->device, training->train.simulation.kernels, training->options, batch};
 }
 
 static bool tau_setup_of(const struct training *training, size_t batch, struct tau_setup *setup,
@@ -178,6 +177,16 @@ static bool open_history(struct training *training, struct error *error) {
   return good ? true : fail(error, "no host memory for the log of %zu epochs; lower train.epochs", epochs);
 }
 
+/* Everything is open: a step takes no more. */
+static void state_memory(const struct training *training) {
+  const struct device *device = training->device;
+  size_t batch = training->options->train.batch, images = training->reconstructor.batch;
+  log_info("training takes %.1f of %.1f MiB: updates of %zu slices, %zu a pass%s, %zu %s of the network",
+           (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20, batch, images,
+           images < batch ? " whose gradients add up" : "", training->reconstructor.passes,
+           training->reconstructor.passes == 1 ? "pass" : "passes");
+}
+
 bool training_open(struct training *training, struct device *device, const struct options *options,
                    const struct training_wish *wish, struct error *error) {
   size_t batch =
@@ -187,8 +196,11 @@ bool training_open(struct training *training, struct device *device, const struc
       open_feeds(training, batch, wish, error) && open_network(training, batch, wish->start, error) &&
       open_masks(training, error) && open_loss(training, error) && open_optimiser(training, error) &&
       open_history(training, error) &&
-      (!*options->train.output || training_open_files(training, wish, error)) && device_finish(device, error))
+      (!*options->train.output || training_open_files(training, wish, error)) &&
+      device_finish(device, error)) {
+    state_memory(training);
     return true;
+  }
   training_close(training);
   return false;
 }

@@ -96,9 +96,15 @@ void training_log_event(const struct training *training) {
 
 /* They say where, how long, what is printed; or are of other work. */
 static const char *const loupe_may_differ[] = {
-    "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "data.path", "data.split", "train.epochs", "train.output", "world.envs", "train.log_every", "sampler.", "train.early_stopping", "tau.", NULL};
+    "evaluate.",    "phantom.",   "reward.",         "policy.",    "learn.",
+    "alternate.",   "pgmri.",     "data.path",       "data.split", "train.epochs",
+    "train.output", "world.envs", "train.log_every", "sampler.",   "train.early_stopping",
+    "tau.",         NULL};
 static const char *const tau_may_differ[] = {
-    "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "data.path", "data.split", "train.epochs", "train.output", "world.envs", "train.log_every", "sampler.", "train.early_stopping", "loupe.", NULL};
+    "evaluate.",    "phantom.",   "reward.",         "policy.",    "learn.",
+    "alternate.",   "pgmri.",     "data.path",       "data.split", "train.epochs",
+    "train.output", "world.envs", "train.log_every", "sampler.",   "train.early_stopping",
+    "loupe.",       NULL};
 static const char *const may_differ[] = {"evaluate.",
                                          "phantom.",
                                          "reward.",

@@ -274,6 +274,29 @@ static void a_step_allocates_nothing(void **state) {
   close_run(&run);
 }
 
+/* Where not all fit, fewer images a pass: the mask's graph has room beside the network. */
+static void memory_is_left_for_the_mask(void **state) {
+  struct run run;
+  struct training_wish wish = {.kernel_folder = ""};
+  struct error error;
+  cl_ulong memory = device.facts.memory;
+  uint64_t before = device.bytes;
+  (void)state;
+  set_options(&run, NULL);
+  open_run(&run, false);
+  uint64_t whole = device.bytes - before;
+  training_close(&run.training);
+  device.facts.memory = before + whole * 3 / 4;
+  assert_good(training_open(&run.training, &device, &run.options, &wish, &error), &error);
+  assert_true(run.training.reconstructor.batch < BATCH);
+  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  training_step(&run.training, 0, BATCH);
+  assert_good(device_finish(&device, &error), &error);
+  device.facts.memory = memory;
+  close_run(&run);
+  assert_int_equal(device.bytes, before);
+}
+
 /* ---- files --------------------------------------------------------------------------------------------- */
 
 static void the_stored_mask_is_the_most_probable_one(void **state) {
@@ -392,6 +415,7 @@ int main(void) {
       cmocka_unit_test(a_mask_is_of_a_minibatch_or_of_a_sample),
       cmocka_unit_test(micro_batches_change_nothing),
       cmocka_unit_test(a_step_allocates_nothing),
+      cmocka_unit_test(memory_is_left_for_the_mask),
       cmocka_unit_test(the_stored_mask_is_the_most_probable_one),
       cmocka_unit_test(going_on_equals_never_stopping),
       cmocka_unit_test(other_trainings_are_refused),

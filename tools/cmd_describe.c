@@ -7,6 +7,7 @@
 #include "systems/alternate.h"
 #include "systems/net_pgmri.h"
 #include "systems/net_policy.h"
+#include "systems/net_tau.h"
 #include "systems/net_unet.h"
 #include "systems/samplers.h"
 #include "systems/systems.h"
@@ -355,13 +356,35 @@ static bool print_mask(struct call *call, struct error *error) {
   return good;
 }
 
+/* All steps, between which the reconstructor runs. */
+static bool print_steps(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  struct acquisition acquisition;
+  struct graph *graph;
+  if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
+  struct net_tau_setup setup = {.size = (int)options->data.size,
+                                .hidden = (int)options->tau.hidden,
+                                .steps = options->tau.steps,
+                                .budget = acquisition.budget,
+                                .seed = options->world.seed,
+                                .slope = (float)options->tau.slope,
+                                .adaptive = options->tau.adaptive};
+  graph_open(&graph);
+  net_tau(graph, &setup);
+  bool good = graph_good(graph, error);
+  if (good) print_graph(call, "sampler", graph, options->train.batch);
+  graph_close(graph);
+  return good;
+}
+
 static bool print_network(struct call *call, struct error *error) {
   const struct options *options = &call->options;
   if (!call_scene(call, call->operand[1], error)) return false;
-  bool policy = alternate_takes(options), mask = options->train.method == METHOD_LOUPE;
+  bool policy = alternate_takes(options), mask = options->train.method == METHOD_LOUPE,
+       steps = options->train.method == METHOD_TAU_STEP;
   return net_unet_check(options, error) && (!policy || net_policy_check(options, error)) &&
          print_reconstructor(call, error) && (!policy || print_policy(call, error)) &&
-         (!mask || print_mask(call, error));
+         (!mask || print_mask(call, error)) && (!steps || print_steps(call, error));
 }
 
 static void print_scans(const struct call *call, const struct acquisition *scan) {

@@ -90,15 +90,16 @@ static const struct flag flags[] = {
 const struct command command_train = {
     .name = "train",
     .operands = "SCENE",
-    .doc = "trains a reconstructor, a policy (L2S, PG-MRI), both in turn (L2SR), or a mask with its "
-           "reconstructor (LOUPE)",
+    .doc = "trains a reconstructor, a policy (L2S, PG-MRI), both in turn (L2SR), or a mask (LOUPE) or a "
+           "sampler of several steps (tau-step) with its reconstructor",
     .more =
         "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
         "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard "
         "and,\n"
         "at the end, curves.png. With train.method l2s, l2sr and pgmri it gets such a folder for each stage:\n"
         "reconstructor, policy_1 (for --policy), reconstructor_1, ...\n"
-        "With loupe best.h5 holds the learned mask too, for fixed_mask: --set sampler.mask=DIR/best.h5",
+        "With loupe best.h5 holds the learned mask too, for fixed_mask: --set sampler.mask=DIR/best.h5;\n"
+        "with tau_step the sampler too, for sampler tau_step: --set sampler.tau_step=DIR/best.h5",
     .takes_scene = true,
     .flags = flags,
     .run = run,

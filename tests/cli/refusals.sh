@@ -269,6 +269,11 @@ refuse_mask() {
 ten='0000000000000001111111111000000000000000' # the four initial lines are the middle ones
 echo $ten >mask.txt
 good evaluate scene --samplers fixed_mask --set sampler.mask=mask.txt
+refuse 2 'sampler tau_step: sampler.tau_step is empty; name a checkpoint of train.method tau_step' evaluate scene --samplers tau_step
+refuse 1 'sampler.tau_step: cannot open nowhere.h5' evaluate scene --samplers tau_step_best --set sampler.tau_step=nowhere.h5
+refuse 2 'tau.steps is 9 at --set; it must be 1 to 8' train scene --output none --method tau_step --set tau.steps=9
+refuse 2 'train.sampler is tau_step; exact masks are of a heuristic' train scene --output none --set train.masks=exact \
+  --set train.sampler=tau_step --set network.pools=2
 refuse_mask 'sampler.mask is empty; name a file of 40 values 0 or 1' '' 2
 refuse_mask 'cannot read sampler.mask data: Is a directory' data
 refuse_mask 'cannot open sampler.mask nowhere.txt' nowhere.txt

@@ -26,7 +26,7 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  case $body in radial) methods='_l2s _l2sr _pgmri' ;; *) methods='_l2s _l2sr _loupe _pgmri' ;; esac
+  case $body in radial) methods='_l2s _l2sr _pgmri' ;; *) methods='_l2s _l2sr _loupe _pgmri _tau2 _tau4' ;; esac
   for method in '' $methods; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
@@ -40,7 +40,14 @@ while read -r body size acceleration horizon ratio initial start budget; do
     esac
     key train.accelerations "$pairs" "$scene"
     key train.initial_accelerations "$first" "$scene"
-    case $method in '') method=reconstructor ;; *) method=${method#_} ;; esac
+    case $method in
+    '') method=reconstructor ;;
+    _tau*)
+      key tau.steps "${method#_tau}" "$scene"
+      method=tau_step
+      ;;
+    *) method=${method#_} ;;
+    esac
     key train.method "$method" "$scene"
     case $body in radial) key acquisition.geometry spokes "$scene" ;; *) key acquisition.geometry lines "$scene" ;; esac
     case $body in knee | radial) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
@@ -92,6 +99,12 @@ for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16
   train.rate_factor=0.5 'train.milestones=[11,21,31,41]' train.loss=ssim loupe.masks=batch loupe.slope=10 loupe.rate=0 \
   'evaluate.samplers=[fixed_mask]'; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/knee_x8_base_loupe.yaml"
+done
+
+for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16 train.schedule=milestones \
+  train.rate_factor=0.5 'train.milestones=[11,21,31,41]' train.loss=ssim tau.hidden=512 tau.adaptive=true tau.slope=10 \
+  tau.rate=0 'evaluate.samplers=[tau_step]'; do
+  key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_tau4.yaml"
 done
 
 # the ablation of the initial lines, as README says it
