@@ -37,7 +37,8 @@ struct feed {
   const struct sampler *sampler; /* of exact masks */
   cl_mem initial, chance;        /* of every pair: its initial mask; probability of the others, in 2^-31 */
   size_t slices;
-  uint32_t *order; /* row of SLICE of every sample of the running epoch */
+  uint32_t *order; /* slice of every sample of the running epoch */
+  uint32_t *rows;  /* room for rows of a window */
 };
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error);

@@ -93,26 +93,19 @@ void training_log_event(const struct training *training) {
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
 /* They say where, how long, what is printed; or are of other work. */
-static const char *const loupe_may_differ[] = {"evaluate.",
-                                               "phantom.",
-                                               "reward.",
-                                               "policy.",
-                                               "learn.",
-                                               "alternate.",
-                                               "pgmri.",
-                                               "data.path",
-                                               "data.split",
-                                               "train.epochs",
-                                               "train.output",
-                                               "world.envs",
-                                               "train.log_every",
-                                               "sampler.",
-                                               "train.early_stopping",
-                                               NULL};
+static const char *const loupe_may_differ[] = {
+    "evaluate.",   "phantom.",        "reward.",      "policy.",
+    "learn.",      "alternate.",      "pgmri.",       "data.path",
+    "data.split",  "train.epochs",    "train.output", "world.envs",
+    "data.window", "train.log_every", "sampler.",     "train.early_stopping",
+    NULL};
 static const char *const may_differ[] = {"evaluate.",
                                          "phantom.",
                                          "reward.",
-                                         "acquisition.",
+                                         "acquisition.acceleration",
+                                         "acquisition.horizon",
+                                         "acquisition.initial_lines",
+                                         "acquisition.budget",
                                          "policy.",
                                          "learn.",
                                          "alternate.",
@@ -127,6 +120,7 @@ static const char *const may_differ[] = {"evaluate.",
                                          "train.output",
                                          "train.log_every",
                                          "world.envs",
+                                         "data.window",
                                          "train.early_stopping",
                                          NULL};
 
