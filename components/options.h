@@ -19,6 +19,8 @@
   X(data, CHOICE, slices, "all", 0, 0, "all|centre", "all slices, or the central half of each volume")       \
   X(data, U32, volumes, "0", 0, 1000000, NULL, "at most this many volumes after the selection; 0: all")      \
   X(data, U32, most, "0", 0, 100000000, NULL, "at most this many slices; 0: all")                            \
+  X(data, U32, window, "0", 0, 100000000, NULL,                                                              \
+    "slices on the device at a time, the others in host memory; 0: all, or as many as fit; the same results")\
   X(data, TEXT, acquisition, "", 0, 0, NULL, "keep only volumes of this acquisition attribute; empty: all")  \
   X(data, BOOL, patient_split, "false", 0, 0, NULL,                                                          \
     "split by the patient_id attribute (70/15/15 by its hash) instead of by folder")                         \

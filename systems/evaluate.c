@@ -7,6 +7,7 @@
 #include "systems/reconstructor.h"
 #include "systems/systems.h"
 #include "systems/tau.h"
+#include "systems/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,6 +143,7 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   if (work->options->world.envs < plan.slices && !scans_together(evaluation))
     plan.envs = work->options->world.envs;
   plan.rollout_steps = largest_budget(evaluation) + 1;
+  plan.together = plan.envs;
   plan.dense = work->dense;
   plan.score_every_step = evaluation->curves;
   plan.kernel_folder = wish->kernel_folder;
@@ -247,6 +249,7 @@ static void compare_scans(const struct work *work, const struct evaluate_run *ru
 static void place_scans(struct work *work, size_t first, size_t envs) {
   size_t slices = work->evaluation->slices;
   world_read(&work->simulation.world, ENV_slice, 0, envs, work->scan);
+  window_slices(&work->simulation, work->scan, envs);
   for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
 }
 
@@ -296,9 +299,9 @@ static bool read_truth(struct work *work, struct error *error) {
   if (!images) return true;
   evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
   if (!evaluation->truth) return fail(error, "no host memory for %zu images", images);
-  if (work->images) world_read(&work->simulation.world, SLICE_image, 0, images, evaluation->truth);
-  for (size_t k = 0; k < evaluation->kept_count; k++)
-    world_read(&work->simulation.world, SLICE_image, evaluation->kept[k], 1, evaluation->truth + k * pixels);
+  for (size_t i = 0; i < images; i++)
+    window_read_image(&work->simulation, work->images ? i : evaluation->kept[i],
+                      evaluation->truth + i * pixels);
   return device_finish(work->simulation.device, error);
 }
 
@@ -421,8 +424,8 @@ static bool open_sequence(struct work *work, struct error *error) {
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
-              load_slices(&work->simulation.world, &evaluation->dataset, work->options, evaluation->arena,
-                          &evaluation->report, error);
+              load_simulation(&work->simulation, &evaluation->dataset, work->options, evaluation->arena,
+                              &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
   good = good && check_kept(evaluation, error) && run_all(work, error) && read_truth(work, error);
   if (work->tau.graph) tau_close(&work->tau);

@@ -1,5 +1,7 @@
 #include "systems/feed.h"
 
+#include "systems/window.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -117,6 +119,7 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
+                                 .together = envs,
                                  .epoch_rows = slices,
                                  .score_batches = setup->validate,
                                  .draws_masks = setup->draws_masks && !setup->validate,
@@ -126,14 +129,16 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
                                  .kernels = setup->kernels,
                                  .kernel_folder = setup->kernel_folder};
   if (envs > slices && slices >= setup->batch) plan.envs = slices;
+  if (plan.together > slices) plan.together = slices;
   return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error);
 }
 
 static bool load(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  struct world *world = &feed->simulation.world;
+  struct simulation *simulation = &feed->simulation;
   feed->report.slices = setup->slices;
-  return setup->fill ? setup->fill(world, setup->slices, feed->options.world.seed, error)
-                     : load_slices(world, &feed->dataset, &feed->options, feed->arena, &feed->report, error);
+  return setup->fill
+             ? setup->fill(&simulation->world, setup->slices, feed->options.world.seed, error)
+             : load_simulation(simulation, &feed->dataset, &feed->options, feed->arena, &feed->report, error);
 }
 
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
@@ -142,6 +147,7 @@ static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct
     return false;
   feed->slices = feed->report.slices;
   feed->order = ARENA_NEW(feed->arena, uint32_t, feed->slices);
+  feed->rows = ARENA_NEW(feed->arena, uint32_t, feed->simulation.world.capacity[TABLE_SLICE]);
   for (size_t i = 0; i < feed->slices; i++) feed->order[i] = (uint32_t)i;
   return true;
 }
@@ -191,7 +197,7 @@ static void draw_by_chance(struct feed *feed, uint32_t first) {
                   arg_buffer(ARG_IN, ELEMENT_U32, feed->chance),
                   arg_buffer(ARG_OUT, ELEMENT_U32, world->column[EPOCH_slice]),
                   arg_buffer(ARG_OUT, ELEMENT_U8, world->column[EPOCH_mask]), arg_u32(first),
-                  arg_u32((uint32_t)feed->slices), arg_u32((uint32_t)feed->pairs),
+                  arg_u32((uint32_t)world->rows[TABLE_SLICE]), arg_u32((uint32_t)feed->pairs),
                   arg_u32(feed->options.world.seed)));
 }
 
@@ -225,17 +231,26 @@ static bool draw_exactly(struct feed *feed, uint32_t first, struct error *error)
 
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
   if (!feed->validate) shuffle(feed, epoch);
-  world_write(&feed->simulation.world, SLICE_order, 0, feed->slices, feed->order);
+  window_order(&feed->simulation, feed->order, feed->slices);
   uint32_t first = first_scan(feed, epoch);
   if (is_exact(feed) && !draw_exactly(feed, first, error)) return false;
   if (!is_exact(feed)) draw_by_chance(feed, first);
   return device_finish(feed->device, error);
 }
 
+/* With a window the samples' rows of SLICE are known only now. */
+void feed_bring(struct feed *feed, size_t first, size_t count) {
+  struct simulation *simulation = &feed->simulation;
+  if (!simulation->window) return;
+  window_bring(simulation->window, feed->order + first, count, feed->rows);
+  world_write(&simulation->world, EPOCH_slice, first, count, feed->rows);
+}
+
 void feed_batch(struct feed *feed, size_t first, size_t count) {
   struct world *world = &feed->simulation.world;
   REQUIRE(first + count <= feed->slices, "samples %zu to %zu of an epoch of %zu", first, first + count,
           feed->slices);
+  feed_bring(feed, first, count);
   world->rows[TABLE_ENV] = count;
   feed->simulation.epoch_row = first;
   schedule_run(&feed->simulation.batch, world);

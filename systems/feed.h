@@ -41,7 +41,8 @@ struct feed {
   const struct sampler *sampler; /* of exact masks */
   cl_mem initial, chance;        /* of every pair: its initial mask; probability of the others, in 2^-31 */
   size_t slices;
-  uint32_t *order; /* row of SLICE of every sample of the running epoch */
+  uint32_t *order; /* slice of every sample of the running epoch */
+  uint32_t *rows;  /* room for rows of a window */
 };
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error);
@@ -49,6 +50,9 @@ void feed_close(struct feed *feed);
 
 /* Draws the epoch's order and masks. */
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
+/* Sees to it that the slices of `count` samples from `first` on are on the device, in the rows that EPOCH_slice says; only
+ * enqueues. */
+void feed_bring(struct feed *feed, size_t first, size_t count);
 /* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
 void feed_batch(struct feed *feed, size_t first, size_t count);
 

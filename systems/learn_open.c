@@ -26,11 +26,10 @@ static struct simulation_plan plan_split(const struct learning *learning, const 
 
 static bool load_split(struct learning *learning, struct learn_split *split, const struct learn_wish *wish,
                        struct error *error) {
-  struct world *world = &split->simulation.world;
   split->report.slices = wish->slices;
-  return wish->fill
-             ? wish->fill(world, wish->slices, learning->options->world.seed, error)
-             : load_slices(world, &split->dataset, &split->options, learning->arena, &split->report, error);
+  return wish->fill ? wish->fill(&split->simulation.world, wish->slices, learning->options->world.seed, error)
+                    : load_simulation(&split->simulation, &split->dataset, &split->options, learning->arena,
+                                      &split->report, error);
 }
 
 static bool open_split(struct learning *learning, struct learn_split *split, enum data_split which,
@@ -44,6 +43,7 @@ static bool open_split(struct learning *learning, struct learn_split *split, enu
   size_t slices = wish->fill ? wish->slices : split->dataset.slice_count, most = split->options.data.most;
   struct simulation_plan plan = plan_split(learning, split, most && most < slices ? most : slices);
   plan.network = true;
+  if (!wish->fill) plan.together = first ? learning->options->learn.scans : plan.envs;
   plan.kernels = first ? NULL : learning->train.simulation.kernels;
   plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&split->simulation, learning->device, &split->options, &plan, error) ||

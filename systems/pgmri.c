@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/round.h"
 #include "systems/geometry.h"
+#include "systems/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -77,10 +78,12 @@ static struct simulation_plan plan_split(const struct pgmri *pgmri, const struct
                                          size_t slices) {
   const struct options *options = &split->options;
   size_t budget = pgmri->acquisition.budget, envs = options->world.envs;
-  if (split == &pgmri->train)
-    return trajectories_plan(options, slices, pgmri->group, options->pgmri.trajectories, budget);
-  struct simulation_plan plan = trajectories_plan(options, slices, 1, 1, budget + 1);
-  plan.envs = envs < slices ? envs : slices;
+  bool trains = split == &pgmri->train;
+  struct simulation_plan plan =
+      trains ? trajectories_plan(options, slices, pgmri->group, options->pgmri.trajectories, budget)
+             : trajectories_plan(options, slices, 1, 1, budget + 1);
+  if (!trains) plan.envs = envs < slices ? envs : slices;
+  plan.together = trains ? pgmri->group : plan.envs;
   return plan;
 }
 
@@ -98,8 +101,8 @@ static bool open_split(struct pgmri *pgmri, struct learn_split *split, enum data
   plan.kernels = first ? NULL : pgmri->train.simulation.kernels;
   plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&split->simulation, pgmri->device, &split->options, &plan, error) ||
-      !load_slices(&split->simulation.world, &split->dataset, &split->options, pgmri->arena, &split->report,
-                   error))
+      !load_simulation(&split->simulation, &split->dataset, &split->options, pgmri->arena, &split->report,
+                       error))
     return fail_in(error, "%s data", names[which]);
   return simulation_set(&split->simulation, &pgmri->acquisition, &sampler_policy, error);
 }
@@ -207,7 +210,7 @@ static void shuffle(struct pgmri *pgmri, uint64_t epoch) {
   if (pgmri->ordered == epoch + 1) return;
   random_start(&random, pgmri->options->world.seed, STREAM_ORDER, (uint32_t)epoch);
   random_order(&random, pgmri->order, pgmri->slices);
-  world_write(&pgmri->train.simulation.world, SLICE_order, 0, pgmri->slices, pgmri->order);
+  window_order(&pgmri->train.simulation, pgmri->order, pgmri->slices);
   pgmri->ordered = epoch + 1;
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/round.h"
 #include "systems/systems.h"
+#include "systems/window.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -123,6 +124,7 @@ static void play_launch(struct rollout *rollout, uint32_t first_scan, size_t fir
 void rollout_play(struct rollout *rollout, uint32_t first_scan) {
   rollout->simulation->device->phase = "roll-out";
   world_fill(&rollout->simulation->world, ROLLOUT_reward, 0);
+  window_bring_scans(rollout->simulation, first_scan, rollout->scans);
   for (size_t first = 0; first < rollout->scans; first += rollout->launch) {
     size_t left = rollout->scans - first;
     play_launch(rollout, first_scan, first, left < rollout->launch ? left : rollout->launch);

@@ -6,6 +6,7 @@
 #include "systems/load.h"
 #include "systems/oracle.h"
 #include "systems/systems.h"
+#include "systems/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -159,6 +160,9 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
 static bool prepare(struct simulation *simulation, struct error *error) {
+  size_t rows = simulation->world.capacity[TABLE_SLICE];
+  if (rows < simulation->slices && !window_open(&simulation->window, simulation, simulation->slices, error))
+    return false;
   return schedule_prepare(&simulation->begin, simulation->kernels, error) &&
          schedule_prepare(&simulation->step, simulation->kernels, error) &&
          schedule_prepare(&simulation->finish, simulation->kernels, error) &&
@@ -209,6 +213,7 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
   setup.shape[SHAPE_ONE] = 1;
   setup.shape[SHAPE_W] = n;
   setup.shape[SHAPE_HW] = n * n;
+  setup.rows[TABLE_SLICE] = window_rows(&setup, simulation->device, simulation->options, plan->together);
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
@@ -240,6 +245,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
                                     .policy_decides = plan->policy,
                                     .dense = plan->dense,
+                                    .slices = plan->slices,
                                     .oracle_batch = plan->oracle ? options->network.batch : 0};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
@@ -256,6 +262,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
 
 void simulation_close(struct simulation *simulation) {
   size_t n = simulation->options->data.size;
+  window_close(simulation->window);
   oracle_close(simulation->oracle);
   device_release(simulation->device, simulation->phase, 8 * n);
   device_release(simulation->device, simulation->initial, n);
@@ -268,6 +275,7 @@ void simulation_close(struct simulation *simulation) {
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->oracle = NULL;
+  simulation->window = NULL;
   simulation->phase = simulation->choice = simulation->chances = simulation->initial = NULL;
   simulation->cells = simulation->observe_work = simulation->ranks = NULL;
 }
@@ -319,6 +327,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
 void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {
   REQUIRE(envs <= simulation->world.capacity[TABLE_ENV], "%zu environments; the world has %zu", envs,
           simulation->world.capacity[TABLE_ENV]);
+  window_bring_scans(simulation, first_scan, envs);
   simulation->first_scan = first_scan;
   simulation->world.rows[TABLE_ENV] = envs;
   world_fill(&simulation->world, ENV_scan, NO_LINE);

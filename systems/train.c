@@ -404,13 +404,23 @@ static bool validate_batch(struct training *training, size_t first, size_t count
   return good;
 }
 
+/* Masks of tau-step's validation samples, each by what its sampler sees of the slice. */
+static void draw_validation(struct training *training) {
+  struct feed *feed = &training->validation;
+  size_t batch = training->reconstructor.batch;
+  for (size_t first = 0; first < feed->slices; first += batch) {
+    size_t images = feed->slices - first < batch ? feed->slices - first : batch;
+    feed_bring(feed, first, images);
+    tau_draw(&training->tau, &feed->simulation.world, first, images);
+  }
+}
+
 static bool validate(struct training *training, struct error *error) {
   size_t slices = training->validation.slices, batch = training->reconstructor.batch;
   double sum[3] = {0};
   struct world *world = &training->validation.simulation.world;
-  if ((training->loupe.graph && !loupe_draw(&training->loupe, world, slices, error)) ||
-      (training->tau.graph && !tau_draw(&training->tau, world, slices, error)))
-    return false;
+  if (training->loupe.graph && !loupe_draw(&training->loupe, world, slices, error)) return false;
+  if (training->tau.graph) draw_validation(training);
   for (size_t first = 0; first < slices; first += batch)
     if (!validate_batch(training, first, slices - first < batch ? slices - first : batch, sum, error))
       return false;

@@ -2,6 +2,7 @@
  * them. */
 #include "engine/fft.h"
 #include "engine/kernel_check.h"
+#include "engine/store.h"
 #include "kernels/kernels.h"
 #include "systems/geometry.h"
 #include "systems/load.h"
@@ -11,6 +12,7 @@
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct geometry *const spokes = &geometry_list[GEOMETRY_SPOKES];
@@ -317,6 +319,42 @@ static void observations_are_exact(void **state) {
   }
 }
 
+/* K-space of the slices against the vectors that numpy made. */
+static void spectra_are_as_computed(void **state) {
+  static const char *const names[] = {"acquisition_60.h5", "acquisition_64.h5", "acquisition_45.h5"};
+  const char *folder = getenv("L2SR_TEST_DATA");
+  assert_non_null(folder);
+  for (size_t k = 0; k < 3; k++) {
+    struct arena *arena = arena_open();
+    struct error error;
+    struct store *store;
+    struct scene scene;
+    size_t count;
+    float *image, *re, *im, unit;
+    assert_good(store_open(&store, arena_text(arena, "%s/%s", folder, names[k]), &error), &error);
+    assert_good(store_read_all(store, "image", STORE_F32, arena, (void **)&image, &count, &error) &&
+                    store_read_all(store, "kspace_re", STORE_F32, arena, (void **)&re, &count, &error) &&
+                    store_read_all(store, "kspace_im", STORE_F32, arena, (void **)&im, &count, &error),
+                &error);
+    store_close(store);
+    size_t n = (size_t)atoi(names[k] + 12), pixels = n * n;
+    open_scene(&scene, *state, (uint32_t)n, 1, 1);
+    world_write(&scene.simulation.world, SLICE_image, 0, 1, image);
+    assert_good(load_prepare(&scene.simulation.world, 0, 1, &error), &error);
+    float *found = ARENA_NEW(arena, float, 2 * pixels), most = 0;
+    world_read(&scene.simulation.world, SLICE_kspace, 0, 1, found);
+    world_read(&scene.simulation.world, SLICE_unit, 0, 1, &unit);
+    for (size_t i = 0; i < pixels; i++) most = fmaxf(most, hypotf(re[i], im[i]));
+    for (size_t i = 0; i < pixels; i++) {
+      size_t row = (i / n + n - n / 2) % n, column = (i % n + n - n / 2) % n;
+      const float *value = found + 2 * (row * n + column);
+      assert_true(hypotf(value[0] * unit - re[i], value[1] * unit - im[i]) < 2e-6f * most);
+    }
+    close_scene(&scene);
+    arena_close(arena);
+  }
+}
+
 /* Masks of lines by the general kernel: what the one for lines gives, up to rounding. */
 static void both_ways_agree(void **state) {
   enum { N = 64 };
@@ -416,6 +454,7 @@ int main(void) {
       cmocka_unit_test(uniform_bisects),
       cmocka_unit_test(samplers_of_lines_are_refused),
       cmocka_unit_test(observations_are_exact),
+      cmocka_unit_test(spectra_are_as_computed),
       cmocka_unit_test(both_ways_agree),
       cmocka_unit_test(results_do_not_depend_on_the_number),
       cmocka_unit_test(kernels_agree_with_their_reference),

@@ -44,14 +44,15 @@ static const char *scene_word(const struct reading *reading, const char *name) {
   return value ? unquote(value, reading->report->arena) : "";
 }
 
-/* The lines of section data but for where the files are. */
+/* The lines of section data but for where the files are, and how many slices the device holds. */
 static const char *data_section(const char *scene, struct arena *arena) {
   const char *at = strstr(scene, "data:\n");
   char *text = arena_new(arena, strlen(scene) + 1);
   if (!at) return text;
   for (at = strchr(at, '\n') + 1; *at == ' ';) {
     size_t length = strcspn(at, "\n");
-    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8)) strncat(text, at, length + 1);
+    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9))
+      strncat(text, at, length + 1);
     at += length + (at[length] == '\n');
   }
   return text;
