@@ -44,6 +44,8 @@ same policy_1 --set train.method=pgmri --set reward.form=dense --set learn.recon
 rm -r all few
 same . --set train.method=loupe --set acquisition.horizon=base
 rm -r all few
+same . --set train.method=tau_step --set tau.steps=2 --set tau.hidden=16
+rm -r all few
 same . --set train.method=reconstructor --set train.masks=exact
 run "gone on with, all at a time" "$l2sr" train scene --output few --set train.method=reconstructor \
   --set train.masks=exact --epochs 4 --resume
