@@ -86,7 +86,8 @@
   X(evaluate, LIST, keep, "", 0, 0, NULL,                                                                    \
     "rows of the data set whose truth and reconstructions are stored in results.h5, for `l2sr report`")      \
   X(evaluate, CHOICE, group, "auto", 0, 0, "auto|fixed|joint",                                               \
-    "where `l2sr report` puts it; auto: joint where the reconstructor was trained on scans of a policy")     \
+    "where `l2sr report` puts it; auto: joint where the reconstructor was trained on scans of a policy or "  \
+    "together with what draws its masks")                                                                    \
   X(evaluate, TEXT, policy, "", 0, 0, NULL,                                                                  \
     "checkpoint of the network that is sampler policy; empty: none")                                         \
   X(evaluate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                   \

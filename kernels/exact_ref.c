@@ -139,16 +139,19 @@ void rescale_backward_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = random_u32(random) % 2;
 }
 
-/* The budgets leave room for the table; a zero and a one among the probabilities. */
+/* The budgets leave room for the table, which with some sizes is larger than local memory; a zero and a one
+ * among the probabilities. */
 void exact_draw_prepare(struct host_args *args, struct random *random) {
-  uint32_t free_entries, entries = some_entries(args, random, 60, &free_entries);
+  uint32_t room = (uint32_t)(args->height * args->width), free_entries;
+  uint32_t entries = some_entries(args, random, room / 20, &free_entries), most = room / entries - 1;
   float *x = (float *)args->in[0];
   for (size_t row = 0; row < args->rows && entries > 4; row++) {
     x[row * entries + entries / 2] = 0;
     x[row * entries + entries / 3] = 1;
   }
   args->value[5].u = entries;
-  args->value[6].u = random_u32(random) % (1 + free_entries / 3);
+  if (free_entries / 2 < most) most = free_entries / 2;
+  args->value[6].u = entries > 100 ? most : random_u32(random) % (1 + most);
   args->value[7].u = random_u32(random);
   args->value[8].u = random_u32(random) % 1000;
 }

@@ -259,15 +259,18 @@ static bool store_gamma(struct store *store, const char *path, struct error *err
   return good;
 }
 
-/* A reconstructor that was trained on the scans of a policy says of which: the two were trained jointly. */
+/* A reconstructor that was trained on the scans of a policy says of which, one that was trained with what draws its
+ * masks of what kind that is: the two were trained jointly. */
 static bool store_group(struct store *store, const struct options *options, struct error *error) {
   static const char *const names[] = {"fixed", "fixed", "joint"}; /* of evaluate.group: auto as found */
   const char *name = names[options->evaluate.group], *path = options->evaluate.reconstructor;
-  char policy[80];
+  char with[80];
   if (options->evaluate.group == GROUP_AUTO && *path) {
     struct store *reconstructor;
     if (!store_open(&reconstructor, path, error)) return false;
-    if (store_text(reconstructor, "origin_policy", policy, sizeof policy)) name = names[GROUP_JOINT];
+    if (store_text(reconstructor, "origin_policy", with, sizeof with) ||
+        store_text(reconstructor, "sampler", with, sizeof with))
+      name = names[GROUP_JOINT];
     store_close(reconstructor);
   }
   const char *of = options->evaluate.policy;

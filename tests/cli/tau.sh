@@ -47,6 +47,8 @@ echo "{extends: scene, sampler: {tau_step: whole/best.h5}, evaluate: {reconstruc
 run "one table" "$l2sr" evaluate Random tau --output table
 what='the table over two scenes'
 says out "                                            Random         tau-Seq"
+run "report" "$l2sr" report table/Random table/tau --output page
+grep -A1 'Joint training' page/report.txt | grep -q 'tau-Seq' || complain "the report does not say that it was trained jointly"
 # shellcheck disable=SC2086
 run "render" "$l2sr" render scene $own --samplers tau_step,tau_step_best --slices 0 --output pictures
 [ "$(find pictures -name '*.png' | wc -l)" = 1 ] || complain "render drew no picture"
