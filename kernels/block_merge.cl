@@ -358,6 +358,14 @@ block_weights_image(__global const float *restrict image, __global const uint *r
   }
 }
 
+/* Four words from `at` on and their neighbours, which beyond the line's ends are any words of it. */
+INLINE void load_six(__global const uint *restrict map, uint at, int left, uint words[6]) {
+  uint4 four = *(__global const uint4 *)&map[at];
+  words[0] = map[at - (left >= 0 ? 1u : 0u)];
+  words[1] = four.x, words[2] = four.y, words[3] = four.z, words[4] = four.w;
+  words[5] = map[at + (left + 5 < COLUMNS ? 4u : 0u)];
+}
+
 /* The gradient of the network's input, one channel: the first layer's raw gradients through its weights, turned. A row
  * is four pixels of a line. */
 __kernel void block_image_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
@@ -375,10 +383,13 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
     if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
     for (int y = 0; y < 3; y++) {
       float line[2][6];
+      bool row_inside = top + y >= 0 && top + y < ROWS;
+      uint from = start + (uint)((row_inside ? top + y : 0) * COLUMNS + left + 1), given6[6], raw6[6];
+      load_six(gradient, from, left, given6);
+      if (!NORMED) load_six(raw_output, from, left, raw6);
       UNROLL for (int x = 0; x < 6; x++) {
-        bool inside = top + y >= 0 && top + y < ROWS && left + x >= 0 && left + x < COLUMNS;
-        uint from = inside ? start + (uint)((top + y) * COLUMNS + left + x) : start;
-        float2 given = read_word(gradient[from]), raw_value = NORMED ? given : read_word(raw_output[from]);
+        bool inside = row_inside && left + x >= 0 && left + x < COLUMNS;
+        float2 given = read_word(given6[x]), raw_value = NORMED ? given : read_word(raw6[x]);
         if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
         if (!NORMED && PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
         line[0][x] = inside ? given.x : 0.0f;

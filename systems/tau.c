@@ -206,7 +206,7 @@ void tau_backward(struct tau *tau, size_t images) {
     select_pass(tau, part - 1);
     device_copy(tau->device, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), 0,
                 reconstructor->output_gradient, 0, image_bytes(tau, images));
-    reconstructor_backward_level(reconstructor, images);
+    reconstructor_backward_level(reconstructor, images, part > 1); /* nothing learns before the first */
   }
 }
 
