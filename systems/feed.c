@@ -119,6 +119,7 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
                                  .together = envs,
+                                 .coils = dataset_coils(&feed->dataset),
                                  .epoch_rows = slices,
                                  .score_batches = setup->validate,
                                  .deal_only = setup->learned && !setup->validate,

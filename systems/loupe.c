@@ -31,6 +31,10 @@ static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, str
 
 /* The masks that it learns are of columns. */
 static bool check_geometry(const struct options *options, struct error *error) {
+  if (options->data.kspace == KSPACE_MEASURED)
+    return fail_usage(
+        error, "train.method is loupe, which transforms images, and data.kspace is measured; set it to "
+               "image, or train.method to reconstructor, l2s, l2sr or pgmri");
   if (options->acquisition.geometry == GEOMETRY_LINES) return true;
   return fail_usage(
       error,

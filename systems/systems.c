@@ -10,7 +10,8 @@ const struct system *const system_list[] = {
     &system_score_ssim, &system_score_ssim_uniform, &system_score_error,  &system_reward,
     &system_record,     &system_deal,         &system_standardise,        &system_decide_policy,
     &system_present,    &system_decide_oracle, &system_expand,            &system_weigh,
-    &system_decide_dense, &system_decide_exact, &system_observe_cells,    &system_extend, NULL};
+    &system_decide_dense, &system_decide_exact, &system_observe_cells,    &system_extend,
+    &system_observe_coils, NULL};
 
 /* A sampler of the list is an oracle. */
 static bool oracle_named(const struct options *options) {

@@ -51,7 +51,8 @@ static const char *data_section(const char *scene, struct arena *arena) {
   if (!at) return text;
   for (at = strchr(at, '\n') + 1; *at == ' ';) {
     size_t length = strcspn(at, "\n");
-    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9))
+    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9) &&
+        strncmp(at, "  kspace: image\n", 16))
       strncat(text, at, length + 1);
     at += length + (at[length] == '\n');
   }

@@ -94,6 +94,11 @@ for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16
   key "${pair%%=*}" "${pair#*=}" "$scenes/knee_x8_base_loupe.yaml"
 done
 
+for scene in x4_base radial_x4_base_l2s; do
+  key data.kspace measured "$scenes/measured_$scene.yaml"
+done
+key data.kspace image "$scenes/brain_x8_base.yaml"
+
 # the ablation of the initial lines, as README says it
 while read -r initial ratio start budget; do
   scans 4 custom "$initial" "$start" "$budget" "$one" --set acquisition.initial_lines="$initial" \
