@@ -37,6 +37,15 @@ run "render" "$l2sr" render scene --slices 0 --output pictures
 run "PG-MRI" "$l2sr" train scene --output pgmri --set train.method=pgmri --set reward.form=dense --set reward.scale=1 \
   --set learn.reconstructor=lines/reconstructor/best.h5 --set pgmri.epochs=1 --set pgmri.trajectories=2
 
+# what is sampled differently stands apart
+printf '{extends: scene, data: {kspace: image}}\n' >image.yaml
+run "two scenes" "$l2sr" evaluate scene image --output two
+what='one table of both'
+says out 'measured k-space'
+run "report" "$l2sr" report two --output page
+what='the page of both'
+says page/report.txt 'data.kspace: '
+
 refuse 2 'data.kspace is measured, and data.source names reconstructions' evaluate scene \
   --set data.source=reconstruction_rss
 refuse 2 'train.method is loupe, which transforms images, and data.kspace is measured' train scene --quiet --output none \
