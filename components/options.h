@@ -12,6 +12,9 @@
     "which part: the subfolder of that name (or singlecoil_, multicoil_ and the name), else the folder")     \
   X(data, CHOICE, source, "auto", 0, 0, "auto|reconstruction_esc|reconstruction_rss|kspace",                 \
     "dataset the image comes from; auto takes the first that is there")                                      \
+  X(data, CHOICE, kspace, "image", 0, 0, "image|measured",                                                   \
+    "what is sampled: the transform of the magnitude image (published), or the file's own complex k-space, "\
+    "all coils of it, whose images are combined by root-sum-of-squares")                                     \
   X(data, U32, size, "128", 32, 512, NULL, "N: images are cropped to NxN pixels, N phase-encode lines")      \
   X(data, U32, pad, "0", 0, 1024, NULL, "zero-pad each axis to this many pixels before the crop; 0: off")    \
   X(data, F64, fraction, "1", 0, 1, NULL,                                                                    \
@@ -260,6 +263,7 @@ extern const struct option_table option_table;
 
 enum data_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_ALL };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
+enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };

@@ -32,6 +32,12 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    IN(F32, "magnitude_std", ENV, ONE),  IN(F32, "unit", SLICE, ONE),                                         \
    IN(F32, "input_gradient", ENV, HW),  OUT(F32, "mask_gradient", ENV, W)}
 
+#define OBSERVE_COILS_ARGS                                                                                   \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),          IN(U32, "coils", SLICE, ONE),       \
+   IN(C64, "coil_kspace", SLICE, CHW),  IN(U32, "cells", SHARED, HW),    IN(C64, "phase", SHARED, W),        \
+   INOUT(C64, "work", ENV, CHW),        OUT(REAL, "magnitude", ENV, HW), OUT(F32, "magnitude_mean", ENV, ONE), \
+   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans")}
+
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
       IN(F32, "mean", SLICE, ONE), IN(F32, "std", SLICE, ONE), IN(F32, "data_range", SLICE, ONE)
@@ -102,6 +108,10 @@ static const struct kernel_desc rows[] = {
     {"observe_cells_fft", "observe.cl", "zero-filled magnitude of single cells, both axes by two-factor transforms",
      LAUNCH_GROUP, 256,
      OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_fft_fits, 3e-6},
+    {"observe_coils_direct", "observe.cl", "root-sum-of-squares of single cells of all coils by sums", LAUNCH_GROUP, 64,
+     OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_direct_fits, 3e-6},
+    {"observe_coils_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
+     OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_fft_fits, 3e-6},
     {"image_normalise", "image.cl", "mean, deviation, peak and unit of a slice", LAUNCH_GROUP, 256,
      {IN(F32, "image", SLICE, HW), INOUT(F32, "mean", SLICE, ONE), INOUT(F32, "std", SLICE, ONE),
       INOUT(F32, "peak", SLICE, ONE), INOUT(F32, "unit", SLICE, ONE), VALUE(U32, "first")},
@@ -137,6 +147,13 @@ static const struct kernel_desc rows[] = {
      {IN(C64, "work", ENV, HW), OUT(F32, "pixels", ENV, ONE), VALUE(U32, "coils"), VALUE(U32, "height"),
       VALUE(U32, "width"), VALUE(U32, "out_height"), VALUE(U32, "out_width")},
      coil_combine_reference, coil_prepare, NULL, 1e-6},
+    {"coil_crop", "coil.cl", "coil images cropped and padded to the size", LAUNCH_ITEM, 64,
+     {IN(C64, "work", ENV, HW), IN(U32, "row_from", SHARED, W), IN(U32, "column_from", SHARED, W),
+      OUT(C64, "planes", ENV, ONE), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "size")},
+     coil_crop_reference, coil_crop_prepare, NULL, 0},
+    {"coil_scale", "coil.cl", "k-space of coils in units of the slice", LAUNCH_GROUP, 256,
+     {INOUT(C64, "coil_kspace", SLICE, CHW), IN(F32, "unit", SLICE, ONE), VALUE(U32, "most")},
+     coil_scale_reference, coil_scale_prepare, NULL, 0},
     {"score_ssim", "score.cl", "SSIM, 11x11 Gaussian window", LAUNCH_GROUP, 256,
      {PAIR_ARGS, OUT(F32, "ssim", ENV, ONE)}, score_ssim_reference, score_prepare, NULL, 1e-5},
     {"score_ssim_uniform", "score.cl", "SSIM, 7x7 uniform window", LAUNCH_GROUP, 256,

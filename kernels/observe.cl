@@ -16,6 +16,9 @@
  * work-group takes one scan after the other, so that `work` needs an image a work-group and stays in cache.
  * HEIGHT and WIDTH must be equal.
  *
+ * observe_coils_direct and observe_coils_fft do that for every coil of a slice, [slice][coil][row][line], and give the
+ * root of the sum of their squared magnitudes; `work` needs as many images as `most`, the room for a slice's coils.
+ *
  * observe_back_direct and observe_back_fft go the other way, for learned masks: from the gradient of the network's
  * input (kernels/image.cl) to that of every line of the mask, acquired or not. */
 
@@ -230,6 +233,60 @@ observe_back_direct(__global const uint *restrict slice, __global const uchar *r
   }
   for (uint n = item; n < WIDTH; n += DIRECT_GROUP)
     mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = total[n];
+}
+
+/* As direct_rows, over the images of `coils` coils. */
+INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __global const float2 *phase,
+                                 __global real *image) {
+  float scale = 1.0f / sqrt((float)WIDTH);
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += DIRECT_GROUP) {
+    uint y = i / WIDTH, k = (i % WIDTH + WIDTH - WIDTH / 2u) % WIDTH;
+    float square = 0.0f;
+    for (uint coil = 0u; coil < coils; coil++) {
+      __global const float2 *own = lines + (size_t)coil * PIXELS;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint n = 0u; n < WIDTH; n++) sum += times(own[n * HEIGHT + y], phase[n * k % WIDTH]);
+      square += sum.x * sum.x + sum.y * sum.y;
+    }
+    float value = scale * sqrt(square);
+    REAL_STORE(image, i, value);
+    seen = moments_add(seen, &value, 1u);
+  }
+  return seen;
+}
+
+__kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
+observe_coils_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
+                     __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                     __global const uint *restrict cells, __global const float2 *restrict phase,
+                     __global float2 *work, __global real *restrict magnitude,
+                     __global float *restrict magnitude_mean, __global float *restrict magnitude_std, uint most,
+                     uint scans, uint rows) {
+  __local moments scratch[DIRECT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar any[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * most * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    uint at = slice[scan], all = min(coils[at], most) * PIXELS;
+    __global const float2 *data = coil_kspace + (size_t)at * most * PIXELS;
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, any, chosen, &count);
+    for (uint i = item; i < all; i += DIRECT_GROUP) {
+      uint n = i % PIXELS / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
+      __global const float2 *own = data + i / PIXELS * PIXELS;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint m = 0u; any[n] && m < HEIGHT; m++)
+        if (is_taken(taken, m * WIDTH + n)) sum += times(own[m * WIDTH + n], phase[m * k % HEIGHT]);
+      lines[i] = sum / sqrt((float)HEIGHT);
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = direct_rows_coils(lines, all / PIXELS, phase, magnitude + (size_t)scan * PIXELS);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
 }
 
 /* WIDTH = FIRST * SECOND; BLOCK rows pass through local memory at a time; PITCH keeps banks apart. */
@@ -523,6 +580,81 @@ observe_back_fft(__global const uint *restrict slice, __global const uchar *rest
     float sum = 0.0f;
     for (uint part = 0u; part < BLOCK; part++) sum += re[part * PITCH + n];
     mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = sum;
+  }
+}
+
+/* Values that an item has of BLOCK rows. */
+#define OWN_ROWS (BLOCK * FIRST / FFT_GROUP)
+
+/* As fft_rows, over the images of `coils` coils. Every item of the group must call it. */
+INLINE moments fft_rows_coils(__global const float2 *lines, uint coils, __local const uchar *acquired,
+                              __global const float2 *phase, __global real *image, __local float *re,
+                              __local float *im) {
+  uint item = (uint)get_local_id(0);
+  float scale = 1.0f / sqrt((float)WIDTH);
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint top = 0u; top < HEIGHT; top += BLOCK) {
+    float square[OWN_ROWS][SECOND];
+    for (uint j = 0u; j < OWN_ROWS; j++)
+      for (uint s = 0u; s < SECOND; s++) square[j][s] = 0.0f;
+    for (uint coil = 0u; coil < coils; coil++) {
+      for (uint i = item; i < BLOCK * SECOND; i += FFT_GROUP) {
+        uint y = i % BLOCK, place = y * PITCH;
+        first_stage(lines + (size_t)coil * PIXELS, acquired, phase, top + y, i / BLOCK, re + place, im + place);
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (uint j = 0u; j < OWN_ROWS; j++) {
+        uint i = item + j * FFT_GROUP, k = i % FIRST, q = i / FIRST;
+        uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
+        float2 v[SECOND];
+        for (uint s = 0u; s < SECOND; s++) {
+          uint place = y * PITCH + s * FIRST + k;
+          v[s] = (float2)(re[place], im[place]);
+        }
+        TRANSFORM(SECOND, v);
+        for (uint s = 0u; s < SECOND; s++) square[j][s] += v[s].x * v[s].x + v[s].y * v[s].y;
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (uint j = 0u; j < OWN_ROWS; j++) {
+      uint i = item + j * FFT_GROUP, k = i % FIRST, q = i / FIRST;
+      uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
+      float value[SECOND];
+      if (top + y >= HEIGHT) continue;
+      for (uint s = 0u; s < SECOND; s++) {
+        value[s] = scale * sqrt(square[j][s]);
+        REAL_STORE(image, (top + y) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND), value[s]);
+      }
+      seen = moments_add(seen, value, SECOND);
+    }
+  }
+  return seen;
+}
+
+__kernel void observe_coils_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                                __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                                __global const uint *restrict cells, __global const float2 *restrict phase,
+                                __global float2 *work, __global real *restrict magnitude,
+                                __global float *restrict magnitude_mean, __global float *restrict magnitude_std,
+                                uint most, uint scans, uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
+  __local moments scratch[FFT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar acquired[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * most * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    uint at = slice[scan], own = min(coils[at], most);
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, acquired, chosen, &count);
+    for (uint coil = 0u; coil < own; coil++)
+      fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, phase, lines + (size_t)coil * PIXELS,
+                  re, im);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = fft_rows_coils(lines, own, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
   }
 }
 #endif

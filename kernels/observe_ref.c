@@ -63,9 +63,8 @@ void observe_reference(const struct host_args *args) {
 }
 
 /* The union of the chosen actions' cells. */
-static void find_taken(const struct host_args *args, size_t scan, uint8_t *taken) {
+static void find_taken(const struct host_args *args, const uint32_t *cells, size_t scan, uint8_t *taken) {
   const uint8_t *mask = (const uint8_t *)args->in[1] + scan * args->width;
-  const uint32_t *cells = args->in[3];
   memset(taken, 0, args->height * args->width);
   for (size_t i = 0; i < args->width * args->width; i++)
     if (mask[i / args->width] && cells[i] != NO_CELL) taken[cells[i]] = 1;
@@ -91,11 +90,51 @@ void observe_cells_reference(const struct host_args *args) {
   for (size_t scan = 0; scan < args->value[9].u; scan++) {
     const float *kspace = (const float *)args->in[2] + 2 * slice[scan] * pixels;
     float *hybrid = (float *)args->out[5] + 2 * (scan % args->rows) * pixels;
-    find_taken(args, scan, taken);
+    find_taken(args, args->in[3], scan, taken);
     memset(hybrid, 0, 2 * pixels * sizeof *hybrid);
     for (size_t cell = 0; cell < pixels; cell++)
       if (taken[cell]) add_cell(args, kspace + 2 * cell, cell, hybrid);
     fill_scan(args, NULL, hybrid, 6, scan);
+  }
+  arena_close(arena);
+}
+
+/* The root of the sum of the coils' squared magnitudes. */
+static void fill_coils(const struct host_args *args, const float *hybrid, size_t coils, size_t scan) {
+  size_t pixels = args->height * args->width;
+  float *magnitude = (float *)args->out[7] + scan * pixels;
+  double sum = 0, square = 0;
+  for (size_t i = 0; i < pixels; i++) {
+    double all = 0;
+    for (size_t coil = 0; coil < coils; coil++) {
+      double value = pixel(args, NULL, hybrid + 2 * coil * pixels, i / args->width, i % args->width);
+      all += value * value;
+    }
+    magnitude[i] = (float)sqrt(all);
+    sum += sqrt(all);
+    square += all;
+  }
+  double mean = sum / (double)pixels;
+  ((float *)args->out[8])[scan] = (float)mean;
+  ((float *)args->out[9])[scan] = (float)sqrt(fmax(square - sum * mean, 0) / (double)(pixels - 1));
+}
+
+void observe_coils_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0];
+  size_t pixels = args->height * args->width, most = args->value[10].u;
+  struct arena *arena = arena_open();
+  uint8_t *taken = ARENA_NEW(arena, uint8_t, pixels);
+  for (size_t scan = 0; scan < args->value[11].u; scan++) {
+    size_t coils = ((const uint32_t *)args->in[2])[slice[scan]];
+    float *hybrid = (float *)args->out[6] + 2 * (scan % args->rows) * most * pixels;
+    find_taken(args, args->in[4], scan, taken);
+    memset(hybrid, 0, 2 * coils * pixels * sizeof *hybrid);
+    for (size_t coil = 0; coil < coils; coil++)
+      for (size_t cell = 0; cell < pixels; cell++)
+        if (taken[cell])
+          add_cell(args, (const float *)args->in[3] + 2 * ((slice[scan] * most + coil) * pixels + cell), cell,
+                   hybrid + 2 * coil * pixels);
+    fill_coils(args, hybrid, coils, scan);
   }
   arena_close(arena);
 }
@@ -121,18 +160,30 @@ void observe_prepare(struct host_args *args, struct random *random) {
 }
 
 /* More scans than work-groups; actions of up to a dozen cells, some of none. */
-void observe_cells_prepare(struct host_args *args, struct random *random) {
-  uint32_t *slice = (uint32_t *)args->in[0], *cells = (uint32_t *)args->in[3];
+static void prepare_cells(struct host_args *args, struct random *random, int cells_at, int scans) {
+  uint32_t *slice = (uint32_t *)args->in[0], *cells = (uint32_t *)args->in[cells_at];
   uint32_t width = (uint32_t)args->width, pixels = width * (uint32_t)args->height;
   uint8_t *mask = (uint8_t *)args->in[1];
-  args->value[9].u = (uint32_t)args->rows + 2;
-  for (size_t row = 0; row < args->value[9].u; row++) {
+  args->value[scans].u = (uint32_t)args->rows + 2;
+  for (size_t row = 0; row < args->value[scans].u; row++) {
     slice[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
     for (size_t line = 0; line < width; line++) mask[row * width + line] = random_u32(random) % 8 < row % 8;
   }
   for (size_t i = 0; i < (size_t)width * width; i++)
     cells[i] = i % width < i / width % 12 ? random_u32(random) % pixels : NO_CELL;
-  fill_phase(args, 4);
+  fill_phase(args, cells_at + 1);
+}
+
+void observe_cells_prepare(struct host_args *args, struct random *random) {
+  prepare_cells(args, random, 3, 9);
+}
+
+/* One to three coils a slice. */
+void observe_coils_prepare(struct host_args *args, struct random *random) {
+  prepare_cells(args, random, 4, 11);
+  args->value[10].u = 3;
+  for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
+    ((uint32_t *)args->in[2])[i] = 1 + random_u32(random) % 3;
 }
 
 /* ---- back to the mask -----------------------------------------------------------------------------------

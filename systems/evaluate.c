@@ -144,6 +144,7 @@ static bool open_simulation(struct work *work, struct device *device, const stru
     plan.envs = work->options->world.envs;
   plan.rollout_steps = largest_budget(evaluation) + 1;
   plan.together = plan.envs;
+  plan.coils = dataset_coils(&evaluation->dataset);
   plan.dense = work->dense;
   plan.score_every_step = evaluation->curves;
   plan.kernel_folder = wish->kernel_folder;

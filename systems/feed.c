@@ -65,13 +65,6 @@ double feed_chance(const struct acquisition *pair) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* Where N is odd and the lines even, masks by chance lie one line further to the right than exact ones. */
-static void initial_of(const struct acquisition *pair, uint8_t *initial) {
-  struct acquisition own = *pair;
-  own.initial_start = (pair->lines - pair->initial_lines + 1) / 2;
-  acquisition_initial(&own, initial);
-}
-
 static bool open_pairs(struct feed *feed, struct error *error) {
   size_t n = feed->options.data.size;
   uint8_t *initial = ARENA_NEW(feed->arena, uint8_t, PAIRS_MOST * n);
@@ -80,7 +73,7 @@ static bool open_pairs(struct feed *feed, struct error *error) {
   feed->chance = feed->initial ? device_buffer(feed->device, sizeof chance, "the mixture", error) : NULL;
   if (!feed->chance) return false;
   for (size_t p = 0; p < feed->pairs; p++) {
-    initial_of(&feed->pair[p], initial + p * n);
+    acquisition_initial(&feed->pair[p], initial + p * n);
     chance[p] = (uint32_t)nearbyint(0x1p31 * feed_chance(&feed->pair[p]));
   }
   device_write(feed->device, feed->initial, 0, PAIRS_MOST * n, initial);
@@ -120,6 +113,7 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
                                  .together = envs,
+                                 .coils = dataset_coils(&feed->dataset),
                                  .epoch_rows = slices,
                                  .score_batches = setup->validate,
                                  .draws_masks = setup->draws_masks && !setup->validate,

@@ -63,6 +63,19 @@ static void find_spoke(uint32_t n, size_t spoke, uint32_t *cell) {
   while (found < n) cell[found++] = NO_CELL;
 }
 
+/* ---- observations ---------------------------------------------------------------------------------------
+ */
+
+static const struct observation of_columns = {SET(SLICE_hybrid), &system_observe, observe_open, true};
+static const struct observation of_cells = {SET(SLICE_kspace), &system_observe_cells, observe_cells_open,
+                                            false};
+static const struct observation of_coils = {SET(SLICE_coil_kspace) | SET(SLICE_coils), &system_observe_coils,
+                                            observe_coils_open, false};
+
+const struct observation *observation_chosen(const struct options *options) {
+  return options->data.kspace == KSPACE_MEASURED ? &of_coils : geometry_chosen(options)->observation;
+}
+
 /* ---- the rows ------------------------------------------------------------------------------------------ */
 
 const struct geometry geometry_list[] = {
@@ -74,9 +87,7 @@ const struct geometry geometry_list[] = {
      .rank = rank_line,
      .cells = find_line,
      .columns = true,
-     .kspace = SET(SLICE_hybrid),
-     .observe = &system_observe,
-     .open = observe_open},
+     .observation = &of_columns},
     {.name = "spokes",
      .one = "spoke",
      .doc = "spokes through the centre at N angles, on the grid, without gaps (radial)",
@@ -84,9 +95,7 @@ const struct geometry geometry_list[] = {
      .is_initial = is_initial_spoke,
      .rank = rank_spoke,
      .cells = find_spoke,
-     .kspace = SET(SLICE_kspace),
-     .observe = &system_observe_cells,
-     .open = observe_cells_open},
+     .observation = &of_cells},
     {.name = NULL},
 };
 

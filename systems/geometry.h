@@ -9,6 +9,17 @@
 struct simulation;
 struct system;
 
+/* How masks are observed, and by which data of a slice. */
+struct observation {
+  component_set kspace; /* what observe and an oracle read of SLICE: loaded where it is named */
+  const struct system *observe;
+  /* What observe needs beside columns: tables, kernels. Closed by simulation_close. */
+  bool (*open)(struct simulation *simulation, struct error *error);
+  bool rank_one; /* an action adds a matrix of rank one to the image: systems/oracle.h */
+};
+/* By the scene's geometry and data.kspace. */
+const struct observation *observation_chosen(const struct options *options);
+
 struct geometry {
   const char *name;      /* as in acquisition.geometry */
   const char *one, *doc; /* what an action acquires, in a word (the plural: with an s) and in a sentence */
@@ -20,11 +31,8 @@ struct geometry {
   /* Its cells of k-space, row * n + column, the centre at n / 2 on both axes: n entries, NO_CELL after the
    * last. */
   void (*cells)(uint32_t n, size_t action, uint32_t *cell);
-  bool columns; /* whole columns of k-space: one adds a matrix of rank one to the image (systems/oracle.h) */
-  component_set kspace; /* what observe and an oracle read of SLICE: loaded where it is named */
-  const struct system *observe;
-  /* What observe needs beside columns: tables, kernels. Closed by simulation_close. */
-  bool (*open)(struct simulation *simulation, struct error *error);
+  bool columns;                          /* actions are whole columns of k-space */
+  const struct observation *observation; /* of k-space that is transformed from the image */
 };
 
 /* By enum acquisition_geometry; ended by a NULL name. */

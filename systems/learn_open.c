@@ -43,6 +43,7 @@ static bool open_split(struct learning *learning, struct learn_split *split, enu
   size_t slices = wish->fill ? wish->slices : split->dataset.slice_count, most = split->options.data.most;
   struct simulation_plan plan = plan_split(learning, split, most && most < slices ? most : slices);
   plan.network = true;
+  if (!wish->fill) plan.coils = dataset_coils(&split->dataset);
   if (!wish->fill) plan.together = first ? learning->options->learn.scans : plan.envs;
   plan.kernels = first ? NULL : learning->train.simulation.kernels;
   plan.kernel_folder = wish->kernel_folder;

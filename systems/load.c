@@ -4,6 +4,7 @@
 #include "systems/coil.h"
 #include "systems/geometry.h"
 #include "systems/reader.h"
+#include "systems/spectra.h"
 #include "systems/window.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
 
 component_set load_columns(const struct options *options) {
-  return geometry_chosen(options)->kspace | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
+  return observation_chosen(options)->kspace | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
          SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
 }
 
@@ -25,6 +26,7 @@ struct load {
   struct arena *arena;
   struct load_report *report;
   struct coil_plan coils;
+  struct spectra spectra;                  /* where the files' own k-space is kept */
   float *image, *crop;                     /* one slice before and after the crop */
   size_t rows, capacity;                   /* slices taken so far; at most */
   size_t volume, volume_start;             /* the volume being read and its first row */
@@ -59,9 +61,18 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   return true;
 }
 
-static void write_slice(const struct load *load, uint32_t volume) {
-  world_write(load->world, SLICE_image, load->rows, 1, load->crop);
-  world_write(load->world, SLICE_volume, load->rows, 1, &volume);
+static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+  struct world *world = load->world;
+  uint32_t coils = (uint32_t)volume->coils;
+  world_write(world, SLICE_image, load->rows, 1, load->crop);
+  world_write(world, SLICE_volume, load->rows, 1, &index);
+  if (!world->column[SLICE_coil_kspace]) return true;
+  if (!spectra_for(&load->spectra, &load->coils, load->options->data.size, load->options->data.pad, error))
+    return false;
+  world_write(world, SLICE_coils, load->rows, 1, &coils);
+  spectra_run(&load->spectra, &load->coils, world->column[SLICE_coil_kspace],
+              load->rows * world_column_bytes(world, SLICE_coil_kspace));
+  return true;
 }
 
 static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
@@ -89,8 +100,8 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
   if (load->window)
     memcpy(window_image(load->window, load->rows), load->crop, sizeof(float) * pixels);
-  else
-    write_slice(load, (uint32_t)slice->volume);
+  else if (!write_slice(load, volume, (uint32_t)slice->volume, error))
+    return false;
   load->rows++;
   return true;
 }
@@ -226,16 +237,24 @@ static void kspace_chunk(struct load_transform *transform, size_t first, size_t 
   device_copy(world->device, transform->work, 0, world->column[SLICE_kspace], first * bytes, count * bytes);
 }
 
+/* Which of the image's transforms the world holds; measured k-space is none of them. */
+static unsigned column_of(const struct world *world) {
+  return world->column[SLICE_kspace]   ? SLICE_kspace
+         : world->column[SLICE_hybrid] ? SLICE_hybrid
+                                       : COMPONENT_COUNT;
+}
+
 bool load_transform_open(struct load_transform *transform, struct world *world, size_t rows,
                          struct error *error) {
-  bool plane = world->column[SLICE_kspace];
+  bool plane = column_of(world) == SLICE_kspace;
   size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world->height : 1;
   *transform = (struct load_transform){.world = world,
-                                       .column = plane ? SLICE_kspace : SLICE_hybrid,
+                                       .column = column_of(world),
                                        .chunk = chunk,
                                        .bytes = chunk * world->height * world->width * 8};
-  bool good = kernel_need(world->kernels, "image_normalise", error) &&
-              kernel_need(world->kernels, plane ? "image_pack_plane" : "image_pack", error) &&
+  if (!kernel_need(world->kernels, "image_normalise", error)) return false;
+  if (transform->column == COMPONENT_COUNT) return true;
+  bool good = kernel_need(world->kernels, plane ? "image_pack_plane" : "image_pack", error) &&
               kernel_need(world->kernels, "image_unpack", error) &&
               fft_open(&transform->fft, world->device, height, world->width,
                        plane ? chunk : chunk * world->height, error) &&
@@ -252,7 +271,8 @@ void load_transform_run(struct load_transform *transform, size_t first, size_t c
   for (size_t done = 0; done < count; done += transform->chunk) {
     size_t rows = count - done < transform->chunk ? count - done : transform->chunk;
     normalise_chunk(transform->world, first + done, rows);
-    (transform->column == SLICE_kspace ? kspace_chunk : hybrid_chunk)(transform, first + done, rows);
+    if (transform->column == SLICE_kspace) kspace_chunk(transform, first + done, rows);
+    if (transform->column == SLICE_hybrid) hybrid_chunk(transform, first + done, rows);
   }
 }
 
@@ -281,11 +301,23 @@ static size_t largest_image(const struct dataset *dataset) {
   return most;
 }
 
+/* Units are known only now. */
+static bool scale_coils(struct world *world, size_t slices, struct error *error) {
+  cl_mem column = world->column[SLICE_coil_kspace];
+  if (!column) return true;
+  if (!kernel_need(world->kernels, "coil_scale", error)) return false;
+  kernel_run(world->kernels, "coil_scale", slices,
+             ARGS(arg_buffer(ARG_INOUT, ELEMENT_C64, column),
+                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
+                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW]))));
+  return device_finish(world->device, error);
+}
+
 /* With a window all of the world's rows are in use. */
 static bool prepare(struct load *load, struct error *error) {
   if (load->window) return true;
   load->world->rows[TABLE_SLICE] = load->rows;
-  return load_prepare(load->world, 0, load->rows, error);
+  return load_prepare(load->world, 0, load->rows, error) && scale_coils(load->world, load->rows, error);
 }
 
 static bool load_all(struct load *load, struct error *error) {
@@ -296,6 +328,7 @@ static bool load_all(struct load *load, struct error *error) {
   load->image = ARENA_NEW(load->arena, float, largest_image(load->dataset));
   load->crop = ARENA_NEW(load->arena, float, load->world->height * load->world->width);
   bool good = read_slices(load, error);
+  spectra_close(&load->spectra);
   coil_close(&load->coils);
   if (good && !load->rows)
     good = fail(

@@ -37,7 +37,8 @@ void load_print(const struct load_report *report, FILE *file);
 /* The per-slice part with what it works in, for rows of SLICE in chunks of at most `rows`. */
 struct load_transform {
   struct world *world;
-  unsigned column; /* of the k-space data: the world has one */
+  unsigned
+      column; /* of the k-space data, which the world has one of; COMPONENT_COUNT: they are no transform */
   struct fft fft;
   cl_mem work;
   size_t chunk, bytes;

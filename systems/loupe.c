@@ -2,7 +2,6 @@
 
 #include "kernels/kernels.h"
 #include "systems/checkpoint.h"
-#include "systems/geometry.h"
 #include "systems/simulation.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -53,16 +52,6 @@ static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, str
          kernel_need(setup->kernels, fast ? "observe_back_fft" : "observe_back_direct", error);
 }
 
-/* The masks that it learns are of columns. */
-static bool check_geometry(const struct options *options, struct error *error) {
-  if (options->acquisition.geometry == GEOMETRY_LINES) return true;
-  return fail_usage(
-      error,
-      "train.method is loupe, which learns masks of lines, and acquisition.geometry is %s; set it "
-      "to lines, or train.method to reconstructor, l2s, l2sr or pgmri",
-      geometry_chosen(options)->name);
-}
-
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
   const struct options *options = setup->options;
   struct arena *arena = arena_open();
@@ -74,7 +63,7 @@ bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct err
                           .size = options->data.size};
   optimiser.clip = options->train.clip;
   bool good =
-      check_geometry(options, error) && acquisition_only(&loupe->acquisition, options, arena, error) &&
+      acquisition_only(&loupe->acquisition, options, arena, error) &&
       open_graph(loupe, setup, error) && optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
   if (good) write_taken(loupe, setup->batch, arena);
   arena_close(arena);

@@ -82,10 +82,11 @@ const struct system system_weigh = {.name = "weigh",
 
 static bool build_schedule(struct oracle *oracle, struct simulation *simulation, bool network,
                            struct error *error) {
-  const struct geometry *geometry = geometry_chosen(simulation->options);
-  const struct system *const rows[SYSTEMS] = {
-      geometry->columns ? &system_expand : &system_extend, geometry->columns ? NULL : geometry->observe,
-      network ? &system_reconstruct_network : &system_reconstruct, oracle->metric->system, &system_weigh};
+  const struct observation *observation = observation_chosen(simulation->options);
+  const struct system *const rows[SYSTEMS] = {observation->rank_one ? &system_expand : &system_extend,
+                                              observation->rank_one ? NULL : observation->observe,
+                                              network ? &system_reconstruct_network : &system_reconstruct,
+                                              oracle->metric->system, &system_weigh};
   const struct system *list[SYSTEMS + 1] = {NULL};
   for (int i = 0, count = 0; i < SYSTEMS; i++) {
     bool own = i == 0 || i == SYSTEMS - 1;
@@ -153,7 +154,7 @@ bool oracle_open(struct oracle **opened, struct simulation *simulation, bool net
                             .lines = world->width,
                             .pixels = world->height * world->width,
                             .phase = simulation->phase,
-                            .rank_one = geometry_chosen(simulation->options)->columns};
+                            .rank_one = observation_chosen(simulation->options)->rank_one};
   return need_kernels(simulation->kernels, error) && build_schedule(oracle, simulation, network, error) &&
          open_world(oracle, simulation, error) && open_buffers(oracle, error);
 }

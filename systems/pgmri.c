@@ -98,6 +98,7 @@ static bool open_split(struct pgmri *pgmri, struct learn_split *split, enum data
   size_t slices = split->dataset.slice_count, most = split->options.data.most;
   struct simulation_plan plan = plan_split(pgmri, split, most && most < slices ? most : slices);
   plan.network = wish->reconstructor;
+  plan.coils = dataset_coils(&split->dataset);
   plan.kernels = first ? NULL : pgmri->train.simulation.kernels;
   plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&split->simulation, pgmri->device, &split->options, &plan, error) ||

@@ -62,9 +62,9 @@ static void place_record(struct list *list, const struct simulation_plan *plan) 
   record->writes = kept;
 }
 
-/* The geometry's. */
+/* As the geometry and the data want it. */
 static void place_observe(struct list *list, const struct options *options) {
-  place(list, geometry_chosen(options)->observe);
+  place(list, observation_chosen(options)->observe);
 }
 
 static const struct system *decide_of(const struct simulation *simulation) {
@@ -74,7 +74,8 @@ static const struct system *decide_of(const struct simulation *simulation) {
 
 /* An oracle looks at slices as observe does. */
 static void adapt_decide(const struct simulation *simulation, struct system *system) {
-  if (sampler_is_oracle(simulation->sampler)) system->reads |= geometry_chosen(simulation->options)->kspace;
+  if (sampler_is_oracle(simulation->sampler))
+    system->reads |= observation_chosen(simulation->options)->kspace;
 }
 
 static bool build(struct list *list, struct schedule *schedule, struct error *error) {
@@ -167,7 +168,7 @@ static bool prepare(struct simulation *simulation, struct error *error) {
          schedule_prepare(&simulation->step, simulation->kernels, error) &&
          schedule_prepare(&simulation->finish, simulation->kernels, error) &&
          schedule_prepare(&simulation->batch, simulation->kernels, error) &&
-         geometry_chosen(simulation->options)->open(simulation, error);
+         observation_chosen(simulation->options)->open(simulation, error);
 }
 
 static bool open_ranks(struct simulation *simulation, const struct simulation_plan *plan,
@@ -203,6 +204,7 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
                               .height = n,
                               .width = n,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
+  bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
   setup.columns = load_columns(simulation->options) | simulation->begin.touched | simulation->step.touched |
                   simulation->finish.touched | simulation->batch.touched;
   if (plan->policy) setup.columns |= SET(ROLLOUT_advantage) | SET(ROLLOUT_return); /* systems/rollout.c */
@@ -213,7 +215,9 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
   setup.shape[SHAPE_ONE] = 1;
   setup.shape[SHAPE_W] = n;
   setup.shape[SHAPE_HW] = n * n;
-  setup.rows[TABLE_SLICE] = window_rows(&setup, simulation->device, simulation->options, plan->together);
+  setup.shape[SHAPE_CHW] = plan->coils * n * n;
+  setup.rows[TABLE_SLICE] =
+      window_rows(&setup, simulation->device, simulation->options, measured ? 0 : plan->together);
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
@@ -224,6 +228,17 @@ static bool check_size(const struct options *options, struct error *error) {
   while (!fft_takes(near)) near--;
   return fail_usage(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u",
                     options->data.size, near);
+}
+
+static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
+                         struct error *error) {
+  if (options->data.kspace == KSPACE_IMAGE) return true;
+  if (plan->sequence)
+    return fail_usage(error, "data.kspace is measured, and the samplers tau_step and tau_step_best transform "
+                             "images; set it to image");
+  if (plan->coils) return true;
+  return fail_usage(error,
+                    "data.kspace is measured, and this works on images without files; set it to image");
 }
 
 static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan,
@@ -246,11 +261,13 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .policy_decides = plan->policy,
                                     .dense = plan->dense,
                                     .slices = plan->slices,
+                                    .coils = plan->coils,
                                     .oracle_batch = plan->oracle ? options->network.batch : 0};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
-  bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
-              open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
-              open_tables(simulation, n, error) && open_ranks(simulation, plan, error) &&
+  bool good = check_size(options, error) && check_kspace(options, plan, error) &&
+              build_schedules(simulation, plan, error) && open_kernels(simulation, plan, error) &&
+              open_world(simulation, plan, error) && open_tables(simulation, n, error) &&
+              open_ranks(simulation, plan, error) &&
               prepare(simulation, error) && kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error) &&

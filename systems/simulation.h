@@ -47,7 +47,7 @@ struct simulation {
   struct kernels *kernels;
   bool shares_kernels; /* they are another's */
   struct world world;
-  size_t slices;         /* that the plan asked for */
+  size_t slices, coils;  /* that the plan asked for */
   struct window *window; /* systems/window.h; NULL: all of them are on the device */
   struct acquisition acquisition;
   const struct sampler *sampler;
@@ -81,6 +81,7 @@ struct simulation {
 struct simulation_plan {
   size_t slices, envs, rollout_steps; /* rows of SLICE, ENV, and of ROLLOUT per environment */
   size_t together; /* slices needed at the same time, where not all must be; 0: all (systems/window.h) */
+  size_t coils;    /* most of a slice where k-space is the files' own; 0: there are no files */
   bool score_every_step;              /* evaluate: score after every line */
   const char *metrics;                /* comma list: which are computed */
   bool unscored;                      /* bench: reconstruct where scores would be computed, and no more */

@@ -17,6 +17,7 @@ const struct system *const system_list[] = {&system_reset,         &system_decid
                                             &system_decide_dense,  &system_decide_exact,
                                             &system_observe_cells, &system_extend,
                                             &system_draw,          &system_decide_sequence,
+                                            &system_observe_coils,
                                             NULL};
 
 static bool is_sequence(const struct sampler *sampler) {

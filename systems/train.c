@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/round.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 #include "systems/net_unet.h"
 
 #include <math.h>
@@ -29,6 +30,23 @@ static bool is_method(const struct training *training, enum train_method method)
 
 static bool learns_masks(const struct training *training) {
   return is_method(training, METHOD_LOUPE) || is_method(training, METHOD_TAU_STEP);
+}
+
+/* Masks are learned of columns, through the transform of an image. */
+static bool check_masks(const struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  const char *method = is_method(training, METHOD_LOUPE) ? "loupe" : "tau_step";
+  if (!learns_masks(training)) return true;
+  if (options->data.kspace == KSPACE_MEASURED)
+    return fail_usage(error,
+                      "train.method is %s, which transforms images, and data.kspace is measured; set it to "
+                      "image, or train.method to reconstructor, l2s, l2sr or pgmri",
+                      method);
+  if (options->acquisition.geometry == GEOMETRY_LINES) return true;
+  return fail_usage(error,
+                    "train.method is %s, which learns masks of lines, and acquisition.geometry is %s; set it "
+                    "to lines, or train.method to reconstructor, l2s, l2sr or pgmri",
+                    method, geometry_chosen(options)->name);
 }
 
 static bool open_policy(struct training *training, const char *path, struct error *error) {
@@ -192,7 +210,7 @@ bool training_open(struct training *training, struct device *device, const struc
   size_t batch =
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
-  if (read_milestones(training, error) && net_unet_check(options, error) &&
+  if (check_masks(training, error) && read_milestones(training, error) && net_unet_check(options, error) &&
       open_feeds(training, batch, wish, error) && open_network(training, batch, wish->start, error) &&
       open_masks(training, error) && open_loss(training, error) && open_optimiser(training, error) &&
       open_history(training, error) &&

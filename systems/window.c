@@ -69,13 +69,13 @@ bool window_open(struct window **opened, struct simulation *simulation, size_t s
   struct window *window = *opened = ARENA_NEW(arena, struct window, 1);
   component_set touched = simulation->begin.touched | simulation->step.touched | simulation->finish.touched;
   struct world *world = &simulation->world;
-  *window =
-      (struct window){.arena = arena,
-                      .world = world,
-                      .slices = slices,
-                      .rows = world->capacity[TABLE_SLICE],
-                      .pixels = world->height * world->width,
-                      .needed = touched & (SET(SLICE_image) | geometry_chosen(simulation->options)->kspace)};
+  *window = (struct window){.arena = arena,
+                            .world = world,
+                            .slices = slices,
+                            .rows = world->capacity[TABLE_SLICE],
+                            .pixels = world->height * world->width,
+                            .needed = touched &
+                                      (SET(SLICE_image) | observation_chosen(simulation->options)->kspace)};
   return make_room(window, error) && load_transform_open(&window->transform, world, window->rows, error);
 }
 

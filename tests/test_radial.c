@@ -418,10 +418,14 @@ static void kernels_agree_with_their_reference(void **state) {
   static const struct {
     const char *name;
     size_t n;
-  } rows[] = {{"observe_cells_direct", 45}, {"observe_cells_fft", 64}, {"image_pack_plane", 45}};
+  } rows[] = {{"observe_cells_direct", 45},
+              {"observe_cells_fft", 64},
+              {"image_pack_plane", 45},
+              {"observe_coils_direct", 45},
+              {"observe_coils_fft", 64}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (size_t count = 1; count <= 3; count += 2) {
-      const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n * n};
+      const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n * n, 3 * n * n};
       struct check_sizes check = {count, n, n, shape, TABLE_SHARED, i == 1, 5};
       struct check_result result;
       struct error error;

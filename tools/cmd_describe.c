@@ -271,13 +271,17 @@ static void print_keys_json(const struct call *call) {
 /* Bytes of the columns that the scene allocates. ENV has a row for each environment, ROLLOUT one for each
  * environment and step; how many rows SLICE has is known when the data are read. */
 static void print_memory(const struct call *call, const struct simulation *simulation) {
-  static const char *const rows_of[] = {"slice", "environment", "environment and step", "sample of an epoch"};
+  bool coils = call->options.data.kspace == KSPACE_MEASURED; /* how many is known when the data are read too */
+  const char *const rows_of[] = {coils ? "slice of one coil" : "slice", "environment", "environment and step", "sample of an epoch"};
   _Static_assert(sizeof rows_of / sizeof *rows_of == TABLE_COUNT, "what a row of every table is");
   const struct options *options = &call->options;
   size_t side = options->data.size, envs = options->world.envs;
   struct world_setup setup = {.schema = &component_schema,
                               .half = options->world.observation == OBSERVATION_F16,
-                              .shape = {[SHAPE_ONE] = 1, [SHAPE_W] = side, [SHAPE_HW] = side * side}};
+                              .shape = {[SHAPE_ONE] = 1,
+                                        [SHAPE_W] = side,
+                                        [SHAPE_HW] = side * side,
+                                        [SHAPE_CHW] = side * side}};
   component_set columns = method_columns(simulation);
   for (uint8_t t = 0; t < TABLE_COUNT; t++) {
     size_t bytes = world_row_bytes(&setup, columns, t), rows = t == TABLE_SLICE ? 1 : envs;

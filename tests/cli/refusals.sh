@@ -288,6 +288,11 @@ echo $ten | sed 's/^0/2/' >two.txt
 refuse_mask "two.txt holds '2'" two.txt
 refuse_mask 'has no dataset mask' $volume
 
+# ---- output ---------------------------------------------------------------------------------------
+
+refuse 1 'cannot write into /proc/self' evaluate scene --output /proc/self
+refuse 1 'cannot write into /proc/self' render scene --output /proc/self
+
 # ---- benches --------------------------------------------------------------------------------------
 
 refuse 2 'bench step takes no --batch, which network, policy, train, learn and pgmri do' bench step --batch 3

@@ -106,6 +106,10 @@ for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16
   tau.rate=0 'evaluate.samplers=[tau_step]'; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_tau4.yaml"
 done
+for scene in x4_base radial_x4_base_l2s; do
+  key data.kspace measured "$scenes/measured_$scene.yaml"
+done
+key data.kspace image "$scenes/brain_x8_base.yaml"
 
 # the ablation of the initial lines, as README says it
 while read -r initial ratio start budget; do
