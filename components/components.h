@@ -7,14 +7,19 @@
 
 enum table { TABLE_SLICE, TABLE_ENV, TABLE_ROLLOUT, TABLE_EPOCH, TABLE_COUNT };
 
-/* Elements a row: the scene gives H and W; */
-enum shape { SHAPE_ONE, SHAPE_W, SHAPE_HW, SHAPE_COUNT };
+/* Elements a row: the scene gives H and W, the data C, the most coils of a slice. */
+enum shape { SHAPE_ONE, SHAPE_W, SHAPE_HW, SHAPE_CHW, SHAPE_COUNT };
 
 /*   table    column           element shape keep   what one row holds                                      */
 #define COMPONENTS(X)                                                                                        \
   X(SLICE,   image,            F32,  HW,  SCENE, "reference magnitude image, as loaded")                     \
   X(SLICE,   hybrid,           C64,  HW,  SCENE,                                                             \
     "rows of the image transformed, orthonormal, in units of unit: [frequency][row]; 0 is the centre line")  \
+  X(SLICE,   kspace,           C64,  HW,  SCENE,                                                             \
+    "image transformed on both axes, in units of unit: [row frequency][frequency]; 0 is the centre")         \
+  X(SLICE,   coil_kspace,      C64,  CHW, SCENE,                                                             \
+    "the file's own k-space of every coil, cropped to the image, as kspace; coils that it lacks are unused") \
+  X(SLICE,   coils,            U32,  ONE, SCENE, "how many coils it has")                                    \
   X(SLICE,   unit,             F32,  ONE, SCENE, "power of two near the image's deviation: F16 keeps digits")\
   X(SLICE,   mean,             F32,  ONE, SCENE, "mean of image")                                            \
   X(SLICE,   std,              F32,  ONE, SCENE, "sample deviation of image (divisor n-1)")                  \

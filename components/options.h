@@ -12,6 +12,9 @@
     "which part: the subfolder of that name (or singlecoil_, multicoil_ and the name), else the folder")     \
   X(data, CHOICE, source, "auto", 0, 0, "auto|reconstruction_esc|reconstruction_rss|kspace",                 \
     "dataset the image comes from; auto takes the first that is there")                                      \
+  X(data, CHOICE, kspace, "image", 0, 0, "image|measured",                                                   \
+    "what is sampled: the transform of the magnitude image (published), or the file's own complex k-space, "\
+    "all coils of it, whose images are combined by root-sum-of-squares")                                     \
   X(data, U32, size, "128", 32, 512, NULL, "N: images are cropped to NxN pixels, N phase-encode lines")      \
   X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
     "what is cut to NxN: the image, or its k-space (data.source kspace), of which the image is made then")   \
@@ -21,6 +24,8 @@
   X(data, CHOICE, slices, "all", 0, 0, "all|centre", "all slices, or the central half of each volume")       \
   X(data, U32, volumes, "0", 0, 1000000, NULL, "at most this many volumes after the selection; 0: all")      \
   X(data, U32, most, "0", 0, 100000000, NULL, "at most this many slices; 0: all")                            \
+  X(data, U32, window, "0", 0, 100000000, NULL,                                                              \
+    "slices on the device at a time, the others in host memory; 0: all, or as many as fit; the same results")\
   X(data, TEXT, acquisition, "", 0, 0, NULL, "keep only volumes of this acquisition attribute; empty: all")  \
   X(data, BOOL, patient_split, "false", 0, 0, NULL,                                                          \
     "split by the patient_id attribute (70/15/15 by its hash) instead of by folder")                         \
@@ -31,6 +36,8 @@
   X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \
     "order of the slices; permuted is numpy's permutation of world.seed, repeated")
 #define ACQUISITION_OPTIONS(X)                                                                               \
+  X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes",                                            \
+    "what one action acquires: a phase-encode line, or a spoke through the centre at one of N angles")       \
   X(acquisition, LIST, acceleration, "4", 0, 0, NULL,                                                        \
     "final acceleration: N/acceleration lines are acquired in all; evaluate takes a list")                   \
   X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
@@ -259,10 +266,12 @@ extern const struct option_table option_table;
 
 enum data_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_ALL };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
+enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_crop { CROP_IMAGE, CROP_KSPACE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
+enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES }; /* systems/geometry.h */
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };

@@ -219,7 +219,7 @@ void blocks_select(struct blocks *blocks, size_t number) {
 
 /* ---- packed weights: one buffer, one launch ------------------------------------------------------------ */
 
-enum { PACK_FIELDS = 6, PACK_IMAGE = 0, PACK_FORWARD = 1, PACK_BACKWARD = 2 }; /* kernels/block_pack.cl */
+enum { PACK_FIELDS = 8, PACK_IMAGE = 0, PACK_FORWARD = 1, PACK_BACKWARD = 2 }; /* kernels/block_pack.cl */
 
 static size_t weight_parts(const struct blocks *blocks) {
   return blocks->precision == BLOCK_F32 ? 2 : 1;
@@ -235,7 +235,9 @@ static void note_packed(struct blocks *blocks, const struct block_layer *layer, 
                                  (uint32_t)(back ? layer->out : layer->in),
                                  (uint32_t)(back ? layer->in : layer->out),
                                  (uint32_t)weight->offset,
-                                 kind};
+                                 kind,
+                                 (uint32_t)(back ? layer->own_out : layer->own_in),
+                                 (uint32_t)(back ? layer->own_in : layer->own_out)};
   for (int f = 0; f < PACK_FIELDS; f++) table[row * PACK_FIELDS + f] = facts[f];
   blocks->packed_words += round_up(layer->weight_words, GRAPH_ALIGNMENT / 4);
 }

@@ -145,7 +145,8 @@ static bool open_collect(struct blocks *blocks, struct block_layer *layer, struc
 static bool open_weights(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) {
     const char *sizes = merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false);
-    const char *macros = arena_text(blocks->arena, "%s -DNORMED=%d", sizes, layer->normed);
+    const char *macros =
+        arena_text(blocks->arena, "%s -DNORMED=%d -DOWN=%d", sizes, layer->normed, layer->own_out);
     size_t bytes = blocks->batch * (size_t)(layer->out * 9) * 4;
     if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
     if (blocks->input_gradient && !kernel_variant_open(blocks->kernels, &blocks->image_gradient,
@@ -308,7 +309,8 @@ static void reduce_weights(struct blocks *blocks, const struct block_layer *laye
                            float factor) {
   kernel_variant_run(blocks->kernels, &blocks->reduce, (size_t)(layer->in * layer->out * 9),
                      ARGS(floats(ARG_IN, blocks->part), block_parameter(blocks, layer->conv, false, true),
-                          arg_u32((uint32_t)parts), arg_f32(factor)));
+                          arg_u32((uint32_t)parts), arg_f32(factor), arg_u32((uint32_t)layer->in),
+                          arg_u32((uint32_t)layer->own_in), arg_u32((uint32_t)layer->own_out)));
 }
 
 /* The first layer's, from the input itself. */

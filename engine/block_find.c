@@ -1,6 +1,8 @@
 /* The blocks of a network: which chains of its nodes the fused path takes, and what refuses it. */
 #include "engine/block_plan.h"
 
+#include "engine/round.h"
+
 const struct node *block_node(const struct graph *graph, int i) {
   return &graph->node[i];
 }
@@ -62,11 +64,19 @@ static bool find_source(struct blocks *blocks, struct block_layer *layer, struct
                       block_node(graph, layer->conv)->name);
 }
 
+/* A map with fewer channels than are computed. */
+static bool is_padded(const struct blocks *blocks, int l) {
+  return blocks->layer[l].own_out != blocks->layer[l].out;
+}
+
 static bool check_layer(const struct blocks *blocks, const struct block_layer *layer, struct error *error) {
   const char *name = block_node(blocks->graph, layer->conv)->name;
-  if (layer->out % 16 || (layer->source != SOURCE_IMAGE && layer->in % 16) || layer->up_channels % 16)
-    return fail(error, "%s has %d to %d channels; the fused path takes multiples of 16", name, layer->in,
-                layer->out);
+  bool joins = layer->source == SOURCE_UP;
+  if (joins &&
+      (layer->own_in != layer->in || is_padded(blocks, layer->first) || is_padded(blocks, layer->second)))
+    return fail(error,
+                "%s has %d to %d channels; where blocks are joined the fused path takes multiples of 16",
+                name, layer->own_in, layer->own_out);
   bool size =
       (layer->columns == 8 && layer->rows == 8) || (layer->columns % 16 == 0 && layer->rows % 16 == 0);
   if (!size || (layer->columns > 16 && layer->columns % 32) || (layer->rows > 16 && layer->rows % 16))
@@ -90,8 +100,10 @@ static bool find_layers(struct blocks *blocks, struct error *error) {
                         out = block_node(graph, i)->shape;
     *layer = (struct block_layer){.conv = i,
                                   .relu = i + 2,
-                                  .in = in.channels,
-                                  .out = out.channels,
+                                  .own_in = in.channels,
+                                  .own_out = out.channels,
+                                  .in = in.channels == 1 ? 1 : (int)round_up((size_t)in.channels, 16),
+                                  .out = (int)round_up((size_t)out.channels, 16),
                                   .rows = out.height,
                                   .columns = out.width};
     if (!find_source(blocks, layer, error) || !check_layer(blocks, layer, error)) return false;
@@ -107,6 +119,9 @@ static bool find_maps(struct blocks *blocks, struct error *error) {
   blocks->end = END_MAPS;
   for (int i = last->relu + 1; i < graph->nodes; i++)
     if (is_op(graph, i, &op_pool) && input_of(graph, i, 0) == last->relu) last->store_pooled = true;
+  if (last->own_out != last->out)
+    return fail(error, "the last block has %d channels; the fused path takes a multiple of 16 there",
+                last->own_out);
   return last->store_pooled ? true
                             : fail(error, "the network ends neither in three 1x1 convolutions to one channel "
                                           "nor in a pooled block");
@@ -125,6 +140,9 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
   }
   int last = take_full(blocks, input_of(graph, blocks->tail[0], 0));
   struct tensor_shape out = block_node(graph, blocks->tail[2])->shape;
+  if (blocks->layer[blocks->layers - 1].own_out % 16)
+    return fail(error, "the last block has %d channels; the fused path takes a multiple of 16 there",
+                blocks->layer[blocks->layers - 1].own_out);
   if (out.height * out.width % 1024)
     return fail(error, "images of %dx%d are no multiple of 1024 pixels", out.height, out.width);
   return last == blocks->layers - 1 ? true : fail(error, "the 1x1 convolutions do not follow the last block");

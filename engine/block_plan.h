@@ -34,7 +34,8 @@ struct block_layer {
   int first, second; /* layers; -1: the graph's input, or none */
   bool first_pooled; /* takes the pooled map of `first` */
   bool store_full, store_pooled;
-  int in, out, rows, columns, up_channels;
+  int in, out, rows, columns, up_channels; /* channels as computed: multiples of 16 */
+  int own_in, own_out;                     /* those of the convolution; what is above stays 0 */
   struct block_tile tile;
   struct kernel_variant forward;
   cl_mem weights, full, pooled, sums; /* weights: a piece of blocks->packed; the others of the pass at hand */

@@ -69,6 +69,7 @@ struct node {
   uint32_t budget;  /* of a rescaling or an exact draw */
   uint32_t seed;    /* of an exact draw */
   uint32_t step;    /* which of an image's exact draws */
+  int useful;       /* of its gradient its own backward reads so many first elements of an image; 0: all */
   enum node_part part;
   bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
   bool wanted;      /* an input of which the caller reads the gradient */
@@ -118,7 +119,7 @@ struct graph {
   size_t batch, images;       /* room for; in use */
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers */
-  struct kernel_variant product[GRAPH_PRODUCTS], product_sum; /* kernels/linear.cl, where products says so */
+  struct kernel_variant product[GRAPH_PRODUCTS], product_sum, product_gather; /* kernels/linear.cl, where products says so */
   struct slot slot[SLOTS_MOST];
   int slots;
   struct graph_buffer buffer[SLOTS_MOST];

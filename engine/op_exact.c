@@ -1,7 +1,9 @@
 /* Learned masks: parameters as values, scaling, sums, rescaling to a budget, thresholds of an exact draw. */
 #include "engine/graph.h"
 
-enum { BUDGET_MOST = 512 }; /* of an exact draw: kernels/exact.cl */
+enum {
+  BUDGET_MOST = 512
+}; /* of an exact draw: NEAR of kernels/exact.cl holds two rows and more of its chances */
 
 static uint32_t count(const struct graph *graph, tensor out) {
   return (uint32_t)(graph->images * graph_elements(graph, out));

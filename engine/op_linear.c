@@ -18,7 +18,13 @@ static bool shape(struct graph *graph, tensor out, struct error *error) {
 
 /* ---- by matrix instructions ---------------------------------------------------------------------------- */
 
-enum { SPAN = 512, GROUP = 32, TILE_A = 32, TILE_B = 64, MULTIPLE = 16 }; /* kernels/linear.cl */
+enum { GROUP = 32, TILE_A = 32, TILE_B = 64, MULTIPLE = 16 }; /* kernels/linear.cl */
+
+/* A short sum has few tiles: its spans are short too, or a few warps would do all, one product after the
+ * other. */
+static size_t span_of(size_t length) {
+  return length > 4096 ? 512 : 64;
+}
 
 static bool takes_matrix(const struct graph *graph, const struct node *node) {
   return graph->products != PRODUCTS_LIBRARY && graph_elements(graph, node->input[0]) % MULTIPLE == 0;
@@ -27,8 +33,21 @@ static bool takes_matrix(const struct graph *graph, const struct node *node) {
 static size_t work(const struct graph *graph, tensor out, size_t images) {
   const struct node *node = &graph->node[out.node];
   if (!takes_matrix(graph, node)) return 0;
-  size_t spans = divide_up(graph_elements(graph, node->input[0]), SPAN);
+  size_t inputs = graph_elements(graph, node->input[0]), spans = divide_up(inputs, span_of(inputs));
   return sizeof(float) * spans * images * (size_t)node->shape.channels;
+}
+
+/* Whether the gradient of the input is summed in spans: where it is wide it has tiles enough. */
+static bool splits_input(const struct graph *graph, const struct node *node) {
+  return takes_matrix(graph, node) && graph_elements(graph, node->input[0]) <= 4096 &&
+         (size_t)node->shape.channels > span_of((size_t)node->shape.channels);
+}
+
+static size_t scratch(const struct graph *graph, tensor out, size_t images) {
+  const struct node *node = &graph->node[out.node];
+  if (!splits_input(graph, node) || !graph->node[node->input[0].node].needs_gradient) return 0;
+  size_t outputs = (size_t)node->shape.channels, spans = divide_up(outputs, span_of(outputs));
+  return sizeof(float) * spans * images * graph_elements(graph, node->input[0]);
 }
 
 static bool open(struct graph *graph, tensor out, struct error *error) {
@@ -42,34 +61,37 @@ static bool open(struct graph *graph, tensor out, struct error *error) {
     if (!kernel_variant_open(graph->kernels, &graph->product[p], "linear_product",
                              macros[graph->products == PRODUCTS_SPLIT][p], GROUP, error))
       return false;
-  return kernel_variant_open(graph->kernels, &graph->product_sum, "linear_sum", macros[0][0], 64, error);
+  return kernel_variant_open(graph->kernels, &graph->product_sum, "linear_sum", macros[0][0], 64, error) &&
+         (!graph->train || kernel_variant_open(graph->kernels, &graph->product_gather, "linear_gather",
+                                               macros[0][0], 64, error));
 }
 
 static void close(struct graph *graph, tensor out) {
   (void)out;
   for (int p = 0; p < GRAPH_PRODUCTS; p++) kernel_variant_close(&graph->product[p]);
   kernel_variant_close(&graph->product_sum);
+  kernel_variant_close(&graph->product_gather);
 }
 
-/* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind. */
+/* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind; of rows of `across` the first n. */
 static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n,
-                    size_t k, size_t span, cl_mem c, bool add) {
+                    size_t across, size_t k, size_t span, cl_mem c, bool add) {
   size_t tiles = divide_up(m, TILE_A) * divide_up(n, TILE_B) * divide_up(k, span);
   kernel_variant_run(graph->kernels, &graph->product[kind], tiles,
                      ARGS(graph_arg(ARG_IN, a), graph_arg(ARG_IN, b), graph_arg(ARG_INOUT, c),
-                          arg_u32((uint32_t)m), arg_u32((uint32_t)n), arg_u32((uint32_t)k),
-                          arg_u32((uint32_t)span), arg_u32(add)));
+                          arg_u32((uint32_t)m), arg_u32((uint32_t)n), arg_u32((uint32_t)across),
+                          arg_u32((uint32_t)k), arg_u32((uint32_t)span), arg_u32(add)));
 }
 
 static void forward_matrix(struct graph *graph, const struct node *node) {
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
   product(graph, PRODUCT_FORWARD, graph_node(graph, node->input[0])->value, graph->images,
-          graph->parameter[node->weight].value, outputs, inputs, SPAN, node->work, false);
+          graph->parameter[node->weight].value, outputs, outputs, inputs, span_of(inputs), node->work, false);
   kernel_variant_run(graph->kernels, &graph->product_sum, graph->images * outputs,
                      ARGS(graph_arg(ARG_IN, node->work),
                           graph_arg(ARG_IN, graph->parameter[node->bias].value),
                           graph_arg(ARG_OUT, node->value), arg_u32((uint32_t)outputs),
-                          arg_u32((uint32_t)divide_up(inputs, SPAN))));
+                          arg_u32((uint32_t)divide_up(inputs, span_of(inputs)))));
 }
 
 /* ---- forward, backward --------------------------------------------------------------------------------- */
@@ -93,19 +115,32 @@ static void backward_weight(struct graph *graph, const struct node *node) {
   cl_mem input = graph_node(graph, node->input[0])->value, gradient = graph->parameter[node->weight].gradient;
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
   if (takes_matrix(graph, node))
-    product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, graph->images, graph->images,
-            gradient, true);
+    product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, inputs, graph->images,
+            graph->images, gradient, true);
   else
     blas_product(graph->device, outputs, inputs, graph->images, (struct blas_factor){node->gradient, 0, true},
                  (struct blas_factor){input, 0, false}, gradient, true);
+}
+
+static void backward_spans(struct graph *graph, const struct node *node) {
+  const struct node *x = graph_node(graph, node->input[0]);
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  product(graph, PRODUCT_INPUT, node->gradient, graph->images, graph->parameter[node->weight].value, inputs,
+          inputs, outputs, span_of(outputs), node->scratch, false);
+  kernel_variant_run(graph->kernels, &graph->product_gather, graph->images * inputs,
+                     ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, x->gradient),
+                          arg_u32((uint32_t)divide_up(outputs, span_of(outputs))), arg_u32(node->adds[0])));
 }
 
 static void backward_input(struct graph *graph, const struct node *node) {
   const struct node *x = graph_node(graph, node->input[0]);
   cl_mem weight = graph->parameter[node->weight].value;
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
-  if (takes_matrix(graph, node) && outputs % MULTIPLE == 0)
-    product(graph, PRODUCT_INPUT, node->gradient, graph->images, weight, inputs, outputs, outputs,
+  size_t useful = x->useful ? (size_t)x->useful : inputs;
+  if (splits_input(graph, node) && outputs % MULTIPLE == 0)
+    backward_spans(graph, node);
+  else if (takes_matrix(graph, node) && outputs % MULTIPLE == 0)
+    product(graph, PRODUCT_INPUT, node->gradient, graph->images, weight, useful, inputs, outputs, outputs,
             x->gradient, node->adds[0]);
   else
     blas_product(graph->device, graph->images, inputs, outputs,
@@ -135,6 +170,7 @@ const struct op_desc op_linear = {.name = "linear",
                                   .backward = backward,
                                   .flops = flops,
                                   .work = work,
+                                  .scratch = scratch,
                                   .open = open,
                                   .close = close,
                                   .keeps_input = true,

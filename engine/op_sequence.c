@@ -86,6 +86,7 @@ static bool shape_planes(struct graph *graph, tensor out, struct error *error) {
     return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the frequencies", mask->name,
                 columns.channels, columns.height, columns.width, in.width);
   node->shape = (struct tensor_shape){5, in.height, in.width};
+  node->useful = 2 * in.height * in.width;
   return same_shape(predicted, input_of(graph, node, 1), error);
 }
 

@@ -623,6 +623,18 @@ bool folder_is_there(const char *path) {
   return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Hours of work should not end at a folder that nothing can be written into. */
+static bool try_folder(const char *path, struct error *error) {
+  char file[4096];
+  snprintf(file, sizeof file, "%s/.l2sr-%ld", path, (long)getpid());
+  int made = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (made < 0)
+    return fail(error, "cannot write into %s: %s; name another place for the output", path, strerror(errno));
+  close(made);
+  unlink(file);
+  return true;
+}
+
 bool folder_make(const char *path, struct error *error) {
   char part[4096];
   snprintf(part, sizeof part, "%s", path);
@@ -636,5 +648,5 @@ bool folder_make(const char *path, struct error *error) {
     return fail(error, "cannot make folder %s: %s", path, strerror(errno));
   if (!folder_is_there(part))
     return fail(error, "%s is not a folder; name another place for the output", path);
-  return true;
+  return try_folder(path, error);
 }

@@ -67,7 +67,8 @@ void file_abandon(struct text_file *file); /* after file_create; removes what wa
 bool file_is_there(const char *path);   /* or a folder */
 bool folder_is_there(const char *path); /* and is no file */
 /* Makes the folder and those above it. */
-bool folder_make(const char *path, struct error *error);
+bool folder_make(const char *path,
+                 struct error *error); /* also where it is there; refuses one that takes no files */
 /* Removes the files that are being written; for an interrupted program. Async-signal-safe. */
 void store_abandon_all(void);
 

@@ -7,6 +7,7 @@
  *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
  *   HAS_POOLED                block_join: is the map pooled too
  *   NORMED                    block_weights_image, block_image_gradient: the gradient is that of the raw output already (block_unpool)
+ *   OWN                       block_image_gradient: channels that the first layer has
  *   PRECISION GROUP           2: half storage, channel pairs in a word; work-items a group */
 #ifdef L2SR_MATRIX
 
@@ -23,6 +24,10 @@
 
 #ifndef NORMED
 #define NORMED 0
+#endif
+
+#ifndef OWN
+#define OWN CHANNELS
 #endif
 
 #define MAP (ROWS * COLUMNS)
@@ -353,6 +358,14 @@ block_weights_image(__global const float *restrict image, __global const uint *r
   }
 }
 
+/* Four words from `at` on and their neighbours, which beyond the line's ends are any words of it. */
+INLINE void load_six(__global const uint *restrict map, uint at, int left, uint words[6]) {
+  uint4 four = *(__global const uint4 *)&map[at];
+  words[0] = map[at - (left >= 0 ? 1u : 0u)];
+  words[1] = four.x, words[2] = four.y, words[3] = four.z, words[4] = four.w;
+  words[5] = map[at + (left + 5 < COLUMNS ? 4u : 0u)];
+}
+
 /* The gradient of the network's input, one channel: the first layer's raw gradients through its weights, turned. A row
  * is four pixels of a line. */
 __kernel void block_image_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
@@ -363,23 +376,27 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
   if (row >= rows) return;
   int top = (int)(place / COLUMNS) - 1, left = (int)(place % COLUMNS) - 1;
   float4 sum = (float4)(0.0f);
-  for (uint plane = 0u; plane < ALL_PLANES; plane++) {
+  for (uint plane = 0u; plane < ALL_PLANES && plane * PLANE_CHANNELS < OWN; plane++) {
     uint start = (n * ALL_PLANES + plane) * MAP, channel = plane * PLANE_CHANNELS;
     uint at = 2 * (n * CHANNELS + channel);
     float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
     if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
     for (int y = 0; y < 3; y++) {
       float line[2][6];
+      bool row_inside = top + y >= 0 && top + y < ROWS;
+      uint from = start + (uint)((row_inside ? top + y : 0) * COLUMNS + left + 1), given6[6], raw6[6];
+      load_six(gradient, from, left, given6);
+      if (!NORMED) load_six(raw_output, from, left, raw6);
       UNROLL for (int x = 0; x < 6; x++) {
-        bool inside = top + y >= 0 && top + y < ROWS && left + x >= 0 && left + x < COLUMNS;
-        uint from = inside ? start + (uint)((top + y) * COLUMNS + left + x) : start;
-        float2 given = read_word(gradient[from]), raw_value = NORMED ? given : read_word(raw_output[from]);
+        bool inside = row_inside && left + x >= 0 && left + x < COLUMNS;
+        float2 given = read_word(given6[x]), raw_value = NORMED ? given : read_word(raw6[x]);
         if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
         if (!NORMED && PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
         line[0][x] = inside ? given.x : 0.0f;
         line[1][x] = inside ? given.y : 0.0f;
       }
       UNROLL for (int which = 0; which < PLANE_CHANNELS; which++) {
+        if (channel + (uint)which >= OWN) continue;
         __global const float *taps = weight + 9u * (channel + (uint)which) + 3 * (2 - y);
         UNROLL for (int tap = 0; tap < 3; tap++) {
           const float *from = line[which] + tap;
@@ -391,13 +408,14 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
   vstore4(factor * sum, row, image_gradient);
 }
 
-/* Adds the parts of a weights' gradient in their order; a row is a weight. */
+/* Adds the parts of a weights' gradient in their order; a row is a weight of the `inputs` channels that are
+ * computed. The parameter has own_inputs and own_outputs of them. */
 __kernel void block_reduce(__global const float *restrict part, __global float *restrict weight_gradient, uint parts,
-                           float factor, uint rows) {
-  uint at = (uint)get_global_id(0);
-  if (at >= rows) return;
+                           float factor, uint inputs, uint own_inputs, uint own_outputs, uint rows) {
+  uint at = (uint)get_global_id(0), in = at / 9u % inputs, out = at / 9u / inputs;
+  if (at >= rows || in >= own_inputs || out >= own_outputs) return;
   float total = 0.0f;
   for (uint p = 0u; p < parts; p++) total += part[(size_t)p * rows + at];
-  weight_gradient[at] += total * factor;
+  weight_gradient[(out * own_inputs + in) * 9u + at % 9u] += total * factor;
 }
 #endif

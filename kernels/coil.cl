@@ -26,3 +26,32 @@ __kernel void coil_combine(__global const float2 *restrict work, __global float 
   }
   pixels[row] = sqrt(sum);
 }
+
+/* Coil images, whose centre is at the start, cropped and padded to `size` x `size`, the centre at the start again: ready
+ * for the transform. A row is a pixel of `planes` [coil][size][size]; `row_from` and `column_from` say where its
+ * lines and columns lie in `work`, from its centre out; NO_CELL: outside. */
+#define NO_CELL 0xffffffffu
+
+__kernel void coil_crop(__global const float2 *restrict work, __global const uint *restrict row_from,
+                        __global const uint *restrict column_from, __global float2 *restrict planes, uint height,
+                        uint width, uint size, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint x = row % size, y = row / size % size, coil = row / size / size;
+  uint from_x = column_from[x], from_y = row_from[y];
+  uint to_x = (x + size - size / 2u) % size, to_y = (y + size - size / 2u) % size;
+  bool inside = from_x != NO_CELL && from_y != NO_CELL;
+  planes[(coil * size + to_y) * size + to_x] =
+      inside ? work[(coil * height + from_y) * width + from_x] : (float2)(0.0f, 0.0f);
+}
+
+/* The k-space of all coils of a slice in units of the slice. */
+#define GROUP 256
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+coil_scale(__global float2 *restrict coil_kspace, __global const float *restrict unit, uint most, uint rows) {
+  uint row = (uint)get_group_id(0), count = most * PIXELS;
+  if (row >= rows) return;
+  float scale = 1.0f / unit[row];
+  for (uint i = (uint)get_local_id(0); i < count; i += GROUP) coil_kspace[(size_t)row * count + i] *= scale;
+}

@@ -1,5 +1,7 @@
 #include "kernels/kernels.h"
 
+#include "components/components.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -48,4 +50,45 @@ void coil_prepare(struct host_args *args, struct random *random) {
   args->value[4].u = width + 5;
   args->value[5].u = rows / width;
   args->value[6].u = width;
+}
+
+void coil_crop_reference(const struct host_args *args) {
+  size_t height = args->value[4].u, width = args->value[5].u, size = args->value[6].u;
+  const float *work = args->in[0];
+  const uint32_t *row_from = args->in[1], *column_from = args->in[2];
+  float *planes = args->out[3];
+  for (size_t i = 0; i < args->rows; i++) {
+    size_t x = i % size, y = i / size % size, coil = i / size / size;
+    float *to =
+        planes + 2 * ((coil * size + (y + size - size / 2) % size) * size + (x + size - size / 2) % size);
+    bool inside = row_from[y] != NO_CELL && column_from[x] != NO_CELL;
+    const float *from = inside ? work + 2 * ((coil * height + row_from[y]) * width + column_from[x]) : NULL;
+    to[0] = from ? from[0] : 0;
+    to[1] = from ? from[1] : 0;
+  }
+}
+
+void coil_crop_prepare(struct host_args *args, struct random *random) {
+  uint32_t size = 1, rows = (uint32_t)args->rows;
+  for (uint32_t side = 2; side <= 10; side++)
+    if (rows % (side * side) == 0) size = side;
+  args->value[4].u = 6;
+  args->value[5].u = 5;
+  args->value[6].u = size;
+  for (uint32_t i = 0; i < size; i++) {
+    ((uint32_t *)args->in[1])[i] = random_u32(random) % 4 ? random_u32(random) % 6 : NO_CELL;
+    ((uint32_t *)args->in[2])[i] = random_u32(random) % 4 ? random_u32(random) % 5 : NO_CELL;
+  }
+}
+
+void coil_scale_reference(const struct host_args *args) {
+  size_t count = 2 * args->value[2].u * args->height * args->width;
+  for (size_t i = 0; i < args->rows * count; i++)
+    ((float *)args->out[0])[i] /= ((const float *)args->in[1])[i / count];
+}
+
+void coil_scale_prepare(struct host_args *args, struct random *random) {
+  args->value[2].u = 1 + random_u32(random) % 3;
+  for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
+    ((float *)args->in[1])[i] = ldexpf(1, (int)(random_u32(random) % 20) - 10);
 }

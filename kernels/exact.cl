@@ -3,7 +3,6 @@
  * it has no part in the budget. */
 
 #define GROUP 64
-#define BUDGET_MOST 512 /* of an exact draw: engine/op_exact.c */
 
 /* Sums over the free entries: their number, and their values. */
 INLINE float2 free_sums(__global const float *x, __global const float *taken, uint entries,
@@ -62,96 +61,76 @@ rescale_backward(__global const float *restrict input, __global const float *res
   }
 }
 
-/* The chance of `count` of the entries after the last: none are left. */
-INLINE float chance_after(__global const float *table, uint entry, uint entries, uint width, uint count) {
-  if (entry == entries) return count == 0u ? 1.0f : 0.0f;
-  return table[entry * width + count];
-}
-
-/* The uniform numbers of an entry: which side of its probability, and where there its threshold lies. */
-INLINE float2 entry_numbers(uint seed, uint scan, uint step, uint entry) {
-  uint4 words = random_words(seed, STREAM_EXACT, scan, step + entry / 2u);
-  uint2 word = (entry & 1u ? words.zw : words.xy) >> 9;
-  return (float2)((float)word.x * 0x1p-23f, (float)word.y * 0x1p-23f);
-}
+/* Entries of a draw that are decided between two barriers: local memory holds the chances of these and the next. */
+#define NEAR 6144
 
 /* A draw of independent entries given that exactly `budget` of them are 1, from the chances that c of the
- * entries from i on are: table[i][c]. An entry of probability p is one where `left` are still to draw, `with` being p
- * times the chance of one fewer after it and `all` that of so many from it on. Where the table has underflowed,
- * entries are taken as they come. */
-INLINE bool is_one(float p, float draw, float with, float all, uint left) {
-  return left && p > 0.0f && (draw * all < with || all == 0.0f);
-}
-
-/* Uniform below the probability where the entry is 1, else above. */
-INLINE float threshold_of(float p, float place, bool one, bool taken) {
-  float below = place * p;
-  return taken ? 1.0f : !one ? p + place * (1.0f - p) : below < p ? below : 0.0f;
-}
-
-INLINE void walk(__global const float *x, __global const float *mask, __global const float *table,
-                 __global float *threshold, uint entries, uint budget, uint seed, uint scan, uint step) {
-  uint left = budget, width = budget + 1u;
+ * entries from i on are: chance[i][c]. Where these have underflowed, entries are taken as they come. Returns how
+ * many of the budget are left. */
+INLINE uint choose(__local const float *p, __local const float *draw, __local const float *chance,
+                   __local uchar *chosen, uint entries, uint width, uint left) {
   for (uint i = 0u; i < entries; i++) {
-    float2 number = entry_numbers(seed, scan, step, i);
+    float all = chance[i * width + left];
+    float with = left ? p[i] * chance[(i + 1u) * width + left - 1u] : 0.0f;
+    bool one = left && p[i] > 0.0f && (draw[i] * all < with || all == 0.0f);
+    chosen[i] = one;
+    left -= one;
+  }
+  return left;
+}
+
+/* Chances of the entries from the last to the first; those of the entries after the one at hand stand in local
+ * memory too: what a barrier waits for is near. */
+INLINE void fill_table(__global const float *x, __global const float *mask, __global float *table,
+                       __local float *after, uint entries, uint width) {
+  uint item = (uint)get_local_id(0);
+  for (uint c = item; c < width; c += GROUP) after[(entries & 1u) * width + c] = c == 0u ? 1.0f : 0.0f;
+  for (uint i = entries; i-- > 0u;) {
+    barrier(CLK_LOCAL_MEM_FENCE);
     float p = mask[i] == 0.0f ? x[i] : 0.0f;
-    float with = left ? p * chance_after(table, i + 1u, entries, width, left - 1u) : 0.0f;
-    bool one = is_one(p, number.x, with, table[i * width + left], left);
-    threshold[i] = threshold_of(p, number.y, one, mask[i] != 0.0f);
-    left -= one;
+    __local const float *from = after + ((i + 1u) & 1u) * width;
+    for (uint c = item; c < width; c += GROUP) {
+      float chance = (c ? p * from[c - 1u] : 0.0f) + (1.0f - p) * from[c];
+      table[i * width + c] = after[(i & 1u) * width + c] = chance;
+    }
   }
+  barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
 }
 
-/* The same where table and probabilities stand in local memory: leaves in `side` 1 where an entry is one. */
-INLINE void walk_near(__local const float *p, __local const float *table, __local float *side, uint entries,
-                      uint budget) {
-  uint left = budget, width = budget + 1u;
-  for (uint i = 0u; i < entries; i++) {
-    float after = i + 1u == entries ? (left == 1u ? 1.0f : 0.0f) : left ? table[(i + 1u) * width + left - 1u] : 0.0f;
-    bool one = is_one(p[i], side[i], p[i] * after, table[i * width + left], left);
-    side[i] = one ? 1.0f : 0.0f;
-    left -= one;
-  }
-}
-
-/* What one item goes through in order is near where it fits: probabilities, the chances of the entries after the one
- * at hand, the table. */
-#define NEAR_ENTRIES 512
-#define NEAR_TABLE 4096
-
+/* The threshold of an entry is uniform below its probability where the draw has it 1, else above. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 exact_draw(__global const float *restrict probability, __global const float *restrict taken,
            __global const uint *restrict scan, __global float *restrict threshold,
            __global float *restrict table, uint entries, uint budget, uint seed, uint step, uint rows) {
-  __local float after[2][BUDGET_MOST + 1], near[NEAR_TABLE], kept[NEAR_ENTRIES], side[NEAR_ENTRIES];
-  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), width = budget + 1u;
+  __local float chance[NEAR], probable[GROUP], draw[GROUP];
+  __local uchar chosen[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), width = budget + 1u, left = budget;
   if (row >= rows) return;
-  bool fits = entries <= NEAR_ENTRIES && entries * width <= NEAR_TABLE;
   __global const float *x = probability + row * entries, *mask = taken + row * entries;
   __global float *own = table + row * entries * width;
-  for (uint i = item; fits && i < entries; i += GROUP) {
-    kept[i] = mask[i] == 0.0f ? x[i] : 0.0f;
-    side[i] = entry_numbers(seed, scan[row], step, i).x;
-  }
-  for (uint c = item; c < width; c += GROUP) after[entries & 1u][c] = c == 0u ? 1.0f : 0.0f;
-  for (uint i = entries; i-- > 0u;) {
+  fill_table(x, mask, own, chance, entries, width);
+  uint most = min(NEAR / width - 1u, (uint)GROUP);
+  for (uint first = 0u; first < entries; first += most) {
+    uint count = min(most, entries - first), i = first + item;
+    for (uint k = item; k < (count + 1u) * width; k += GROUP)
+      chance[k] = first * width + k < entries * width ? own[first * width + k] : k % width == 0u;
+    float p = 0.0f, place = 0.0f;
+    if (item < count) {
+      uint4 words = random_words(seed, STREAM_EXACT, scan[row], step + i / 2u);
+      uint2 word = (i & 1u ? words.zw : words.xy) >> 9;
+      probable[item] = p = mask[i] == 0.0f ? x[i] : 0.0f;
+      draw[item] = (float)word.x * 0x1p-23f;
+      place = (float)word.y * 0x1p-23f;
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    float p = fits ? kept[i] : mask[i] == 0.0f ? x[i] : 0.0f;
-    __local const float *from = after[(i + 1u) & 1u];
-    for (uint c = item; c < width; c += GROUP) {
-      float chance = (c ? p * from[c - 1u] : 0.0f) + (1.0f - p) * from[c];
-      own[i * width + c] = after[i & 1u][c] = chance;
-      if (fits) near[i * width + c] = chance;
+    if (item == 0u) left = choose(probable, draw, chance, chosen, count, width, left);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item < count) {
+      float below = place * p;
+      threshold[row * entries + i] =
+          mask[i] != 0.0f ? 1.0f : !chosen[item] ? p + place * (1.0f - p) : below < p ? below : 0.0f;
     }
   }
-  barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
-  if (item == 0u && fits) walk_near(kept, near, side, entries, budget);
-  if (item == 0u && !fits)
-    walk(x, mask, own, threshold + row * entries, entries, budget, seed, scan[row], step);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint i = item; fits && i < entries; i += GROUP)
-    threshold[row * entries + i] = threshold_of(kept[i], entry_numbers(seed, scan[row], step, i).y,
-                                                side[i] != 0.0f, mask[i] != 0.0f);
 }
 
 /* Thresholds at which a step of the probabilities takes the `budget` most probable of the free entries; of

@@ -49,6 +49,20 @@ image_pack(__global const float *restrict image, __global const float *restrict 
   }
 }
 
+/* The same with the centre of both axes moved to the start: ready for the two-dimensional transform. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+image_pack_plane(__global const float *restrict image, __global const float *restrict unit,
+                 __global float2 *restrict plane, uint first, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  __global const float *pixels = image + (size_t)(row + first) * PIXELS;
+  float scale = 1.0f / unit[row + first];
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP) {
+    uint y = (i / WIDTH + HEIGHT - HEIGHT / 2u) % HEIGHT, x = (i % WIDTH + WIDTH - WIDTH / 2u) % WIDTH;
+    plane[(size_t)row * PIXELS + y * WIDTH + x] = (float2)(pixels[i] * scale, 0.0f);
+  }
+}
+
 /* Transformed rows [row][frequency] into hybrid data [frequency][row]. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 image_unpack(__global const float2 *restrict lines, __global float2 *restrict hybrid, uint first, uint rows) {

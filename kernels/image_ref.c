@@ -41,6 +41,21 @@ void image_pack_reference(const struct host_args *args) {
       }
 }
 
+void image_pack_plane_reference(const struct host_args *args) {
+  size_t height = args->height, width = args->width, first = args->value[3].u;
+  const float *image = (const float *)args->in[0] + first * height * width;
+  const float *unit = (const float *)args->in[1] + first;
+  float *plane = args->out[2];
+  for (size_t row = 0; row < args->rows; row++)
+    for (size_t y = 0; y < height; y++)
+      for (size_t x = 0; x < width; x++, image++) {
+        size_t line = (y + height - height / 2) % height;
+        size_t to = (row * height + line) * width + (x + width - width / 2) % width;
+        plane[2 * to] = *image / unit[row];
+        plane[2 * to + 1] = 0;
+      }
+}
+
 void image_unpack_reference(const struct host_args *args) {
   size_t height = args->height, width = args->width, first = args->value[2].u;
   const float *lines = args->in[0];

@@ -19,6 +19,25 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    OUT(REAL, "magnitude", ENV, HW),  OUT(F32, "magnitude_mean", ENV, ONE),                                   \
    OUT(F32, "magnitude_std", ENV, ONE)}
 
+#define OBSERVE_CELLS_ARGS                                                                                   \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),          IN(C64, "kspace", SLICE, HW),       \
+   IN(U32, "cells", SHARED, HW),        IN(C64, "phase", SHARED, W),     INOUT(C64, "work", ENV, HW),        \
+   OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
+   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "scans")}
+
+#define OBSERVE_BACK_ARGS                                                                                    \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),                                              \
+   IN(C64, "hybrid", SLICE, HW),        IN(C64, "phase", SHARED, W),                                         \
+   IN(REAL, "magnitude", ENV, HW),      IN(F32, "magnitude_mean", ENV, ONE),                                 \
+   IN(F32, "magnitude_std", ENV, ONE),  IN(F32, "unit", SLICE, ONE),                                         \
+   IN(F32, "input_gradient", ENV, HW),  OUT(F32, "mask_gradient", ENV, W)}
+
+#define OBSERVE_COILS_ARGS                                                                                   \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),          IN(U32, "coils", SLICE, ONE),       \
+   IN(C64, "coil_kspace", SLICE, CHW),  IN(U32, "cells", SHARED, HW),    IN(C64, "phase", SHARED, W),        \
+   INOUT(C64, "work", ENV, CHW),        OUT(REAL, "magnitude", ENV, HW), OUT(F32, "magnitude_mean", ENV, ONE), \
+   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans")}
+
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
       IN(F32, "mean", SLICE, ONE), IN(F32, "std", SLICE, ONE), IN(F32, "data_range", SLICE, ONE)
@@ -41,15 +60,14 @@ static const struct kernel_desc rows[] = {
     {"mask_reset", "mask.cl", "start the next scan where one has ended", LAUNCH_ITEM, 64,
      {IN(U32, "done", ENV, ONE), INOUT(U32, "scan", ENV, ONE), IN(U32, "order", SLICE, ONE),
       INOUT(U32, "slice", ENV, ONE), INOUT(U8, "mask", ENV, W), INOUT(U32, "step", ENV, ONE),
-      VALUE(U32, "first"), VALUE(U32, "stride"), VALUE(U32, "slices"), VALUE(U32, "initial_start"),
-      VALUE(U32, "initial_lines")},
+      IN(U8, "initial", SHARED, W), VALUE(U32, "first"), VALUE(U32, "stride"), VALUE(U32, "slices")},
      mask_reset_reference, mask_reset_prepare, NULL, 0},
     {"mask_acquire", "mask.cl", "add the chosen line", LAUNCH_ITEM, 64,
      {IN(U32, "action", ENV, ONE), INOUT(U8, "mask", ENV, W), INOUT(U32, "step", ENV, ONE),
       OUT(U32, "done", ENV, ONE), VALUE(U32, "budget")},
      mask_acquire_reference, mask_acquire_prepare, NULL, 0},
     {"mask_chance", "mask.cl", "a sample of an epoch, its lines by chance", LAUNCH_ITEM, 64,
-     {IN(U32, "order", SLICE, ONE), IN(U32, "initial", SHARED, W), IN(U32, "chance", SHARED, W),
+     {IN(U32, "order", SLICE, ONE), IN(U8, "initial", SHARED, HW), IN(U32, "chance", SHARED, W),
       OUT(U32, "slice", EPOCH, ONE), OUT(U8, "mask", EPOCH, W), VALUE(U32, "first"), VALUE(U32, "slices"),
       VALUE(U32, "pairs"), VALUE(U32, "seed")},
      mask_chance_reference, mask_chance_prepare, NULL, 0},
@@ -81,6 +99,19 @@ static const struct kernel_desc rows[] = {
      OBSERVE_ARGS, observe_reference, observe_prepare, NULL, 3e-6},
     {"observe_fft", "observe.cl", "zero-filled magnitude by a two-factor transform", LAUNCH_GROUP, 256,
      OBSERVE_ARGS, observe_reference, observe_prepare, observe_fft_fits, 3e-6},
+    {"observe_back_direct", "observe.cl", "the gradient of a mask by summing over pixels", LAUNCH_GROUP, 64,
+     OBSERVE_BACK_ARGS, observe_back_reference, observe_back_prepare, NULL, 2e-5},
+    {"observe_back_fft", "observe.cl", "the gradient of a mask by a two-factor transform", LAUNCH_GROUP, 256,
+     OBSERVE_BACK_ARGS, observe_back_reference, observe_back_prepare, observe_fft_fits, 2e-5},
+    {"observe_cells_direct", "observe.cl", "zero-filled magnitude of single cells by sums", LAUNCH_GROUP, 64,
+     OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_direct_fits, 3e-6},
+    {"observe_cells_fft", "observe.cl", "zero-filled magnitude of single cells, both axes by two-factor transforms",
+     LAUNCH_GROUP, 256,
+     OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_fft_fits, 3e-6},
+    {"observe_coils_direct", "observe.cl", "root-sum-of-squares of single cells of all coils by sums", LAUNCH_GROUP, 64,
+     OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_direct_fits, 3e-6},
+    {"observe_coils_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
+     OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_fft_fits, 3e-6},
     {"image_normalise", "image.cl", "mean, deviation, peak and unit of a slice", LAUNCH_GROUP, 256,
      {IN(F32, "image", SLICE, HW), INOUT(F32, "mean", SLICE, ONE), INOUT(F32, "std", SLICE, ONE),
       INOUT(F32, "peak", SLICE, ONE), INOUT(F32, "unit", SLICE, ONE), VALUE(U32, "first")},
@@ -89,6 +120,10 @@ static const struct kernel_desc rows[] = {
      {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), OUT(C64, "lines", ENV, HW),
       VALUE(U32, "first")},
      image_pack_reference, image_prepare, NULL, 1e-7},
+    {"image_pack_plane", "image.cl", "image as a complex plane, centred on both axes", LAUNCH_GROUP, 256,
+     {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), OUT(C64, "plane", ENV, HW),
+      VALUE(U32, "first")},
+     image_pack_plane_reference, image_prepare, NULL, 1e-7},
     {"image_unpack", "image.cl", "transformed rows as hybrid data", LAUNCH_GROUP, 256,
      {IN(C64, "lines", ENV, HW), INOUT(C64, "hybrid", SLICE, HW), VALUE(U32, "first")},
      image_unpack_reference, image_prepare, NULL, 0},
@@ -112,6 +147,13 @@ static const struct kernel_desc rows[] = {
      {IN(C64, "work", ENV, HW), OUT(F32, "pixels", ENV, ONE), VALUE(U32, "coils"), VALUE(U32, "height"),
       VALUE(U32, "width"), VALUE(U32, "out_height"), VALUE(U32, "out_width")},
      coil_combine_reference, coil_prepare, NULL, 1e-6},
+    {"coil_crop", "coil.cl", "coil images cropped and padded to the size", LAUNCH_ITEM, 64,
+     {IN(C64, "work", ENV, HW), IN(U32, "row_from", SHARED, W), IN(U32, "column_from", SHARED, W),
+      OUT(C64, "planes", ENV, ONE), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "size")},
+     coil_crop_reference, coil_crop_prepare, NULL, 0},
+    {"coil_scale", "coil.cl", "k-space of coils in units of the slice", LAUNCH_GROUP, 256,
+     {INOUT(C64, "coil_kspace", SLICE, CHW), IN(F32, "unit", SLICE, ONE), VALUE(U32, "most")},
+     coil_scale_reference, coil_scale_prepare, NULL, 0},
     {"score_ssim", "score.cl", "SSIM, 11x11 Gaussian window", LAUNCH_GROUP, 256,
      {PAIR_ARGS, OUT(F32, "ssim", ENV, ONE)}, score_ssim_reference, score_prepare, NULL, 1e-5},
     {"score_ssim_uniform", "score.cl", "SSIM, 7x7 uniform window", LAUNCH_GROUP, 256,
@@ -317,6 +359,10 @@ static const struct kernel_desc rows[] = {
       OUT(F32, "magnitude_mean", ENV, ONE), OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "first"),
       VALUE(U32, "count")},
      oracle_observe_reference, oracle_observe_prepare, NULL, 3e-6},
+    {"oracle_extend", "oracle.cl", "candidates as scans of their own", LAUNCH_ITEM, 64,
+     {IN(U32, "slice", ENV, ONE), IN(U8, "mask", ENV, W), IN(U32, "line", ENV, ONE), OUT(U32, "own_slice", ENV, ONE),
+      OUT(U8, "own_mask", ENV, W), VALUE(U32, "first"), VALUE(U32, "count")},
+     oracle_extend_reference, oracle_extend_prepare, NULL, 0},
     {"oracle_keep", "oracle.cl", "scores of candidates to their scans", LAUNCH_ITEM, 64,
      {IN(U32, "line", ENV, ONE), IN(F32, "score", ENV, ONE), INOUT(F32, "quality", ENV, W), VALUE(U32, "first"),
       VALUE(U32, "count"), VALUE(F32, "sign")},
@@ -333,12 +379,12 @@ static const struct kernel_desc rows[] = {
      policy_mask_reference, policy_mask_prepare, NULL, 0},
     {"policy_recall", "policy.cl", "slices and masks of steps of a rollout", LAUNCH_ITEM, 64,
      {IN(U32, "order", ROLLOUT, ONE), IN(U32, "slice", ROLLOUT, ONE), IN(U32, "action", ROLLOUT, ONE),
-      OUT(U32, "slice_again", ENV, ONE), OUT(U8, "mask", ENV, W), VALUE(U32, "first"), VALUE(U32, "scans"),
-      VALUE(U32, "initial_start"), VALUE(U32, "initial_lines")},
+      OUT(U32, "slice_again", ENV, ONE), OUT(U8, "mask", ENV, W), IN(U8, "initial", SHARED, W),
+      VALUE(U32, "first"), VALUE(U32, "scans")},
      policy_recall_reference, policy_recall_prepare, NULL, 0},
     {"policy_recall_mask", "policy.cl", "masks of the steps of a rollout", LAUNCH_ITEM, 64,
-     {IN(U32, "action", ROLLOUT, ONE), OUT(F32, "lines", ROLLOUT, W), VALUE(U32, "scans"),
-      VALUE(U32, "initial_start"), VALUE(U32, "initial_lines")},
+     {IN(U32, "action", ROLLOUT, ONE), OUT(F32, "lines", ROLLOUT, W), IN(U8, "initial", SHARED, W),
+      VALUE(U32, "scans")},
      policy_recall_mask_reference, policy_recall_mask_prepare, NULL, 0},
     {"policy_act", "policy.cl", "the policy's choice of a free line", LAUNCH_ITEM, 64,
      {IN(F32, "logits", ENV, W), IN(F32, "mask", ENV, W), IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE),
@@ -359,11 +405,15 @@ static const struct kernel_desc rows[] = {
      policy_advantage_reference, policy_advantage_prepare, NULL, 1e-6},
     {"linear_product", "linear.cl", "a linear layer's sums, or those of its gradients", LAUNCH_GROUP, 0,
      {IN(F32, "a_values", ENV, HW), IN(F32, "b_values", SHARED, HW), INOUT(F32, "c_values", ENV, W),
-      VALUE(U32, "a_rows"), VALUE(U32, "b_rows"), VALUE(U32, "length"), VALUE(U32, "span"), VALUE(U32, "add")},
+      VALUE(U32, "a_rows"), VALUE(U32, "b_rows"), VALUE(U32, "across"), VALUE(U32, "length"),
+      VALUE(U32, "span"), VALUE(U32, "add")},
      NULL, NULL, NULL, 0},
     {"linear_sum", "linear.cl", "those sums and the bias", LAUNCH_ITEM, 0,
      {IN(F32, "part", ENV, W), IN(F32, "bias", SHARED, W), OUT(F32, "output", ENV, W), VALUE(U32, "outputs"),
       VALUE(U32, "spans")},
+     NULL, NULL, NULL, 0},
+    {"linear_gather", "linear.cl", "sums of a gradient's spans", LAUNCH_ITEM, 0,
+     {IN(F32, "part", ENV, W), INOUT(F32, "output", ENV, W), VALUE(U32, "spans"), VALUE(U32, "add")},
      NULL, NULL, NULL, 0},
     {"policy_normalise", "policy.cl", "advantages of each update to mean 0 and deviation 1", LAUNCH_GROUP, 256,
      {IN(U32, "order", ENV, W), IN(F32, "advantage", ENV, W), INOUT(F32, "normalised", ENV, W), VALUE(U32, "total"),
@@ -374,6 +424,9 @@ static const struct kernel_desc rows[] = {
       OUT(F32, "logits_gradient", ENV, W), INOUT(C64, "terms", ROLLOUT, ONE), VALUE(U32, "first"),
       VALUE(U32, "slices"), VALUE(U32, "draws"), VALUE(U32, "shared")},
      policy_reinforce_reference, policy_reinforce_prepare, NULL, 3e-6},
+    {"loupe_number", "loupe.cl", "what keys the draws of masks", LAUNCH_ITEM, 64,
+     {OUT(U32, "scan", ENV, ONE), VALUE(U32, "first"), VALUE(U32, "stride")},
+     loupe_number_reference, loupe_number_prepare, NULL, 0},
     {"loupe_present", "loupe.cl", "slices as complex images, and what keys their masks", LAUNCH_GROUP, 256,
      {IN(U32, "slice", ENV, ONE), IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE),
       OUT(F32, "planes", ENV, HW), OUT(U32, "scan", ENV, ONE), VALUE(U32, "pixels"), VALUE(U32, "first"),
@@ -416,11 +469,12 @@ static const struct kernel_desc rows[] = {
     {"sequence_next", "sequence.cl", "take the next line of the scan's own order", LAUNCH_ITEM, 64,
      {IN(U8, "mask", ENV, W), IN(U32, "rank", ENV, W), OUT(U32, "action", ENV, ONE), OUT(F32, "log_prob", ENV, ONE)},
      sequence_next_reference, sequence_next_prepare, NULL, 0},
-    {"level_find", "sequence.cl", "the power of two that brings values to 1", LAUNCH_GROUP, 256,
-     {IN(F32, "value", ENV, HW), INOUT(F32, "level", ENV, ONE), VALUE(U32, "count")},
+    {"level_find", "sequence.cl", "the largest magnitude", LAUNCH_GROUP, 256,
+     {IN(F32, "value", ENV, HW), INOUT(U32, "largest", ENV, ONE), VALUE(U32, "count")},
      level_find_reference, level_find_prepare, NULL, 0},
-    {"level_apply", "sequence.cl", "values times that power, or over it", LAUNCH_ITEM, 64,
-     {IN(F32, "level", ENV, ONE), INOUT(F32, "value", ENV, HW), VALUE(U32, "count"), VALUE(U32, "undo")},
+    {"level_apply", "sequence.cl", "values times the power of two that brings the largest to 1, or over it",
+     LAUNCH_ITEM, 64,
+     {IN(U32, "largest", ENV, ONE), INOUT(F32, "value", ENV, HW), VALUE(U32, "count"), VALUE(U32, "undo")},
      level_apply_reference, level_apply_prepare, NULL, 0},
     {"pgmri_present", "pgmri.cl", "the reconstruction as PG-MRI's policy sees it", LAUNCH_GROUP, 256,
      {IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "mean", SLICE, ONE),
@@ -512,7 +566,7 @@ static const struct kernel_desc rows[] = {
      NULL, NULL, NULL, 0},
     {"block_reduce", "block_merge.cl", "partial gradients of weights added in order", LAUNCH_ITEM, 0,
      {IN(F32, "part", SHARED, HW), INOUT(F32, "weight_gradient", SHARED, HW), VALUE(U32, "parts"),
-      VALUE(F32, "factor")},
+      VALUE(F32, "factor"), VALUE(U32, "inputs"), VALUE(U32, "own_inputs"), VALUE(U32, "own_outputs")},
      NULL, NULL, NULL, 0},
 };
 

@@ -8,6 +8,7 @@
 enum { TABLE_SHARED = 7 };
 
 #define NO_LINE 0xffffffffu /* no phase-encode line; no scan */
+#define NO_CELL 0xffffffffu /* no cell of k-space */
 
 extern const struct kernel_table kernel_table;
 
@@ -20,14 +21,20 @@ void line_next_reference(const struct host_args *args);
 void line_exact_reference(const struct host_args *args);
 void line_disc_reference(const struct host_args *args);
 void observe_reference(const struct host_args *args);
+void observe_back_reference(const struct host_args *args);
+void observe_cells_reference(const struct host_args *args);
+void observe_coils_reference(const struct host_args *args);
 void image_normalise_reference(const struct host_args *args);
 void image_pack_reference(const struct host_args *args);
+void image_pack_plane_reference(const struct host_args *args);
 void image_unpack_reference(const struct host_args *args);
 void image_zero_filled_reference(const struct host_args *args);
 void image_standardise_reference(const struct host_args *args);
 void image_restore_reference(const struct host_args *args);
 void coil_centre_reference(const struct host_args *args);
 void coil_combine_reference(const struct host_args *args);
+void coil_crop_reference(const struct host_args *args);
+void coil_scale_reference(const struct host_args *args);
 void score_ssim_reference(const struct host_args *args);
 void score_ssim_uniform_reference(const struct host_args *args);
 void score_error_reference(const struct host_args *args);
@@ -81,6 +88,7 @@ void optimise_clip_reference(const struct host_args *args);
 void oracle_list_reference(const struct host_args *args);
 void oracle_base_reference(const struct host_args *args);
 void oracle_observe_reference(const struct host_args *args);
+void oracle_extend_reference(const struct host_args *args);
 void oracle_keep_reference(const struct host_args *args);
 void oracle_mean_reference(const struct host_args *args);
 void oracle_choose_reference(const struct host_args *args);
@@ -92,6 +100,8 @@ void policy_loss_reference(const struct host_args *args);
 void policy_advantage_reference(const struct host_args *args);
 void policy_normalise_reference(const struct host_args *args);
 void policy_reinforce_reference(const struct host_args *args);
+void loupe_number_reference(const struct host_args *args);
+void loupe_present_reference(const struct host_args *args);
 void restore_forward_reference(const struct host_args *args);
 void restore_backward_reference(const struct host_args *args);
 void restore_backward_like_reference(const struct host_args *args);
@@ -106,7 +116,6 @@ void level_apply_reference(const struct host_args *args);
 void exact_best_reference(const struct host_args *args);
 void fourier_pack_real_reference(const struct host_args *args);
 void fourier_unpack_real_reference(const struct host_args *args);
-void loupe_present_reference(const struct host_args *args);
 void loupe_keep_reference(const struct host_args *args);
 void pgmri_present_reference(const struct host_args *args);
 void pgmri_spread_reference(const struct host_args *args);
@@ -120,10 +129,15 @@ void mask_keep_prepare(struct host_args *args, struct random *random);
 void line_exact_prepare(struct host_args *args, struct random *random);
 void line_prepare(struct host_args *args, struct random *random);
 void observe_prepare(struct host_args *args, struct random *random);
+void observe_back_prepare(struct host_args *args, struct random *random);
+void observe_cells_prepare(struct host_args *args, struct random *random);
+void observe_coils_prepare(struct host_args *args, struct random *random);
 void image_prepare(struct host_args *args, struct random *random);
 void image_network_prepare(struct host_args *args, struct random *random);
 void image_standardise_prepare(struct host_args *args, struct random *random);
 void coil_prepare(struct host_args *args, struct random *random);
+void coil_crop_prepare(struct host_args *args, struct random *random);
+void coil_scale_prepare(struct host_args *args, struct random *random);
 void score_prepare(struct host_args *args, struct random *random);
 void score_reward_prepare(struct host_args *args, struct random *random);
 void conv_forward_prepare(struct host_args *args, struct random *random);
@@ -168,6 +182,7 @@ void optimise_clip_prepare(struct host_args *args, struct random *random);
 void oracle_list_prepare(struct host_args *args, struct random *random);
 void oracle_base_prepare(struct host_args *args, struct random *random);
 void oracle_observe_prepare(struct host_args *args, struct random *random);
+void oracle_extend_prepare(struct host_args *args, struct random *random);
 void oracle_keep_prepare(struct host_args *args, struct random *random);
 void oracle_mean_prepare(struct host_args *args, struct random *random);
 void oracle_choose_prepare(struct host_args *args, struct random *random);
@@ -179,6 +194,8 @@ void policy_loss_prepare(struct host_args *args, struct random *random);
 void policy_advantage_prepare(struct host_args *args, struct random *random);
 void policy_normalise_prepare(struct host_args *args, struct random *random);
 void policy_reinforce_prepare(struct host_args *args, struct random *random);
+void loupe_number_prepare(struct host_args *args, struct random *random);
+void loupe_present_prepare(struct host_args *args, struct random *random);
 void restore_forward_prepare(struct host_args *args, struct random *random);
 void restore_backward_prepare(struct host_args *args, struct random *random);
 void restore_backward_like_prepare(struct host_args *args, struct random *random);
@@ -191,14 +208,15 @@ void sequence_next_prepare(struct host_args *args, struct random *random);
 void level_find_prepare(struct host_args *args, struct random *random);
 void level_apply_prepare(struct host_args *args, struct random *random);
 void exact_best_prepare(struct host_args *args, struct random *random);
-void loupe_present_prepare(struct host_args *args, struct random *random);
 void loupe_keep_prepare(struct host_args *args, struct random *random);
 void pgmri_present_prepare(struct host_args *args, struct random *random);
 void pgmri_spread_prepare(struct host_args *args, struct random *random);
 void pgmri_follow_prepare(struct host_args *args, struct random *random);
 void pgmri_advantage_prepare(struct host_args *args, struct random *random);
 
-/* Sizes that observe_fft is written for. */
+/* Sizes that observe_fft, observe_cells_fft and observe_cells_direct (and those of coils) are written for. */
 bool observe_fft_fits(size_t height, size_t width);
+bool observe_cells_fft_fits(size_t height, size_t width);
+bool observe_cells_direct_fits(size_t height, size_t width);
 
 #endif

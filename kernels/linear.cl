@@ -61,11 +61,11 @@ INLINE void multiply_words(float acc[4], const uint low[WORDS], const uint high[
 #endif
 }
 
-/* A row is a tile over a span: tiles of A fastest, then of B, then spans; C has room for every span. add: to what is
- * there. */
+/* A row is a tile over a span: tiles of A fastest, then of B, then spans; C has room for every span. `across`: from
+ * row to row of C and, turned, from k to k of B. add: to what is there. */
 __kernel void linear_product(__global const float *restrict a_values, __global const float *restrict b_values,
-                             __global float *restrict c_values, uint a_rows, uint b_rows, uint length, uint span,
-                             uint add, uint rows) {
+                             __global float *restrict c_values, uint a_rows, uint b_rows, uint across, uint length,
+                             uint span, uint add, uint rows) {
   OPEN_LANES(32);
   const uint lane = (uint)get_local_id(0), g = lane >> 2, t = lane & 3u, row = (uint)get_group_id(0);
   const uint a_all = (a_rows + 31u) / 32u, b_all = (b_rows + 63u) / 64u;
@@ -81,7 +81,7 @@ __kernel void linear_product(__global const float *restrict a_values, __global c
                a[m][e]);
     UNROLL for (uint n = 0u; n < B_TILES; n++) {
       uint b[PARTS][WORDS];
-      split4(load4(b_values, n0 + n * 8u + g, b_rows, k + 4u * t, end, TURNED_B ? b_rows : length, TURNED_B) *
+      split4(load4(b_values, n0 + n * 8u + g, b_rows, k + 4u * t, end, TURNED_B ? across : length, TURNED_B) *
                  (TF32 ? 1.0f : WEIGHT_SCALE),
              b);
       UNROLL for (uint m = 0u; m < A_TILES; m++) {
@@ -97,7 +97,7 @@ __kernel void linear_product(__global const float *restrict a_values, __global c
       UNROLL for (uint j = 0u; j < 4u; j++) {
     uint i = m0 + m * 16u + (j >> 1) * 8u + g, o = n0 + n * 8u + 2u * t + (j & 1u);
     if (i >= a_rows || o >= b_rows) continue;
-    __global float *to = &c_values[((size_t)which * a_rows + i) * b_rows + o];
+    __global float *to = &c_values[((size_t)which * a_rows + i) * across + o];
     *to = add ? *to + acc[m][n][j] : acc[m][n][j];
   }
 }
@@ -111,6 +111,16 @@ __kernel void linear_sum(__global const float *restrict part, __global const flo
   float total = 0.0f;
   for (uint s = 0u; s < spans; s++) total += part[(size_t)s * rows + row];
   output[row] = fma(total, 1.0f / WEIGHT_SCALE, bias[row % outputs]);
+}
+
+/* The same of gradients, which have neither bias nor scale. */
+__kernel void linear_gather(__global const float *restrict part, __global float *restrict output, uint spans, uint add,
+                            uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float total = 0.0f;
+  for (uint s = 0u; s < spans; s++) total += part[(size_t)s * rows + row];
+  output[row] = add ? output[row] + total : total;
 }
 #endif
 #endif

@@ -1,4 +1,4 @@
-/* LOUPE's samples (systems/loupe.h): slices as complex images, and the masks that were drawn for them. */
+/* Masks that are learned (systems/loupe.h, systems/tau.h): what they are drawn for, and where they go. */
 
 #define GROUP 256
 
@@ -19,7 +19,12 @@ loupe_present(__global const uint *restrict slice, __global const float *restric
   if (item == 0u) scan[row] = first + stride * row;
 }
 
-/* Masks as samples of the epoch from `first` on hold them. */
+__kernel void loupe_number(__global uint *restrict scan, uint first, uint stride, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row < rows) scan[row] = first + stride * row;
+}
+
+/* From row `first` on. */
 __kernel void loupe_keep(__global const float *restrict drawn, __global uchar *restrict mask, uint first,
                          uint rows) {
   uint row = (uint)get_global_id(0);

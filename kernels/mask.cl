@@ -1,19 +1,19 @@
-/* Sampling masks: one byte a phase-encode line, one row an environment. */
+/* Sampling masks: one byte an action, a phase-encode line or a spoke; one row an environment. */
 
 /* Starts the next scan of every environment whose scan has ended. A scan's number decides its slice and its
  * random numbers, so results do not depend on the number of environments. */
 __kernel void mask_reset(__global const uint *restrict done, __global uint *restrict scan,
                          __global const uint *restrict order, __global uint *restrict slice,
-                         __global uchar *restrict mask, __global uint *restrict step, uint first, uint stride,
-                         uint slices, uint initial_start, uint initial_lines, uint rows) {
+                         __global uchar *restrict mask, __global uint *restrict step,
+                         __global const uchar *restrict initial, uint first, uint stride, uint slices,
+                         uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows || !done[row]) return;
   uint number = scan[row] == 0xffffffffu ? first + row : scan[row] + stride;
   scan[row] = number;
   slice[row] = order[number % slices];
   step[row] = 0u;
-  for (uint line = 0u; line < WIDTH; line++)
-    mask[row * WIDTH + line] = (uchar)(line - initial_start < initial_lines);
+  for (uint line = 0u; line < WIDTH; line++) mask[row * WIDTH + line] = initial[line];
 }
 
 /* Adds the chosen line; a line that was acquired before changes nothing but the count of steps. */
@@ -32,22 +32,22 @@ INLINE uint pair_of(uint seed, uint number, uint pairs) {
   return mul_hi(random_words(seed, STREAM_MASK, number, 0u).x, pairs);
 }
 
-/* A sample of an epoch with a mask of PROTOCOL 1.10: the initial lines, and every other by chance, which is in
- * units of 2^-31. */
-__kernel void mask_chance(__global const uint *restrict order, __global const uint *restrict initial,
+/* A sample of an epoch with a mask of PROTOCOL 1.10: the initial lines, [pair][line], and every other by chance,
+ * which is in units of 2^-31. */
+__kernel void mask_chance(__global const uint *restrict order, __global const uchar *restrict initial,
                           __global const uint *restrict chance, __global uint *restrict slice,
                           __global uchar *restrict mask, uint first, uint slices, uint pairs, uint seed,
                           uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint number = first + row, pair = pair_of(seed, number, pairs);
-  uint lines = initial[pair], limit = chance[pair], start = (WIDTH - lines + 1u) / 2u;
+  uint limit = chance[pair];
   slice[row] = order[number % slices];
   for (uint line = 0u; line < WIDTH; line += 4u) {
     uint4 words = random_words(seed, STREAM_MASK, number, 1u + line / 4u);
     uint word[4] = {words.x, words.y, words.z, words.w};
     for (uint i = 0u; i < min(4u, WIDTH - line); i++)
-      mask[(size_t)row * WIDTH + line + i] = line + i - start < lines || word[i] / 2u < limit;
+      mask[(size_t)row * WIDTH + line + i] = initial[pair * WIDTH + line + i] || word[i] / 2u < limit;
   }
 }
 

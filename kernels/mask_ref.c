@@ -8,27 +8,23 @@ void mask_reset_reference(const struct host_args *args) {
   const uint32_t *done = args->in[0], *order = args->in[2];
   uint32_t *scan = args->out[1], *slice = args->out[3], *step = args->out[5];
   uint8_t *mask = args->out[4];
-  uint32_t first = args->value[6].u, stride = args->value[7].u, slices = args->value[8].u;
-  uint32_t start = args->value[9].u, lines = args->value[10].u;
+  uint32_t first = args->value[7].u, stride = args->value[8].u, slices = args->value[9].u;
   for (size_t row = 0; row < args->rows; row++) {
     if (!done[row]) continue;
     scan[row] = scan[row] == NO_LINE ? first + (uint32_t)row : scan[row] + stride;
     slice[row] = order[scan[row] % slices];
     step[row] = 0;
-    memset(mask + row * args->width, 0, args->width);
-    memset(mask + row * args->width + start, 1, lines);
+    memcpy(mask + row * args->width, args->in[6], args->width);
   }
 }
 
 void mask_reset_prepare(struct host_args *args, struct random *random) {
-  uint32_t *scan = args->out[1], width = (uint32_t)args->width;
+  uint32_t *scan = args->out[1];
   for (size_t row = 0; row < args->rows; row++)
     if (random_u32(random) % 3 == 0) scan[row] = NO_LINE;
-  args->value[6].u = random_u32(random) % 1000;
   args->value[7].u = random_u32(random) % 1000;
-  args->value[8].u = 1 + random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
-  args->value[10].u = random_u32(random) % (width / 2);
-  args->value[9].u = width / 2 - args->value[10].u / 2;
+  args->value[8].u = random_u32(random) % 1000;
+  args->value[9].u = 1 + random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
 }
 
 void mask_acquire_reference(const struct host_args *args) {
@@ -54,30 +50,28 @@ static uint32_t pair_of(uint32_t seed, uint32_t number, uint32_t pairs) {
 }
 
 void mask_chance_reference(const struct host_args *args) {
-  const uint32_t *order = args->in[0], *initial = args->in[1], *chance = args->in[2];
+  const uint32_t *order = args->in[0], *chance = args->in[2];
+  const uint8_t *initial = args->in[1];
   uint32_t *slice = args->out[3], width = (uint32_t)args->width, seed = args->value[8].u;
   uint8_t *mask = args->out[4];
   for (size_t row = 0; row < args->rows; row++) {
     uint32_t number = args->value[5].u + (uint32_t)row, pair = pair_of(seed, number, args->value[7].u);
-    uint32_t start = (width - initial[pair] + 1) / 2;
     slice[row] = order[number % args->value[6].u];
     for (uint32_t line = 0; line < width; line++) {
       uint32_t word = random_words(seed, STREAM_MASK, number, 1 + line / 4).word[line % 4];
-      bool central = line >= start && line < start + initial[pair];
-      mask[row * width + line] = central || word * 0x1p-32 < chance[pair] * 0x1p-31;
+      mask[row * width + line] = initial[pair * width + line] || word * 0x1p-32 < chance[pair] * 0x1p-31;
     }
   }
 }
 
 void mask_chance_prepare(struct host_args *args, struct random *random) {
-  uint32_t *initial = (uint32_t *)args->in[1], *chance = (uint32_t *)args->in[2];
-  for (size_t pair = 0; pair < args->width; pair++) {
-    initial[pair] = random_u32(random) % ((uint32_t)args->width / 2);
+  uint32_t *chance = (uint32_t *)args->in[2];
+  for (size_t pair = 0; pair < args->width; pair++)
     chance[pair] = pair % 8 == 0 ? 0 : pair % 8 == 1 ? 0x80000000u : random_u32(random) / 4;
-  }
   args->value[5].u = random_u32(random);
   args->value[6].u = 1 + random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
-  args->value[7].u = 1 + random_u32(random) % (uint32_t)args->width;
+  args->value[7].u = 1 + random_u32(random) % (uint32_t)args->height; /* rows of the initial lines */
+  if (args->value[7].u > args->width) args->value[7].u = (uint32_t)args->width;
   args->value[8].u = random_u32(random);
 }
 

@@ -7,7 +7,20 @@
  * stored per environment. `phase` holds exp(2 pi i k / WIDTH).
  *
  * observe_direct sums the acquired lines and takes any size. observe_fft is a two-factor transform in
- * registers with one exchange through local memory, for 32, 64, 128 and 256 lines. */
+ * registers with one exchange through local memory, for 32, 64, 128 and 256 lines.
+ *
+ * observe_cells_direct and observe_cells_fft are the same for masks of single cells of k-space, as unions of
+ * spokes: `kspace` holds, per slice, [row frequency][line frequency], both from the centre on as above, and
+ * `cells` the WIDTH cells (row * WIDTH + line, NO_CELL past its last one) of every action. The columns of the
+ * masked k-space are transformed first, into hybrid data of the scan's own; what follows is as above. A
+ * work-group takes one scan after the other, so that `work` needs an image a work-group and stays in cache.
+ * HEIGHT and WIDTH must be equal.
+ *
+ * observe_coils_direct and observe_coils_fft do that for every coil of a slice, [slice][coil][row][line], and give the
+ * root of the sum of their squared magnitudes; `work` needs as many images as `most`, the room for a slice's coils.
+ *
+ * observe_back_direct and observe_back_fft go the other way, for learned masks: from the gradient of the network's
+ * input (kernels/image.cl) to that of every line of the mask, acquired or not. */
 
 #define DIRECT_ROWS 8
 
@@ -39,6 +52,33 @@ INLINE void store_moments(moments mine, __local moments *scratch, __global float
 
 #define DIRECT_GROUP 64
 
+/* Sums the *count acquired lines at every pixel of the image. */
+INLINE moments direct_rows(__global const float2 *lines, __local const uint *acquired, __local const uint *count,
+                           __global const float2 *phase, __global real *image) {
+  float scale = 1.0f / sqrt((float)WIDTH);
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint x = (uint)get_local_id(0); x < WIDTH; x += DIRECT_GROUP) {
+    uint k = (x + WIDTH - WIDTH / 2u) % WIDTH;
+    for (uint y = 0u; y < HEIGHT; y += DIRECT_ROWS) {
+      uint left = min((uint)DIRECT_ROWS, HEIGHT - y);
+      float2 sum[DIRECT_ROWS];
+      float value[DIRECT_ROWS];
+      for (uint r = 0u; r < DIRECT_ROWS; r++) sum[r] = (float2)(0.0f, 0.0f);
+      for (uint i = 0u; i < *count; i++) {
+        uint n = acquired[i];
+        float2 turn = phase[n * k % WIDTH];
+        for (uint r = 0u; r < left; r++) sum[r] += times(lines[n * HEIGHT + y + r], turn);
+      }
+      for (uint r = 0u; r < left; r++) {
+        value[r] = magnitude_of(sum[r], scale);
+        REAL_STORE(image, (y + r) * WIDTH + x, value[r]);
+      }
+      seen = moments_add(seen, value, left);
+    }
+  }
+  return seen;
+}
+
 __kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
 observe_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
                __global const float2 *restrict hybrid, __global const float2 *restrict phase,
@@ -49,8 +89,6 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
   __local uint count;
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
-  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
-  size_t base = (size_t)row * PIXELS;
   if (item == 0u) {
     uint found = 0u;
     for (uint n = 0u; n < WIDTH; n++)
@@ -58,28 +96,197 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
     count = found;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
+  moments seen = direct_rows(hybrid + (size_t)slice[row] * PIXELS, acquired, &count, phase,
+                             magnitude + (size_t)row * PIXELS);
+  store_moments(seen, scratch, magnitude_mean, magnitude_std, row);
+}
+
+/* ---- masks of single cells ------------------------------------------------------------------------------- */
+
+#define NO_CELL 0xffffffffu
+#define CELL_WORDS ((PIXELS + 31) / 32)
+
+/* One bit for every cell of the union of the chosen actions, and whether a line has any. Every item of the
+ * group must call it. */
+INLINE void mark_cells(__global const uchar *mask, __global const uint *cells, __local uint *taken,
+                       __local uchar *acquired, __local ushort *chosen, __local uint *count) {
+  uint item = (uint)get_local_id(0), items = (uint)get_local_size(0);
+  if (item == 0u) *count = 0u;
+  for (uint i = item; i < CELL_WORDS; i += items) taken[i] = 0u;
+  for (uint n = item; n < WIDTH; n += items) acquired[n] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint action = item; action < WIDTH; action += items)
+    if (mask[action]) chosen[atomic_inc(count)] = (ushort)action;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = item; i < *count * WIDTH; i += items) {
+    uint cell = cells[chosen[i / WIDTH] * WIDTH + i % WIDTH];
+    if (cell == NO_CELL) continue;
+    atomic_or(&taken[cell / 32u], 1u << cell % 32u);
+    acquired[cell % WIDTH] = 1;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+INLINE bool is_taken(__local const uint *taken, uint cell) { return taken[cell / 32u] >> cell % 32u & 1u; }
+
+__kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
+observe_cells_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
+                     __global const float2 *restrict kspace, __global const uint *restrict cells,
+                     __global const float2 *restrict phase, __global float2 *work,
+                     __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                     __global float *restrict magnitude_std, uint scans, uint rows) {
+  __local moments scratch[DIRECT_GROUP];
+  __local uint taken[CELL_WORDS], acquired[WIDTH];
+  __local ushort chosen[WIDTH];
+  __local uchar any[WIDTH];
+  __local uint count, all;
+  uint slot = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * PIXELS;
+  if (item == 0u) all = WIDTH;
+  for (uint n = item; n < WIDTH; n += DIRECT_GROUP) acquired[n] = n;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    __global const float2 *data = kspace + (size_t)slice[scan] * PIXELS;
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, any, chosen, &count);
+    for (uint i = item; i < PIXELS; i += DIRECT_GROUP) {
+      uint n = i / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint m = 0u; any[n] && m < HEIGHT; m++)
+        if (is_taken(taken, m * WIDTH + n)) sum += times(data[m * WIDTH + n], phase[m * k % HEIGHT]);
+      lines[i] = sum / sqrt((float)HEIGHT);
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = direct_rows(lines, acquired, &all, phase, magnitude + (size_t)scan * PIXELS);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
+}
+
+/* ---- back to the mask ------------------------------------------------------------------------------------- */
+
+#define INPUT_LIMIT 6.0f
+
+/* What an input's gradient needs to become that of a magnitude: z is the input before its clamp. */
+typedef struct {
+  float mean, scale;     /* z = (magnitude - mean) * scale */
+  float average, share;  /* mean of the gradient; its sum with z over (PIXELS - 1) * deviation */
+} input_slope;
+
+INLINE float input_gradient_at(float z, float gradient) { return fabs(z) <= INPUT_LIMIT ? gradient : 0.0f; }
+
+/* Every item of the group must call it. */
+INLINE input_slope input_slope_of(__global const real *image, __global const float *gradient, float mean,
+                                  float deviation, float unit, __local float *scratch) {
+  float scale = deviation > 0.0f ? 1.0f / (deviation + 1e-11f / unit) : 0.0f, sum = 0.0f, product = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += (uint)get_local_size(0)) {
+    float z = (REAL_LOAD(image, i) - mean) * scale, own = input_gradient_at(z, gradient[i]);
+    sum += own;
+    product += own * z;
+  }
+  float average = group_sum(sum, scratch) / (float)PIXELS;
+  float share = group_sum(product, scratch);
+  share = deviation > 0.0f ? share / (float)(PIXELS - 1) / deviation : 0.0f;
+  input_slope slope = {mean, scale, average, share};
+  return slope;
+}
+
+/* The gradient of the unscaled sum of lines at a pixel, conjugate: along the sum, 0 where that is 0. */
+INLINE float2 sum_gradient(float2 sum, float magnitude, float gradient, input_slope slope) {
+  float z = (magnitude - slope.mean) * slope.scale, size = sqrt(sum.x * sum.x + sum.y * sum.y);
+  float own = slope.scale * (input_gradient_at(z, gradient) - slope.average) - z * slope.share;
+  float factor = size > 0.0f ? own / (sqrt((float)WIDTH) * size) : 0.0f;
+  return (float2)(factor * sum.x, -factor * sum.y);
+}
+
+__kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
+observe_back_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
+                    __global const float2 *restrict hybrid, __global const float2 *restrict phase,
+                    __global const real *restrict magnitude, __global const float *restrict magnitude_mean,
+                    __global const float *restrict magnitude_std, __global const float *restrict unit,
+                    __global const float *restrict input_gradient, __global float *restrict mask_gradient,
+                    uint rows) {
+  __local float scratch[DIRECT_GROUP], total[WIDTH];
+  __local float2 back[WIDTH];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
+  __global const real *image = magnitude + (size_t)row * PIXELS;
+  __global const float *gradient = input_gradient + (size_t)row * PIXELS;
+  input_slope slope = input_slope_of(image, gradient, magnitude_mean[row], magnitude_std[row],
+                                     unit[slice[row]], scratch);
+  for (uint n = item; n < WIDTH; n += DIRECT_GROUP) total[n] = 0.0f;
+  for (uint y = 0u; y < HEIGHT; y++) {
+    for (uint x = item; x < WIDTH; x += DIRECT_GROUP) {
+      uint k = (x + WIDTH - WIDTH / 2u) % WIDTH, place = y * WIDTH + x;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint n = 0u; n < WIDTH; n++)
+        if (mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH])
+          sum += times(lines[n * HEIGHT + y], phase[n * k % WIDTH]);
+      back[k] = sum_gradient(sum, REAL_LOAD(image, place), gradient[place], slope);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint n = item; n < WIDTH; n += DIRECT_GROUP) {
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint k = 0u; k < WIDTH; k++) sum += times(back[k], phase[n * k % WIDTH]);
+      total[n] += times(sum, lines[n * HEIGHT + y]).x;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (uint n = item; n < WIDTH; n += DIRECT_GROUP)
+    mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = total[n];
+}
+
+/* As direct_rows, over the images of `coils` coils. */
+INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __global const float2 *phase,
+                                 __global real *image) {
   float scale = 1.0f / sqrt((float)WIDTH);
   moments seen = {0.0f, 0.0f, 0.0f};
-  for (uint x = item; x < WIDTH; x += DIRECT_GROUP) {
-    uint k = (x + WIDTH - WIDTH / 2u) % WIDTH;
-    for (uint y = 0u; y < HEIGHT; y += DIRECT_ROWS) {
-      uint left = min((uint)DIRECT_ROWS, HEIGHT - y);
-      float2 sum[DIRECT_ROWS];
-      float value[DIRECT_ROWS];
-      for (uint r = 0u; r < DIRECT_ROWS; r++) sum[r] = (float2)(0.0f, 0.0f);
-      for (uint i = 0u; i < count; i++) {
-        uint n = acquired[i];
-        float2 turn = phase[n * k % WIDTH];
-        for (uint r = 0u; r < left; r++) sum[r] += times(lines[n * HEIGHT + y + r], turn);
-      }
-      for (uint r = 0u; r < left; r++) {
-        value[r] = magnitude_of(sum[r], scale);
-        REAL_STORE(magnitude, base + (y + r) * WIDTH + x, value[r]);
-      }
-      seen = moments_add(seen, value, left);
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += DIRECT_GROUP) {
+    uint y = i / WIDTH, k = (i % WIDTH + WIDTH - WIDTH / 2u) % WIDTH;
+    float square = 0.0f;
+    for (uint coil = 0u; coil < coils; coil++) {
+      __global const float2 *own = lines + (size_t)coil * PIXELS;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint n = 0u; n < WIDTH; n++) sum += times(own[n * HEIGHT + y], phase[n * k % WIDTH]);
+      square += sum.x * sum.x + sum.y * sum.y;
     }
+    float value = scale * sqrt(square);
+    REAL_STORE(image, i, value);
+    seen = moments_add(seen, &value, 1u);
   }
-  store_moments(seen, scratch, magnitude_mean, magnitude_std, row);
+  return seen;
+}
+
+__kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
+observe_coils_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
+                     __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                     __global const uint *restrict cells, __global const float2 *restrict phase,
+                     __global float2 *work, __global real *restrict magnitude,
+                     __global float *restrict magnitude_mean, __global float *restrict magnitude_std, uint most,
+                     uint scans, uint rows) {
+  __local moments scratch[DIRECT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar any[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * most * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    uint at = slice[scan], all = min(coils[at], most) * PIXELS;
+    __global const float2 *data = coil_kspace + (size_t)at * most * PIXELS;
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, any, chosen, &count);
+    for (uint i = item; i < all; i += DIRECT_GROUP) {
+      uint n = i % PIXELS / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
+      __global const float2 *own = data + i / PIXELS * PIXELS;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint m = 0u; any[n] && m < HEIGHT; m++)
+        if (is_taken(taken, m * WIDTH + n)) sum += times(own[m * WIDTH + n], phase[m * k % HEIGHT]);
+      lines[i] = sum / sqrt((float)HEIGHT);
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = direct_rows_coils(lines, all / PIXELS, phase, magnitude + (size_t)scan * PIXELS);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
 }
 
 /* WIDTH = FIRST * SECOND; BLOCK rows pass through local memory at a time; PITCH keeps banks apart. */
@@ -155,6 +362,17 @@ INLINE void transform16(float2 *v) {
 #define TRANSFORM_(n, v) transform##n(v)
 #define TRANSFORM(n, v) TRANSFORM_(n, v)
 
+/* Transforms over the first factor (where any value is not 0), turns, puts into local memory. */
+INLINE void turn_first(float2 *v, bool any, __global const float2 *phase, uint second, __local float *re,
+                       __local float *im) {
+  if (any) TRANSFORM(FIRST, v);
+  for (uint k = 0u; k < FIRST; k++) {
+    float2 turned = k ? times(v[k], phase[second * k]) : v[0];
+    re[second * FIRST + k] = turned.x;
+    im[second * FIRST + k] = turned.y;
+  }
+}
+
 /* Frequencies second, second + SECOND, ... of one row: transform over them, turn, put into local memory. */
 INLINE void first_stage(__global const float2 *lines, __local const uchar *acquired,
                         __global const float2 *phase, uint y, uint second, __local float *re,
@@ -167,28 +385,29 @@ INLINE void first_stage(__global const float2 *lines, __local const uchar *acqui
     v[f] = here ? lines[n * HEIGHT + y] : (float2)(0.0f, 0.0f);
     any = any || here;
   }
-  if (any) TRANSFORM(FIRST, v);
-  for (uint k = 0u; k < FIRST; k++) {
-    float2 turned = k ? times(v[k], phase[second * k]) : v[0];
-    re[second * FIRST + k] = turned.x;
-    im[second * FIRST + k] = turned.y;
-  }
+  turn_first(v, any, phase, second, re, im);
 }
 
-__kernel void observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
-                          __global const float2 *restrict hybrid, __global const float2 *restrict phase,
-                          __global real *restrict magnitude, __global float *restrict magnitude_mean,
-                          __global float *restrict magnitude_std, uint rows) {
-  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
-  __local moments scratch[FFT_GROUP];
-  __local uchar acquired[WIDTH];
-  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
-  if (row >= rows) return;
-  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
-  __global real *image = magnitude + (size_t)row * PIXELS;
-  for (uint n = item; n < WIDTH; n += FFT_GROUP)
-    acquired[n] = mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH];
-  barrier(CLK_LOCAL_MEM_FENCE);
+/* The same of one column of masked k-space. */
+INLINE void first_stage_cells(__global const float2 *data, __local const uint *taken,
+                              __global const float2 *phase, uint n, uint second, __local float *re,
+                              __local float *im) {
+  float2 v[FIRST];
+  bool any = false;
+  for (uint f = 0u; f < FIRST; f++) {
+    uint cell = (f * SECOND + second) * WIDTH + n;
+    bool here = is_taken(taken, cell);
+    v[f] = here ? data[cell] : (float2)(0.0f, 0.0f);
+    any = any || here;
+  }
+  turn_first(v, any, phase, second, re, im);
+}
+
+/* Every item of the group must call it. */
+INLINE moments fft_rows(__global const float2 *lines, __local const uchar *acquired,
+                        __global const float2 *phase, __global real *image, __local float *re,
+                        __local float *im) {
+  uint item = (uint)get_local_id(0);
   float scale = 1.0f / sqrt((float)WIDTH);
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint top = 0u; top < HEIGHT; top += BLOCK) {
@@ -217,6 +436,225 @@ __kernel void observe_fft(__global const uint *restrict slice, __global const uc
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
+  return seen;
+}
+
+__kernel void observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                          __global const float2 *restrict hybrid, __global const float2 *restrict phase,
+                          __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                          __global float *restrict magnitude_std, uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
+  __local moments scratch[FFT_GROUP];
+  __local uchar acquired[WIDTH];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  for (uint n = item; n < WIDTH; n += FFT_GROUP)
+    acquired[n] = mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  moments seen = fft_rows(hybrid + (size_t)slice[row] * PIXELS, acquired, phase,
+                          magnitude + (size_t)row * PIXELS, re, im);
   store_moments(seen, scratch, magnitude_mean, magnitude_std, row);
+}
+
+/* Columns of masked k-space into hybrid data [frequency][row]. Every item of the group must call it. */
+INLINE void fft_columns(__global const float2 *data, __local const uint *taken, __global const float2 *phase,
+                        __global float2 *lines, __local float *re, __local float *im) {
+  uint item = (uint)get_local_id(0);
+  float scale = 1.0f / sqrt((float)WIDTH);
+  for (uint left = 0u; left < WIDTH; left += BLOCK) {
+    for (uint i = item; i < BLOCK * SECOND; i += FFT_GROUP) {
+      uint n = i % BLOCK, place = n * PITCH;
+      if (left + n < WIDTH)
+        first_stage_cells(data, taken, phase, left + n, i / BLOCK, re + place, im + place);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint i = item; i < BLOCK * FIRST; i += FFT_GROUP) {
+      uint k = i % FIRST, q = i / FIRST, n = q % TOGETHER * STRIDE + q / TOGETHER;
+      if (WIDTH == 256) n = q;
+      if (left + n >= WIDTH) continue;
+      float2 v[SECOND];
+      for (uint s = 0u; s < SECOND; s++) {
+        uint place = n * PITCH + s * FIRST + k;
+        v[s] = (float2)(re[place], im[place]);
+      }
+      TRANSFORM(SECOND, v);
+      for (uint s = 0u; s < SECOND; s++)
+        lines[(left + n) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND)] = scale * v[s];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+}
+
+__kernel void observe_cells_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                                __global const float2 *restrict kspace, __global const uint *restrict cells,
+                                __global const float2 *restrict phase, __global float2 *work,
+                                __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                                __global float *restrict magnitude_std, uint scans, uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
+  __local moments scratch[FFT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar acquired[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, acquired, chosen, &count);
+    fft_columns(kspace + (size_t)slice[scan] * PIXELS, taken, phase, lines, re, im);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = fft_rows(lines, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
+}
+
+/* Into local memory: the gradient of the sums of BLOCK rows from `top` on, transformed over the second factor of the
+ * pixels and turned. An item overwrites only what it has read. */
+INLINE void back_second(__global const real *image, __global const float *gradient,
+                        __global const float2 *phase, input_slope slope, uint top, __local float *re,
+                        __local float *im) {
+  for (uint i = (uint)get_local_id(0); i < BLOCK * FIRST; i += FFT_GROUP) {
+    uint k = i % FIRST, q = i / FIRST, y = q % TOGETHER * STRIDE + q / TOGETHER;
+    if (WIDTH == 256) y = q;
+    if (top + y >= HEIGHT) continue;
+    float2 v[SECOND];
+    for (uint s = 0u; s < SECOND; s++) {
+      uint place = y * PITCH + s * FIRST + k;
+      v[s] = (float2)(re[place], im[place]);
+    }
+    TRANSFORM(SECOND, v);
+    for (uint s = 0u; s < SECOND; s++) {
+      uint place = (top + y) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND);
+      v[s] = sum_gradient(v[s], REAL_LOAD(image, place), gradient[place], slope);
+    }
+    TRANSFORM(SECOND, v);
+    for (uint s = 0u; s < SECOND; s++) {
+      float2 turned = times(v[s], phase[s * k]);
+      uint place = y * PITCH + s * FIRST + k;
+      re[place] = turned.x;
+      im[place] = turned.y;
+    }
+  }
+}
+
+/* The first factor of the pixels, and what every line of row y has to do with it. */
+INLINE void back_first(__global const float2 *lines, uint y, uint second, __local const float *re,
+                       __local const float *im, float *total) {
+  float2 v[FIRST];
+  for (uint k = 0u; k < FIRST; k++) v[k] = (float2)(re[second * FIRST + k], im[second * FIRST + k]);
+  TRANSFORM(FIRST, v);
+  for (uint f = 0u; f < FIRST; f++) total[f] += times(v[f], lines[(f * SECOND + second) * HEIGHT + y]).x;
+}
+
+__kernel __attribute__((reqd_work_group_size(FFT_GROUP, 1, 1))) void
+observe_back_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                 __global const float2 *restrict hybrid, __global const float2 *restrict phase,
+                 __global const real *restrict magnitude, __global const float *restrict magnitude_mean,
+                 __global const float *restrict magnitude_std, __global const float *restrict unit,
+                 __global const float *restrict input_gradient, __global float *restrict mask_gradient,
+                 uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH], scratch[FFT_GROUP];
+  __local uchar acquired[WIDTH];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), y = item % BLOCK, second = item / BLOCK;
+  if (row >= rows) return;
+  __global const float2 *lines = hybrid + (size_t)slice[row] * PIXELS;
+  __global const real *image = magnitude + (size_t)row * PIXELS;
+  __global const float *gradient = input_gradient + (size_t)row * PIXELS;
+  for (uint n = item; n < WIDTH; n += FFT_GROUP)
+    acquired[n] = mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH];
+  input_slope slope = input_slope_of(image, gradient, magnitude_mean[row], magnitude_std[row],
+                                     unit[slice[row]], scratch);
+  float total[FIRST];
+  for (uint f = 0u; f < FIRST; f++) total[f] = 0.0f;
+  for (uint top = 0u; top < HEIGHT; top += BLOCK) {
+    first_stage(lines, acquired, phase, top + y, second, re + y * PITCH, im + y * PITCH);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    back_second(image, gradient, phase, slope, top, re, im);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (top + y < HEIGHT) back_first(lines, top + y, second, re + y * PITCH, im + y * PITCH, total);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (uint f = 0u; f < FIRST; f++) re[y * PITCH + f * SECOND + second] = total[f];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint n = item; n < WIDTH; n += FFT_GROUP) {
+    float sum = 0.0f;
+    for (uint part = 0u; part < BLOCK; part++) sum += re[part * PITCH + n];
+    mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = sum;
+  }
+}
+
+/* Values that an item has of BLOCK rows. */
+#define OWN_ROWS (BLOCK * FIRST / FFT_GROUP)
+
+/* As fft_rows, over the images of `coils` coils. Every item of the group must call it. */
+INLINE moments fft_rows_coils(__global const float2 *lines, uint coils, __local const uchar *acquired,
+                              __global const float2 *phase, __global real *image, __local float *re,
+                              __local float *im) {
+  uint item = (uint)get_local_id(0);
+  float scale = 1.0f / sqrt((float)WIDTH);
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint top = 0u; top < HEIGHT; top += BLOCK) {
+    float square[OWN_ROWS][SECOND];
+    for (uint j = 0u; j < OWN_ROWS; j++)
+      for (uint s = 0u; s < SECOND; s++) square[j][s] = 0.0f;
+    for (uint coil = 0u; coil < coils; coil++) {
+      for (uint i = item; i < BLOCK * SECOND; i += FFT_GROUP) {
+        uint y = i % BLOCK, place = y * PITCH;
+        first_stage(lines + (size_t)coil * PIXELS, acquired, phase, top + y, i / BLOCK, re + place, im + place);
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (uint j = 0u; j < OWN_ROWS; j++) {
+        uint i = item + j * FFT_GROUP, k = i % FIRST, q = i / FIRST;
+        uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
+        float2 v[SECOND];
+        for (uint s = 0u; s < SECOND; s++) {
+          uint place = y * PITCH + s * FIRST + k;
+          v[s] = (float2)(re[place], im[place]);
+        }
+        TRANSFORM(SECOND, v);
+        for (uint s = 0u; s < SECOND; s++) square[j][s] += v[s].x * v[s].x + v[s].y * v[s].y;
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (uint j = 0u; j < OWN_ROWS; j++) {
+      uint i = item + j * FFT_GROUP, k = i % FIRST, q = i / FIRST;
+      uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
+      float value[SECOND];
+      if (top + y >= HEIGHT) continue;
+      for (uint s = 0u; s < SECOND; s++) {
+        value[s] = scale * sqrt(square[j][s]);
+        REAL_STORE(image, (top + y) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND), value[s]);
+      }
+      seen = moments_add(seen, value, SECOND);
+    }
+  }
+  return seen;
+}
+
+__kernel void observe_coils_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                                __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                                __global const uint *restrict cells, __global const float2 *restrict phase,
+                                __global float2 *work, __global real *restrict magnitude,
+                                __global float *restrict magnitude_mean, __global float *restrict magnitude_std,
+                                uint most, uint scans, uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
+  __local moments scratch[FFT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar acquired[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * most * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    uint at = slice[scan], own = min(coils[at], most);
+    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, acquired, chosen, &count);
+    for (uint coil = 0u; coil < own; coil++)
+      fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, phase, lines + (size_t)coil * PIXELS,
+                  re, im);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = fft_rows_coils(lines, own, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
 }
 #endif

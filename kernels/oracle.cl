@@ -1,6 +1,7 @@
 /* The oracles: the image of a scan with one line more, for every line that may be acquired next, and the line
  * whose image is best. A line more changes the complex zero-filled image by a matrix of rank one, the line's
- * hybrid data times its wave (kernels/observe.cl), so that a candidate costs one pass over the image.
+ * hybrid data times its wave (kernels/observe.cl), so that a candidate costs one pass over the image. What is no
+ * line, as a spoke, makes the candidate a scan of its own (oracle_extend), which is observed as any.
  *
  * Candidates of a scan stand together, `count` of them: candidate i is of scan i / count. */
 
@@ -89,6 +90,18 @@ oracle_observe(__global const uint *restrict slice, __global const uint *restric
   own_slice[row] = at;
   magnitude_mean[row] = all.mean;
   magnitude_std[row] = sqrt(all.square / (float)(PIXELS - 1));
+}
+
+/* Candidates from `first` on as scans, from row 0 on: the slice, and the mask with the candidate's action. */
+__kernel void oracle_extend(__global const uint *restrict slice, __global const uchar *restrict mask,
+                            __global const uint *restrict line, __global uint *restrict own_slice,
+                            __global uchar *restrict own_mask, uint first, uint count, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint scan = (first + row) / count, added = line[first + row];
+  own_slice[row] = slice[scan];
+  for (uint i = 0u; i < WIDTH; i++)
+    own_mask[(size_t)row * WIDTH + i] = i == added ? 1 : mask[(size_t)scan * WIDTH + i];
 }
 
 /* Scores of candidates from `first` on into the row of their scan, more is better. */

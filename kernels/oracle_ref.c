@@ -3,6 +3,7 @@
 #include "components/components.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- candidates ---------------------------------------------------------------------------------------- */
 
@@ -74,6 +75,17 @@ void oracle_observe_reference(const struct host_args *args) {
     ((uint32_t *)args->out[5])[row] = at;
     ((float *)args->out[7])[row] = (float)mean;
     ((float *)args->out[8])[row] = (float)sqrt(fmax(square - total * mean, 0) / (double)(pixels - 1));
+  }
+}
+
+void oracle_extend_reference(const struct host_args *args) {
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t place = args->value[5].u + row, scan = place / args->value[6].u;
+    uint32_t line = ((const uint32_t *)args->in[2])[place];
+    uint8_t *mask = (uint8_t *)args->out[4] + row * args->width;
+    ((uint32_t *)args->out[3])[row] = ((const uint32_t *)args->in[0])[scan];
+    memcpy(mask, (const uint8_t *)args->in[1] + scan * args->width, args->width);
+    if (line != NO_LINE) mask[line] = 1;
   }
 }
 
@@ -149,6 +161,10 @@ void oracle_observe_prepare(struct host_args *args, struct random *random) {
     ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
   fill_phase(args, 4);
   prepare_candidates(args, random, 1, 9);
+}
+
+void oracle_extend_prepare(struct host_args *args, struct random *random) {
+  prepare_candidates(args, random, 2, 5);
 }
 
 /* Each line of a scan once, that the order of the writes does not matter. */

@@ -19,25 +19,25 @@ __kernel void policy_mask(__global const uchar *restrict mask, __global float *r
  */
 __kernel void policy_recall(__global const uint *restrict order, __global const uint *restrict slice,
                             __global const uint *restrict action, __global uint *restrict slice_again,
-                            __global uchar *restrict mask, uint first, uint scans, uint initial_start,
-                            uint initial_lines, uint rows) {
+                            __global uchar *restrict mask, __global const uchar *restrict initial, uint first,
+                            uint scans, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint place = order[first + row];
   __global uchar *own = mask + (size_t)row * WIDTH;
   slice_again[row] = slice[place];
-  for (uint line = 0u; line < WIDTH; line++) own[line] = (uchar)(line - initial_start < initial_lines);
+  for (uint line = 0u; line < WIDTH; line++) own[line] = initial[line];
   for (uint before = place % scans; before < place; before += scans)
     if (action[before] < WIDTH) own[action[before]] = 1;
 }
 
 /* The masks before every row's step as the numbers that the network takes. */
-__kernel void policy_recall_mask(__global const uint *restrict action, __global float *restrict lines, uint scans,
-                                 uint initial_start, uint initial_lines, uint rows) {
+__kernel void policy_recall_mask(__global const uint *restrict action, __global float *restrict lines,
+                                 __global const uchar *restrict initial, uint scans, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   __global float *own = lines + (size_t)row * WIDTH;
-  for (uint line = 0u; line < WIDTH; line++) own[line] = line - initial_start < initial_lines ? 1.0f : 0.0f;
+  for (uint line = 0u; line < WIDTH; line++) own[line] = initial[line] ? 1.0f : 0.0f;
   for (uint before = row % scans; before < row; before += scans)
     if (action[before] < WIDTH) own[action[before]] = 1.0f;
 }

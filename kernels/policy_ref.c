@@ -35,27 +35,27 @@ void policy_mask_reference(const struct host_args *args) {
   for (size_t i = 0; i < args->rows * args->width; i++) ((float *)args->out[1])[i] = mask[i] != 0;
 }
 
-/* scans, initial_start and initial_lines are the values from `first` on. */
-static bool recalled(const struct host_args *args, const uint32_t *action, size_t first, size_t place,
+static bool recalled(const uint8_t *initial, const uint32_t *action, size_t scans, size_t place,
                      size_t line) {
-  size_t scans = args->value[first].u, start = args->value[first + 1].u;
-  bool taken = line >= start && line < start + args->value[first + 2].u;
+  bool taken = initial[line];
   for (size_t before = place; before >= scans;) taken |= action[before -= scans] == line;
   return taken;
 }
 
 void policy_recall_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
-    size_t place = ((const uint32_t *)args->in[0])[args->value[5].u + row];
+    size_t place = ((const uint32_t *)args->in[0])[args->value[6].u + row];
     ((uint32_t *)args->out[3])[row] = ((const uint32_t *)args->in[1])[place];
     for (size_t line = 0; line < args->width; line++)
-      ((uint8_t *)args->out[4])[row * args->width + line] = recalled(args, args->in[2], 6, place, line);
+      ((uint8_t *)args->out[4])[row * args->width + line] =
+          recalled(args->in[5], args->in[2], args->value[7].u, place, line);
   }
 }
 
 void policy_recall_mask_reference(const struct host_args *args) {
   for (size_t i = 0; i < args->rows * args->width; i++)
-    ((float *)args->out[1])[i] = recalled(args, args->in[0], 2, i / args->width, i % args->width);
+    ((float *)args->out[1])[i] =
+        recalled(args->in[2], args->in[0], args->value[3].u, i / args->width, i % args->width);
 }
 
 /* ---- decisions ----------------------------------------------------------------------------------------- */
@@ -221,19 +221,15 @@ void policy_recall_prepare(struct host_args *args, struct random *random) {
     ((uint32_t *)args->in[0])[i] = random_u32(random) % rows;
     ((uint32_t *)args->in[2])[i] = random_u32(random) % 8 ? random_u32(random) % width : NO_LINE;
   }
-  args->value[5].u = random_u32(random) % 4;
-  args->value[6].u = rows / (1 + random_u32(random) % 16) + 1;
-  args->value[8].u = random_u32(random) % 8;
-  args->value[7].u = random_u32(random) % (width - 8);
+  args->value[6].u = random_u32(random) % 4;
+  args->value[7].u = rows / (1 + random_u32(random) % 16) + 1;
 }
 
 void policy_recall_mask_prepare(struct host_args *args, struct random *random) {
   uint32_t rows = (uint32_t)args->rows, width = (uint32_t)args->width;
   for (uint32_t i = 0; i < rows; i++)
     ((uint32_t *)args->in[0])[i] = random_u32(random) % 8 ? random_u32(random) % width : NO_LINE;
-  args->value[2].u = rows / (1 + random_u32(random) % 16) + 1;
-  args->value[4].u = random_u32(random) % 8;
-  args->value[3].u = random_u32(random) % (width - 8);
+  args->value[3].u = rows / (1 + random_u32(random) % 16) + 1;
 }
 
 /* Logits of which some are equal; masks from empty to full, or with a free line at least. */

@@ -173,26 +173,29 @@ __kernel void sequence_next(__global const uchar *restrict mask, __global const 
   log_prob[row] = 0.0f;
 }
 
-/* The power of two that brings the largest of the values to between 1 and 2; 1 where all are 0. Only the
- * first work-group does anything. */
+/* The largest magnitude of the values, its bits, where `largest` has been 0: those of numbers above 0 are in their
+ * order. A work-group takes its share of the strips. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-level_find(__global const float *restrict value, __global float *restrict level, uint count, uint rows) {
+level_find(__global const float *restrict value, __global uint *restrict largest, uint count, uint rows) {
   __local float scratch[GROUP];
-  uint item = (uint)get_local_id(0);
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   float8 top = (float8)0.0f;
-  if (get_group_id(0) != 0u || rows == 0u) return;
-  for (uint i = item * STRIP; i < count; i += GROUP * STRIP) top = fmax(top, fabs(load_eight(value, i, count)));
+  if (row >= rows) return;
+  for (uint i = (row * GROUP + item) * STRIP; i < count; i += rows * GROUP * STRIP)
+    top = fmax(top, fabs(load_eight(value, i, count)));
   float4 quarter = fmax(top.lo, top.hi);
   float2 pair = fmax(quarter.lo, quarter.hi);
   float most = group_max(fmax(pair.x, pair.y), scratch);
-  if (item == 0u) level[0] = most > 0.0f && most < INFINITY ? ldexp(1.0f, clamp(-ilogb(most), -60, 60)) : 1.0f;
+  if (item == 0u) atomic_max(largest, as_uint(most));
 }
 
-/* Values times that power, or over it. A row is a strip of eight. */
-__kernel void level_apply(__global const float *restrict level, __global float *restrict value, uint count,
+/* Values times the power of two that brings the largest to between 1 and 2, or over it; 1 where all are 0. A row is a
+ * strip of eight. */
+__kernel void level_apply(__global const uint *restrict largest, __global float *restrict value, uint count,
                           uint undo, uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
   if (row >= rows) return;
-  float factor = undo ? 1.0f / level[0] : level[0];
-  store_eight(value, start, count, factor * load_eight(value, start, count));
+  float most = as_float(largest[0]);
+  int power = most > 0.0f && most < INFINITY ? clamp(-ilogb(most), -60, 60) : 0;
+  store_eight(value, start, count, ldexp(1.0f, undo ? -power : power) * load_eight(value, start, count));
 }

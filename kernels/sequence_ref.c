@@ -149,12 +149,12 @@ void level_find_reference(const struct host_args *args) {
   const float *x = args->in[0];
   double most = 0;
   for (size_t i = 0; i < args->value[2].u; i++) most = fmax(most, fabs((double)x[i]));
-  double power = most > 0 ? -floor(log2(most)) : 0;
-  ((float *)args->out[1])[0] = (float)exp2(fmin(fmax(power, -60), 60));
+  ((float *)args->out[1])[0] = (float)most; /* its bits */
 }
 
 void level_apply_reference(const struct host_args *args) {
-  double level = ((const float *)args->in[0])[0];
+  double most = ((const float *)args->in[0])[0], power = most > 0 ? -floor(log2(most)) : 0;
+  double level = exp2(fmin(fmax(power, -60), 60));
   float *x = args->out[1];
   for (size_t i = 0; i < args->value[2].u; i++) x[i] = (float)(args->value[3].u ? x[i] / level : x[i] * level);
 }
@@ -249,6 +249,7 @@ void sequence_next_prepare(struct host_args *args, struct random *random) {
 /* All zero, tiny, or as they are. */
 void level_find_prepare(struct host_args *args, struct random *random) {
   static const float factor[] = {0, 1e-30f, 1, 1000};
+  ((uint32_t *)args->out[1])[0] = 0;
   float by = factor[random_u32(random) % 4];
   args->value[2].u = some_pixels(args, random);
   for (size_t i = 0; i < args->height * args->width; i++) ((float *)args->in[0])[i] *= by;
@@ -257,5 +258,5 @@ void level_find_prepare(struct host_args *args, struct random *random) {
 void level_apply_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = 8 * (uint32_t)args->rows - random_u32(random) % 8;
   args->value[3].u = random_u32(random) % 2;
-  ((float *)args->in[0])[0] = 1.0f / 1024;
+  ((float *)args->in[0])[0] = random_u32(random) % 4 ? 1500 * (float)random_uniform(random) : 0;
 }

@@ -1,6 +1,17 @@
 #include "systems/acquisition.h"
 
+#include "systems/geometry.h"
+
 #include <string.h>
+
+bool acquisition_is_initial(const struct acquisition *acquisition, size_t line) {
+  return geometry_of(acquisition)->is_initial(acquisition, line);
+}
+
+void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask) {
+  for (size_t line = 0; line < acquisition->lines; line++)
+    mask[line] = acquisition_is_initial(acquisition, line);
+}
 
 static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *ratio, struct error *error) {
   *ratio = !strcmp(horizon, "base") ? 2 * acceleration : !strcmp(horizon, "long") ? 8 * acceleration : 0;
@@ -14,26 +25,28 @@ static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *rat
 bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
                       const char *horizon, struct error *error) {
   uint32_t n = options->data.size, given = options->acquisition.initial_lines, ratio;
-  *acquisition = (struct acquisition){.lines = n, .acceleration = acceleration};
+  *acquisition = (struct acquisition){.lines = n,
+                                      .acceleration = acceleration,
+                                      .geometry = (enum acquisition_geometry)options->acquisition.geometry};
   if (!find_ratio(horizon, acceleration, &ratio, error)) return false;
   snprintf(acquisition->horizon, sizeof acquisition->horizon, "%s", given ? "custom" : horizon);
-  uint32_t even = n / (2 * ratio) * 2; /* the published masks are even; small N still starts from one line */
-  acquisition->initial_lines = given ? given : even ? even : 1;
+  acquisition->initial_lines = given ? given : geometry_of(acquisition)->initial_count(n, ratio);
   uint32_t total = n / acceleration, initial = acquisition->initial_lines;
   acquisition->budget = options->acquisition.budget ? options->acquisition.budget
                         : total > initial           ? total - initial
                                                     : 0;
   acquisition->initial_start = n / 2 - initial / 2;
+  const char *one = geometry_of(acquisition)->one;
   if (initial > n)
-    return fail_usage(error, "acquisition.initial_lines is %u; there are only %u lines", initial, n);
+    return fail_usage(error, "acquisition.initial_lines is %u; there are only %u %ss", initial, n, one);
   if (!acquisition->budget)
     return fail_usage(error,
-                      "no line is left to acquire: %u initial lines of %u/%u = %u in all; lower "
+                      "no %s is left to acquire: %u initial %ss of %u/%u = %u in all; lower "
                       "acquisition.initial_lines or the acceleration",
-                      initial, n, acceleration, total);
+                      one, initial, one, n, acceleration, total);
   if (acquisition->budget > n - initial)
-    return fail_usage(error, "acquisition.budget is %u; only %u of %u lines are free after %u initial ones",
-                      acquisition->budget, n - initial, n, initial);
+    return fail_usage(error, "acquisition.budget is %u; only %u of %u %ss are free after %u initial ones",
+                      acquisition->budget, n - initial, n, one, initial);
   return true;
 }
 

@@ -1,4 +1,4 @@
-/* Lines, initial mask and budget of a scan (PROTOCOL 1.1, 1.4). */
+/* Lines (or what else a geometry acquires), initial mask and budget of a scan (PROTOCOL 1.1, 1.4, 5). */
 #ifndef L2SR_SYSTEMS_ACQUISITION_H
 #define L2SR_SYSTEMS_ACQUISITION_H
 
@@ -8,9 +8,16 @@ struct acquisition {
   uint32_t lines;        /* N */
   uint32_t acceleration; /* final */
   char horizon[32];      /* base, long or custom */
-  uint32_t initial_start, initial_lines; /* given at the reset, around the centre */
+  uint32_t initial_start,
+      initial_lines;     /* given at the reset; lines: from initial_start on, around the centre */
   uint32_t budget;       /* T: lines acquired after the reset */
+  enum acquisition_geometry geometry; /* whose spokes, evenly spaced, are called lines here too */
 };
+
+/* Whether a scan starts with this line, as its geometry says. */
+bool acquisition_is_initial(const struct acquisition *acquisition, size_t line);
+/* The initial mask: a byte a line, 0 or 1. */
+void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask);
 
 /* Base starts from 2, long from 8 times the acceleration; acquisition.initial_lines and .budget override. The
  * total is exact: N / acceleration lines. Refuses budgets larger than the free lines. */

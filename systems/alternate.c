@@ -144,7 +144,8 @@ static bool run_pgmri(struct alternation *all, struct stage *stage, struct error
                            .kernel_folder = wish->kernel_folder};
   if (!pgmri_open(&pgmri, all->device, all->options, &own, error)) return false;
   bool good = pgmri_run(&pgmri, &own, error);
-  stage->score = stage->best = pgmri.score;
+  stage->score = pgmri.score;
+  stage->best = NAN; /* nothing is selected by validation */
   pgmri_close(&pgmri);
   return good;
 }
@@ -162,17 +163,21 @@ static bool write_line(struct alternation *all, const char *line, size_t bytes, 
   return true;
 }
 
+void alternate_print_stage(const struct stage *stage, FILE *file) {
+  fprintf(file, "{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":", stage->name,
+          stage->round);
+  json_number(file, stage->score);
+  fprintf(file, ",\"best\":");
+  json_number(file, stage->best);
+  fprintf(file, "}\n");
+}
+
 static bool note_stage(struct alternation *all, const struct stage *stage, struct error *error) {
   char *line = NULL;
   size_t bytes = 0;
   FILE *text = open_memstream(&line, &bytes);
   if (!text) return fail(error, "no host memory for the log of the stages");
-  fprintf(text, "{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":", stage->name,
-          stage->round);
-  json_number(text, stage->score);
-  fprintf(text, ",\"best\":");
-  json_number(text, stage->best);
-  fprintf(text, "}\n");
+  alternate_print_stage(stage, text);
   fclose(text);
   bool good = write_line(all, line, bytes, error);
   free(line);

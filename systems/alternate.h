@@ -20,7 +20,7 @@ struct stage {
   bool policy;    /* else a reconstructor */
   uint32_t round; /* from 1; 0: before the first */
   double score; /* its last validation: the scene's metric of the policy's scans, SSIM of the reconstructor */
-  double best;  /* its best one */
+  double best;  /* its best one; NaN where none is selected by it */
 };
 
 struct alternate_wish {
@@ -35,6 +35,9 @@ struct alternate_wish {
   void *context;
   const char *kernel_folder;
 };
+
+/* The stage as a line of stages.jsonl. */
+void alternate_print_stage(const struct stage *stage, FILE *file);
 
 /* Whether train.method is trained in stages. */
 bool alternate_takes(const struct options *options);

@@ -192,10 +192,25 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
               dataset->by_acquisition, dataset->by_patient);
 }
 
+size_t dataset_coils(const struct dataset *dataset) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++)
+    if (dataset->volumes[v].coils > most) most = dataset->volumes[v].coils;
+  return most;
+}
+
+/* The files' own k-space is that of their dataset kspace; images are those of its coils. */
+static bool check_source(const struct options *options, struct error *error) {
+  bool other = options->data.source != SOURCE_AUTO && options->data.source != SOURCE_KSPACE;
+  if (options->data.kspace == KSPACE_IMAGE || !other) return true;
+  return fail_usage(
+      error, "data.kspace is measured, and data.source names reconstructions; set data.source to kspace");
+}
+
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
   struct names names = {0};
   *dataset = (struct dataset){.arena = arena_open()};
-  if (list_names(dataset, &names, options, error)) {
+  if (check_source(options, error) && list_names(dataset, &names, options, error)) {
     select_fraction(dataset, &names, options->data.fraction);
     size_t limit = options->data.volumes;
     if (limit && names.count > limit) {

@@ -20,6 +20,8 @@ struct dataset {
 /* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error);
 void dataset_close(struct dataset *dataset);
+/* The most coils of a volume. */
+size_t dataset_coils(const struct dataset *dataset);
 /* One line a filter that removed something, the hash, and the skipped files. */
 void dataset_print(const struct dataset *dataset, FILE *file);
 

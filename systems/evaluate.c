@@ -2,10 +2,12 @@
 
 #include "engine/log.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
 #include "systems/systems.h"
 #include "systems/tau.h"
+#include "systems/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -141,6 +143,8 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   if (work->options->world.envs < plan.slices && !scans_together(evaluation))
     plan.envs = work->options->world.envs;
   plan.rollout_steps = largest_budget(evaluation) + 1;
+  plan.together = plan.envs;
+  plan.coils = dataset_coils(&evaluation->dataset);
   plan.dense = work->dense;
   plan.score_every_step = evaluation->curves;
   plan.kernel_folder = wish->kernel_folder;
@@ -176,12 +180,14 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
                      slices);
 }
 
-/* Puts one column of ROLLOUT, [step][env], into [scan][step]. */
+/* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes 0. */
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
   size_t envs = work->simulation.world.rows[TABLE_ENV], steps = run->acquisition.budget + 1;
+  size_t first = work->evaluation->curves ? 0 : steps - 1;
   world_read(&work->simulation.world, column, 0, envs * steps, work->column);
   for (size_t t = 0; t < steps; t++)
-    for (size_t e = 0; e < envs; e++) to[work->scan[e] * steps + t] = work->column[t * envs + e];
+    for (size_t e = 0; e < envs; e++)
+      to[work->scan[e] * steps + t] = t < first ? 0 : work->column[t * envs + e];
 }
 
 static void gather_returns(struct work *work, struct evaluate_run *run) {
@@ -217,6 +223,17 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
   }
 }
 
+/* Numbers of lines say nothing to one that chooses among spokes. */
+static bool compare_geometry(const struct work *work, struct error *error) {
+  const char *trained = work->policy.geometry, *wanted = geometry_chosen(work->options)->name;
+  if (!*trained || !strcmp(trained, wanted)) return true;
+  return fail(
+      error,
+      "evaluate.policy %s was trained to choose %s and acquisition.geometry is %s; set it to %s or train "
+      "a policy for %s",
+      work->options->evaluate.policy, trained, wanted, trained, wanted);
+}
+
 /* A policy knows only scans like those that it was trained for. */
 static void compare_scans(const struct work *work, const struct evaluate_run *run) {
   const struct policy *policy = &work->policy;
@@ -233,6 +250,7 @@ static void compare_scans(const struct work *work, const struct evaluate_run *ru
 static void place_scans(struct work *work, size_t first, size_t envs) {
   size_t slices = work->evaluation->slices;
   world_read(&work->simulation.world, ENV_slice, 0, envs, work->scan);
+  window_slices(&work->simulation, work->scan, envs);
   for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
 }
 
@@ -282,9 +300,9 @@ static bool read_truth(struct work *work, struct error *error) {
   if (!images) return true;
   evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
   if (!evaluation->truth) return fail(error, "no host memory for %zu images", images);
-  if (work->images) world_read(&work->simulation.world, SLICE_image, 0, images, evaluation->truth);
-  for (size_t k = 0; k < evaluation->kept_count; k++)
-    world_read(&work->simulation.world, SLICE_image, evaluation->kept[k], 1, evaluation->truth + k * pixels);
+  for (size_t i = 0; i < images; i++)
+    window_read_image(&work->simulation, work->images ? i : evaluation->kept[i],
+                      evaluation->truth + i * pixels);
   return device_finish(work->simulation.device, error);
 }
 
@@ -349,7 +367,7 @@ static bool open_policy(struct work *work, struct error *error) {
     return fail_in(error, "evaluate.policy");
   simulation->policy = &work->policy;
   simulation->best = options->evaluate.actions == ACTIONS_BEST;
-  return compare_reconstructor(work, error);
+  return compare_geometry(work, error) && compare_reconstructor(work, error);
 }
 
 /* A sampler of tau steps is for the scans that it was trained for: all settings must be theirs. */
@@ -407,8 +425,8 @@ static bool open_sequence(struct work *work, struct error *error) {
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
-              load_slices(&work->simulation.world, &evaluation->dataset, work->options, evaluation->arena,
-                          &evaluation->report, error);
+              load_simulation(&work->simulation, &evaluation->dataset, work->options, evaluation->arena,
+                              &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
   good = good && check_kept(evaluation, error) && run_all(work, error) && read_truth(work, error);
   if (work->tau.graph) tau_close(&work->tau);
@@ -446,6 +464,17 @@ void evaluate_close(struct evaluation *evaluation) {
   if (evaluation->dataset.arena) dataset_close(&evaluation->dataset);
   arena_close(evaluation->arena);
   *evaluation = (struct evaluation){0};
+}
+
+double evaluate_cells(const struct evaluate_run *run) {
+  const struct acquisition *scan = &run->acquisition;
+  struct arena *arena = arena_open();
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, (size_t)scan->lines * scan->lines);
+  double sum = 0;
+  for (size_t i = 0; i < run->scans; i++)
+    sum += (double)geometry_mask(geometry_of(scan), scan->lines, run->mask + i * scan->lines, mask);
+  arena_close(arena);
+  return sum / (double)run->scans;
 }
 
 void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t lines, double *mean, double *std) {

@@ -44,6 +44,9 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
                    const struct evaluate_wish *wish, struct error *error);
 void evaluate_close(struct evaluation *evaluation);
 
+/* Mean over the scans of the cells of k-space that their masks acquired. */
+double evaluate_cells(const struct evaluate_run *run);
+
 /* Mean and population deviation over the scans of metric_list[metric] after `lines` lines. */
 void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t lines, double *mean, double *std);
 

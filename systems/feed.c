@@ -1,5 +1,7 @@
 #include "systems/feed.h"
 
+#include "systems/window.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -12,8 +14,9 @@ static bool read_number(const char *key, const char *word, uint32_t n, uint32_t 
 }
 
 /* N / initial lines to start from, rounded half to even, and N / acceleration in all. */
-static bool make_pair(struct acquisition *pair, uint32_t n, uint32_t acceleration, uint32_t initial,
-                      struct error *error) {
+static bool make_pair(struct acquisition *pair, const struct options *options, uint32_t acceleration,
+                      uint32_t initial, struct error *error) {
+  uint32_t n = options->data.size;
   if (initial < acceleration)
     return fail_usage(
         error,
@@ -21,7 +24,10 @@ static bool make_pair(struct acquisition *pair, uint32_t n, uint32_t acceleratio
         "all; it must be %u or more",
         initial, acceleration, acceleration);
   uint32_t total = n / acceleration, start = (uint32_t)nearbyint((double)n / initial);
-  *pair = (struct acquisition){.lines = n, .acceleration = acceleration, .horizon = "custom"};
+  *pair = (struct acquisition){.lines = n,
+                               .acceleration = acceleration,
+                               .horizon = "custom",
+                               .geometry = (enum acquisition_geometry)options->acquisition.geometry};
   pair->initial_lines = start < 1 ? 1 : start < total ? start : total;
   pair->initial_start = n / 2 - pair->initial_lines / 2;
   pair->budget = total - pair->initial_lines;
@@ -45,7 +51,7 @@ bool feed_pairs(struct feed *feed, struct error *error) {
     if (!read_number("accelerations", word, n, &acceleration, error)) return false;
     initials = option_next(initials, word, sizeof word);
     if (!read_number("initial_accelerations", word, n, &initial, error) ||
-        !make_pair(&feed->pair[feed->pairs], n, acceleration, initial, error))
+        !make_pair(&feed->pair[feed->pairs], &feed->options, acceleration, initial, error))
       return false;
   }
   return true;
@@ -60,15 +66,17 @@ double feed_chance(const struct acquisition *pair) {
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool open_pairs(struct feed *feed, struct error *error) {
-  uint32_t initial[PAIRS_MOST] = {0}, chance[PAIRS_MOST] = {0};
-  feed->initial = device_buffer(feed->device, sizeof initial, "the mixture", error);
+  size_t n = feed->options.data.size;
+  uint8_t *initial = ARENA_NEW(feed->arena, uint8_t, PAIRS_MOST * n);
+  uint32_t chance[PAIRS_MOST] = {0};
+  feed->initial = device_buffer(feed->device, PAIRS_MOST * n, "the mixture", error);
   feed->chance = feed->initial ? device_buffer(feed->device, sizeof chance, "the mixture", error) : NULL;
   if (!feed->chance) return false;
   for (size_t p = 0; p < feed->pairs; p++) {
-    initial[p] = feed->pair[p].initial_lines;
+    acquisition_initial(&feed->pair[p], initial + p * n);
     chance[p] = (uint32_t)nearbyint(0x1p31 * feed_chance(&feed->pair[p]));
   }
-  device_write(feed->device, feed->initial, 0, sizeof initial, initial);
+  device_write(feed->device, feed->initial, 0, PAIRS_MOST * n, initial);
   device_write(feed->device, feed->chance, 0, sizeof chance, chance);
   return kernel_need(feed->simulation.kernels, "mask_chance", error) &&
          kernel_need(feed->simulation.kernels, "mask_keep", error);
@@ -98,30 +106,42 @@ static bool find_masks(struct feed *feed, struct error *error) {
 }
 
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  size_t slices = feed->dataset.slice_count, most = feed->options.data.most, envs = setup->batch;
+  size_t slices = setup->fill ? setup->slices : feed->dataset.slice_count, most = feed->options.data.most;
+  size_t envs = setup->batch;
   if (most && most < slices) slices = most;
   if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
+                                 .together = envs,
+                                 .coils = dataset_coils(&feed->dataset),
                                  .epoch_rows = slices,
                                  .score_batches = setup->validate,
-                                 .deal_only = setup->learned && !setup->validate,
+                                 .draws_masks = setup->draws_masks && !setup->validate,
+                                 .deal_only = setup->deal_only && !setup->validate,
                                  .policy = setup->policy,
                                  .observe_every_step = setup->policy,
                                  .kernels = setup->kernels,
                                  .kernel_folder = setup->kernel_folder};
   if (envs > slices && slices >= setup->batch) plan.envs = slices;
+  if (plan.together > slices) plan.together = slices;
   return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error);
 }
 
+static bool load(struct feed *feed, const struct feed_setup *setup, struct error *error) {
+  struct simulation *simulation = &feed->simulation;
+  feed->report.slices = setup->slices;
+  return setup->fill
+             ? setup->fill(&simulation->world, setup->slices, feed->options.world.seed, error)
+             : load_simulation(simulation, &feed->dataset, &feed->options, feed->arena, &feed->report, error);
+}
+
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  if (!find_masks(feed, error) || !dataset_open(&feed->dataset, &feed->options, error) ||
-      !open_simulation(feed, setup, error) || !open_pairs(feed, error) ||
-      !load_slices(&feed->simulation.world, &feed->dataset, &feed->options, feed->arena, &feed->report,
-                   error))
+  if (!find_masks(feed, error) || (!setup->fill && !dataset_open(&feed->dataset, &feed->options, error)) ||
+      !open_simulation(feed, setup, error) || !open_pairs(feed, error) || !load(feed, setup, error))
     return false;
   feed->slices = feed->report.slices;
   feed->order = ARENA_NEW(feed->arena, uint32_t, feed->slices);
+  feed->rows = ARENA_NEW(feed->arena, uint32_t, feed->simulation.world.capacity[TABLE_SLICE]);
   for (size_t i = 0; i < feed->slices; i++) feed->order[i] = (uint32_t)i;
   return true;
 }
@@ -140,7 +160,7 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
 }
 
 void feed_close(struct feed *feed) {
-  device_release(feed->device, feed->initial, sizeof(uint32_t) * PAIRS_MOST);
+  device_release(feed->device, feed->initial, PAIRS_MOST * (size_t)feed->options.data.size);
   device_release(feed->device, feed->chance, sizeof(uint32_t) * PAIRS_MOST);
   if (feed->simulation.kernels) simulation_close(&feed->simulation);
   if (feed->dataset.arena) dataset_close(&feed->dataset);
@@ -167,11 +187,11 @@ static void draw_by_chance(struct feed *feed, uint32_t first) {
   struct world *world = &feed->simulation.world;
   kernel_run(world->kernels, "mask_chance", feed->slices,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, world->column[SLICE_order]),
-                  arg_buffer(ARG_IN, ELEMENT_U32, feed->initial),
+                  arg_buffer(ARG_IN, ELEMENT_U8, feed->initial),
                   arg_buffer(ARG_IN, ELEMENT_U32, feed->chance),
                   arg_buffer(ARG_OUT, ELEMENT_U32, world->column[EPOCH_slice]),
                   arg_buffer(ARG_OUT, ELEMENT_U8, world->column[EPOCH_mask]), arg_u32(first),
-                  arg_u32((uint32_t)feed->slices), arg_u32((uint32_t)feed->pairs),
+                  arg_u32((uint32_t)world->rows[TABLE_SLICE]), arg_u32((uint32_t)feed->pairs),
                   arg_u32(feed->options.world.seed)));
 }
 
@@ -205,17 +225,26 @@ static bool draw_exactly(struct feed *feed, uint32_t first, struct error *error)
 
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
   if (!feed->validate) shuffle(feed, epoch);
-  world_write(&feed->simulation.world, SLICE_order, 0, feed->slices, feed->order);
+  window_order(&feed->simulation, feed->order, feed->slices);
   uint32_t first = first_scan(feed, epoch);
   if (is_exact(feed) && !draw_exactly(feed, first, error)) return false;
   if (!is_exact(feed)) draw_by_chance(feed, first);
   return device_finish(feed->device, error);
 }
 
+/* With a window the samples' rows of SLICE are known only now. */
+void feed_bring(struct feed *feed, size_t first, size_t count) {
+  struct simulation *simulation = &feed->simulation;
+  if (!simulation->window) return;
+  window_bring(simulation->window, feed->order + first, count, feed->rows);
+  world_write(&simulation->world, EPOCH_slice, first, count, feed->rows);
+}
+
 void feed_batch(struct feed *feed, size_t first, size_t count) {
   struct world *world = &feed->simulation.world;
   REQUIRE(first + count <= feed->slices, "samples %zu to %zu of an epoch of %zu", first, first + count,
           feed->slices);
+  feed_bring(feed, first, count);
   world->rows[TABLE_ENV] = count;
   feed->simulation.epoch_row = first;
   schedule_run(&feed->simulation.batch, world);

@@ -18,8 +18,12 @@ struct feed_setup {
   enum data_split split;
   size_t batch;            /* samples at a time at most */
   bool validate;           /* fixed order and masks; batches are reconstructed and scored */
-  bool learned;            /* masks are learned (systems/loupe.h): training batches are slices alone */
+  bool draws_masks;        /* training draws its masks by simulation.loupe, set before the first batch */
+  bool deal_only;          /* training deals slices alone: masks are learned (systems/tau.h) */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
+  /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */
+  bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
+  size_t slices;
   struct kernels *kernels; /* to share; NULL: own ones */
   const char *kernel_folder;
 };
@@ -35,9 +39,10 @@ struct feed {
   struct acquisition pair[PAIRS_MOST]; /* the mixture */
   size_t pairs;
   const struct sampler *sampler; /* of exact masks */
-  cl_mem initial, chance;        /* of every pair: initial lines; probability of the others, in 2^-31 */
+  cl_mem initial, chance;        /* of every pair: its initial mask; probability of the others, in 2^-31 */
   size_t slices;
-  uint32_t *order; /* row of SLICE of every sample of the running epoch */
+  uint32_t *order; /* slice of every sample of the running epoch */
+  uint32_t *rows;  /* room for rows of a window */
 };
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error);
@@ -45,6 +50,9 @@ void feed_close(struct feed *feed);
 
 /* Draws the epoch's order and masks. */
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
+/* Sees to it that the slices of `count` samples from `first` on are on the device, in the rows that EPOCH_slice says; only
+ * enqueues. */
+void feed_bring(struct feed *feed, size_t first, size_t count);
 /* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
 void feed_batch(struct feed *feed, size_t first, size_t count);
 

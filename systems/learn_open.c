@@ -4,8 +4,10 @@
 #include "engine/log.h"
 #include "engine/round.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -24,11 +26,10 @@ static struct simulation_plan plan_split(const struct learning *learning, const 
 
 static bool load_split(struct learning *learning, struct learn_split *split, const struct learn_wish *wish,
                        struct error *error) {
-  struct world *world = &split->simulation.world;
   split->report.slices = wish->slices;
-  return wish->fill
-             ? wish->fill(world, wish->slices, learning->options->world.seed, error)
-             : load_slices(world, &split->dataset, &split->options, learning->arena, &split->report, error);
+  return wish->fill ? wish->fill(&split->simulation.world, wish->slices, learning->options->world.seed, error)
+                    : load_simulation(&split->simulation, &split->dataset, &split->options, learning->arena,
+                                      &split->report, error);
 }
 
 static bool open_split(struct learning *learning, struct learn_split *split, enum data_split which,
@@ -42,6 +43,8 @@ static bool open_split(struct learning *learning, struct learn_split *split, enu
   size_t slices = wish->fill ? wish->slices : split->dataset.slice_count, most = split->options.data.most;
   struct simulation_plan plan = plan_split(learning, split, most && most < slices ? most : slices);
   plan.network = true;
+  if (!wish->fill) plan.coils = dataset_coils(&split->dataset);
+  if (!wish->fill) plan.together = first ? learning->options->learn.scans : plan.envs;
   plan.kernels = first ? NULL : learning->train.simulation.kernels;
   plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&split->simulation, learning->device, &split->options, &plan, error) ||
@@ -134,6 +137,7 @@ static bool open_policy(struct learning *learning, struct error *error) {
   if (rows < setup.batch) setup.batch = rows;
   if (!open_policy_network(learning, &setup, rows, error)) return false;
   learning->policy.initial_lines = learning->acquisition.initial_lines;
+  strcpy(learning->policy.geometry, geometry_of(&learning->acquisition)->name);
   learning->policy.budget = learning->acquisition.budget;
   graph_start(learning->policy.graph, options->world.seed);
   policy_changed(&learning->policy);

@@ -22,7 +22,7 @@ void learned_fill(const double *probability, const struct acquisition *acquisiti
   double chance[513] = {1}; /* of c of the lines after this one */
   size_t width = width_of(acquisition);
   for (size_t line = acquisition->lines; line-- > 0;) {
-    double p = sampler_is_initial(acquisition, line) ? 0 : probability[line];
+    double p = acquisition_is_initial(acquisition, line) ? 0 : probability[line];
     for (size_t left = width; left-- > 0;) {
       double with = left ? p * chance[left - 1] : 0, all = with + (1 - p) * chance[left];
       double share = all > 0 ? 0x1p32 * with / all : 0;
@@ -40,7 +40,7 @@ static bool check(const double *probability, const struct acquisition *acquisiti
     if (!(p >= 0 && p <= 1))
       return fail(error, "sampler.mask %s has the probability %g at line %zu; it must be 0 to 1", path, p,
                   line);
-    if (sampler_is_initial(acquisition, line)) continue;
+    if (acquisition_is_initial(acquisition, line)) continue;
     sum += p;
     possible += p > 0;
   }

@@ -1,30 +1,35 @@
 #include "systems/load.h"
 
-#include "engine/fft.h"
 #include "engine/log.h"
 #include "systems/coil.h"
+#include "systems/geometry.h"
 #include "systems/reader.h"
+#include "systems/spectra.h"
+#include "systems/window.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
 
-component_set load_columns(void) {
-  return SET(SLICE_image) | SET(SLICE_hybrid) | SET(SLICE_unit) | SET(SLICE_mean) | SET(SLICE_std) |
-         SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
+component_set load_columns(const struct options *options) {
+  return observation_chosen(options)->kspace | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
+         SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
 }
 
 struct load {
   struct world *world;
+  struct simulation *simulation; /* for its window and order; NULL: a world alone */
+  struct window *window;         /* where images go that wait for their turn; NULL: into the world */
   const struct dataset *dataset;
   const struct options *options;
   struct arena *arena;
   struct load_report *report;
   struct coil_plan coils;
+  struct spectra spectra;                  /* where the files' own k-space is kept */
   float *image, *crop;                     /* one slice before and after the crop */
   float *kspace;                           /* one slice's, cut (data.crop) */
-  size_t rows;                             /* of SLICE filled so far */
+  size_t rows, capacity;                   /* slices taken so far; at most */
   size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
   bool volume_failed;
@@ -63,6 +68,20 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   return true;
 }
 
+static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+  struct world *world = load->world;
+  uint32_t coils = (uint32_t)volume->coils;
+  world_write(world, SLICE_image, load->rows, 1, load->crop);
+  world_write(world, SLICE_volume, load->rows, 1, &index);
+  if (!world->column[SLICE_coil_kspace]) return true;
+  if (!spectra_for(&load->spectra, &load->coils, load->options->data.size, load->options->data.pad, error))
+    return false;
+  world_write(world, SLICE_coils, load->rows, 1, &coils);
+  spectra_run(&load->spectra, &load->coils, world->column[SLICE_coil_kspace],
+              load->rows * world_column_bytes(world, SLICE_coil_kspace));
+  return true;
+}
+
 static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
   const struct volume *volume = &load->dataset->volumes[slice->volume];
   size_t pixels = load->world->height * load->world->width;
@@ -85,17 +104,19 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
     load->report->excluded++;
     return true;
   }
-  uint32_t index = (uint32_t)slice->volume;
   load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
-  world_write(load->world, SLICE_image, load->rows, 1, load->crop);
-  world_write(load->world, SLICE_volume, load->rows++, 1, &index);
+  if (load->window)
+    memcpy(window_image(load->window, load->rows), load->crop, sizeof(float) * pixels);
+  else if (!write_slice(load, volume, (uint32_t)slice->volume, error))
+    return false;
+  load->rows++;
   return true;
 }
 
 static bool read_slices(struct load *load, struct error *error) {
   struct reader *reader;
   struct progress progress;
-  size_t seen = 0, most = load->world->capacity[TABLE_SLICE];
+  size_t seen = 0, most = load->capacity;
   bool good = true;
   if (!reader_open(&reader, load->dataset, error)) return false;
   progress_open(&progress, "loading", "slices", load->dataset->slice_count);
@@ -145,12 +166,19 @@ static bool check_max(const struct volume *volume, struct error *error) {
       volume->path, volume->max);
 }
 
+static void read_peaks(struct load *load, float *peak) {
+  if (load->window)
+    window_measure(load->window, load->rows, peak);
+  else
+    world_read(load->world, SLICE_peak, 0, load->rows, peak);
+}
+
 static bool set_ranges(struct load *load, struct error *error) {
   size_t count = load->rows;
   float *peak = ARENA_NEW(load->arena, float, count);
   double *range = load->report->data_range;
   double *by_volume = ARENA_NEW(load->arena, double, load->dataset->volume_count);
-  world_read(load->world, SLICE_peak, 0, count, peak);
+  read_peaks(load, peak);
   for (size_t i = 0; i < count; i++) {
     size_t volume = load->report->names[i].volume;
     if (peak[i] > by_volume[volume]) by_volume[volume] = peak[i];
@@ -162,7 +190,10 @@ static bool set_ranges(struct load *load, struct error *error) {
                : load->options->data.range == RANGE_SLICE   ? peak[i]
                                                             : by_volume[load->report->names[i].volume];
   }
-  write_floats(load->world, SLICE_data_range, range, count);
+  if (load->window)
+    window_ranges(load->window, range);
+  else
+    write_floats(load->world, SLICE_data_range, range, count);
   warn_of_peaks(load, by_volume);
   return true;
 }
@@ -173,46 +204,98 @@ static void set_order(struct load *load) {
     permutation_numpy(order, load->rows, load->options->world.seed);
   else
     for (size_t i = 0; i < load->rows; i++) order[i] = (uint32_t)i;
-  world_write(load->world, SLICE_order, 0, load->rows, order);
+  if (load->simulation)
+    window_order(load->simulation, order, load->rows);
+  else
+    world_write(load->world, SLICE_order, 0, load->rows, order);
 }
 
-/* Transforms rows [first, first + count), at most CHUNK of them, through the scratch buffer. */
-static void transform_chunk(struct world *world, struct fft *fft, cl_mem lines, size_t first, size_t count) {
-  struct kernels *kernels = world->kernels;
-  struct arg at = arg_u32((uint32_t)first);
-  kernel_run(kernels, "image_normalise", count,
+static void normalise_chunk(struct world *world, size_t first, size_t count) {
+  kernel_run(world->kernels, "image_normalise", count,
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
                   arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_mean]),
                   arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_std]),
                   arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_peak]),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_unit]), at));
-  kernel_run(kernels, "image_pack", count,
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_unit]), arg_u32((uint32_t)first)));
+}
+
+static void pack_chunk(struct world *world, const char *kernel, cl_mem work, size_t first, size_t count) {
+  kernel_run(world->kernels, kernel, count,
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
                   arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
-                  arg_buffer(ARG_OUT, ELEMENT_C64, lines), at));
-  fft_run(fft, FFT_FORWARD, lines);
-  kernel_run(kernels, "image_unpack", count,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, lines),
-                  arg_buffer(ARG_INOUT, ELEMENT_C64, world->column[SLICE_hybrid]), at));
+                  arg_buffer(ARG_OUT, ELEMENT_C64, work), arg_u32((uint32_t)first)));
+}
+
+/* Transforms rows [first, first + count), at most a chunk of them, through the scratch buffer. */
+static void hybrid_chunk(struct load_transform *transform, size_t first, size_t count) {
+  struct world *world = transform->world;
+  pack_chunk(world, "image_pack", transform->work, first, count);
+  fft_run(&transform->fft, FFT_FORWARD, transform->work);
+  kernel_run(world->kernels, "image_unpack", count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, transform->work),
+                  arg_buffer(ARG_INOUT, ELEMENT_C64, world->column[SLICE_hybrid]), arg_u32((uint32_t)first)));
+}
+
+static void kspace_chunk(struct load_transform *transform, size_t first, size_t count) {
+  struct world *world = transform->world;
+  size_t bytes = 8 * world->height * world->width;
+  pack_chunk(world, "image_pack_plane", transform->work, first, count);
+  fft_run(&transform->fft, FFT_FORWARD, transform->work);
+  device_copy(world->device, transform->work, 0, world->column[SLICE_kspace], first * bytes, count * bytes);
+}
+
+/* Which of the image's transforms the world holds; measured k-space is none of them. */
+static unsigned column_of(const struct world *world) {
+  return world->column[SLICE_kspace]   ? SLICE_kspace
+         : world->column[SLICE_hybrid] ? SLICE_hybrid
+                                       : COMPONENT_COUNT;
+}
+
+bool load_transform_open(struct load_transform *transform, struct world *world, size_t rows,
+                         struct error *error) {
+  bool plane = column_of(world) == SLICE_kspace;
+  size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world->height : 1;
+  *transform = (struct load_transform){.world = world,
+                                       .column = column_of(world),
+                                       .chunk = chunk,
+                                       .bytes = chunk * world->height * world->width * 8};
+  if (!kernel_need(world->kernels, "image_normalise", error)) return false;
+  if (transform->column == COMPONENT_COUNT) return true;
+  bool good = kernel_need(world->kernels, plane ? "image_pack_plane" : "image_pack", error) &&
+              kernel_need(world->kernels, "image_unpack", error) &&
+              fft_open(&transform->fft, world->device, height, world->width,
+                       plane ? chunk : chunk * world->height, error) &&
+              (transform->work =
+                   device_buffer(world->device, transform->bytes, "the transform of the slices", error));
+  if (good)
+    device_fill(world->device, transform->work, 0, transform->bytes, 0);
+  else
+    load_transform_close(transform);
+  return good;
+}
+
+void load_transform_run(struct load_transform *transform, size_t first, size_t count) {
+  for (size_t done = 0; done < count; done += transform->chunk) {
+    size_t rows = count - done < transform->chunk ? count - done : transform->chunk;
+    normalise_chunk(transform->world, first + done, rows);
+    if (transform->column == SLICE_kspace) kspace_chunk(transform, first + done, rows);
+    if (transform->column == SLICE_hybrid) hybrid_chunk(transform, first + done, rows);
+  }
+}
+
+void load_transform_close(struct load_transform *transform) {
+  if (!transform->world) return;
+  fft_close(&transform->fft);
+  device_release(transform->world->device, transform->work, transform->bytes);
+  *transform = (struct load_transform){0};
 }
 
 bool load_prepare(struct world *world, size_t first, size_t count, struct error *error) {
-  size_t chunk = count < CHUNK ? count : CHUNK, bytes = chunk * world->height * world->width * 8;
-  struct fft fft = {0};
-  cl_mem lines = NULL;
-  bool good = kernel_need(world->kernels, "image_normalise", error) &&
-              kernel_need(world->kernels, "image_pack", error) &&
-              kernel_need(world->kernels, "image_unpack", error) &&
-              fft_open(&fft, world->device, 1, world->width, chunk * world->height, error) &&
-              (lines = device_buffer(world->device, bytes, "the transform of the slices", error));
-  if (good) {
-    device_fill(world->device, lines, 0, bytes, 0);
-    for (size_t done = 0; done < count; done += chunk)
-      transform_chunk(world, &fft, lines, first + done, count - done < chunk ? count - done : chunk);
-    good = device_finish(world->device, error);
-  }
-  fft_close(&fft);
-  device_release(world->device, lines, bytes);
+  struct load_transform transform;
+  if (!load_transform_open(&transform, world, count, error)) return false;
+  load_transform_run(&transform, first, count);
+  bool good = device_finish(world->device, error);
+  load_transform_close(&transform);
   return good;
 }
 
@@ -235,32 +318,78 @@ static size_t largest_kspace(const struct dataset *dataset) {
   return most;
 }
 
-bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
-                 struct arena *arena, struct load_report *report, struct error *error) {
-  size_t capacity = world->capacity[TABLE_SLICE];
-  struct load load = {
-      .world = world, .dataset = dataset, .options = options, .arena = arena, .report = report};
-  *report = (struct load_report){.names = ARENA_NEW(arena, struct slice_name, capacity),
-                                 .data_range = ARENA_NEW(arena, double, capacity)};
-  load.image = ARENA_NEW(arena, float, largest_image(dataset));
-  load.crop = ARENA_NEW(arena, float, world->height * world->width);
-  load.kspace = ARENA_NEW(arena, float, largest_kspace(dataset));
-  bool good = read_slices(&load, error);
-  coil_close(&load.coils);
-  if (good && !load.rows)
+/* Units are known only now. */
+static bool scale_coils(struct world *world, size_t slices, struct error *error) {
+  cl_mem column = world->column[SLICE_coil_kspace];
+  if (!column) return true;
+  if (!kernel_need(world->kernels, "coil_scale", error)) return false;
+  kernel_run(world->kernels, "coil_scale", slices,
+             ARGS(arg_buffer(ARG_INOUT, ELEMENT_C64, column),
+                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
+                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW]))));
+  return device_finish(world->device, error);
+}
+
+/* With a window all of the world's rows are in use. */
+static bool prepare(struct load *load, struct error *error) {
+  if (load->window) return true;
+  load->world->rows[TABLE_SLICE] = load->rows;
+  return load_prepare(load->world, 0, load->rows, error) && scale_coils(load->world, load->rows, error);
+}
+
+static bool load_all(struct load *load, struct error *error) {
+  struct load_report *report = load->report;
+  const struct options *options = load->options;
+  *report = (struct load_report){.names = ARENA_NEW(load->arena, struct slice_name, load->capacity),
+                                 .data_range = ARENA_NEW(load->arena, double, load->capacity)};
+  load->image = ARENA_NEW(load->arena, float, largest_image(load->dataset));
+  load->crop = ARENA_NEW(load->arena, float, load->world->height * load->world->width);
+  load->kspace = ARENA_NEW(load->arena, float, largest_kspace(load->dataset));
+  bool good = read_slices(load, error);
+  spectra_close(&load->spectra);
+  coil_close(&load->coils);
+  if (good && !load->rows)
     good = fail(
         error,
         "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s; `l2sr inspect %s` tells more",
         options->data.path, report->broken_volumes, plural(report->broken_volumes), report->constant,
         plural(report->constant), report->excluded ? " (data.exclude_constant)" : "", options->data.path);
   if (!good) return false;
-  world->rows[TABLE_SLICE] = report->slices = load.rows;
-  if (!load_prepare(world, 0, load.rows, error) || !set_ranges(&load, error)) return false;
-  set_order(&load);
+  report->slices = load->rows;
+  if (!prepare(load, error) || !set_ranges(load, error)) return false;
+  set_order(load);
   if (report->constant)
     log_warning("%zu constant slice%s%s", report->constant, plural(report->constant),
                 report->excluded ? ", left out" : "; data.exclude_constant leaves them out");
-  return device_finish(world->device, error);
+  return device_finish(load->world->device, error);
+}
+
+bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
+                 struct arena *arena, struct load_report *report, struct error *error) {
+  struct load load = {.world = world,
+                      .dataset = dataset,
+                      .options = options,
+                      .arena = arena,
+                      .report = report,
+                      .capacity = world->capacity[TABLE_SLICE]};
+  return load_all(&load, error);
+}
+
+bool load_simulation(struct simulation *simulation, const struct dataset *dataset,
+                     const struct options *options, struct arena *arena, struct load_report *report,
+                     struct error *error) {
+  struct load load = {.world = &simulation->world,
+                      .simulation = simulation,
+                      .window = simulation->window,
+                      .dataset = dataset,
+                      .options = options,
+                      .arena = arena,
+                      .report = report,
+                      .capacity = simulation->slices};
+  if (simulation->window)
+    log_info("%zu slices, %zu of them on the device at a time", simulation->slices,
+             simulation->world.capacity[TABLE_SLICE]);
+  return load_all(&load, error);
 }
 
 void load_print(const struct load_report *report, FILE *file) {

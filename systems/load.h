@@ -4,10 +4,11 @@
 #define L2SR_SYSTEMS_LOAD_H
 
 #include "components/components.h"
+#include "engine/fft.h"
 #include "systems/dataset.h"
 
-/* Columns of SLICE that load fills. */
-component_set load_columns(void);
+/* Columns of SLICE that load fills for the scene's geometry. */
+component_set load_columns(const struct options *options);
 
 struct slice_name {
   size_t volume, slice; /* index into dataset->volumes; slice number in the file */
@@ -24,9 +25,29 @@ struct load_report {
  */
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
                  struct arena *arena, struct load_report *report, struct error *error);
+/* The same where the simulation may have a window (systems/window.h), of which the world has the rows. */
+struct simulation;
+bool load_simulation(struct simulation *simulation, const struct dataset *dataset,
+                     const struct options *options, struct arena *arena, struct load_report *report,
+                     struct error *error);
 
 /* One line for what was left out while loading, below dataset_print's. */
 void load_print(const struct load_report *report, FILE *file);
+
+/* The per-slice part with what it works in, for rows of SLICE in chunks of at most `rows`. */
+struct load_transform {
+  struct world *world;
+  unsigned
+      column; /* of the k-space data, which the world has one of; COMPONENT_COUNT: they are no transform */
+  struct fft fft;
+  cl_mem work;
+  size_t chunk, bytes;
+};
+bool load_transform_open(struct load_transform *transform, struct world *world, size_t rows,
+                         struct error *error);
+/* Rows [first, first + count); only enqueues. */
+void load_transform_run(struct load_transform *transform, size_t first, size_t count);
+void load_transform_close(struct load_transform *transform); /* one that was never opened is allowed */
 
 /* The per-slice part alone, for images already in the column: rows [first, first + count). */
 bool load_prepare(struct world *world, size_t first, size_t count, struct error *error);

@@ -1,19 +1,15 @@
 #include "systems/loupe.h"
 
-#include "components/components.h"
+#include "kernels/kernels.h"
 #include "systems/checkpoint.h"
+#include "systems/simulation.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
-
-static void find_taken(const struct loupe *loupe, uint8_t *taken) {
-  const struct acquisition *scan = &loupe->acquisition;
-  for (size_t i = 0; i < loupe->size; i++) taken[i] = i - scan->initial_start < scan->initial_lines;
-}
 
 static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) {
   uint8_t *taken = ARENA_NEW(arena, uint8_t, loupe->size);
   float *rows = ARENA_NEW(arena, float, batch * loupe->size);
-  find_taken(loupe, taken);
+  acquisition_initial(&loupe->acquisition, taken);
   for (size_t i = 0; i < batch * loupe->size; i++) rows[i] = taken[i % loupe->size];
   device_write(loupe->device, graph_value(loupe->graph, loupe->net.taken), 0,
                sizeof(float) * batch * loupe->size, rows);
@@ -50,8 +46,10 @@ static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, str
   build(loupe, options);
   if (!graph_plan(loupe->graph, &plan, error)) return fail_in(error, "LOUPE's mask");
   graph_start(loupe->graph, options->world.seed);
-  return kernel_need(setup->kernels, "loupe_present", error) &&
-         kernel_need(setup->kernels, "loupe_keep", error);
+  bool fast = observe_fft_fits(loupe->size, loupe->size);
+  return kernel_need(setup->kernels, "loupe_number", error) &&
+         kernel_need(setup->kernels, "loupe_keep", error) &&
+         kernel_need(setup->kernels, fast ? "observe_back_fft" : "observe_back_direct", error);
 }
 
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
@@ -64,9 +62,9 @@ bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct err
                           .each = options->loupe.masks == LOUPE_SAMPLE,
                           .size = options->data.size};
   optimiser.clip = options->train.clip;
-  bool good = acquisition_only(&loupe->acquisition, options, arena, error) &&
-              open_graph(loupe, setup, error) &&
-              optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
+  bool good =
+      acquisition_only(&loupe->acquisition, options, arena, error) &&
+      open_graph(loupe, setup, error) && optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
   if (good) write_taken(loupe, setup->batch, arena);
   arena_close(arena);
   if (!good) loupe_close(loupe);
@@ -81,36 +79,42 @@ void loupe_close(struct loupe *loupe) {
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static struct arg column(const struct world *world, enum arg_kind kind, enum element element, unsigned name) {
-  return arg_buffer(kind, element, world->column[name]);
+static struct arg column(const struct world *world, enum element element, unsigned name) {
+  return arg_buffer(ARG_IN, element, world->column[name]);
 }
 
-static void present(struct loupe *loupe, const struct world *world, unsigned slices, uint32_t first,
-                    uint32_t stride, size_t images) {
-  kernel_run(loupe->kernels, "loupe_present", images,
-             ARGS(column(world, ARG_IN, ELEMENT_U32, slices), column(world, ARG_IN, ELEMENT_F32, SLICE_image),
-                  column(world, ARG_IN, ELEMENT_F32, SLICE_unit),
-                  graph_arg(ARG_OUT, graph_value(loupe->graph, loupe->net.image)),
-                  arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(loupe->graph, loupe->net.scan)),
-                  arg_u32((uint32_t)(loupe->size * loupe->size)), arg_u32(first), arg_u32(stride)));
+void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first) {
+  loupe->number = loupe->each ? first : number;
+  loupe->stride = loupe->each;
 }
 
-static size_t image_bytes(const struct loupe *loupe) {
-  return sizeof(float) * loupe->size * loupe->size;
-}
-
-void loupe_forward(struct loupe *loupe, struct world *world, struct reconstructor *reconstructor,
-                   uint32_t number, uint32_t first, size_t images) {
+static void draw(struct loupe *loupe, uint32_t first, uint32_t stride, struct arg mask, size_t row,
+                 size_t images) {
   graph_set_images(loupe->graph, images);
-  present(loupe, world, ENV_slice, loupe->each ? first : number, loupe->each, images);
+  kernel_run(loupe->kernels, "loupe_number", images,
+             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(loupe->graph, loupe->net.scan)),
+                  arg_u32(first), arg_u32(stride)));
   graph_forward(loupe->graph);
-  device_copy(loupe->device, graph_value(loupe->graph, loupe->net.out), 0, reconstructor->input, 0,
-              images * image_bytes(loupe));
+  kernel_run(
+      loupe->kernels, "loupe_keep", images,
+      ARGS(graph_arg(ARG_IN, graph_value(loupe->graph, loupe->net.mask)), mask, arg_u32((uint32_t)row)));
 }
 
-void loupe_backward(struct loupe *loupe, const struct reconstructor *reconstructor, size_t images) {
-  device_copy(loupe->device, reconstructor->input_gradient, 0, graph_gradient(loupe->graph, loupe->net.out),
-              0, images * image_bytes(loupe));
+void loupe_forward(struct loupe *loupe, struct arg mask, size_t images) {
+  draw(loupe, loupe->number, loupe->stride, mask, 0, images);
+}
+
+void loupe_backward(struct loupe *loupe, const struct simulation *simulation) {
+  const struct world *world = &simulation->world;
+  bool fast = observe_fft_fits(world->height, world->width);
+  kernel_run(loupe->kernels, fast ? "observe_back_fft" : "observe_back_direct", world->rows[TABLE_ENV],
+             ARGS(column(world, ELEMENT_U32, ENV_slice), column(world, ELEMENT_U8, ENV_mask),
+                  column(world, ELEMENT_C64, SLICE_hybrid),
+                  arg_buffer(ARG_IN, ELEMENT_C64, simulation->phase),
+                  column(world, ELEMENT_REAL, ENV_magnitude), column(world, ELEMENT_F32, ENV_magnitude_mean),
+                  column(world, ELEMENT_F32, ENV_magnitude_std), column(world, ELEMENT_F32, SLICE_unit),
+                  arg_buffer(ARG_IN, ELEMENT_F32, simulation->reconstructor->input_gradient),
+                  graph_arg(ARG_OUT, graph_gradient(loupe->graph, loupe->net.mask))));
   graph_backward(loupe->graph);
 }
 
@@ -119,15 +123,9 @@ void loupe_backward(struct loupe *loupe, const struct reconstructor *reconstruct
 bool loupe_draw(struct loupe *loupe, struct world *world, size_t rows, struct error *error) {
   const uint32_t start = 0x80000000u;
   size_t batch = loupe->graph->batch;
-  for (size_t first = 0; first < rows; first += batch) {
-    size_t images = rows - first < batch ? rows - first : batch;
-    graph_set_images(loupe->graph, images);
-    present(loupe, world, EPOCH_slice, start + (uint32_t)first, 1, images);
-    graph_forward(loupe->graph);
-    kernel_run(loupe->kernels, "loupe_keep", images,
-               ARGS(graph_arg(ARG_IN, graph_value(loupe->graph, loupe->net.mask)),
-                    column(world, ARG_INOUT, ELEMENT_U8, EPOCH_mask), arg_u32((uint32_t)first)));
-  }
+  struct arg mask = arg_buffer(ARG_INOUT, ELEMENT_U8, world->column[EPOCH_mask]);
+  for (size_t first = 0; first < rows; first += batch)
+    draw(loupe, start + (uint32_t)first, 1, mask, first, rows - first < batch ? rows - first : batch);
   return device_finish(loupe->device, error);
 }
 
@@ -140,7 +138,7 @@ bool loupe_write(const struct loupe *loupe, struct store *store, struct error *e
   float *weight = ARENA_NEW(arena, float, lines);
   double *chance = ARENA_NEW(arena, double, lines);
   device_read(loupe->device, loupe->graph->parameter[0].value, 0, sizeof(float) * lines, weight);
-  find_taken(loupe, taken);
+  acquisition_initial(&loupe->acquisition, taken);
   net_loupe_chances(weight, taken, lines, loupe->acquisition.budget, chance);
   net_loupe_best(chance, taken, lines, loupe->acquisition.budget, mask);
   bool good = store_put_text(store, "sampler", "loupe", error) &&

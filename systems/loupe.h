@@ -1,5 +1,6 @@
-/* LOUPE: a mask learned together with the reconstructor by back-propagation (PROTOCOL 3.2). What makes the
- * network's input of a slice stands here; systems/train.h trains both on one loss. */
+/* LOUPE: a mask learned together with the reconstructor by back-propagation (PROTOCOL 3.2). The masks and
+ * their way back stand here; scans are observed as ever (systems/simulation.h: `batch`), and systems/train.h
+ * trains mask and reconstructor on one loss. */
 #ifndef L2SR_SYSTEMS_LOUPE_H
 #define L2SR_SYSTEMS_LOUPE_H
 
@@ -9,6 +10,7 @@
 #include "systems/net_loupe.h"
 #include "systems/reconstructor.h"
 
+struct simulation;
 struct world;
 
 struct loupe_setup {
@@ -24,6 +26,7 @@ struct loupe {
   struct acquisition acquisition; /* the only setting of the scene */
   bool each;                      /* a mask for every sample, not one for the minibatch */
   size_t size;                    /* N */
+  uint32_t number, stride;        /* what keys the next draws */
   struct graph *graph;            /* NULL: no mask is learned */
   struct net_loupe net;
   struct optimiser optimiser;
@@ -35,13 +38,16 @@ void loupe_close(struct loupe *loupe);
 /* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
 bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image, struct error *error);
 
-/* All enqueue. */
-/* Draws masks for the environments' slices and writes the network's input. Sample i of the minibatch `number`
- * is scan `first` + i; where all share a mask its number is `number`. */
-void loupe_forward(struct loupe *loupe, struct world *world, struct reconstructor *reconstructor,
-                   uint32_t number, uint32_t first, size_t images);
-/* After reconstructor_backward; adds into the gradient of the probabilities. */
-void loupe_backward(struct loupe *loupe, const struct reconstructor *reconstructor, size_t images);
+/* What the next draws are for: sample i of the minibatch `number` is scan `first` + i; where all share a mask
+ * its number is `number`. */
+void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first);
+
+/* Both enqueue. */
+/* Draws masks into `mask`, u8 [images][N]. */
+void loupe_forward(struct loupe *loupe, struct arg mask, size_t images);
+/* After reconstructor_backward on what simulation.batch has drawn and observed; adds into the gradient of the
+ * probabilities. */
+void loupe_backward(struct loupe *loupe, const struct simulation *simulation);
 
 /* Draws the masks of validation samples, each its own, into EPOCH_mask; the same ones from the same
  * probabilities. Waits. */

@@ -6,15 +6,12 @@
 static const float SHARPNESS = 5; /* of the probabilities: sigmoid(5 weight) */
 
 struct net_loupe net_loupe(struct graph *graph, const struct net_loupe_setup *setup) {
-  struct net_loupe net = {.image = graph_input(graph, "image", 2, setup->size, setup->size),
-                          .taken = graph_input(graph, "taken", 1, 1, setup->size),
+  struct net_loupe net = {.taken = graph_input(graph, "taken", 1, 1, setup->size),
                           .scan = graph_input(graph, "scan", 1, 1, 1)};
   tensor weight = learned(graph, "probability.weight", 1, 1, setup->size, 1 / (double)SHARPNESS);
   tensor chance = rescale(graph, sigmoid(graph, scale(graph, weight, SHARPNESS)), net.taken, setup->budget);
   tensor threshold = exact_threshold(graph, chance, net.taken, net.scan, setup->budget, setup->seed, 0);
   net.mask = add(graph, straight_through(graph, chance, threshold, setup->slope), net.taken);
-  tensor masked = mask_columns(graph, fourier(graph, net.image), net.mask);
-  net.out = standardise_image(graph, magnitude(graph, inverse_fourier(graph, masked)));
   return net;
 }
 

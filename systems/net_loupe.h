@@ -1,5 +1,5 @@
 /* LOUPE's mask (PROTOCOL 3.2): probabilities of lines that are learned, a draw of exactly the budget from
- * them, and the zero-filled image that it leaves. */
+ * them. */
 #ifndef L2SR_SYSTEMS_NET_LOUPE_H
 #define L2SR_SYSTEMS_NET_LOUPE_H
 
@@ -12,11 +12,9 @@ struct net_loupe_setup {
 };
 
 struct net_loupe {
-  tensor image; /* input, [2][N][N]: real, imaginary */
   tensor taken; /* input, [1][1][N]: 1 where a line is initial */
   tensor scan;  /* input, [1][1][1]: an unsigned word, the number that keys the draw */
   tensor mask;  /* [1][1][N]: 1 where a line is acquired */
-  tensor out;   /* [1][N][N]: the magnitude of the zero-filled image, standardised */
 };
 
 /* Appends to an empty graph. The only parameter is probability.weight: probabilities are sigmoid(5 weight),

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SYSTEMS = 4 };
+enum { SYSTEMS = 5 };
 
 struct oracle {
   struct arena *arena; /* owns this */
@@ -17,7 +17,8 @@ struct oracle {
   struct schedule schedule;
   size_t envs, lines, pixels;       /* of the simulation */
   cl_mem base, line, quality, mean; /* [envs][HW] complex, [envs][W], [envs][W], [W] */
-  cl_mem slice;                     /* ENV_slice of the scans that the candidates are of */
+  cl_mem slice, mask;               /* ENV_slice and ENV_mask of the scans that the candidates are of */
+  bool rank_one;                    /* candidates are updates of base (systems/geometry.h); else observed */
   cl_mem phase;
   size_t first;   /* candidate of the running pass */
   uint32_t count; /* candidates of a scan */
@@ -45,6 +46,22 @@ const struct system system_expand = {.name = "expand",
                                      .kernels = {"oracle_observe"},
                                      .run = run_expand};
 
+static void run_extend(struct world *world, void *context) {
+  const struct oracle *oracle = context;
+  kernel_run(world->kernels, "oracle_extend", world->rows[TABLE_ENV],
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, oracle->slice),
+                  arg_buffer(ARG_IN, ELEMENT_U8, oracle->mask), arg_buffer(ARG_IN, ELEMENT_U32, oracle->line),
+                  arg_buffer(ARG_OUT, ELEMENT_U32, world_out(world, ENV_slice).as.m),
+                  arg_buffer(ARG_OUT, ELEMENT_U8, world_out(world, ENV_mask).as.m),
+                  arg_u32((uint32_t)oracle->first), arg_u32(oracle->count)));
+}
+
+const struct system system_extend = {.name = "extend",
+                                     .doc = "candidates: scans with one spoke more, to be observed",
+                                     .writes = SET(ENV_slice) | SET(ENV_mask),
+                                     .kernels = {"oracle_extend"},
+                                     .run = run_extend};
+
 static void run_weigh(struct world *world, void *context) {
   const struct oracle *oracle = context;
   struct arg score = world_in(world, oracle->metric->env);
@@ -65,15 +82,18 @@ const struct system system_weigh = {.name = "weigh",
 
 static bool build_schedule(struct oracle *oracle, struct simulation *simulation, bool network,
                            struct error *error) {
-  const struct system *const rows[] = {&system_expand,
-                                       network ? &system_reconstruct_network : &system_reconstruct,
-                                       oracle->metric->system, &system_weigh};
+  const struct observation *observation = observation_chosen(simulation->options);
+  const struct system *const rows[SYSTEMS] = {observation->rank_one ? &system_expand : &system_extend,
+                                              observation->rank_one ? NULL : observation->observe,
+                                              network ? &system_reconstruct_network : &system_reconstruct,
+                                              oracle->metric->system, &system_weigh};
   const struct system *list[SYSTEMS + 1] = {NULL};
-  for (int i = 0; i < SYSTEMS; i++) {
+  for (int i = 0, count = 0; i < SYSTEMS; i++) {
     bool own = i == 0 || i == SYSTEMS - 1;
+    if (!rows[i]) continue;
     oracle->system[i] = *rows[i];
     oracle->system[i].context = own ? (void *)oracle : (void *)simulation;
-    list[i] = &oracle->system[i];
+    list[count++] = &oracle->system[i];
   }
   oracle->system[SYSTEMS - 1].reads |= SET(oracle->metric->env);
   return schedule_build(&oracle->schedule, &component_schema, list, error) &&
@@ -107,9 +127,10 @@ static bool open_world(struct oracle *oracle, const struct simulation *simulatio
 
 static bool open_buffers(struct oracle *oracle, struct error *error) {
   struct device *device = oracle->device;
-  size_t words = sizeof(float) * oracle->envs * oracle->lines;
-  return (oracle->base = device_buffer(device, 8 * oracle->envs * oracle->pixels, "complex images", error)) &&
-         (oracle->line = device_buffer(device, words, "the candidates' lines", error)) &&
+  size_t words = sizeof(float) * oracle->envs * oracle->lines, images = 8 * oracle->envs * oracle->pixels;
+  if (oracle->rank_one && !(oracle->base = device_buffer(device, images, "complex images", error)))
+    return false;
+  return (oracle->line = device_buffer(device, words, "the candidates' lines", error)) &&
          (oracle->quality = device_buffer(device, words, "the candidates' scores", error)) &&
          (oracle->mean = device_buffer(device, sizeof(float) * oracle->lines, "mean scores", error));
 }
@@ -132,7 +153,8 @@ bool oracle_open(struct oracle **opened, struct simulation *simulation, bool net
                             .envs = world->capacity[TABLE_ENV],
                             .lines = world->width,
                             .pixels = world->height * world->width,
-                            .phase = simulation->phase};
+                            .phase = simulation->phase,
+                            .rank_one = observation_chosen(simulation->options)->rank_one};
   return need_kernels(simulation->kernels, error) && build_schedule(oracle, simulation, network, error) &&
          open_world(oracle, simulation, error) && open_buffers(oracle, error);
 }
@@ -173,11 +195,13 @@ static void list_candidates(struct world *world, const struct simulation *simula
   uint32_t word;
   memcpy(&word, &least, sizeof word);
   oracle->slice = world_in(world, ENV_slice).as.m;
+  oracle->mask = world_in(world, ENV_mask).as.m;
   oracle->count = count_candidates(simulation->options, &simulation->acquisition, simulation->taken);
-  kernel_run(world->kernels, "oracle_base", rows,
-             ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
-                  arg_buffer(ARG_IN, ELEMENT_C64, oracle->phase),
-                  arg_buffer(ARG_OUT, ELEMENT_C64, oracle->base)));
+  if (oracle->rank_one)
+    kernel_run(world->kernels, "oracle_base", rows,
+               ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
+                    arg_buffer(ARG_IN, ELEMENT_C64, oracle->phase),
+                    arg_buffer(ARG_OUT, ELEMENT_C64, oracle->base)));
   kernel_run(world->kernels, "oracle_list", rows,
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
                   arg_buffer(ARG_OUT, ELEMENT_U32, oracle->line), arg_u32(oracle->count),
@@ -215,7 +239,7 @@ static void run_oracle(struct world *world, void *context) {
 const struct system system_decide_oracle = {
     .name = "decide_oracle",
     .doc = "the free line whose image is best by the truth",
-    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step) | SET(SLICE_hybrid),
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step), /* and the geometry's k-space */
     .writes = SET(ENV_action) | SET(ENV_log_prob),
     .kernels = {"oracle_base", "oracle_list", "oracle_mean", "oracle_choose"},
     .run = run_oracle};

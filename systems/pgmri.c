@@ -2,8 +2,11 @@
 
 #include "engine/log.h"
 #include "engine/round.h"
+#include "systems/geometry.h"
+#include "systems/window.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
@@ -75,10 +78,12 @@ static struct simulation_plan plan_split(const struct pgmri *pgmri, const struct
                                          size_t slices) {
   const struct options *options = &split->options;
   size_t budget = pgmri->acquisition.budget, envs = options->world.envs;
-  if (split == &pgmri->train)
-    return trajectories_plan(options, slices, pgmri->group, options->pgmri.trajectories, budget);
-  struct simulation_plan plan = trajectories_plan(options, slices, 1, 1, budget + 1);
-  plan.envs = envs < slices ? envs : slices;
+  bool trains = split == &pgmri->train;
+  struct simulation_plan plan =
+      trains ? trajectories_plan(options, slices, pgmri->group, options->pgmri.trajectories, budget)
+             : trajectories_plan(options, slices, 1, 1, budget + 1);
+  if (!trains) plan.envs = envs < slices ? envs : slices;
+  plan.together = trains ? pgmri->group : plan.envs;
   return plan;
 }
 
@@ -93,11 +98,12 @@ static bool open_split(struct pgmri *pgmri, struct learn_split *split, enum data
   size_t slices = split->dataset.slice_count, most = split->options.data.most;
   struct simulation_plan plan = plan_split(pgmri, split, most && most < slices ? most : slices);
   plan.network = wish->reconstructor;
+  plan.coils = dataset_coils(&split->dataset);
   plan.kernels = first ? NULL : pgmri->train.simulation.kernels;
   plan.kernel_folder = wish->kernel_folder;
   if (!simulation_open(&split->simulation, pgmri->device, &split->options, &plan, error) ||
-      !load_slices(&split->simulation.world, &split->dataset, &split->options, pgmri->arena, &split->report,
-                   error))
+      !load_simulation(&split->simulation, &split->dataset, &split->options, pgmri->arena, &split->report,
+                       error))
     return fail_in(error, "%s data", names[which]);
   return simulation_set(&split->simulation, &pgmri->acquisition, &sampler_policy, error);
 }
@@ -127,6 +133,7 @@ static bool open_policy(struct pgmri *pgmri, struct error *error) {
   if (most < setup.batch) setup.batch = most;
   if (!policy_open(&pgmri->policy, &setup, error)) return false;
   pgmri->policy.initial_lines = pgmri->acquisition.initial_lines;
+  strcpy(pgmri->policy.geometry, geometry_of(&pgmri->acquisition)->name);
   pgmri->policy.budget = pgmri->acquisition.budget;
   graph_start(pgmri->policy.graph, options->world.seed);
   policy_changed(&pgmri->policy);
@@ -204,7 +211,7 @@ static void shuffle(struct pgmri *pgmri, uint64_t epoch) {
   if (pgmri->ordered == epoch + 1) return;
   random_start(&random, pgmri->options->world.seed, STREAM_ORDER, (uint32_t)epoch);
   random_order(&random, pgmri->order, pgmri->slices);
-  world_write(&pgmri->train.simulation.world, SLICE_order, 0, pgmri->slices, pgmri->order);
+  window_order(&pgmri->train.simulation, pgmri->order, pgmri->slices);
   pgmri->ordered = epoch + 1;
 }
 

@@ -82,8 +82,8 @@ void pgmri_log_validation_event(const struct pgmri *pgmri) {
 
 /* They say where, how long, and what is printed or kept; or are of other work. */
 static const char *const may_differ[] = {
-    "evaluate.",    "phantom.",   "train.",           "loupe.",      "tau.", "alternate.",
-    "learn.",       "sampler.",   "data.path",        "data.split",  "world.envs",
+    "evaluate.",    "phantom.",   "train.",           "loupe.",      "tau.",       "alternate.",
+    "learn.",       "sampler.",   "data.path",        "data.split",  "world.envs", "data.window",
     "pgmri.epochs", "pgmri.keep", "pgmri.save_every", "reward.form", NULL};
 
 static bool read_state(struct store *store, void *context, struct error *error) {

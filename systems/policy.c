@@ -2,7 +2,9 @@
 
 #include "engine/log.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The second of each is PG-MRI's, dense. */
@@ -257,6 +259,7 @@ bool policy_write(const struct policy *policy, struct store *store, struct error
          store_put_number(store, "network_pools", setup->pools, error) &&
          store_put_number(store, "network_hidden", setup->hidden, error) &&
          store_put_number(store, "network_size", (double)setup->size, error) &&
+         store_put_text(store, "scan_geometry", policy->geometry, error) &&
          store_put_number(store, "scan_initial_lines", policy->initial_lines, error) &&
          store_put_number(store, "scan_budget", policy->budget, error) &&
          checkpoint_write_parameters(store, "param", policy->graph, error);
@@ -278,6 +281,10 @@ bool policy_is_dense(const char *path, bool *dense, struct error *error) {
   return true;
 }
 
+static bool is_whole(double value, double most) {
+  return value >= 1 && value <= most && value == floor(value);
+}
+
 static bool read_sizes(struct store *store, struct policy_setup *setup, struct error *error) {
   double channels, pools, hidden, size;
   if (!read_kind(store, &setup->dense) || !store_number(store, "network_channels", &channels) ||
@@ -286,11 +293,11 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
     return fail(error, "it is no checkpoint of a policy: the attributes network (policy or pgmri), "
                        "network_channels, network_pools, network_hidden and network_size are missing or of "
                        "another kind; give one that training a policy has written");
-  if (!(channels >= 1 && channels <= 1024 && pools >= 1 && pools <= 12 && hidden >= 1 && hidden <= 65536))
+  if (!(is_whole(channels, 1024) && is_whole(pools, 12) && is_whole(hidden, 65536)))
     return fail(
         error,
-        "network_channels %g, network_pools %g and network_hidden %g are beyond 1 to 1024, 1 to 12 and "
-        "1 to 65536: the file is damaged",
+        "network_channels %g, network_pools %g and network_hidden %g; they must be whole numbers to 1024, "
+        "to 12 and to 65536: the file is damaged",
         channels, pools, hidden);
   if (size != (double)setup->size)
     return fail(error,
@@ -303,7 +310,7 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
   return true;
 }
 
-/* Where the checkpoint tells them: one of another program does not. */
+/* Where the checkpoint tells them: one of another program does not; the first ones knew lines only. */
 static void read_origin(struct policy *policy, struct store *store) {
   double initial_lines, budget;
   store_text(store, "origin_reconstructor", policy->reconstructor, sizeof policy->reconstructor);
@@ -313,6 +320,8 @@ static void read_origin(struct policy *policy, struct store *store) {
     return;
   policy->initial_lines = (uint32_t)initial_lines;
   policy->budget = (uint32_t)budget;
+  if (!store_text(store, "scan_geometry", policy->geometry, sizeof policy->geometry))
+    strcpy(policy->geometry, geometry_list[GEOMETRY_LINES].name);
 }
 
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,

@@ -30,6 +30,7 @@ struct policy {
   struct net_policy_heads heads;
   struct blocks *blocks;                  /* the fused encoder; NULL: the graph computes it */
   uint32_t initial_lines, budget;         /* of the scans that it was trained for; 0: not known */
+  char geometry[16];                      /* theirs, as acquisition.geometry; "": not known */
   char reconstructor[65];                 /* the hash of that which it was trained with; "": not known */
   double scale;                           /* of gradients within it: what the loss gave is about 1 / scale */
   cl_mem input;                           /* [batch][1][N][N], standardised, or dense: normalised; by the caller */

@@ -1,5 +1,7 @@
 #include "systems/reconstructor.h"
 
+#include "engine/round.h"
+
 #include "engine/log.h"
 #include "systems/checkpoint.h"
 #include "systems/net_unet.h"
@@ -303,15 +305,15 @@ void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
   graph_forward(graph);
 }
 
-/* scale: one over the usual size of the output's gradient. */
-static void run_backward(struct reconstructor *reconstructor, size_t images, double scale) {
+/* scale: one over the usual size of the output's gradient. input: that of the input too, where it does not
+ * come anyway. */
+static void run_backward(struct reconstructor *reconstructor, size_t images, double scale, bool input) {
   struct graph *graph = reconstructor->pass[reconstructor->selected].graph;
   REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
   if (reconstructor->blocks) {
     blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images,
                     scale);
-    if (reconstructor->input_gradient)
-      blocks_input_gradient(reconstructor->blocks, reconstructor->input_gradient, images);
+    if (input) blocks_input_gradient(reconstructor->blocks, reconstructor->input_gradient, images);
     return;
   }
   REQUIRE(images == graph->images, "%zu images; the last forward had %zu", images, graph->images);
@@ -320,33 +322,37 @@ static void run_backward(struct reconstructor *reconstructor, size_t images, dou
 
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
   run_backward(reconstructor, images,
-               (double)(images * reconstructor->setup.size * reconstructor->setup.size));
+               (double)(images * reconstructor->setup.size * reconstructor->setup.size),
+               reconstructor->input_gradient);
 }
+
+enum { LEVEL_SHARE = 16384 }; /* values that a work-group looks through */
 
 static void apply_level(struct reconstructor *reconstructor, cl_mem values, size_t count, bool undo) {
   kernel_run(reconstructor->setup.kernels, "level_apply", (count + 7) / 8,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, reconstructor->level),
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, reconstructor->level),
                   arg_buffer(ARG_INOUT, ELEMENT_F32, values), arg_u32((uint32_t)count), arg_u32(undo)));
 }
 
 /* The fused path wants gradients near 1. Backward is linear: with the gradient of the output that of the
  * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. */
-void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images) {
+void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
   size_t count = images * reconstructor->setup.size * reconstructor->setup.size;
   struct graph *graph = reconstructor->graph;
   cl_mem gradient = reconstructor->output_gradient;
   if (!reconstructor->blocks) {
-    run_backward(reconstructor, images, 1);
+    run_backward(reconstructor, images, 1, input);
     return;
   }
-  kernel_run(reconstructor->setup.kernels, "level_find", 1,
+  device_fill(reconstructor->setup.device, reconstructor->level, 0, sizeof(uint32_t), 0);
+  kernel_run(reconstructor->setup.kernels, "level_find", divide_up(count, LEVEL_SHARE),
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, gradient),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, reconstructor->level), arg_u32((uint32_t)count)));
+                  arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)count)));
   apply_level(reconstructor, gradient, count, false);
   apply_level(reconstructor, graph->gradients, graph->elements, false);
-  run_backward(reconstructor, images, 1);
+  run_backward(reconstructor, images, 1, input);
   apply_level(reconstructor, graph->gradients, graph->elements, true);
-  apply_level(reconstructor, reconstructor->input_gradient, count, true);
+  if (input) apply_level(reconstructor, reconstructor->input_gradient, count, true);
 }
 
 void reconstructor_changed(struct reconstructor *reconstructor) {

@@ -36,7 +36,7 @@ struct reconstructor {
   struct blocks *blocks;  /* NULL: the portable graph computes */
   struct reconstructor_pass pass[RECONSTRUCTOR_PASSES];
   size_t passes, selected;
-  cl_mem level; /* a power of two: what reconstructor_backward_level has multiplied by */
+  cl_mem level; /* the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
   /* Of the selected pass: */
   cl_mem input, output;   /* [batch][1][N][N], f32; the caller writes the one and reads the other */
   cl_mem output_gradient; /* the same, to train */
@@ -58,8 +58,9 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
 /* From output_gradient of the images of the last forward; adds into the gradients of the parameters. */
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
-/* The same from a gradient of any size, which need not be a mean loss's. */
-void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images);
+/* The same from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the input
+ * means nothing. */
+void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input);
 void reconstructor_changed(struct reconstructor *reconstructor); /* after the parameters changed */
 
 /* Sizes as attributes and parameters in group "param" of a checkpoint. */

@@ -2,13 +2,11 @@
 
 static void run(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  const struct acquisition *acquisition = &simulation->acquisition;
   kernel_run(world->kernels, "mask_reset", world->rows[TABLE_ENV],
              ARGS(world_in(world, ENV_done), world_inout(world, ENV_scan), world_in(world, SLICE_order),
                   world_inout(world, ENV_slice), world_inout(world, ENV_mask), world_inout(world, ENV_step),
-                  arg_u32(simulation->first_scan), arg_u32((uint32_t)world->rows[TABLE_ENV]),
-                  arg_u32((uint32_t)world->rows[TABLE_SLICE]), arg_u32(acquisition->initial_start),
-                  arg_u32(acquisition->initial_lines)));
+                  arg_buffer(ARG_IN, ELEMENT_U8, simulation->initial), arg_u32(simulation->first_scan),
+                  arg_u32((uint32_t)world->rows[TABLE_ENV]), arg_u32((uint32_t)world->rows[TABLE_SLICE])));
 }
 
 const struct system system_reset = {.name = "reset",

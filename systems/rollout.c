@@ -2,6 +2,7 @@
 
 #include "engine/round.h"
 #include "systems/systems.h"
+#include "systems/window.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -123,6 +124,7 @@ static void play_launch(struct rollout *rollout, uint32_t first_scan, size_t fir
 void rollout_play(struct rollout *rollout, uint32_t first_scan) {
   rollout->simulation->device->phase = "roll-out";
   world_fill(&rollout->simulation->world, ROLLOUT_reward, 0);
+  window_bring_scans(rollout->simulation, first_scan, rollout->scans);
   for (size_t first = 0; first < rollout->scans; first += rollout->launch) {
     size_t left = rollout->scans - first;
     play_launch(rollout, first_scan, first, left < rollout->launch ? left : rollout->launch);
@@ -163,9 +165,9 @@ void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
                   arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_slice]),
                   arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_action]),
                   arg_buffer(ARG_OUT, ELEMENT_U32, world->column[ENV_slice]),
-                  arg_buffer(ARG_OUT, ELEMENT_U8, world->column[ENV_mask]), arg_u32((uint32_t)first),
-                  arg_u32((uint32_t)rollout->scans), arg_u32(simulation->acquisition.initial_start),
-                  arg_u32(simulation->acquisition.initial_lines)));
+                  arg_buffer(ARG_OUT, ELEMENT_U8, world->column[ENV_mask]),
+                  arg_buffer(ARG_IN, ELEMENT_U8, simulation->initial), arg_u32((uint32_t)first),
+                  arg_u32((uint32_t)rollout->scans)));
   world->rows[TABLE_ENV] = images;
   schedule_run(&simulation->batch, world);
   device_part(world->device, before);
@@ -178,9 +180,8 @@ static void gradient_kept(struct rollout *rollout) {
   const char *before = device_part(simulation->device, "recall");
   kernel_run(simulation->kernels, "policy_recall_mask", rollout->rows,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, simulation->world.column[ROLLOUT_action]),
-                  graph_arg(ARG_OUT, policy->mask), arg_u32((uint32_t)rollout->scans),
-                  arg_u32(simulation->acquisition.initial_start),
-                  arg_u32(simulation->acquisition.initial_lines)));
+                  graph_arg(ARG_OUT, policy->mask), arg_buffer(ARG_IN, ELEMENT_U8, simulation->initial),
+                  arg_u32((uint32_t)rollout->scans)));
   device_part(simulation->device, before);
   policy_forward_kept(policy, rollout->rows);
   policy_loss(policy, &rollout->update, 0, rollout->rows, 1 / (double)rollout->rows);

@@ -57,11 +57,12 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
     if (is_listed(row, run->may_differ)) continue;
     const char *before = scene_value(stored, row->section, row->name, arena);
     const char *now = scene_value(scene, row->section, row->name, arena);
-    if (!before || strcmp(before, now))
+    if (!before) before = row->standard; /* written before there was the key */
+    if (strcmp(before, now))
       same = fail(error,
                   "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
                   "train.output",
-                  row->section, row->name, before ? before : "not known", now);
+                  row->section, row->name, before, now);
   }
   free(scene);
   arena_close(arena);

@@ -2,6 +2,7 @@
 
 #include "engine/store.h"
 #include "kernels/kernels.h"
+#include "systems/geometry.h"
 #include "systems/learned.h"
 
 #include <ctype.h>
@@ -13,10 +14,6 @@
 /* Distance of a line from the centre of k-space, in lines. */
 static double frequency(const struct acquisition *acquisition, size_t line) {
   return fabs((double)line - acquisition->lines / 2);
-}
-
-bool sampler_is_initial(const struct acquisition *acquisition, size_t line) {
-  return line - acquisition->initial_start < acquisition->initial_lines;
 }
 
 /* Real weights as whole ones: draws are then the same on every device. No line gets none. */
@@ -68,16 +65,14 @@ static bool fill_gaussian(const struct options *options, const struct acquisitio
   return true;
 }
 
-/* Rank by distance from the centre, the lower line first: alternates between the sides. */
-static uint32_t central_rank(const struct acquisition *acquisition, size_t line) {
-  uint32_t centre = acquisition->lines / 2;
-  return line < centre ? 2 * (centre - (uint32_t)line) - 1 : 2 * ((uint32_t)line - centre);
+static uint32_t rank_of(const struct acquisition *acquisition, size_t line) {
+  return geometry_of(acquisition)->rank(acquisition->lines, line);
 }
 
 static bool fill_lowest(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                         struct error *error) {
   (void)options, (void)error;
-  for (size_t i = 0; i < acquisition->lines; i++) table[i] = central_rank(acquisition, i);
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = rank_of(acquisition, i);
   return true;
 }
 
@@ -86,10 +81,10 @@ static void take_equispaced(const struct acquisition *acquisition, size_t low, s
                             uint32_t *table) {
   size_t lines[512], count = 0;
   for (size_t i = low; i < high; i++)
-    if (!sampler_is_initial(acquisition, i)) lines[count++] = i;
+    if (!acquisition_is_initial(acquisition, i)) lines[count++] = i;
   for (size_t j = 0; j < wanted && j < count; j++) {
     size_t line = wanted >= count ? lines[j] : lines[(2 * j + 1) * count / (2 * wanted)];
-    table[line] = central_rank(acquisition, line);
+    table[line] = rank_of(acquisition, line);
   }
 }
 
@@ -114,6 +109,20 @@ static bool fill_one_sided(const struct options *options, const struct acquisiti
   clear_ranks(acquisition, table);
   take_equispaced(acquisition, start, acquisition->lines, budget < side ? budget : side, table);
   if (budget > side) take_equispaced(acquisition, 0, start, budget - side, table);
+  return true;
+}
+
+/* All of the scan's spokes evenly spaced where the initial ones are among those, else all angles; by
+ * bisection. */
+static bool fill_uniform(const struct options *options, const struct acquisition *acquisition,
+                         uint32_t *table, struct error *error) {
+  size_t n = acquisition->lines, total = acquisition->initial_lines + acquisition->budget;
+  bool even = true;
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  for (size_t i = 0; i < total; i++) table[i * n / total] = rank_of(acquisition, i * n / total);
+  for (size_t a = 0; a < n; a++) even &= !acquisition_is_initial(acquisition, a) || table[a] != NO_LINE;
+  for (size_t a = 0; !even && a < n; a++) table[a] = rank_of(acquisition, a);
   return true;
 }
 
@@ -165,7 +174,7 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
   size_t count = 0, missing = 0;
   for (size_t i = 0; i < acquisition->lines; i++) {
     count += mask[i];
-    missing += sampler_is_initial(acquisition, i) && !mask[i];
+    missing += acquisition_is_initial(acquisition, i) && !mask[i];
   }
   if (count == acquisition->initial_lines + acquisition->budget && !missing) return true;
   return fail(error,
@@ -187,7 +196,7 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
   if (found != lines)
     return fail(error, "sampler.mask %s holds %zu values; data.size is %zu", path, found, lines);
   if (!check_mask(mask, acquisition, path, error)) return false;
-  for (size_t i = 0; i < lines; i++) table[i] = mask[i] ? central_rank(acquisition, i) : NO_LINE;
+  for (size_t i = 0; i < lines; i++) table[i] = mask[i] ? rank_of(acquisition, i) : NO_LINE;
   return true;
 }
 
@@ -201,6 +210,9 @@ static bool fill_learned(const struct options *options, const struct acquisition
   return good;
 }
 
+#define LINES (1u << GEOMETRY_LINES)
+#define SPOKES (1u << GEOMETRY_SPOKES)
+
 /* The network is read when it is run. */
 static bool fill_sequence(const struct options *options, const struct acquisition *acquisition,
                           uint32_t *table, struct error *error) {
@@ -209,35 +221,38 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
 }
 
 const struct sampler sampler_list[] = {
-    {"random", "uniform over the free lines", SAMPLER_DRAW, true, fill_random},
+    {"random", "uniform over the free lines", SAMPLER_DRAW, true, LINES | SPOKES, fill_random},
     {"low_bias", "random with a Gaussian preference for low frequencies (active-mri's RandomLowBias)",
-     SAMPLER_DRAW, true, fill_low_bias},
-    {"variable_density", "random with density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, fill_polynomial},
-    {"variable_density_gaussian", "random with a Gaussian density", SAMPLER_DRAW, true, fill_gaussian},
+     SAMPLER_DRAW, true, LINES, fill_low_bias},
+    {"variable_density", "random with density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES, fill_polynomial},
+    {"variable_density_gaussian", "random with a Gaussian density", SAMPLER_DRAW, true, LINES, fill_gaussian},
     {"poisson_disc", "random with a least distance from acquired lines, which shrinks where none is left",
-     SAMPLER_DISC, true, fill_none},
+     SAMPLER_DISC, true, LINES, fill_none},
     {"equispaced_one_sided", "equal spacing over the free lines of one side, low frequencies first",
-     SAMPLER_NEXT, false, fill_one_sided},
+     SAMPLER_NEXT, false, LINES, fill_one_sided},
     {"equispaced_two_sided", "equal spacing over the free lines of both sides, low frequencies first",
-     SAMPLER_NEXT, false, fill_two_sided},
-    {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, fill_lowest},
-    {"fixed_mask", "the lines of the file sampler.mask, low frequencies first", SAMPLER_NEXT, false,
-     fill_fixed},
+     SAMPLER_NEXT, false, LINES, fill_two_sided},
+    {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, LINES,
+     fill_lowest},
+    {"uniform", "spokes: evenly spaced angles, bisecting the widest gaps first", SAMPLER_NEXT, false, SPOKES,
+     fill_uniform},
+    {"fixed_mask", "the lines of the file sampler.mask, low frequencies first; spokes by bisection",
+     SAMPLER_NEXT, false, LINES | SPOKES, fill_fixed},
     {"learned_mask", "exactly the budget, drawn by the probabilities of the file sampler.mask (LOUPE's)",
-     SAMPLER_EXACT, true, fill_learned},
-    {"tau_step",
-     "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
-     SAMPLER_SEQUENCE, true, fill_sequence},
-    {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false,
+     SAMPLER_EXACT, true, LINES, fill_learned},
+    {"tau_step", "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
+     SAMPLER_SEQUENCE, true, LINES, fill_sequence},
+    {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false, LINES,
      fill_sequence},
     {"oracle", "the free line whose image is best by the truth (greedy oracle), by reward.metric",
-     SAMPLER_ORACLE, false, fill_none},
+     SAMPLER_ORACLE, false, LINES | SPOKES, fill_none},
     {"average_oracle", "the line that is best on average over all slices, the same for each",
-     SAMPLER_AVERAGE_ORACLE, false, fill_none},
-    {NULL, NULL, SAMPLER_DRAW, false, NULL},
+     SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES, fill_none},
+    {NULL, NULL, SAMPLER_DRAW, false, 0, NULL},
 };
 
-const struct sampler sampler_policy = {"policy", "by the network of evaluate.policy", SAMPLER_POLICY, true, fill_none};
+const struct sampler sampler_policy = {
+    "policy", "by the network of evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES, fill_none};
 
 const struct sampler *sampler_find(const char *name, struct error *error) {
   const char *names[32];
@@ -264,10 +279,24 @@ bool sampler_is_heuristic(const struct sampler *sampler) {
   return sampler->kind != SAMPLER_POLICY && sampler->kind != SAMPLER_SEQUENCE && !sampler_is_oracle(sampler);
 }
 
+static bool check_geometry(const struct sampler *sampler, const struct acquisition *acquisition,
+                           struct error *error) {
+  const char *geometry = geometry_of(acquisition)->name;
+  if (sampler->geometries & 1u << acquisition->geometry) return true;
+  fail_usage(error, "it does not choose among %s (acquisition.geometry); these do:", geometry);
+  for (const struct sampler *other = sampler_list; other->name; other++) {
+    size_t used = strlen(error->text);
+    if (other->geometries & 1u << acquisition->geometry)
+      snprintf(error->text + used, sizeof error->text - used, " %s", other->name);
+  }
+  return false;
+}
+
 bool sampler_fill(const struct sampler *sampler, const struct options *options,
                   const struct acquisition *acquisition, uint32_t *table, struct error *error) {
-  return sampler->fill(options, acquisition, table, error) ? true
-                                                           : fail_in(error, "sampler %s", sampler->name);
+  return check_geometry(sampler, acquisition, error) && sampler->fill(options, acquisition, table, error)
+             ? true
+             : fail_in(error, "sampler %s", sampler->name);
 }
 
 uint32_t sampler_distance(const struct acquisition *acquisition) {

@@ -21,6 +21,7 @@ struct sampler {
   const char *name, *doc;
   enum sampler_kind kind;
   bool random; /* whether world.seed changes it */
+  uint8_t geometries; /* what it chooses among: bits by enum acquisition_geometry */
   /* Fills `table` (N entries): weights of at least 1, or ranks (NO_LINE: never). */
   bool (*fill)(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                struct error *error);
@@ -37,10 +38,7 @@ const struct sampler *sampler_find(const char *name, struct error *error);
 bool sampler_is_oracle(const struct sampler *sampler);
 bool sampler_is_heuristic(const struct sampler *sampler); /* it needs neither network nor truth */
 
-/* Lines around the centre that a scan starts from. */
-bool sampler_is_initial(const struct acquisition *acquisition, size_t line);
-
-/* Calls the row's fill; a refusal (of sampler.mask) names the sampler. */
+/* Calls the row's fill; a refusal (of the geometry, of sampler.mask) names the sampler. */
 bool sampler_fill(const struct sampler *sampler, const struct options *options,
                   const struct acquisition *acquisition, uint32_t *table, struct error *error);
 

@@ -6,6 +6,7 @@
 #include "systems/load.h"
 #include "systems/oracle.h"
 #include "systems/systems.h"
+#include "systems/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,9 +62,20 @@ static void place_record(struct list *list, const struct simulation_plan *plan) 
   record->writes = kept;
 }
 
+/* As the geometry and the data want it. */
+static void place_observe(struct list *list, const struct options *options) {
+  place(list, observation_chosen(options)->observe);
+}
+
 static const struct system *decide_of(const struct simulation *simulation) {
   if (simulation->dense && simulation->sampler->kind == SAMPLER_POLICY) return &system_decide_dense;
   return decide_by_kind[simulation->sampler->kind];
+}
+
+/* An oracle looks at slices as observe does. */
+static void adapt_decide(const struct simulation *simulation, struct system *system) {
+  if (sampler_is_oracle(simulation->sampler))
+    system->reads |= observation_chosen(simulation->options)->kspace;
 }
 
 static bool build(struct list *list, struct schedule *schedule, struct error *error) {
@@ -75,7 +87,7 @@ static bool build_begin(struct simulation *simulation, const struct simulation_p
                         struct error *error) {
   struct list list = {.simulation = simulation};
   place(&list, &system_reset);
-  if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
+  if (plan->score_every_step || plan->observe_every_step) place_observe(&list, simulation->options);
   bool compat = plan->policy && simulation->options->reward.form == REWARD_COMPAT;
   if (plan->score_every_step || compat)
     place_scores(&list, simulation->options, plan);
@@ -87,9 +99,9 @@ static bool build_step(struct simulation *simulation, const struct simulation_pl
                        struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->rolling) place(&list, &system_reset);
-  place(&list, decide_of(simulation));
+  adapt_decide(simulation, place(&list, decide_of(simulation)));
   place(&list, &system_acquire);
-  if (plan->score_every_step || plan->observe_every_step) place(&list, &system_observe);
+  if (plan->score_every_step || plan->observe_every_step) place_observe(&list, simulation->options);
   if (plan->score_every_step) place_scores(&list, simulation->options, plan);
   if (plan->record) place_record(&list, plan);
   return build(&list, &simulation->step, error);
@@ -99,7 +111,7 @@ static bool build_finish(struct simulation *simulation, const struct simulation_
                          struct error *error) {
   struct list list = {.simulation = simulation};
   if (!plan->score_every_step && (plan->metrics || plan->unscored)) {
-    if (!plan->observe_every_step) place(&list, &system_observe);
+    if (!plan->observe_every_step) place_observe(&list, simulation->options);
     place_scores(&list, simulation->options, plan);
     if (plan->record) place_record(&list, plan);
   }
@@ -110,12 +122,13 @@ static bool build_batch(struct simulation *simulation, const struct simulation_p
                         struct error *error) {
   struct list list = {.simulation = simulation};
   if (plan->policy && !plan->dense && !plan->epoch_rows) {
-    place(&list, &system_observe);
+    place_observe(&list, simulation->options);
     place(&list, &system_present);
   }
   if (plan->epoch_rows) {
     place(&list, &system_deal);
-    if (!plan->deal_only) place(&list, &system_observe);
+    if (plan->draws_masks) place(&list, &system_draw);
+    if (!plan->deal_only) place_observe(&list, simulation->options);
   }
   if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place(&list, &system_standardise);
   if (plan->score_batches) {
@@ -147,14 +160,15 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-static bool prepare(const struct simulation *simulation, struct error *error) {
-  const struct world *world = &simulation->world;
-  bool fast = observe_fft_fits(world->height, world->width);
+static bool prepare(struct simulation *simulation, struct error *error) {
+  size_t rows = simulation->world.capacity[TABLE_SLICE];
+  if (rows < simulation->slices && !window_open(&simulation->window, simulation, simulation->slices, error))
+    return false;
   return schedule_prepare(&simulation->begin, simulation->kernels, error) &&
          schedule_prepare(&simulation->step, simulation->kernels, error) &&
          schedule_prepare(&simulation->finish, simulation->kernels, error) &&
          schedule_prepare(&simulation->batch, simulation->kernels, error) &&
-         kernel_need(simulation->kernels, fast ? "observe_fft" : "observe_direct", error);
+         observation_chosen(simulation->options)->open(simulation, error);
 }
 
 static bool open_ranks(struct simulation *simulation, const struct simulation_plan *plan,
@@ -168,7 +182,9 @@ static bool open_ranks(struct simulation *simulation, const struct simulation_pl
 static bool open_tables(struct simulation *simulation, size_t n, struct error *error) {
   struct device *device = simulation->device;
   simulation->phase = device_buffer(device, 8 * n, "the phases", error);
-  simulation->choice = simulation->phase ? device_buffer(device, 4 * n, "the sampler's lines", error) : NULL;
+  simulation->initial = simulation->phase ? device_buffer(device, n, "the initial mask", error) : NULL;
+  simulation->choice =
+      simulation->initial ? device_buffer(device, 4 * n, "the sampler's lines", error) : NULL;
   if (simulation->choice)
     simulation->chances = device_buffer(device, learned_table_bytes(n), "the chances of lines", error);
   if (!simulation->chances) return false;
@@ -188,7 +204,8 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
                               .height = n,
                               .width = n,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
-  setup.columns = load_columns() | simulation->begin.touched | simulation->step.touched |
+  bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
+  setup.columns = load_columns(simulation->options) | simulation->begin.touched | simulation->step.touched |
                   simulation->finish.touched | simulation->batch.touched;
   if (plan->policy) setup.columns |= SET(ROLLOUT_advantage) | SET(ROLLOUT_return); /* systems/rollout.c */
   setup.rows[TABLE_SLICE] = plan->slices;
@@ -198,6 +215,9 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
   setup.shape[SHAPE_ONE] = 1;
   setup.shape[SHAPE_W] = n;
   setup.shape[SHAPE_HW] = n * n;
+  setup.shape[SHAPE_CHW] = plan->coils * n * n;
+  setup.rows[TABLE_SLICE] =
+      window_rows(&setup, simulation->device, simulation->options, measured ? 0 : plan->together);
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
@@ -208,6 +228,17 @@ static bool check_size(const struct options *options, struct error *error) {
   while (!fft_takes(near)) near--;
   return fail_usage(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u",
                     options->data.size, near);
+}
+
+static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
+                         struct error *error) {
+  if (options->data.kspace == KSPACE_IMAGE) return true;
+  if (plan->sequence)
+    return fail_usage(error, "data.kspace is measured, and the samplers tau_step and tau_step_best transform "
+                             "images; set it to image");
+  if (plan->coils) return true;
+  return fail_usage(error,
+                    "data.kspace is measured, and this works on images without files; set it to image");
 }
 
 static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan,
@@ -224,13 +255,19 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
                      const struct simulation_plan *plan, struct error *error) {
   size_t n = options->data.size;
-  *simulation = (struct simulation){
-      .device = device, .options = options, .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
-      .policy_decides = plan->policy, .dense = plan->dense};
+  *simulation = (struct simulation){.device = device,
+                                    .options = options,
+                                    .sampler = plan->policy ? &sampler_policy : &sampler_list[0],
+                                    .policy_decides = plan->policy,
+                                    .dense = plan->dense,
+                                    .slices = plan->slices,
+                                    .coils = plan->coils,
+                                    .oracle_batch = plan->oracle ? options->network.batch : 0};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
-  bool good = check_size(options, error) && build_schedules(simulation, plan, error) &&
-              open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
-              open_tables(simulation, n, error) && open_ranks(simulation, plan, error) &&
+  bool good = check_size(options, error) && check_kspace(options, plan, error) &&
+              build_schedules(simulation, plan, error) && open_kernels(simulation, plan, error) &&
+              open_world(simulation, plan, error) && open_tables(simulation, n, error) &&
+              open_ranks(simulation, plan, error) &&
               prepare(simulation, error) && kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error) &&
@@ -242,8 +279,12 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
 
 void simulation_close(struct simulation *simulation) {
   size_t n = simulation->options->data.size;
+  window_close(simulation->window);
   oracle_close(simulation->oracle);
   device_release(simulation->device, simulation->phase, 8 * n);
+  device_release(simulation->device, simulation->initial, n);
+  device_release(simulation->device, simulation->cells, 4 * n * n);
+  device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
   device_release(simulation->device, simulation->choice, 4 * n);
   device_release(simulation->device, simulation->chances, learned_table_bytes(n));
   device_release(simulation->device, simulation->ranks, simulation->ranks_bytes);
@@ -251,7 +292,9 @@ void simulation_close(struct simulation *simulation) {
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->oracle = NULL;
-  simulation->phase = simulation->choice = simulation->chances = simulation->ranks = NULL;
+  simulation->window = NULL;
+  simulation->phase = simulation->choice = simulation->chances = simulation->initial = NULL;
+  simulation->cells = simulation->observe_work = simulation->ranks = NULL;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------ */
@@ -263,6 +306,7 @@ static void exchange_decide(struct simulation *simulation) {
     if (!strncmp(system->name, "decide_", 7)) {
       *system = *decide_of(simulation);
       system->context = simulation;
+      adapt_decide(simulation, system);
     }
 }
 
@@ -281,6 +325,7 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
   uint32_t table[512];
+  uint8_t initial[512];
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
   REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
@@ -290,6 +335,8 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   simulation->acquisition = *acquisition;
   simulation->sampler = sampler;
   exchange_decide(simulation);
+  acquisition_initial(acquisition, initial);
+  device_write(simulation->device, simulation->initial, 0, acquisition->lines, initial);
   device_write(simulation->device, simulation->choice, 0, 4 * (size_t)acquisition->lines, table);
   return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
 }
@@ -297,6 +344,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
 void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {
   REQUIRE(envs <= simulation->world.capacity[TABLE_ENV], "%zu environments; the world has %zu", envs,
           simulation->world.capacity[TABLE_ENV]);
+  window_bring_scans(simulation, first_scan, envs);
   simulation->first_scan = first_scan;
   simulation->world.rows[TABLE_ENV] = envs;
   world_fill(&simulation->world, ENV_scan, NO_LINE);

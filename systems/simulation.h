@@ -47,13 +47,20 @@ struct simulation {
   struct kernels *kernels;
   bool shares_kernels; /* they are another's */
   struct world world;
+  size_t slices, coils;  /* that the plan asked for */
+  struct window *window; /* systems/window.h; NULL: all of them are on the device */
   struct acquisition acquisition;
   const struct sampler *sampler;
   cl_mem phase;                        /* exp(2 pi i k / N) */
+  cl_mem initial;                      /* bytes of the initial mask */
   cl_mem choice;                       /* the sampler's weights or ranks */
   cl_mem chances;                      /* of learned_mask (systems/learned.h) */
+  cl_mem cells, observe_work;          /* of observe_cells: [action][N], and an image a work-group */
+  size_t observe_slots, observe_bytes; /* images, and all their bytes */
+  size_t oracle_batch;                 /* candidates that the oracle observes at a time; 0: no oracle */
   struct reconstructor *reconstructor; /* the network that system reconstruct_network runs */
   struct policy *policy;               /* the network that system decide_policy runs */
+  struct loupe *loupe;                 /* the masks that system draw draws */
   struct tau *tau;                     /* what system decide_sequence runs */
   cl_mem ranks;                        /* the order that it gives every scan's lines, [env][N]; NULL: none */
   size_t ranks_bytes;
@@ -73,6 +80,8 @@ struct simulation {
 
 struct simulation_plan {
   size_t slices, envs, rollout_steps; /* rows of SLICE, ENV, and of ROLLOUT per environment */
+  size_t together; /* slices needed at the same time, where not all must be; 0: all (systems/window.h) */
+  size_t coils;    /* most of a slice where k-space is the files' own; 0: there are no files */
   bool score_every_step;              /* evaluate: score after every line */
   const char *metrics;                /* comma list: which are computed */
   bool unscored;                      /* bench: reconstruct where scores would be computed, and no more */
@@ -82,6 +91,7 @@ struct simulation_plan {
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t epoch_rows;         /* of EPOCH; 0: no schedule `batch` */
   bool score_batches;        /* `batch` reconstructs and scores too */
+  bool draws_masks;          /* `batch` draws them: they are learned (simulation.loupe, set after opening) */
   bool deal_only;            /* `batch` deals slices and no more: masks are learned (systems/loupe.h) */
   bool sequence;             /* sampler tau_step may decide: simulation.tau, set after opening */
   bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */

@@ -4,13 +4,21 @@
 #include "systems/rollout.h"
 #include "systems/trajectories.h"
 
-const struct system *const system_list[] = {
-    &system_reset,      &system_decide_draw,  &system_decide_next,        &system_decide_disc,
-    &system_acquire,    &system_observe,      &system_reconstruct,        &system_reconstruct_network,
-    &system_score_ssim, &system_score_ssim_uniform, &system_score_error,  &system_reward,
-    &system_record,     &system_deal,         &system_standardise,        &system_decide_policy,
-    &system_present,    &system_decide_oracle, &system_expand,            &system_weigh,
-    &system_decide_dense, &system_decide_exact, &system_decide_sequence, NULL};
+const struct system *const system_list[] = {&system_reset,         &system_decide_draw,
+                                            &system_decide_next,   &system_decide_disc,
+                                            &system_acquire,       &system_observe,
+                                            &system_reconstruct,   &system_reconstruct_network,
+                                            &system_score_ssim,    &system_score_ssim_uniform,
+                                            &system_score_error,   &system_reward,
+                                            &system_record,        &system_deal,
+                                            &system_standardise,   &system_decide_policy,
+                                            &system_present,       &system_decide_oracle,
+                                            &system_expand,        &system_weigh,
+                                            &system_decide_dense,  &system_decide_exact,
+                                            &system_observe_cells, &system_extend,
+                                            &system_draw,          &system_decide_sequence,
+                                            &system_observe_coils,
+                                            NULL};
 
 static bool is_sequence(const struct sampler *sampler) {
   return sampler->kind == SAMPLER_SEQUENCE;
@@ -50,5 +58,6 @@ bool training_describe(struct simulation *simulation, const struct options *opti
 }
 
 component_set method_columns(const struct simulation *simulation) {
-  return load_columns() | simulation->begin.touched | simulation->step.touched | simulation->finish.touched;
+  return load_columns(simulation->options) | simulation->begin.touched | simulation->step.touched |
+         simulation->finish.touched;
 }

@@ -2,18 +2,23 @@
 #ifndef L2SR_SYSTEMS_H
 #define L2SR_SYSTEMS_H
 
+#include "systems/geometry.h"
 #include "systems/simulation.h"
 
 extern const struct system system_reset, system_decide_draw, system_decide_next, system_decide_disc,
-    system_decide_exact,
-    system_acquire, system_observe, system_reconstruct, system_reconstruct_network,
-    system_score_ssim, system_score_ssim_uniform,
-    system_score_error, system_reward, system_record, system_deal,
-    system_standardise, system_decide_policy, system_present, system_decide_oracle, system_expand,
-    system_weigh, system_decide_dense, system_decide_sequence;
+    system_decide_exact, system_acquire, system_observe, system_reconstruct, system_reconstruct_network,
+    system_score_ssim, system_score_ssim_uniform, system_score_error, system_reward, system_record,
+    system_deal, system_standardise, system_decide_policy, system_present, system_decide_oracle,
+    system_expand, system_weigh, system_decide_dense, system_draw, system_observe_cells, system_extend,
+    system_decide_sequence, system_observe_coils;
 
 extern const struct system *const system_list[]; /* all of them; ended by NULL */
 extern const struct system *const decide_by_kind[]; /* by enum sampler_kind */
+
+/* What the observations need beside columns (systems/geometry.h). */
+bool observe_open(struct simulation *simulation, struct error *error);
+bool observe_cells_open(struct simulation *simulation, struct error *error);
+bool observe_coils_open(struct simulation *simulation, struct error *error);
 
 /* For systems that run networks: observations of scans [first, first + images) as the input of one,
  * standardised and clamped, from its image `place` on. Kernel image_standardise. */

@@ -206,24 +206,19 @@ void tau_backward(struct tau *tau, size_t images) {
     select_pass(tau, part - 1);
     device_copy(tau->device, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), 0,
                 reconstructor->output_gradient, 0, image_bytes(tau, images));
-    reconstructor_backward_level(reconstructor, images);
+    reconstructor_backward_level(reconstructor, images, part > 1); /* nothing learns before the first */
   }
 }
 
 /* Their numbers are above those of training (systems/feed.c). */
-bool tau_draw(struct tau *tau, struct world *world, size_t rows, struct error *error) {
+void tau_draw(struct tau *tau, struct world *world, size_t first, size_t images) {
   const uint32_t start = 0x80000000u;
-  size_t batch = tau->graph->batch;
-  for (size_t first = 0; first < rows; first += batch) {
-    size_t images = rows - first < batch ? rows - first : batch;
-    present(tau, world, EPOCH_slice, first, start + (uint32_t)first, images);
-    run_steps(tau, images);
-    kernel_run(tau->kernels, "loupe_keep", images,
-               ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])),
-                    column(world, ARG_INOUT, ELEMENT_U8, EPOCH_mask), arg_u32((uint32_t)first)));
-  }
+  present(tau, world, EPOCH_slice, first, start + (uint32_t)first, images);
+  run_steps(tau, images);
+  kernel_run(tau->kernels, "loupe_keep", images,
+             ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])),
+                  column(world, ARG_INOUT, ELEMENT_U8, EPOCH_mask), arg_u32((uint32_t)first)));
   select_pass(tau, 0);
-  return device_finish(tau->device, error);
 }
 
 void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first) {

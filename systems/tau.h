@@ -58,8 +58,9 @@ void tau_backward(struct tau *tau, size_t images);
  * sequence_next. */
 void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first);
 
-/* Draws the masks of validation samples into EPOCH_mask; the same ones from the same parameters. Waits. */
-bool tau_draw(struct tau *tau, struct world *world, size_t rows, struct error *error);
+/* Draws the masks of the validation samples [first, first + images), whose slices are on the device, into
+ * EPOCH_mask; the same ones from the same parameters. */
+void tau_draw(struct tau *tau, struct world *world, size_t first, size_t images);
 
 /* Attributes of the sampler and its scans, parameters in the group `sampler`, its optimiser's moments in
  * `sampler_optimiser`. */

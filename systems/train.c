@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/round.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 #include "systems/net_unet.h"
 
 #include <math.h>
@@ -31,6 +32,23 @@ static bool learns_masks(const struct training *training) {
   return is_method(training, METHOD_LOUPE) || is_method(training, METHOD_TAU_STEP);
 }
 
+/* Masks are learned of columns, through the transform of an image. */
+static bool check_masks(const struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  const char *method = is_method(training, METHOD_LOUPE) ? "loupe" : "tau_step";
+  if (!learns_masks(training)) return true;
+  if (options->data.kspace == KSPACE_MEASURED)
+    return fail_usage(error,
+                      "train.method is %s, which transforms images, and data.kspace is measured; set it to "
+                      "image, or train.method to reconstructor, l2s, l2sr or pgmri",
+                      method);
+  if (options->acquisition.geometry == GEOMETRY_LINES) return true;
+  return fail_usage(error,
+                    "train.method is %s, which learns masks of lines, and acquisition.geometry is %s; set it "
+                    "to lines, or train.method to reconstructor, l2s, l2sr or pgmri",
+                    method, geometry_chosen(options)->name);
+}
+
 static bool open_policy(struct training *training, const char *path, struct error *error) {
   const struct options *options = training->options;
   struct policy_setup setup = {.device = training->device,
@@ -53,7 +71,10 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
                              .split = SPLIT_TRAIN,
                              .batch = batch,
                              .policy = wish->policy,
-                             .learned = learns_masks(training),
+                             .draws_masks = is_method(training, METHOD_LOUPE),
+                             .deal_only = is_method(training, METHOD_TAU_STEP),
+                             .fill = wish->fill,
+                             .slices = wish->slices,
                              .kernel_folder = wish->kernel_folder};
   if (!feed_open(&training->train, &setup, error) ||
       (wish->policy && !open_policy(training, wish->policy, error)))
@@ -65,7 +86,7 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
   if (!feed_open(&training->validation, &setup, error)) return false;
   lend_policy(training, &training->validation, false);
   if (!feed_epoch(&training->validation, 0, error)) return false;
-  if (!strcmp(training->train.dataset.hash, training->validation.dataset.hash))
+  if (!wish->fill && !strcmp(training->train.dataset.hash, training->validation.dataset.hash))
     log_warning("training and validation data are the same files; make folders train and val in %s",
                 training->options->data.path);
   return true;
@@ -132,6 +153,7 @@ static bool open_masks(struct training *training, struct error *error) {
   size_t batch = training->reconstructor.batch;
   struct loupe_setup loupe = loupe_setup_of(training, batch);
   struct tau_setup tau;
+  training->train.simulation.loupe = &training->loupe;
   if (is_method(training, METHOD_LOUPE)) return loupe_open(&training->loupe, &loupe, error);
   return !is_method(training, METHOD_TAU_STEP) ||
          (tau_setup_of(training, batch, &tau, error) &&
@@ -188,7 +210,7 @@ bool training_open(struct training *training, struct device *device, const struc
   size_t batch =
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
-  if (read_milestones(training, error) && net_unet_check(options, error) &&
+  if (check_masks(training, error) && read_milestones(training, error) && net_unet_check(options, error) &&
       open_feeds(training, batch, wish, error) && open_network(training, batch, wish->start, error) &&
       open_masks(training, error) && open_loss(training, error) && open_optimiser(training, error) &&
       open_history(training, error) &&
@@ -236,10 +258,9 @@ static void observe_part(struct training *training, size_t first, size_t images)
   size_t slices = training->train.slices, batch = training->options->train.batch;
   uint64_t sample = training->epoch * slices + first,
            update = training->epoch * training->updates + first / batch;
-  feed_batch(&training->train, first, images);
   if (training->loupe.graph)
-    loupe_forward(&training->loupe, &training->train.simulation.world, &training->reconstructor,
-                  (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u), images);
+    loupe_number(&training->loupe, (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u));
+  feed_batch(&training->train, first, images);
   if (training->tau.graph)
     tau_forward(&training->tau, &training->train.simulation.world, (uint32_t)(sample % 0x80000000u), images);
 }
@@ -255,7 +276,7 @@ static void run_part(struct training *training, size_t first, size_t images, siz
   device_copy(training->device, training->loss.part, 0, training->parts,
               image * (training->pending * training->options->train.batch + done), image * images);
   reconstructor_backward(reconstructor, images);
-  if (training->loupe.graph) loupe_backward(&training->loupe, reconstructor, images);
+  if (training->loupe.graph) loupe_backward(&training->loupe, &training->train.simulation);
   if (training->tau.graph) tau_backward(&training->tau, images);
 }
 
@@ -401,13 +422,23 @@ static bool validate_batch(struct training *training, size_t first, size_t count
   return good;
 }
 
+/* Masks of tau-step's validation samples, each by what its sampler sees of the slice. */
+static void draw_validation(struct training *training) {
+  struct feed *feed = &training->validation;
+  size_t batch = training->reconstructor.batch;
+  for (size_t first = 0; first < feed->slices; first += batch) {
+    size_t images = feed->slices - first < batch ? feed->slices - first : batch;
+    feed_bring(feed, first, images);
+    tau_draw(&training->tau, &feed->simulation.world, first, images);
+  }
+}
+
 static bool validate(struct training *training, struct error *error) {
   size_t slices = training->validation.slices, batch = training->reconstructor.batch;
   double sum[3] = {0};
   struct world *world = &training->validation.simulation.world;
-  if ((training->loupe.graph && !loupe_draw(&training->loupe, world, slices, error)) ||
-      (training->tau.graph && !tau_draw(&training->tau, world, slices, error)))
-    return false;
+  if (training->loupe.graph && !loupe_draw(&training->loupe, world, slices, error)) return false;
+  if (training->tau.graph) draw_validation(training);
   for (size_t first = 0; first < slices; first += batch)
     if (!validate_batch(training, first, slices - first < batch ? slices - first : batch, sum, error))
       return false;

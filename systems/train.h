@@ -63,6 +63,9 @@ struct training_wish {
   void (*see)(const struct training *training, void *context); /* after every epoch; NULL allowed */
   void *context;
   const char *kernel_folder;
+  /* Benchmarks: slices of both splits (systems/feed.h); NULL: the scene's data. */
+  bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
+  size_t slices;
 };
 
 /* Loads the data and makes the network with its initial parameters, or those of train.output/last.h5. Without

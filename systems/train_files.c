@@ -98,17 +98,20 @@ void training_log_event(const struct training *training) {
 static const char *const loupe_may_differ[] = {
     "evaluate.",    "phantom.",   "reward.",         "policy.",    "learn.",
     "alternate.",   "pgmri.",     "data.path",       "data.split", "train.epochs",
-    "train.output", "world.envs", "train.log_every", "sampler.",   "train.early_stopping",
+    "train.output", "world.envs", "data.window", "train.log_every", "sampler.",   "train.early_stopping",
     "tau.",         NULL};
 static const char *const tau_may_differ[] = {
     "evaluate.",    "phantom.",   "reward.",         "policy.",    "learn.",
     "alternate.",   "pgmri.",     "data.path",       "data.split", "train.epochs",
-    "train.output", "world.envs", "train.log_every", "sampler.",   "train.early_stopping",
+    "train.output", "world.envs", "data.window", "train.log_every", "sampler.",   "train.early_stopping",
     "loupe.",       NULL};
 static const char *const may_differ[] = {"evaluate.",
                                          "phantom.",
                                          "reward.",
-                                         "acquisition.",
+                                         "acquisition.acceleration",
+                                         "acquisition.horizon",
+                                         "acquisition.initial_lines",
+                                         "acquisition.budget",
                                          "policy.",
                                          "learn.",
                                          "alternate.",
@@ -125,6 +128,7 @@ static const char *const may_differ[] = {"evaluate.",
                                          "train.output",
                                          "train.log_every",
                                          "world.envs",
+                                         "data.window",
                                          "train.early_stopping",
                                          NULL};
 

@@ -413,7 +413,8 @@ static bool check_kernel(const struct verify *verify, const struct kernel_desc *
   double worst = 0, bound = row->tolerance;
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (int half = 0; half <= uses_real(row); half++) {
-      size_t height = sizes[s][0], width = sizes[s][1], shape[SHAPE_COUNT] = {1, width, height * width};
+      size_t height = sizes[s][0], width = sizes[s][1],
+             shape[SHAPE_COUNT] = {1, width, height * width, 3 * height * width};
       struct check_sizes check = {
           row->launch == LAUNCH_ITEM ? 1000 : 5, height, width, shape, TABLE_SHARED, half, (uint32_t)s};
       struct check_result result;

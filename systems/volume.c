@@ -126,8 +126,8 @@ static void select_slices(struct volume *volume, uint32_t rule) {
 
 static bool describe(struct store *store, struct volume *volume, const struct options *options,
                      struct error *error) {
-  if (!choose_key(store, volume, options->data.source, error) || !read_shape(store, volume, error))
-    return false;
+  uint32_t source = options->data.kspace == KSPACE_MEASURED ? SOURCE_KSPACE : options->data.source;
+  if (!choose_key(store, volume, source, error) || !read_shape(store, volume, error)) return false;
   if (!check_memory(volume, error)) return false;
   find_image_size(store, volume);
   store_text(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
@@ -182,8 +182,7 @@ bool volume_read(struct store *store, const struct volume *volume, size_t slice,
   return store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error);
 }
 
-/* Where pixel i of the n central ones lies in an axis of `size`, or -1 in the padding. */
-static long source_place(size_t i, size_t size, size_t pad, size_t n) {
+long volume_place(size_t i, size_t size, size_t pad, size_t n) {
   long before = size < pad ? (long)((pad - size + 1) / 2) : 0;
   long padded = size < pad ? (long)pad : (long)size;
   long place = (long)i + (padded - (long)n) / 2 - before;
@@ -192,9 +191,9 @@ static long source_place(size_t i, size_t size, size_t pad, size_t n) {
 
 void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to) {
   for (size_t y = 0; y < n; y++) {
-    long from_y = source_place(y, height, pad, n);
+    long from_y = volume_place(y, height, pad, n);
     for (size_t x = 0; x < n; x++) {
-      long from_x = source_place(x, width, pad, n);
+      long from_x = volume_place(x, width, pad, n);
       to[y * n + x] = from_y < 0 || from_x < 0 ? 0 : image[(size_t)from_y * width + (size_t)from_x];
     }
   }

@@ -34,6 +34,9 @@ bool volume_read(struct store *store, const struct volume *volume, size_t slice,
                  struct error *error);
 size_t volume_slice_floats(const struct volume *volume);
 
+/* Where pixel i of the n central ones lies in an axis of `size` that is padded to `pad`; -1: in the padding.
+ */
+long volume_place(size_t i, size_t size, size_t pad, size_t n);
 /* Zero-pads each axis to `pad` (where smaller; the extra line goes before) and takes the central n x n with
  * start floor((size - n) / 2) per axis (PROTOCOL 1.2). */
 void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to);

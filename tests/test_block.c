@@ -156,6 +156,30 @@ static void test_encoder(void **state) {
   check_case(*state, &(struct fused_case){net_policy_maps, 32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
 }
 
+/* Fewer channels than a matrix instruction takes: the others stay 0. */
+static void test_narrow_encoder(void **state) {
+  check_case(*state, &(struct fused_case){net_policy_maps, 32, 8, 2, 3, BLOCK_F32, 1e-5, 1e-3});
+  check_case(*state, &(struct fused_case){net_policy_maps, 32, 8, 2, 3, BLOCK_HALF, 1e-2, 1e-1});
+  check_case(*state, &(struct fused_case){net_policy_maps, 32, 12, 2, 2, BLOCK_MIXED, 5e-3, 1e-1});
+}
+
+/* The last block's maps are the output; joined blocks cannot be told apart from what stays 0. */
+static void test_refused_channels(void **state) {
+  struct device *device = *state;
+  struct error error;
+  struct graph *graph;
+  graph_open(&graph);
+  net_policy_maps(graph, graph_input(graph, "input", 1, 32, 32), 6, 1);
+  assert_false(blocks_fit(graph, device, &error));
+  assert_holds(error.text, "12 channels");
+  graph_close(graph);
+  graph_open(&graph);
+  net_unet(graph, graph_input(graph, "input", 1, 32, 32), 8, 2);
+  assert_false(blocks_fit(graph, device, &error));
+  assert_holds(error.text, "takes multiples of 16");
+  graph_close(graph);
+}
+
 /* ---- a whole policy ------------------------------------------------------------------------------------ */
 
 enum { POLICY_N = 32, POLICY_BATCH = 4 };
@@ -275,8 +299,12 @@ static int open_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps), cmocka_unit_test(test_wide_maps),
-                                     cmocka_unit_test(test_encoder), cmocka_unit_test(test_policy_paths),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps),
+                                     cmocka_unit_test(test_wide_maps),
+                                     cmocka_unit_test(test_encoder),
+                                     cmocka_unit_test(test_narrow_encoder),
+                                     cmocka_unit_test(test_refused_channels),
+                                     cmocka_unit_test(test_policy_paths),
                                      cmocka_unit_test(test_amd)};
   return cmocka_run_group_tests(tests, open_device, support_close_device);
 }

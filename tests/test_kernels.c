@@ -33,7 +33,7 @@ static const struct {
 } sizes[] = {{33, 45}, {32, 32}, {70, 64}, {40, 128}, {20, 256}};
 
 static void check_row(const struct kernel_desc *row, size_t height, size_t width, size_t rows, bool half) {
-  const size_t shape[SHAPE_COUNT] = {1, width, height * width};
+  const size_t shape[SHAPE_COUNT] = {1, width, height * width, 3 * height * width};
   struct check_sizes check = {rows, height, width, shape, TABLE_SHARED, half, (uint32_t)(rows + height)};
   struct check_result result;
   struct error error;

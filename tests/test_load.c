@@ -4,6 +4,7 @@
 #include "engine/scene.h"
 #include "kernels/kernels.h"
 #include "systems/load.h"
+#include "systems/window.h"
 #include "tests/support.h"
 
 #include <complex.h>
@@ -92,7 +93,7 @@ static void open_world(struct loaded *loaded, struct device *device) {
   size_t n = options.data.size, slices = loaded->dataset.slice_count, most = options.data.most;
   struct kernel_setup kernels = {.height = n, .width = n, .folder = ""};
   struct world_setup setup = {
-      .schema = &component_schema, .columns = load_columns(), .height = n, .width = n};
+      .schema = &component_schema, .columns = load_columns(&options), .height = n, .width = n};
   struct error error;
   setup.rows[TABLE_SLICE] = most && most < slices ? most : slices;
   setup.shape[SHAPE_ONE] = 1;
@@ -687,6 +688,37 @@ static void the_permuted_order_is_numpys(void **state) {
   unload(&loaded);
 }
 
+/* All slices where they fit into three quarters of what is free; else half of it is for them, or what
+ * data.window says, but never fewer than are needed together. */
+static void windows_are_as_large_as_fits(void **state) {
+  struct device device = *(const struct device *)*state;
+  options.data.size = 64;
+  options.data.window = 0;
+  struct world_setup setup = {.schema = &component_schema,
+                              .columns = load_columns(&options),
+                              .rows = {[TABLE_SLICE] = 1000},
+                              .shape = {[SHAPE_ONE] = 1, [SHAPE_W] = 64, [SHAPE_HW] = 64 * 64},
+                              .height = 64,
+                              .width = 64};
+  size_t row = world_row_bytes(&setup, setup.columns, TABLE_SLICE);
+  device.bytes = 12345;
+  device.facts.largest = device.facts.memory = device.bytes + 4 * (1000 * row / 3 + 1);
+  assert_int_equal(window_rows(&setup, &device, &options, 16), 1000);
+  device.facts.memory -= row;
+  assert_int_equal(window_rows(&setup, &device, &options, 16),
+                   (device.facts.memory - device.bytes) / 2 / row);
+  assert_int_equal(window_rows(&setup, &device, &options, 900), 900);
+  assert_int_equal(window_rows(&setup, &device, &options, 0), 1000); /* all are needed together */
+  device.facts.largest = (size_t)8 * 64 * 64 * 50;
+  assert_int_equal(window_rows(&setup, &device, &options, 16), 50);
+  options.data.window = 20;
+  assert_int_equal(window_rows(&setup, &device, &options, 16), 20);
+  assert_int_equal(window_rows(&setup, &device, &options, 30), 30);
+  options.data.window = 2000;
+  assert_int_equal(window_rows(&setup, &device, &options, 16), 1000);
+  options.data.window = 0;
+}
+
 /* Loading leaves nothing on the device but the world. */
 static void scratch_memory_is_given_back(void **state) {
   struct device *device = *state;
@@ -697,7 +729,7 @@ static void scratch_memory_is_given_back(void **state) {
   struct loaded loaded = load_good(device);
   size_t row = 0;
   for (unsigned c = 0; c < COMPONENT_COUNT; c++)
-    if (load_columns() & SET(c)) row += world_column_bytes(&loaded.world, c);
+    if (load_columns(&options) & SET(c)) row += world_column_bytes(&loaded.world, c);
   assert_int_equal(device->bytes - before, row);
   unload(&loaded);
   assert_int_equal(device->bytes, before);
@@ -732,6 +764,7 @@ int main(void) {
       TEST(most_is_a_limit),
       TEST(the_order_is_sequential),
       TEST(the_permuted_order_is_numpys),
+      TEST(windows_are_as_large_as_fits),
       TEST(scratch_memory_is_given_back),
   };
   return cmocka_run_group_tests(tests, open_libraries, close_libraries);

@@ -86,8 +86,25 @@ static double largest_difference(const float *a, const float *b, size_t count) {
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
 
-/* Mask and network in one graph, the same parameters and inputs; returns the gradient of the probabilities.
- */
+/* The slices of the batch as complex images in their units. */
+static void write_images(struct run *run, cl_mem to) {
+  struct world *world = &run->training.train.simulation.world;
+  struct error error;
+  uint32_t slice[BATCH];
+  float unit[SLICES], *image = ARENA_NEW(run->arena, float, SLICES *N *N);
+  float *planes = ARENA_NEW(run->arena, float, BATCH * 2 * N * N);
+  device_read(&device, world->column[ENV_slice], 0, sizeof slice, slice);
+  device_read(&device, world->column[SLICE_unit], 0, sizeof unit, unit);
+  device_read(&device, world->column[SLICE_image], 0, sizeof(float) * SLICES * N * N, image);
+  assert_good(device_finish(&device, &error), &error);
+  for (size_t i = 0; i < BATCH; i++)
+    for (size_t p = 0; p < N * N; p++)
+      planes[2 * i * N * N + p] = image[slice[i] * N * N + p] / unit[slice[i]];
+  device_write(&device, to, 0, sizeof(float) * BATCH * 2 * N * N, planes);
+}
+
+/* Mask, both transforms and network in one graph, the same parameters and inputs; returns the gradient of the
+ * probabilities. */
 static float *gradient_by_hand(struct run *run) {
   struct training *training = &run->training;
   struct loupe *loupe = &training->loupe;
@@ -99,7 +116,9 @@ static float *gradient_by_hand(struct run *run) {
   struct error error;
   graph_open(&graph);
   struct net_loupe mask = net_loupe(graph, &net);
-  tensor out = net_unet(graph, mask.out, 4, 2);
+  tensor image = graph_input(graph, "image", 2, N, N);
+  tensor seen = inverse_fourier(graph, mask_columns(graph, fourier(graph, image), mask.mask));
+  tensor out = net_unet(graph, standardise_image(graph, magnitude(graph, seen)), 4, 2);
   assert_good(graph_plan(graph, &setup, &error), &error);
   assert_good(loss_open(&loss, &device, kernels, LOSS_SSIM, N, N, BATCH, &error), &error);
   for (int i = 0; i < graph->parameters; i++) {
@@ -107,9 +126,9 @@ static float *gradient_by_hand(struct run *run) {
     const struct parameter *to = &graph->parameter[i], *own = graph_find(from, to->name);
     device_copy(&device, own->value, 0, to->value, 0, sizeof(float) * to->count);
   }
-  const tensor inputs[][2] = {
-      {loupe->net.image, mask.image}, {loupe->net.taken, mask.taken}, {loupe->net.scan, mask.scan}};
-  for (int i = 0; i < 3; i++)
+  write_images(run, graph_value(graph, image));
+  const tensor inputs[][2] = {{loupe->net.taken, mask.taken}, {loupe->net.scan, mask.scan}};
+  for (int i = 0; i < 2; i++)
     device_copy(&device, graph_value(loupe->graph, inputs[i][0]), 0, graph_value(graph, inputs[i][1]), 0,
                 sizeof(float) * BATCH * graph_elements(graph, inputs[i][1]));
   graph_zero_gradients(graph);
@@ -185,8 +204,8 @@ static void the_rate_of_the_probabilities_is_their_own(void **state) {
 static float *draw_masks(struct run *run, uint32_t number, uint32_t first) {
   struct training *training = &run->training;
   struct loupe *loupe = &training->loupe;
+  loupe_number(loupe, number, first);
   feed_batch(&training->train, 0, BATCH);
-  loupe_forward(loupe, &training->train.simulation.world, &training->reconstructor, number, first, BATCH);
   return read_floats(run->arena, graph_value(loupe->graph, loupe->net.mask), BATCH * N);
 }
 

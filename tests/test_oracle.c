@@ -33,12 +33,13 @@ static void open_network(struct bench *bench, struct device *device) {
   bench->simulation.reconstructor = bench->brute.reconstructor = &bench->reconstructor;
 }
 
-static void open_bench(struct bench *bench, struct device *device, bool network, size_t metric,
-                       uint32_t batch) {
+static void open_geometry(struct bench *bench, struct device *device, uint32_t geometry, bool network,
+                          size_t metric, uint32_t batch) {
   struct error error;
   *bench = (struct bench){.arena = arena_open()};
   option_defaults(&option_table, &bench->options, bench->arena);
   bench->options.data.size = N;
+  bench->options.acquisition.geometry = geometry;
   bench->options.acquisition.initial_lines = INITIAL;
   bench->options.network.batch = batch;
   bench->options.reward.metric = (uint32_t)metric;
@@ -58,6 +59,11 @@ static void open_bench(struct bench *bench, struct device *device, bool network,
   support_fill_slices(&bench->simulation.world, N, SLICES);
   support_fill_slices(&bench->brute.world, N, SLICES);
   if (network) open_network(bench, device);
+}
+
+static void open_bench(struct bench *bench, struct device *device, bool network, size_t metric,
+                       uint32_t batch) {
+  open_geometry(bench, device, GEOMETRY_LINES, network, metric, batch);
 }
 
 static void close_bench(struct bench *bench) {
@@ -110,7 +116,7 @@ static void check_scan(struct bench *bench, bool together) {
   uint32_t actions[STEPS][SLICES];
   static float quality[SLICES][N];
   scan(bench, together ? "average_oracle" : "oracle", actions);
-  for (size_t s = 0; s < SLICES; s++) memset(&mask[s][bench->acquisition.initial_start], 1, INITIAL);
+  for (size_t s = 0; s < SLICES; s++) acquisition_initial(&bench->acquisition, mask[s]);
   for (size_t t = 0; t < STEPS; t++) {
     double own[SLICES][N], mean[N] = {0};
     score_all(bench, mask, quality);
@@ -135,6 +141,17 @@ static void takes_the_best_line(void **state) {
       check_scan(&bench, true);
       close_bench(&bench);
     }
+}
+
+/* Candidates of spokes are observed one by one. */
+static void takes_the_best_spoke(void **state) {
+  for (int network = 0; network < 2; network++) {
+    struct bench bench;
+    open_geometry(&bench, *state, GEOMETRY_SPOKES, network, 0, 16);
+    check_scan(&bench, false);
+    check_scan(&bench, true);
+    close_bench(&bench);
+  }
 }
 
 /* However many candidates are scored at a time; a step allocates nothing. */
@@ -215,7 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(takes_the_best_line),    cmocka_unit_test(does_not_depend_on_the_batch),
       cmocka_unit_test(takes_the_best_of_some), cmocka_unit_test(takes_the_first_of_equals),
-      cmocka_unit_test(counts_its_candidates),
+      cmocka_unit_test(counts_its_candidates),  cmocka_unit_test(takes_the_best_spoke),
   };
   return cmocka_run_group_tests_name("oracle", tests, support_open_device, support_close_device);
 }

@@ -37,7 +37,8 @@ static void fill_scene(struct scene *scene) {
                                              "SSIM 0.8123  PSNR 28.1 dB"};
   scene->column[1] =
       (struct picture_column){"a title that is too long for its column", scene->truth, NULL, NULL, NULL};
-  scene->sheet = (struct picture_sheet){"a sheet", scene->truth, HEIGHT, WIDTH, 2, 2, scene->column, 2};
+  scene->sheet =
+      (struct picture_sheet){"a sheet", scene->truth, HEIGHT, WIDTH, 2, 2, scene->column, 2, false};
 }
 
 struct decoded {
@@ -125,6 +126,27 @@ static void test_mask_lines(void **state) {
   write_and_decode(&scene.sheet, "maskless.png");
 }
 
+/* Masks of cells are a panel as high as the image. */
+static void test_mask_cells(void **state) {
+  (void)state;
+  struct scene scene;
+  struct picture_layout layout;
+  unsigned char mask[HEIGHT * WIDTH] = {[2 * WIDTH + 3] = 1, [5 * WIDTH + 12] = 1};
+  unsigned char initial[HEIGHT * WIDTH] = {[5 * WIDTH + 12] = 1};
+  fill_scene(&scene);
+  scene.sheet.cells = true;
+  scene.column[0].mask = mask;
+  scene.column[0].initial = initial;
+  picture_layout(&scene.sheet, &layout);
+  struct decoded decoded = write_and_decode(&scene.sheet, "cells.png");
+  size_t left = layout.left + layout.step;
+  assert_int_equal(layout.mask_height, layout.panel_height);
+  assert_colour(&decoded, middle(&layout, left, 3), middle(&layout, layout.mask, 2), 0xffffff);
+  assert_colour(&decoded, middle(&layout, left, 3), middle(&layout, layout.mask, 3), 0x000000);
+  assert_colour(&decoded, middle(&layout, left, 12), middle(&layout, layout.mask, 5), 0xff8c00);
+  assert_colour(&decoded, middle(&layout, left, 12), middle(&layout, layout.mask, 2), 0x000000);
+}
+
 static void test_detail_is_enlarged(void **state) {
   (void)state;
   struct scene scene;
@@ -187,7 +209,7 @@ static void test_small_and_constant_images(void **state) {
   (void)state;
   const float pixel[1] = {0};
   struct picture_column column = {"one", pixel, NULL, NULL, NULL};
-  struct picture_sheet sheet = {NULL, pixel, 1, 1, 0, 0, &column, 1}; /* 0 / 0: no number */
+  struct picture_sheet sheet = {NULL, pixel, 1, 1, 0, 0, &column, 1, false}; /* 0 / 0: no number */
   struct picture_layout layout;
   picture_layout(&sheet, &layout);
   struct decoded decoded = write_and_decode(&sheet, "one.png");
@@ -217,6 +239,7 @@ int main(void) {
       cmocka_unit_test(test_size_is_as_laid_out),
       cmocka_unit_test(test_known_pixels),
       cmocka_unit_test(test_mask_lines),
+      cmocka_unit_test(test_mask_cells),
       cmocka_unit_test(test_detail_is_enlarged),
       cmocka_unit_test(test_no_number_is_magenta),
       cmocka_unit_test(test_long_titles_are_cut),

@@ -138,6 +138,7 @@ static void lines_of_json_are_read(void **state) {
 struct results {
   const char *version, *selection, *name, *range;
   size_t scans;
+  const char *image; /* a dataset of one image of SIZE x SIZE, beside kept/row of one row; NULL: neither */
 };
 
 enum { SLICES = 3, SIZE = 4, LINES = 2 };
@@ -169,10 +170,17 @@ static void write_results(const char *path, const struct results *results) {
   assert_good(store_write(store, "x2_long/random/action", STORE_U32, 2, actions, action, false, &error),
               &error);
   assert_good(store_write(store, "x2_long/random/ssim", STORE_F32, 2, curve, ssim, false, &error), &error);
+  if (results->image) {
+    static const float pixels[SIZE * SIZE];
+    static const uint32_t row;
+    size_t one[] = {1, SIZE, SIZE};
+    assert_good(store_write(store, "kept/row", STORE_U32, 1, one, &row, false, &error), &error);
+    assert_good(store_write(store, results->image, STORE_F32, 3, one, pixels, false, &error), &error);
+  }
   assert_good(store_commit(store, &error), &error);
 }
 
-static const struct results standard = {"1.0", "0123", "A", "volume", SLICES};
+static const struct results standard = {"1.0", "0123", "A", "volume", SLICES, NULL};
 
 /* Two results, the second one as given; returns the path of the second. */
 static struct report *two_results(struct folder *folder, const struct results *second, const char **path) {
@@ -228,8 +236,8 @@ static void another_version_is_refused(void **state) {
 }
 
 static void other_data_stand_apart(void **state) {
-  static const struct results others[] = {{"1.0", "4567", "B", "volume", SLICES},
-                                          {"1.0", "0123", "B", "slice", SLICES}};
+  static const struct results others[] = {{"1.0", "4567", "B", "volume", SLICES, NULL},
+                                          {"1.0", "0123", "B", "slice", SLICES, NULL}};
   (void)state;
   for (size_t i = 0; i < 2; i++) {
     struct folder folder;
@@ -301,6 +309,25 @@ static void what_is_no_result_is_refused(void **state) {
 }
 
 /* The last line of a log that is still written may be cut. */
+/* Before anything is written. */
+static void missing_images_are_refused(void **state) {
+  static const char *const images[] = {"kept/image", "x2_long/random/kept"};
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    struct folder folder;
+    struct error error;
+    const char *path;
+    struct results second = standard;
+    support_open_folder(&folder);
+    second.image = images[i];
+    struct report *report = two_results(&folder, &second, &path);
+    assert_false(report_add(report, path, &error));
+    assert_holds(error.text, "two/results.h5 is damaged: it has kept/row and lacks ");
+    assert_holds(error.text, images[1 - i]);
+    support_close_folder(&folder);
+  }
+}
+
 static void logs_are_read(void **state) {
   struct folder folder;
   struct error error;
@@ -334,6 +361,7 @@ int main(void) {
       cmocka_unit_test(lines_of_json_are_read),
       cmocka_unit_test(results_are_read),
       cmocka_unit_test(another_version_is_refused),
+      cmocka_unit_test(missing_images_are_refused),
       cmocka_unit_test(other_data_stand_apart),
       cmocka_unit_test(equal_names_are_told_apart),
       cmocka_unit_test(what_is_no_result_is_refused),

@@ -278,7 +278,7 @@ static float *run_level(struct run *run, float size) {
   for (int i = 0; i < BATCH * N * N; i++) gradient[i] = size * sinf(0.37f * (float)i);
   device_write(&device, reconstructor->output_gradient, 0, sizeof(float) * BATCH * N * N, gradient);
   graph_zero_gradients(reconstructor->graph);
-  reconstructor_backward_level(reconstructor, BATCH);
+  reconstructor_backward_level(reconstructor, BATCH, true);
   return read_gradients(run, reconstructor->graph);
 }
 

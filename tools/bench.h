@@ -50,6 +50,8 @@ bool bench_policy(struct call *call, struct device *device, struct error *error)
 /* `l2sr bench learn`: environment-steps per second of a policy's training, from roll-out to update. */
 bool bench_learn(struct call *call, struct device *device, struct error *error);
 
+/* `l2sr bench train`: images per second of the scene's training by back-propagation, beside its reconstructor's. */
+bool bench_train(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench inference`: what a slice costs every method. */
 bool bench_inference(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench pgmri`: reconstructions per second of PG-MRI's training. */

@@ -4,6 +4,7 @@
  */
 #include "engine/log.h"
 #include "kernels/kernels.h"
+#include "systems/geometry.h"
 #include "systems/oracle.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
@@ -270,10 +271,11 @@ static void print_tables(const struct setting settings[], size_t count, const st
          block_precision_name((enum block_precision)call->options.network.precision),
          block_precision_name((enum block_precision)call->options.policy.precision));
   for (size_t s = 0; s < count; s++)
-    printf("  %s: N = %zu, x%u %s, %u + T = %u lines, C_R = %.4g GFLOP, C_pi = %.4g GFLOP\n",
-           settings[s].scene, settings[s].size, settings[s].acquisition.acceleration,
-           settings[s].acquisition.horizon, settings[s].acquisition.initial_lines,
-           settings[s].acquisition.budget, settings[s].reconstructor / 1e9, settings[s].policy / 1e9);
+    printf("  %s: N = %zu, x%u %s, %u + T = %u %ss, C_R = %.4g GFLOP, C_pi = %.4g GFLOP\n", settings[s].scene,
+           settings[s].size, settings[s].acquisition.acceleration, settings[s].acquisition.horizon,
+           settings[s].acquisition.initial_lines, settings[s].acquisition.budget,
+           geometry_of(&settings[s].acquisition)->one, settings[s].reconstructor / 1e9,
+           settings[s].policy / 1e9);
   print_table(settings, count, "GFLOP a slice", flops_of);
   print_table(settings, count, "seconds a slice, one at a time", seconds_of);
   print_table(settings, count, "seconds a slice, best number of slices", best_seconds_of);

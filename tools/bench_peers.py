@@ -4,14 +4,16 @@
     bench_peers.py observe [--size N] [--envs N] [--slices N] [--repeats N] [--json]
     bench_peers.py network [--size N] [--batch N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py a2c [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
+    bench_peers.py pgmri [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py train-unet --data FOLDER [--epochs N] [--batch 16] [--compile] [--json]
 
 observe: one environment-step = choose a random free line, add it to the mask, zero-filled magnitude of the
 masked k-space by ifft2, its mean and sample deviation. Eager and torch.compile, float32; the median of the
 repeats after a warm-up, synchronised. network: the U-Net, forward and a training step. a2c: the policy, forward and a training step (A2C loss, clipping,
 RMSprop) on --batch observations, and whole iterations of L2S: 28 steps of --envs scans, the terminal U-Net and SSIM,
-the update in micro-batches of --batch. train-unet: the protocol's
-reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
+the update in micro-batches of --batch. pgmri: an update of PG-MRI on --envs scans of 28 steps, 8 of a slice: a
+reconstruction and its SSIM before every step and after the last, the policy on it, returns of gamma 0.9 beside the mean
+of a slice's scans, Adam. train-unet: the protocol's reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
 """
 import argparse
 import json
@@ -314,6 +316,74 @@ def a2c(args):
                       f"{count}) on {name}", flush=True)
 
 
+def reconstruct(data, unet, rows, mask, batch):
+    """What the policy sees, and the SSIM, of every scan."""
+    seen, score = [], []
+    for k in range(0, len(rows), batch):
+        which = rows[k:k + batch]
+        output = unet(observe_masked(data, which, mask[k:k + batch])).float()
+        image = output * data["std"][which, None, None, None] + data["mean"][which, None, None, None]
+        seen.append(output)
+        score.append(ssim(image, data["target"][which][:, None], data["range"][which]))
+    return torch.cat(seen), torch.cat(score)
+
+
+def pgmri_update(data, model, unet, optimiser, args, half, device, steps=28, trajectories=8):
+    """Its update with the non-greedy estimator (PROTOCOL 2); observations are kept, activations are not."""
+    rows = (torch.arange(args.envs, device=device) // trajectories) % len(data["mean"])
+    mask, seen, masks, actions, scores_seen = start_mask(args.envs, args.size, device), [], [], [], []
+    with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
+        for step in range(steps + 1):
+            image, score = reconstruct(data, unet, rows, mask, args.batch)
+            scores_seen.append(score)
+            if step == steps:
+                break
+            logits = torch.cat([model(image[k:k + args.batch], mask[k:k + args.batch])[0]
+                                for k in range(0, args.envs, args.batch)])
+            action = torch.distributions.Categorical(logits=logits).sample()
+            seen.append(image)
+            masks.append(mask)
+            actions.append(action)
+            mask = mask.scatter(1, action[:, None], 1.0)
+    back, advantage = torch.zeros(args.envs, device=device), [None] * steps
+    for t in reversed(range(steps)):
+        back = scores_seen[t + 1] - scores_seen[t] + 0.9 * back
+        mean = back.view(-1, trajectories).mean(1, keepdim=True)
+        advantage[t] = ((back.view(-1, trajectories) - mean) * trajectories / (trajectories - 1)).flatten()
+    flat = [torch.cat(x) for x in (seen, masks, actions, advantage)]
+    optimiser.zero_grad(set_to_none=True)
+    for k in range(0, steps * args.envs, args.batch):
+        image, mask, action, weight = [x[k:k + args.batch] for x in flat]
+        with torch.autocast(device, torch.float16, enabled=half):
+            logits = model(image, mask)[0]
+        chosen = torch.log_softmax(logits.float(), 1).gather(1, action[:, None])[:, 0]
+        (-(chosen * weight).sum() / args.envs).backward()
+    optimiser.step()
+
+
+def pgmri(args):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    torch.backends.cudnn.benchmark = True
+    data = prepare(torch.rand(64, args.size, args.size), torch.arange(64), device)
+    for precision in args.precisions.split(","):
+        tf32, half = PRECISIONS[precision]
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        for kind in ("eager", "compiled"):
+            model, unet = Policy(args.size).to(device), UNet().to(device)
+            if half:
+                model, unet = (x.to(memory_format=torch.channels_last) for x in (model, unet))
+            optimiser = torch.optim.Adam(model.parameters(), 5e-5)
+            fast, fast_unet = (x if kind == "eager" else torch.compile(x) for x in (model, unet))
+            seconds = median_seconds(lambda: pgmri_update(data, fast, fast_unet, optimiser, args, half, device), device)
+            row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "pgmri", "precision": precision, "device": name,
+                   "size": args.size, "batch": args.batch, "envs": args.envs,
+                   "reconstructions_per_second": 29 * args.envs / seconds, "milliseconds": 1e3 * seconds}
+            print(json.dumps(row) if args.json else
+                  f"{row['peer']}, {precision}, PG-MRI: {row['reconstructions_per_second']:.5g} reconstructions/s "
+                  f"({row['milliseconds']:.4g} ms for {args.envs} scans) on {name}", flush=True)
+
+
 def read_slices(folder, size):
     """Images, and the volume each is of, from fastMRI-format files whose images are `size` wide."""
     import glob
@@ -399,7 +469,7 @@ def train_unet(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("work", choices=["observe", "network", "a2c", "train-unet"])
+    parser.add_argument("work", choices=["observe", "network", "a2c", "pgmri", "train-unet"])
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--envs", type=int, default=4096)
     parser.add_argument("--slices", type=int, default=1024)
@@ -412,7 +482,7 @@ def main():
     parser.add_argument("--compile", action="store_true", help="train-unet: torch.compile the network")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    {"observe": observe, "network": network, "a2c": a2c, "train-unet": train_unet}[args.work](args)
+    {"observe": observe, "network": network, "a2c": a2c, "pgmri": pgmri, "train-unet": train_unet}[args.work](args)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "engine/log.h"
 #include "engine/random.h"
 #include "engine/scene.h"
+#include "systems/geometry.h"
 #include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "systems/simulation.h"
@@ -23,32 +24,58 @@ struct bench_step {
   double copy_bandwidth;         /* bytes/s, read and written counted */
 };
 
-/* The zero-filled magnitude at one pixel of an environment, from the image, in double. */
-static double exact_pixel(const float *image, const uint8_t *mask, size_t n, size_t y, size_t x) {
-  double re = 0, im = 0, half = (double)(n / 2), size = (double)n;
-  for (size_t c = 0; c < n; c++) {
-    double sum_re = 0, sum_im = 0;
-    if (!mask[c]) continue;
-    for (size_t k = 0; k < n; k++) {
-      double turn = -2 * M_PI * ((double)c - half) * ((double)k - half) / size;
-      sum_re += image[y * n + k] * cos(turn);
-      sum_im += image[y * n + k] * sin(turn);
-    }
-    double turn = 2 * M_PI * ((double)c - half) * ((double)x - half) / size;
-    re += sum_re * cos(turn) - sum_im * sin(turn);
-    im += sum_re * sin(turn) + sum_im * cos(turn);
-  }
-  return sqrt(re * re + im * im) / size;
-}
-
 struct sample {
   float *image;
-  uint8_t *mask;
+  uint8_t *mask, *cells;  /* [n], [n][n] */
+  double *kspace, *phase; /* [n][n] and [n] complex */
   void *magnitude;
 };
 
-static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env,
+/* Sums over index i, at `stride`, of from[i] turned by -2 pi (i - n/2)(k - n/2) / n. */
+static void turn_axis(const struct sample *sample, const double *from, size_t stride, size_t n, size_t k,
+                      double *to) {
+  double re = 0, im = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double *turn = sample->phase + 2 * ((i + n - n / 2) * (k + n - n / 2) % n),
+                 *value = from + 2 * i * stride;
+    re += value[0] * turn[0] + value[1] * turn[1];
+    im += value[1] * turn[0] - value[0] * turn[1];
+  }
+  to[0] = re;
+  to[1] = im;
+}
+
+/* The masked k-space of the image, not normalised, in double. */
+static void transform(const struct sample *sample, size_t n, struct arena *arena) {
+  double *half = ARENA_NEW(arena, double, 2 * n * n), *whole = ARENA_NEW(arena, double, 2 * n * n);
+  for (size_t k = 0; k < n; k++) {
+    sample->phase[2 * k] = cos(2 * M_PI * (double)k / (double)n);
+    sample->phase[2 * k + 1] = sin(2 * M_PI * (double)k / (double)n);
+  }
+  for (size_t i = 0; i < n * n; i++) whole[2 * i] = sample->image[i];
+  for (size_t i = 0; i < n * n; i++) turn_axis(sample, whole + 2 * (i / n) * n, 1, n, i % n, half + 2 * i);
+  for (size_t i = 0; i < n * n; i++)
+    if (sample->cells[i])
+      turn_axis(sample, half + 2 * (i % n), n, n, i / n, sample->kspace + 2 * i);
+    else
+      sample->kspace[2 * i] = sample->kspace[2 * i + 1] = 0;
+}
+
+/* The zero-filled magnitude at one pixel. */
+static double exact_pixel(const struct sample *sample, size_t n, size_t y, size_t x) {
+  double re = 0, im = 0;
+  for (size_t i = 0; i < n * n; i++) {
+    size_t row = (i / n + n - n / 2) * (y + n - n / 2), column = (i % n + n - n / 2) * (x + n - n / 2);
+    const double *turn = sample->phase + 2 * ((row + column) % n), *value = sample->kspace + 2 * i;
+    re += value[0] * turn[0] - value[1] * turn[1];
+    im += value[0] * turn[1] + value[1] * turn[0];
+  }
+  return sqrt(re * re + im * im) / (double)(n * n);
+}
+
+static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env, struct arena *arena,
                       struct error *error) {
+  const struct geometry *geometry = geometry_of(&bench->acquisition);
   struct world *world = &bench->simulation.world;
   size_t n = bench->n, lines = 0;
   uint32_t slice, step;
@@ -62,13 +89,15 @@ static bool check_env(struct bench_step *bench, const struct sample *sample, siz
   if (!device_finish(world->device, error)) return false;
   for (size_t c = 0; c < n; c++) lines += sample->mask[c];
   if (lines != bench->acquisition.initial_lines + step)
-    return fail(error, "environment %zu has %zu lines after %u steps; expected %u", env, lines, step,
-                bench->acquisition.initial_lines + step);
+    return fail(error, "environment %zu has %zu %ss after %u steps; expected %u", env, lines, geometry->one,
+                step, bench->acquisition.initial_lines + step);
+  geometry_mask(geometry, (uint32_t)n, sample->mask, sample->cells);
+  transform(sample, n, arena);
   for (size_t i = 0; i < 32; i++) {
     size_t at = i * 2654435761u % (n * n);
     double found = bench->half ? half_to_float(((const uint16_t *)sample->magnitude)[at])
                                : ((const float *)sample->magnitude)[at];
-    double expected = exact_pixel(sample->image, sample->mask, n, at / n, at % n);
+    double expected = exact_pixel(sample, n, at / n, at % n);
     if (fabs(found * unit - expected) > (bench->half ? 2e-3 : 1e-5))
       return fail(error, "environment %zu, pixel %zu is %g; expected %g", env, at, found * unit, expected);
   }
@@ -77,10 +106,16 @@ static bool check_env(struct bench_step *bench, const struct sample *sample, siz
 
 static bool check_result(struct bench_step *bench, struct error *error) {
   struct arena *arena = arena_open();
-  struct sample sample = {ARENA_NEW(arena, float, bench->n * bench->n), arena_new(arena, bench->n),
-                          arena_new(arena, bench->n * bench->n * sizeof(float))};
-  bool good = check_env(bench, &sample, 0, error) && check_env(bench, &sample, bench->envs / 2, error) &&
-              check_env(bench, &sample, bench->envs - 1, error);
+  size_t n = bench->n, pixels = n * n;
+  struct sample sample = {.image = ARENA_NEW(arena, float, pixels),
+                          .mask = arena_new(arena, n),
+                          .cells = arena_new(arena, pixels),
+                          .kspace = ARENA_NEW(arena, double, 2 * pixels),
+                          .phase = ARENA_NEW(arena, double, 2 * n),
+                          .magnitude = arena_new(arena, pixels * sizeof(float))};
+  bool good = check_env(bench, &sample, 0, arena, error) &&
+              check_env(bench, &sample, bench->envs / 2, arena, error) &&
+              check_env(bench, &sample, bench->envs - 1, arena, error);
   arena_close(arena);
   return good;
 }
@@ -102,10 +137,12 @@ static bool time_steps(struct bench_step *bench, struct error *error) {
   return true;
 }
 
-/* Bytes that one step of one environment must move: the acquired lines' hybrid data and the observation. */
+/* Bytes that one step of one environment must move: the data of the acquired cells and the observation. */
 static double needed_bytes(const struct bench_step *bench) {
-  double lines = bench->acquisition.initial_lines + (bench->acquisition.budget + 1) / 2.0;
-  return lines * (double)bench->n * 8 + (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
+  double lines = bench->acquisition.initial_lines + (bench->acquisition.budget + 1) / 2.0,
+         n = (double)bench->n;
+  double share = 1 / geometry_acceleration(geometry_of(&bench->acquisition), (uint32_t)n, (uint32_t)lines);
+  return share * n * n * (lines / floor(lines)) * 8 + (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
 }
 
 static void print_step(struct bench_step *bench, const struct device *device, bool json) {
@@ -115,17 +152,19 @@ static void print_step(struct bench_step *bench, const struct device *device, bo
     printf("{\"bench\":\"step\",\"device\":");
     json_text(stdout, device->facts.name);
     printf(
-        ",\"size\":%zu,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
+        ",\"geometry\":\"%s\",\"size\":%zu,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\","
+        "\"initial_lines\":%u,\"budget\":%u,"
         "\"steps_per_second\":%.6g,\"milliseconds\":%.6g,\"bytes_per_step\":%.6g,\"bytes_per_second\":%.6g,"
         "\"copy_bytes_per_second\":%.6g,\"share\":%.4g}\n",
-        bench->n, bench->envs, bench->slices, bench->half ? "f16" : "f32", bench->acquisition.initial_lines,
-        bench->acquisition.budget, rate, 1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth,
-        bandwidth / bench->copy_bandwidth);
+        geometry_of(&bench->acquisition)->name, bench->n, bench->envs, bench->slices,
+        bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget, rate,
+        1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth, bandwidth / bench->copy_bandwidth);
     return;
   }
-  printf("step: %zu environments of %zux%zu over %zu slices, %s observations, %u + %u lines, on %s\n",
+  printf("step: %zu environments of %zux%zu over %zu slices, %s observations, %u + %u %ss, on %s\n",
          bench->envs, bench->n, bench->n, bench->slices, bench->half ? "f16" : "f32",
-         bench->acquisition.initial_lines, bench->acquisition.budget, device->facts.name);
+         bench->acquisition.initial_lines, bench->acquisition.budget, geometry_of(&bench->acquisition)->one,
+         device->facts.name);
   printf("  %.4g environment-steps/s (%.4g ms a step of all, median of %d scans)\n", rate, 1e3 * seconds,
          BENCH_REPEATS);
   printf("  %.4g kB needed a step, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)\n", bytes / 1e3,
@@ -163,7 +202,7 @@ static bool take_flag(struct call *call, const char *name, const char *section, 
   const char *value = call_flag(call, name), *place = arena_text(call->arena, "--%s", name);
   if (!value) return true;
   if (!section)
-    return fail_usage(error, "bench %s takes no --%s, which network, policy, learn and pgmri do", call->operand[0],
+    return fail_usage(error, "bench %s takes no --%s, which network, policy, train, learn and pgmri do", call->operand[0],
                       name);
   const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
   if (scene_assign(&option_table, &call->options, call->arena, assignment, place, error)) return true;
@@ -184,6 +223,7 @@ static bool run(struct call *call, struct error *error) {
   } list[] = {{"step", NULL, NULL, run_step, false},
               {"network", "network", net_unet_check, bench_network, false},
               {"policy", "policy", net_policy_check, bench_policy, false},
+              {"train", "train", net_unet_check, bench_train, false},
               {"learn", "policy", check_learn, bench_learn, false},
               {"pgmri", "policy", net_unet_check, bench_pgmri, false},
               {"inference", NULL, net_unet_check, bench_inference, true}};
@@ -192,13 +232,15 @@ static bool run(struct call *call, struct error *error) {
     if (call->operand_count > 2 && !list[i].many)
       return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2],
                         call->operand[0]);
+    if (call_flag(call, "train") && list[i].run != bench_network && list[i].run != bench_policy)
+      return fail_usage(error, "bench %s takes no --train, which network and policy do", call->operand[0]);
     return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
            take_flag(call, "batch", list[i].section, error) &&
-           take_flag(call, "precision", list[i].section, error) &&
+           take_flag(call, "precision", list[i].run == bench_train ? "network" : list[i].section, error) &&
            (!list[i].check || list[i].check(&call->options, error)) &&
            call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy, learn, pgmri, inference",
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, train, learn, pgmri, inference",
                     call->operand[0]);
 }
 
@@ -209,9 +251,10 @@ static const struct flag flags[] = {
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
     {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
     {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
-    {"profile", NULL, NULL, "network, policy, pgmri: also the device's time by kernel and layer; learn: by system"},
+    {"profile", NULL, NULL, "network, policy, train, pgmri: also the device's time by kernel and layer; learn: by system"},
     {"batch", "N", NULL,
-     "images a pass through the network; learn, pgmri: through the policy (network.batch, policy.batch)"},
+     "images a pass through the network; learn, pgmri: through the policy; train: images an update "
+     "(network.batch, policy.batch, train.batch)"},
     {"precision", "f32|mixed|half", NULL, "what it computes in (network.precision, policy.precision)"},
     {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
     {"scans", "N", "learn.scans", NULL},
@@ -221,17 +264,18 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network|policy|learn|pgmri|inference [SCENE...]",
+    .operands = "step|network|policy|train|learn|pgmri|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more =
         "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
         "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic.\n"
-        "learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
+        "train: an update by back-propagation, for a method that learns its masks beside the reconstructor's\n"
+        "alone. learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
         "random ones; and the device memory that it takes. Results are checked before the clock starts.\n"
         "pgmri: an update of PG-MRI's training, beside its networks' passes alone. inference: operations\n"
         "and seconds a slice of every method at the settings of the scenes, one slice at a time and at the\n"
         "best number of them.",
-    .words = "step|network|policy|learn|pgmri|inference",
+    .words = "step|network|policy|train|learn|pgmri|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,

@@ -271,13 +271,17 @@ static void print_keys_json(const struct call *call) {
 /* Bytes of the columns that the scene allocates. ENV has a row for each environment, ROLLOUT one for each
  * environment and step; how many rows SLICE has is known when the data are read. */
 static void print_memory(const struct call *call, const struct simulation *simulation) {
-  static const char *const rows_of[] = {"slice", "environment", "environment and step", "sample of an epoch"};
+  bool coils = call->options.data.kspace == KSPACE_MEASURED; /* how many is known when the data are read too */
+  const char *const rows_of[] = {coils ? "slice of one coil" : "slice", "environment", "environment and step", "sample of an epoch"};
   _Static_assert(sizeof rows_of / sizeof *rows_of == TABLE_COUNT, "what a row of every table is");
   const struct options *options = &call->options;
   size_t side = options->data.size, envs = options->world.envs;
   struct world_setup setup = {.schema = &component_schema,
                               .half = options->world.observation == OBSERVATION_F16,
-                              .shape = {[SHAPE_ONE] = 1, [SHAPE_W] = side, [SHAPE_HW] = side * side}};
+                              .shape = {[SHAPE_ONE] = 1,
+                                        [SHAPE_W] = side,
+                                        [SHAPE_HW] = side * side,
+                                        [SHAPE_CHW] = side * side}};
   component_set columns = method_columns(simulation);
   for (uint8_t t = 0; t < TABLE_COUNT; t++) {
     size_t bytes = world_row_bytes(&setup, columns, t), rows = t == TABLE_SLICE ? 1 : envs;
@@ -388,14 +392,23 @@ static bool print_network(struct call *call, struct error *error) {
 }
 
 static void print_scans(const struct call *call, const struct acquisition *scan) {
+  const struct geometry *geometry = geometry_of(scan);
+  uint32_t total = scan->initial_lines + scan->budget;
   if (wants_json(call))
     printf(
         "{\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"initial_start\":%u,\"budget\":%u}\n",
         scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_start, scan->budget);
+  else if (!geometry->columns)
+    printf("# x%u %s: %u %ss are given, evenly spaced, then %u are chosen: %u of %u, acceleration %.4g by "
+           "%ss, %.4g by "
+           "cells\n",
+           scan->acceleration, scan->horizon, scan->initial_lines, geometry->one, scan->budget, total,
+           scan->lines, (double)scan->lines / total, geometry->one,
+           geometry_acceleration(geometry, scan->lines, total));
   else
     printf("# x%u %s: lines %u to %u are given, then %u are chosen: %u of %u\n", scan->acceleration,
            scan->horizon, scan->initial_start, scan->initial_start + scan->initial_lines - 1, scan->budget,
-           scan->initial_lines + scan->budget, scan->lines);
+           total, scan->lines);
 }
 
 static bool print_scene(struct call *call, struct error *error) {

@@ -3,6 +3,7 @@
 #include "engine/scene.h"
 #include "engine/store.h"
 #include "systems/evaluate.h"
+#include "systems/geometry.h"
 #include "tools/command.h"
 #include "tools/paper_table.h"
 
@@ -21,11 +22,19 @@ static bool is_shown(const struct options *options, size_t metric) {
 
 static void print_setting(const struct evaluation *evaluation, const struct options *options,
                           const struct acquisition *setting) {
-  printf("\nx%u %s: %u initial + %u acquired of %u lines, %zu slices\n", setting->acceleration,
-         setting->horizon, setting->initial_lines, setting->budget, setting->lines, evaluation->slices);
+  const struct geometry *geometry = geometry_of(setting);
+  uint32_t total = setting->initial_lines + setting->budget;
+  printf("\nx%u %s: %u initial + %u acquired of %u %ss, %zu slices\n", setting->acceleration,
+         setting->horizon, setting->initial_lines, setting->budget, setting->lines, geometry->one,
+         evaluation->slices);
+  if (!geometry->columns)
+    printf("  acceleration %.4g by %ss (N / %u), %.4g by cells where they are evenly spaced (N^2 / cells)\n",
+           (double)setting->lines / total, geometry->one, total,
+           geometry_acceleration(geometry, setting->lines, total));
   printf("  %-26s", "sampler");
   for (size_t m = 0; m < METRICS; m++)
     if (is_shown(options, m)) printf(" %19s", metric_list[m].name);
+  if (!geometry->columns) printf(" %10s", "N^2/cells");
   printf(" %10s\n", "scans/s");
 }
 
@@ -40,6 +49,8 @@ static void print_run(const struct options *options, const struct evaluate_run *
                                                 : " %9.3e +- %6.0e", /* as small as the images */
            mean, std);
   }
+  double n = run->acquisition.lines;
+  if (!geometry_of(&run->acquisition)->columns) printf(" %10.3f", n * n / evaluate_cells(run));
   printf(" %10.1f\n", (double)run->scans / run->seconds);
 }
 
@@ -82,10 +93,12 @@ static void print_json(const struct evaluation *evaluation, const struct options
     const struct evaluate_run *run = &evaluation->runs[r];
     const char *separator = "";
     printf("{\"sampler\":\"%s\",\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
-           "\"lines\":%u,\"slices\":%zu,\"scans\":%zu,\"selection\":\"%s\",\"device\":",
+           "\"lines\":%u,\"geometry\":\"%s\",\"cells\":%.9g,\"slices\":%zu,\"scans\":%zu,\"selection\":\"%"
+           "s\",\"device\":",
            run->sampler->name, run->acquisition.acceleration, run->acquisition.horizon,
            run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines,
-           evaluation->slices, run->scans, evaluation->dataset.hash);
+           geometry_of(&run->acquisition)->name, evaluate_cells(run), evaluation->slices, run->scans,
+           evaluation->dataset.hash);
     json_text(stdout, device->facts.name);
     printf(",\"name\":");
     json_text(stdout, options->evaluate.name);

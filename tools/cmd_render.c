@@ -3,6 +3,7 @@
 #include "engine/log.h"
 #include "engine/store.h"
 #include "systems/evaluate.h"
+#include "systems/geometry.h"
 #include "tools/colour.h"
 #include "tools/command.h"
 #include "tools/picture.h"
@@ -32,12 +33,23 @@ static bool read_wanted(const struct call *call, struct wanted *wanted, struct e
   return wanted->count ? true : fail_usage(error, "--slices is empty; name at least one row");
 }
 
+/* Chosen actions as the picture draws them: columns as they are, others by their cells. */
+static const unsigned char *drawn_mask(const struct acquisition *setting, const uint8_t *chosen,
+                                       struct arena *arena) {
+  const struct geometry *geometry = geometry_of(setting);
+  size_t n = setting->lines;
+  if (geometry->columns) return chosen;
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, n * n);
+  geometry_mask(geometry, (uint32_t)n, chosen, mask);
+  return mask;
+}
+
 static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
                         const unsigned char *initial, struct picture_column *column, struct arena *arena) {
   size_t n = evaluation->size, steps = run->acquisition.budget + 1, last = slice * steps + steps - 1;
   column->title = run->sampler->name;
   column->image = run->images + slice * n * n;
-  column->mask = run->mask + slice * n;
+  column->mask = drawn_mask(&run->acquisition, run->mask + slice * n, arena);
   column->initial = initial;
   column->caption = arena_text(arena, "SSIM %.4f  PSNR %.2f dB", run->metric[0][last], run->metric[2][last]);
 }
@@ -49,17 +61,19 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   const struct slice_name *name = &evaluation->report.names[slice];
   const char *volume = evaluation->dataset.volumes[name->volume].name;
   size_t n = evaluation->size;
-  unsigned char *initial = arena_new(arena, n);
+  uint8_t *given = arena_new(arena, n);
   struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
-  memset(initial + setting->initial_start, 1, setting->initial_lines);
+  acquisition_initial(setting, given);
+  const unsigned char *initial = drawn_mask(setting, given, arena);
   for (size_t c = 0; c < count; c++) fill_column(evaluation, &runs[c], slice, initial, &columns[c], arena);
-  struct picture_sheet sheet = {.title =
-                                    arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u lines", volume,
-                                               name->slice, setting->acceleration, setting->horizon,
-                                               setting->initial_lines, setting->budget, setting->lines),
+  struct picture_sheet sheet = {.title = arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u %ss", volume,
+                                                    name->slice, setting->acceleration, setting->horizon,
+                                                    setting->initial_lines, setting->budget, setting->lines,
+                                                    geometry_of(setting)->one),
                                 .truth = evaluation->truth + slice * n * n,
                                 .height = n,
                                 .width = n,
+                                .cells = !geometry_of(setting)->columns,
                                 .columns = columns,
                                 .column_count = count};
   sheet.white = colour_white(sheet.truth, n * n);

@@ -3,6 +3,8 @@
 #include "tools/command.h"
 #include "tools/curves.h"
 
+#include <math.h>
+
 static void print_json(const struct training *training, void *context) {
   (void)context;
   training_log_epoch(training, stdout);
@@ -46,10 +48,10 @@ static void print_update(const struct pgmri *pgmri, void *context) {
 static void print_stage(const struct stage *stage, void *context) {
   const bool *json = context;
   if (*json)
-    printf("{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":%.9g,\"best\":%.9g}\n", stage->name,
-           stage->round, stage->score, stage->best);
+    alternate_print_stage(stage, stdout);
   else
-    printf("%-18s validation %.5f, best %.5f\n", stage->name, stage->score, stage->best);
+    printf(isnan(stage->best) ? "%-18s validation %.5f\n" : "%-18s validation %.5f, best %.5f\n", stage->name,
+           stage->score, stage->best);
   fflush(stdout);
 }
 

@@ -55,7 +55,7 @@ void picture_layout(const struct picture_sheet *sheet, struct picture_layout *la
   layout->detail = layout->image + layout->panel_height + GAP;
   layout->error = layout->detail + layout->panel_height + GAP;
   layout->mask = layout->error + layout->panel_height + GAP;
-  layout->mask_height = has_masks(sheet) ? MASK_HEIGHT : 0;
+  layout->mask_height = !has_masks(sheet) ? 0 : sheet->cells ? layout->panel_height : MASK_HEIGHT;
   layout->caption = layout->mask + (layout->mask_height ? layout->mask_height + GAP : 0);
   layout->height = layout->caption + (has_captions(sheet) ? CAPTION_LINES * LINE : 0) + MARGIN - GAP;
   layout->width = 2 * MARGIN + layout->step * sheet->column_count + layout->panel_width;
@@ -118,12 +118,14 @@ static void draw_mask(struct canvas *canvas, const struct picture_sheet *sheet,
                       const struct picture_layout *layout, size_t column) {
   const struct picture_column *content = &sheet->columns[column - 1];
   size_t left = column_left(layout, column), scale = layout->scale;
+  size_t rows = sheet->cells ? sheet->height : 1, high = layout->mask_height / rows;
   if (!content->mask) return;
-  for (size_t x = 0; x < sheet->width; x++) {
-    bool is_given = content->initial && content->initial[x];
-    canvas_fill(canvas, left + scale * x, layout->mask, scale, layout->mask_height,
+  for (size_t i = 0; i < rows * sheet->width; i++) {
+    bool is_given = content->initial && content->initial[i];
+    canvas_fill(canvas, left + scale * (i % sheet->width), layout->mask + high * (i / sheet->width), scale,
+                high,
                 is_given           ? given
-                : content->mask[x] ? acquired
+                : content->mask[i] ? acquired
                                    : left_out);
   }
   canvas_outline(canvas, left, layout->mask, layout->panel_width, layout->mask_height, 1, canvas_frame);

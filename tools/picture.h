@@ -5,13 +5,14 @@
 
 #include "engine/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct picture_column {
   const char *title;
   const float *image;           /* HxW, same units as the truth; pixels that are no number become magenta */
-  const unsigned char *mask;    /* W entries, 1 acquired; NULL: none */
-  const unsigned char *initial; /* W entries, 1 given at the start; NULL: none */
+  const unsigned char *mask;    /* W entries, or HxW where masks are of cells, 1 acquired; NULL: none */
+  const unsigned char *initial; /* the same, 1 given at the start; NULL: none */
   const char *caption;          /* "SSIM 0.8123  PSNR 28.1 dB": broken at two spaces if need be; NULL: none */
 };
 
@@ -23,6 +24,7 @@ struct picture_sheet {
   float error_white; /* where the scale of the error maps ends */
   const struct picture_column *columns;
   size_t column_count;
+  bool cells; /* masks are of HxW cells, drawn as a panel; false: of W columns, as a strip */
 };
 
 /* Where things are, in pixels of the picture. Column 0 is the truth. */

@@ -3,6 +3,7 @@
 #ifndef L2SR_TOOLS_REPORT_H
 #define L2SR_TOOLS_REPORT_H
 
+#include "systems/geometry.h"
 #include "systems/simulation.h"
 #include "tools/tabular.h"
 
@@ -23,6 +24,7 @@ struct report_set {
 struct report_setting {
   size_t set;
   uint32_t acceleration, initial_lines, budget;
+  const struct geometry *geometry;
   const char *horizon, *label;
 };
 

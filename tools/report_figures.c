@@ -76,14 +76,15 @@ bool report_put_curves(struct report_page *page, size_t setting, struct error *e
   size_t metric = page->wish->metric, count = report_select(report, setting, metric, list), used = 0;
   struct chart_line *lines = ARENA_NEW(report->arena, struct chart_line, count + 1);
   const char *name = report_title(metric), *label = report->setting[setting].label;
+  const char *one = report->setting[setting].geometry->one;
   for (size_t i = 0; i < count; i++)
     if (list[i]->curve) lines[used++] = make_line(report, list[i], metric);
   if (!used) return true;
   struct tabular table = tabular_make(report->arena, lines[0].points, used + 1);
   table.file = arena_text(report->arena, "curve_%zu", setting + 1);
-  table.title = arena_text(report->arena, "mean %s after every line at %s", name, label);
+  table.title = arena_text(report->arena, "mean %s after every %s at %s", name, one, label);
   table.numbers = true;
-  table.head[0] = "lines";
+  table.head[0] = arena_text(report->arena, "%ss", one);
   for (size_t l = 0; l < used; l++) {
     table.head[l + 1] = lines[l].name;
     for (size_t t = 0; t < lines[l].points; t++) {
@@ -92,7 +93,7 @@ bool report_put_curves(struct report_page *page, size_t setting, struct error *e
     }
   }
   struct chart chart = {.title = table.title,
-                        .across = "acquired lines, initial ones included",
+                        .across = arena_text(report->arena, "acquired %ss, initial ones included", one),
                         .up = name,
                         .lines = lines,
                         .line_count = used};

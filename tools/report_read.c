@@ -44,14 +44,19 @@ static const char *scene_word(const struct reading *reading, const char *name) {
   return value ? unquote(value, reading->report->arena) : "";
 }
 
-/* The lines of section data but for where the files are. */
+/* The lines of section data but for where the files are, and how many slices the device holds. Results of
+ * before there was data.kspace are of images. */
 static const char *data_section(const char *scene, struct arena *arena) {
+  static const char added[] = "  kspace: image\n";
   const char *at = strstr(scene, "data:\n");
-  char *text = arena_new(arena, strlen(scene) + 1);
+  char *text = arena_new(arena, strlen(scene) + sizeof added);
+  bool old = !strstr(scene, "\n  kspace: ");
   if (!at) return text;
   for (at = strchr(at, '\n') + 1; *at == ' ';) {
     size_t length = strcspn(at, "\n");
-    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8)) strncat(text, at, length + 1);
+    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9))
+      strncat(text, at, length + 1);
+    if (old && !strncmp(at, "  source:", 9)) strcat(text, added);
     at += length + (at[length] == '\n');
   }
   return text;
@@ -144,9 +149,12 @@ static const char *label_of(struct arena *arena, const struct report_setting *se
   const char *horizon = !strcmp(setting->horizon, "base")   ? "Base"
                         : !strcmp(setting->horizon, "long") ? "Long"
                                                             : NULL;
-  if (horizon) return arena_text(arena, "\u00d7%u %s", setting->acceleration, horizon);
-  return arena_text(arena, "\u00d7%u, %u + %u lines", setting->acceleration, setting->initial_lines,
-                    setting->budget);
+  const struct geometry *geometry = setting->geometry;
+  if (horizon && geometry == geometry_list)
+    return arena_text(arena, "\u00d7%u %s", setting->acceleration, horizon);
+  if (horizon) return arena_text(arena, "\u00d7%u %s, %s", setting->acceleration, horizon, geometry->name);
+  return arena_text(arena, "\u00d7%u, %u + %u %ss", setting->acceleration, setting->initial_lines,
+                    setting->budget, geometry->one);
 }
 
 /* Initial lines that were given as a number may be those of a horizon. */
@@ -158,9 +166,9 @@ static bool find_setting(struct report *report, struct report_setting *wanted, s
                          struct error *error) {
   for (*place = 0; *place < report->settings; ++*place) {
     const struct report_setting *setting = &report->setting[*place];
-    if (setting->set == wanted->set && setting->acceleration == wanted->acceleration &&
-        setting->initial_lines == wanted->initial_lines && setting->budget == wanted->budget &&
-        same_horizon(setting->horizon, wanted->horizon))
+    if (setting->set == wanted->set && setting->geometry == wanted->geometry &&
+        setting->acceleration == wanted->acceleration && setting->initial_lines == wanted->initial_lines &&
+        setting->budget == wanted->budget && same_horizon(setting->horizon, wanted->horizon))
       return true;
   }
   if (report->settings == REPORT_SETTINGS)
@@ -255,6 +263,43 @@ static void read_origin(const struct reading *reading, struct report_run *run) {
   run->policy = scene_word(reading, "policy");
 }
 
+static bool check_image(const struct reading *reading, const char *name, const char *beside, size_t rows,
+                        size_t size, struct error *error) {
+  struct store_shape shape;
+  if (!store_has(reading->store, name))
+    return fail(error, "%s is damaged: it has %s and lacks %s; evaluate again", reading->path, beside, name);
+  if (!store_shape(reading->store, name, &shape, error)) return false;
+  if (shape.rank == 3 && shape.size[0] >= rows && shape.size[1] == size && shape.size[2] == size) return true;
+  return fail(error, "%s is damaged: %s does not hold %zu images of %zux%zu pixels; evaluate again",
+              reading->path, name, rows, size, size);
+}
+
+/* Contact sheets want the truth and the method's own images: of the rows that are kept, or of all. */
+static bool check_images(const struct reading *reading, const struct report_run *run, size_t size,
+                         struct error *error) {
+  struct arena *arena = reading->report->arena;
+  bool kept = store_has(reading->store, "kept/row"), all = store_has(reading->store, "slice/image");
+  const char *beside = kept ? "kept/row" : "slice/image", *truth = kept ? "kept/image" : "slice/image";
+  struct store_shape rows;
+  if (!kept && !all) return true;
+  if (!store_shape(reading->store, beside, &rows, error)) return false;
+  const char *own = arena_text(arena, "%s/%s", run->folder, kept ? "kept" : "reconstruction");
+  return check_image(reading, truth, beside, rows.size[0], size, error) &&
+         check_image(reading, own, beside, rows.size[0], size, error);
+}
+
+/* Results of before there were others are of lines. */
+static bool find_geometry(const struct reading *reading, struct report_setting *setting,
+                          struct error *error) {
+  const char *name = scene_value(reading->scene, "acquisition", "geometry", reading->report->arena);
+  setting->geometry = geometry_list;
+  if (!name) return true;
+  while (setting->geometry->name && strcmp(setting->geometry->name, name)) setting->geometry++;
+  return setting->geometry->name ||
+         fail(error, "%s has acquisition.geometry %s, which is none; it is of another program", reading->path,
+              name);
+}
+
 static bool read_run(struct reading *reading, const char *folder, struct error *error) {
   struct report *report = reading->report;
   char horizon[32], sampler[128], group[16] = "fixed";
@@ -264,9 +309,10 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
   if (sscanf(folder, "x%u_%31[^/]/%127[^/]", &setting.acceleration, horizon, sampler) != 3)
     return fail(error, "%s: group %s is no xACCELERATION_HORIZON/SAMPLER; it is of another program",
                 reading->path, folder);
-  if (!read_shape(reading, &run, &size, error) || !find_set(reading, size, error) ||
-      !read_mask(reading, &run, size, &setting.initial_lines, error))
+  if (!find_geometry(reading, &setting, error) || !read_shape(reading, &run, &size, error) ||
+      !find_set(reading, size, error) || !read_mask(reading, &run, size, &setting.initial_lines, error))
     return false;
+  if (!check_images(reading, &run, size, error)) return false;
   for (size_t m = 0; m < METRICS; m++)
     if (!read_metric(reading, &run, m, error)) return false;
   if (run.scans % report->set[reading->set].slices)

@@ -117,8 +117,31 @@ static const char *line_class(const struct sheet *sheet, const struct report_run
                                                        : "acquired";
 }
 
+/* A strip, or a panel of the cells of k-space where actions are not columns. */
+static double mask_height(const struct sheet *sheet) {
+  return sheet->setting->geometry->columns ? MASK : SIDE;
+}
+
+/* The cells of what was acquired and, over them, of what was given. */
+static bool draw_cells(const struct sheet *sheet, size_t column, const struct report_run *run,
+                       struct error *error) {
+  static const struct colour none = {0, 0, 0}, acquired = {0xff, 0xff, 0xff}, given = {0xe6, 0x9f, 0x00};
+  size_t n = sheet->set->size, pixels = n * n;
+  double left = left_of(column), top = top_of(ERROR) + SIDE + GAP;
+  struct arena *arena = arena_open();
+  struct colour *pixel = ARENA_NEW(arena, struct colour, pixels);
+  uint8_t *all = ARENA_NEW(arena, uint8_t, pixels), *first = ARENA_NEW(arena, uint8_t, pixels);
+  geometry_mask(sheet->setting->geometry, (uint32_t)n, run->mask + sheet->row * n, all);
+  geometry_mask(sheet->setting->geometry, (uint32_t)n, run->initial, first);
+  for (size_t i = 0; i < pixels; i++) pixel[i] = first[i] ? given : all[i] ? acquired : none;
+  bool good = svg_image(sheet->page->html, left, top, SIDE, pixel, n, n, n < SHARP_BELOW, error);
+  svg_rect(sheet->page->html, left, top, SIDE, SIDE, "frame");
+  arena_close(arena);
+  return good;
+}
+
 /* Neighbours of one kind are one rectangle: no seams. */
-static void draw_mask(const struct sheet *sheet, size_t column, const struct report_run *run) {
+static void draw_columns(const struct sheet *sheet, size_t column, const struct report_run *run) {
   size_t n = sheet->set->size;
   double left = left_of(column), top = top_of(ERROR) + SIDE + GAP, wide = (double)SIDE / (double)n;
   for (size_t x = 0, end; x < n; x = end) {
@@ -133,12 +156,15 @@ static bool draw_column(const struct sheet *sheet, size_t column, size_t place, 
   const struct report_run *run = sheet->run[place];
   struct arena *arena = sheet->page->report->arena;
   FILE *file = sheet->page->html;
-  double middle = left_of(column) + SIDE / 2.0, below = top_of(ERROR) + SIDE + GAP + MASK;
+  double middle = left_of(column) + SIDE / 2.0, below = top_of(ERROR) + SIDE + GAP + mask_height(sheet);
   size_t last = (size_t)sheet->row * run->steps + run->steps - 1;
   svg_text(file, middle, 16, "middle", svg_cut(arena, run->method, SIDE / LETTER));
   for (int panel = IMAGE; panel <= ERROR; panel++)
     if (!draw_panel(sheet, column, sheet->image[place], (enum panel)panel, error)) return false;
-  draw_mask(sheet, column, run);
+  if (sheet->setting->geometry->columns)
+    draw_columns(sheet, column, run);
+  else if (!draw_cells(sheet, column, run, error))
+    return false;
   if (run->metric[0])
     svg_text(file, middle, below + LINE, "middle",
              arena_text(arena, "SSIM %.4f", (double)run->metric[0][last]));
@@ -207,7 +233,8 @@ static bool draw_sheet(struct sheet *sheet, struct error *error) {
   for (size_t first = 0; first < sheet->runs; first += METHODS_MOST) {
     size_t count = sheet->runs - first < METHODS_MOST ? sheet->runs - first : METHODS_MOST;
     report_open_figure(page);
-    svg_open(page->html, left_of(count + 1) - GAP, top_of(ERROR) + SIDE + GAP + MASK + 2 * LINE + 8, caption);
+    svg_open(page->html, left_of(count + 1) - GAP,
+             top_of(ERROR) + SIDE + GAP + mask_height(sheet) + 2 * LINE + 8, caption);
     bool good = draw_truth(sheet, error);
     for (size_t c = 0; good && c < count; c++) good = draw_column(sheet, c + 1, first + c, error);
     svg_close(page->html);

@@ -104,16 +104,20 @@ static uint32_t lines_of(const struct report *report, size_t setting) {
   return report->setting[setting].initial_lines + report->setting[setting].budget;
 }
 
-/* Settings of one acceleration and one number of lines that differ in their initial lines, by their number.
- */
-static size_t find_lines(const struct report *report, const struct grid *grid, uint32_t acceleration,
-                         size_t *list) {
+/* Whether they differ in their lines only. */
+static bool is_like(const struct report_setting *a, const struct report_setting *b) {
+  return a->acceleration == b->acceleration && a->geometry == b->geometry;
+}
+
+/* Settings like one and of one number of lines that differ in their initial lines, by their number. */
+static size_t find_lines(const struct report *report, const struct grid *grid,
+                         const struct report_setting *like, size_t *list) {
   size_t count = 0;
   for (size_t s = 0; s < grid->settings; s++) {
     const struct report_setting *setting = &report->setting[grid->setting[s]];
     size_t place = 0, at = count;
     while (place < count && report->setting[list[place]].initial_lines != setting->initial_lines) place++;
-    if (setting->acceleration != acceleration || place < count ||
+    if (!is_like(setting, like) || place < count ||
         (count && lines_of(report, list[0]) != lines_of(report, grid->setting[s])))
       continue;
     for (; at && report->setting[list[at - 1]].initial_lines > setting->initial_lines; at--)
@@ -131,18 +135,21 @@ static bool has_any(const struct report *report, const size_t *setting, size_t c
   return false;
 }
 
-static bool put_lines(struct report_page *page, size_t set, const struct grid *grid, uint32_t acceleration,
-                      struct error *error) {
+static bool put_lines(struct report_page *page, size_t set, const struct grid *grid,
+                      const struct report_setting *like, struct error *error) {
   struct report *report = page->report;
-  size_t list[REPORT_SETTINGS], count = find_lines(report, grid, acceleration, list),
-                                metric = page->wish->metric, row = 0;
+  size_t list[REPORT_SETTINGS], count = find_lines(report, grid, like, list), metric = page->wish->metric,
+                                row = 0;
   if (count < 2) return true;
   struct tabular table = tabular_make(report->arena, grid->methods, count + 1);
   table.head[0] = "method";
-  table.file = file_name(report, arena_text(report->arena, "initial_lines_x%u", acceleration), set);
-  table.title = arena_text(report->arena, "%s by the number of initial lines at \u00d7%u",
-                           report_title(metric), acceleration);
-  table.note = "Every scan ends with the same number of lines; what is not given at the start is chosen.";
+  table.file = file_name(
+      report, arena_text(report->arena, "initial_%ss_x%u", like->geometry->one, like->acceleration), set);
+  table.title = arena_text(report->arena, "%s by the number of initial %ss at \u00d7%u", report_title(metric),
+                           like->geometry->one, like->acceleration);
+  table.note = arena_text(
+      report->arena, "Every scan ends with the same number of %ss; what is not given at the start is chosen.",
+      like->geometry->one);
   for (size_t c = 0; c < count; c++)
     table.head[c + 1] = arena_text(report->arena, "%u initial", report->setting[list[c]].initial_lines);
   for (size_t m = 0; m < grid->methods; m++) {
@@ -197,11 +204,11 @@ bool report_put_ablations(struct report_page *page, size_t set, struct error *er
   struct grid *grid = ARENA_NEW(report->arena, struct grid, 1);
   make_grid(report, set, page->wish->metric, grid);
   for (size_t s = 0; s < grid->settings; s++) {
-    uint32_t acceleration = report->setting[grid->setting[s]].acceleration;
+    const struct report_setting *setting = &report->setting[grid->setting[s]];
     bool seen = false;
     for (size_t before = 0; before < s; before++)
-      seen |= report->setting[grid->setting[before]].acceleration == acceleration;
-    if (!seen && !put_lines(page, set, grid, acceleration, error)) return false;
+      seen |= is_like(&report->setting[grid->setting[before]], setting);
+    if (!seen && !put_lines(page, set, grid, setting, error)) return false;
   }
   return put_gamma(page, set, grid, error);
 }

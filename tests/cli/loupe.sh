@@ -72,6 +72,8 @@ for folder in cut whole; do
 done
 run "and so do the lines of the log" cmp cut/lines whole/lines
 no_part "killed and gone on with"
+run "bench train" "$l2sr" bench train scene --json
+grep -q '"method":"loupe",.*"batch":6,.*"ratio":[0-9]' out || complain "bench train gives no ratio to the reconstructor alone"
 run "a mask a sample" "$l2sr" train scene --output each --set loupe.masks=sample --epochs 1
 run "an initial line anywhere" "$l2sr" train scene --output three --set acquisition.initial_lines=3 --epochs 1
 

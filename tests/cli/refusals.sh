@@ -293,9 +293,16 @@ echo $ten | sed 's/^0/2/' >two.txt
 refuse_mask "two.txt holds '2'" two.txt
 refuse_mask 'has no dataset mask' $volume
 
+# ---- output ---------------------------------------------------------------------------------------
+
+refuse 1 'cannot write into /proc/self' evaluate scene --output /proc/self
+refuse 1 'cannot write into /proc/self' render scene --output /proc/self
+
 # ---- benches --------------------------------------------------------------------------------------
 
-refuse 2 'bench step takes no --batch, which network, policy, learn and pgmri do' bench step --batch 3
+refuse 2 'bench step takes no --batch, which network, policy, train, learn and pgmri do' bench step --batch 3
+refuse 2 'train.method is l2s; bench train measures reconstructor, loupe and tau_step' bench train --set train.method=l2s
+refuse 2 'bench step takes no --train, which network and policy do' bench step --train
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0
 refuse 2 "network.precision is 'x' at --precision" bench network --precision x
 refuse 2 'policy.pools 6 at data.size 32' bench policy --size 32 --set policy.pools=6

@@ -26,7 +26,8 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  for method in '' _l2s _l2sr _loupe _pgmri _tau2 _tau4; do
+  case $body in radial) methods='_l2s _l2sr _pgmri' ;; *) methods='_l2s _l2sr _loupe _pgmri _tau2 _tau4' ;; esac
+  for method in '' $methods; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
     scans "$acceleration" "$horizon" "$initial" "$start" "$budget" "$scene"
@@ -48,7 +49,8 @@ while read -r body size acceleration horizon ratio initial start budget; do
     *) method=${method#_} ;;
     esac
     key train.method "$method" "$scene"
-    case $body in knee) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
+    case $body in radial) key acquisition.geometry spokes "$scene" ;; *) key acquisition.geometry lines "$scene" ;; esac
+    case $body in knee | radial) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
     key learn.scans $batch "$scene"
     key alternate.batch $batch "$scene"
     key alternate.policy_rate $rate "$scene"
@@ -65,9 +67,13 @@ brain 256 8 base 16 16 120 16
 brain 256 8 long 64 4 126 28
 brain 256 16 base 32 8 124 8
 brain 256 16 long 128 2 127 14
+radial 128 4 base 8 16 56 16
+radial 128 4 long 32 4 62 28
+radial 128 8 base 16 8 60 8
+radial 128 8 long 64 2 63 14
 T
 tried=$((tried + 1))
-[ "$(find "$scenes" -name 'knee_*' -o -name 'brain_*' | wc -l)" = $count ] ||
+[ "$(find "$scenes" -name 'knee_*' -o -name 'brain_*' -o -name 'radial_*' | wc -l)" = $count ] ||
   complain "$count scenes were looked at, there are others"
 
 one=$scenes/knee_x4_long_l2sr.yaml
@@ -100,6 +106,10 @@ for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16
   tau.rate=0 'evaluate.samplers=[tau_step]'; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_tau4.yaml"
 done
+for scene in x4_base radial_x4_base_l2s; do
+  key data.kspace measured "$scenes/measured_$scene.yaml"
+done
+key data.kspace image "$scenes/brain_x8_base.yaml"
 
 # the ablation of the initial lines, as README says it
 while read -r initial ratio start budget; do

@@ -93,6 +93,11 @@ refuse 2 'sampler tau_step is for the one setting that it was trained for and th
   --set sampler.tau_step=whole/best.h5 --set acquisition.horizon=base,long
 refuse 2 'tau.steps is 8 and 7 lines are acquired (x4 long): every step takes one at least' train scene --quiet --output none \
   --set tau.steps=8
+refuse 2 'train.method is tau_step, which learns masks of lines, and acquisition.geometry is spokes' train scene --quiet \
+  --output none --set acquisition.geometry=spokes
+refuse 2 'train.method is tau_step, which transforms images, and data.kspace is measured' train scene --quiet --output none \
+  --set data.kspace=measured
+refuse 2 'tau_step_best transform images; set it to image' evaluate scene $own --set data.kspace=measured
 refuse 2 'tau.steps is 9' train scene --quiet --output none --set tau.steps=9
 refuse 2 'the scene has 2 settings' train scene --quiet --output none --set acquisition.acceleration=4,8
 finish

@@ -1,0 +1,66 @@
+#!/bin/sh
+# K-space as it was measured (data.kspace): tables, policies and oracles on multi-coil phantoms, and on measured data where
+# L2SR_DATA names a folder of them; refusals. measured.sh L2SR SOURCE
+set -u
+scenes=$2/scenes
+. "${0%/*}/setup.sh"
+export L2SR_CACHE="$dir/cache"
+
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data, source: kspace, kspace: measured, order: permuted}
+acquisition: {acceleration: [8], horizon: [long]}
+network: {channels: 4, pools: 2}
+policy: {channels: 2, pools: 2, hidden: 16}
+reward: {scale: 100}
+train: {method: l2s, epochs: 10, batch: 5, rate: 0.01, rate_every: 8, accelerations: [8], initial_accelerations: [32]}
+learn: {steps: 8064, scans: 16, rate: 0.002, validations: 4, save_every: 50, log_every: 10}
+evaluate: {samplers: [random], metrics: [ssim], curves: false}
+Y
+run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --coils 3 --size 32 --rows 64 --columns 38
+ssim() { sed -n "s/.*\"sampler\":\"$1\",.*\"ssim\":{\"mean\":\\([0-9.]*\\).*/\\1/p" out; }
+for geometry in lines spokes; do
+  set="--set acquisition.geometry=$geometry"
+  # shellcheck disable=SC2086
+  run "train by $geometry" "$l2sr" train scene --output $geometry $set
+  # shellcheck disable=SC2086
+  run "table of $geometry" "$l2sr" evaluate scene $set --samplers random,oracle,policy --policy $geometry/policy_1/last.h5 \
+    --reconstructor $geometry/reconstructor/best.h5 --json
+  tried=$((tried + 1))
+  echo "test SSIM by $geometry: Random $(ssim random), L2S $(ssim policy), oracle $(ssim oracle)"
+  awk "BEGIN { exit !($(ssim policy) > $(ssim random) && $(ssim oracle) > $(ssim policy)) }" ||
+    complain "$geometry: Random $(ssim random), L2S $(ssim policy) and oracle $(ssim oracle) do not follow"
+done
+run "few at a time" "$l2sr" evaluate scene --samplers random,oracle --set evaluate.curves=true --set world.envs=3 --output few
+run "many at a time" "$l2sr" evaluate scene --samplers random,oracle --set evaluate.curves=true --output many
+run "the same" "$l2sr" compare few/results.h5 many/results.h5
+run "render" "$l2sr" render scene --slices 0 --output pictures
+run "PG-MRI" "$l2sr" train scene --output pgmri --set train.method=pgmri --set reward.form=dense --set reward.scale=1 \
+  --set learn.reconstructor=lines/reconstructor/best.h5 --set pgmri.epochs=1 --set pgmri.trajectories=2
+
+# what is sampled differently stands apart
+printf '{extends: scene, data: {kspace: image}}\n' >image.yaml
+run "two scenes" "$l2sr" evaluate scene image --output two
+what='one table of both'
+says out 'measured k-space'
+run "report" "$l2sr" report two --output page
+what='the page of both'
+says page/report.txt 'data.kspace: '
+
+refuse 2 'data.kspace is measured, and data.source names reconstructions' evaluate scene \
+  --set data.source=reconstruction_rss
+refuse 2 'train.method is loupe, which transforms images, and data.kspace is measured' train scene --quiet --output none \
+  --set train.method=loupe
+refuse 2 'data.kspace is measured, and this works on images without files' bench step scene
+refuse 1 'data.kspace was measured and is image now' train scene --quiet --output lines --resume --set data.kspace=image
+
+if [ -d "${L2SR_DATA:-}/kspace/multicoil" ]; then
+  for folder in singlecoil_brain multicoil; do
+    for scene in measured_x4_base measured_radial_x4_base; do
+      run "$scene on $folder" "$l2sr" evaluate "$scenes/$scene.yaml" --data "$L2SR_DATA/kspace/$folder" \
+        --set data.most=2 --json
+    done
+  done
+else
+  echo "not run: measured data (L2SR_DATA names no folder with kspace/multicoil)"
+fi
+finish
