@@ -1,4 +1,6 @@
 #include "engine/optimise.h"
+
+#include "engine/option.h"
 #include "engine/round.h"
 
 #include <math.h>
@@ -132,6 +134,16 @@ bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *erro
 
 double optimise_step_rate(double rate, double factor, uint32_t every, uint32_t epoch) {
   return rate * pow(factor, epoch / every);
+}
+
+bool optimise_read_milestones(const char *key, const char *list, uint32_t milestones[MILESTONES_MOST],
+                              size_t *count, struct error *error) {
+  char word[32];
+  for (*count = 0; (list = option_next(list, word, sizeof word)); (*count)++)
+    if (*count == MILESTONES_MOST || !option_whole(word, 0, UINT32_MAX, &milestones[*count]))
+      return fail_usage(error, "%s has '%s'; it must be at most %d epochs, as 30,40", key, word,
+                        MILESTONES_MOST);
+  return true;
 }
 
 double optimise_milestone_rate(double rate, double factor, const uint32_t *milestones, size_t count,

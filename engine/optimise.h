@@ -44,6 +44,11 @@ bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *erro
 
 /* rate * factor^(epoch / every), whole epochs from 0. */
 double optimise_step_rate(double rate, double factor, uint32_t every, uint32_t epoch);
+/* Reads `list`, the epochs of option `key` separated by commas; refuses other words and more than
+ * MILESTONES_MOST. */
+enum { MILESTONES_MOST = 64 };
+bool optimise_read_milestones(const char *key, const char *list, uint32_t milestones[MILESTONES_MOST],
+                              size_t *count, struct error *error);
 /* rate times factor for every milestone that epoch has reached. */
 double optimise_milestone_rate(double rate, double factor, const uint32_t *milestones, size_t count,
                                uint32_t epoch);

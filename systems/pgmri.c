@@ -10,18 +10,6 @@
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
-static bool read_milestones(const struct options *options, uint32_t milestone[PGMRI_MILESTONES_MOST],
-                            size_t *milestones, struct error *error) {
-  const char *words = options->pgmri.milestones;
-  char word[32];
-  *milestones = 0;
-  while ((words = option_next(words, word, sizeof word)))
-    if (*milestones == PGMRI_MILESTONES_MOST || !option_whole(word, 0, UINT32_MAX, &milestone[(*milestones)++]))
-      return fail_usage(error, "pgmri.milestones has '%s'; it must be at most %d epochs, as 10,20", word,
-                        PGMRI_MILESTONES_MOST);
-  return true;
-}
-
 static bool check_keep(const struct options *options, struct error *error) {
   const char *words = options->pgmri.keep;
   char word[32];
@@ -51,7 +39,7 @@ static bool check_network(struct device *device, const struct options *options, 
 
 bool pgmri_check(struct device *device, const struct options *options, struct error *error) {
   bool greedy = options->pgmri.estimator == PGMRI_GREEDY, baseline = options->pgmri.baseline;
-  uint32_t draws = options->pgmri.trajectories, milestone[PGMRI_MILESTONES_MOST];
+  uint32_t draws = options->pgmri.trajectories, milestone[MILESTONES_MOST];
   size_t milestones;
   if (!baseline && !greedy)
     return fail_usage(error,
@@ -68,7 +56,9 @@ bool pgmri_check(struct device *device, const struct options *options, struct er
                       "update; lower one of them",
                       draws, options->pgmri.batch, options->pgmri.accumulation,
                       (double)draws * options->pgmri.batch * options->pgmri.accumulation);
-  return check_keep(options, error) && read_milestones(options, milestone, &milestones, error) &&
+  return check_keep(options, error) &&
+         optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, milestone, &milestones,
+                                  error) &&
          check_network(device, options, error);
 }
 
@@ -180,7 +170,8 @@ bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options
       (struct pgmri){.arena = arena_open(), .device = device, .options = options, .folder = wish->folder};
   pgmri->group = (size_t)options->pgmri.batch * options->pgmri.accumulation;
   if (pgmri_check(device, options, error) &&
-      read_milestones(options, pgmri->milestone, &pgmri->milestones, error) &&
+      optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, pgmri->milestone,
+                               &pgmri->milestones, error) &&
       acquisition_only(&pgmri->acquisition, options, pgmri->arena, error) &&
       open_split(pgmri, &pgmri->train, SPLIT_TRAIN, wish, error) &&
       open_split(pgmri, &pgmri->validation, SPLIT_VAL, wish, error) &&

@@ -27,8 +27,6 @@ enum pgmri_value {
       PGMRI_VALUE_COUNT
 };
 
-enum { PGMRI_MILESTONES_MOST = 64 };
-
 struct pgmri {
   struct arena *arena;
   struct device *device;
@@ -40,7 +38,7 @@ struct pgmri {
   struct trajectories trajectories;
   struct optimiser optimiser;
   struct acquisition acquisition;
-  uint32_t milestone[PGMRI_MILESTONES_MOST];
+  uint32_t milestone[MILESTONES_MOST];
   size_t milestones;
   size_t slices, group, each; /* to train on; of an update; updates an epoch */
   uint32_t *order;            /* of the slices in the epoch `ordered` */

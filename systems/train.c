@@ -13,17 +13,6 @@ const char *const epoch_value_names[EPOCH_VALUES] = {"loss", "rate", "val_loss",
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool read_milestones(struct training *training, struct error *error) {
-  const char *words = training->options->train.milestones;
-  char word[32];
-  while ((words = option_next(words, word, sizeof word)))
-    if (training->milestones == MILESTONES_MOST ||
-        !option_whole(word, 0, UINT32_MAX, &training->milestone[training->milestones++]))
-      return fail_usage(error, "train.milestones has '%s'; it must be at most %d epochs, as 30,40", word,
-                        MILESTONES_MOST);
-  return true;
-}
-
 static bool is_method(const struct training *training, enum train_method method) {
   return (enum train_method)training->options->train.method == method;
 }
@@ -210,10 +199,12 @@ bool training_open(struct training *training, struct device *device, const struc
   size_t batch =
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
   *training = (struct training){.arena = arena_open(), .device = device, .options = options};
-  if (check_masks(training, error) && read_milestones(training, error) && net_unet_check(options, error) &&
-      open_feeds(training, batch, wish, error) && open_network(training, batch, wish->start, error) &&
-      open_masks(training, error) && open_loss(training, error) && open_optimiser(training, error) &&
-      open_history(training, error) &&
+  if (check_masks(training, error) &&
+      optimise_read_milestones("train.milestones", options->train.milestones, training->milestone,
+                               &training->milestones, error) &&
+      net_unet_check(options, error) && open_feeds(training, batch, wish, error) &&
+      open_network(training, batch, wish->start, error) && open_masks(training, error) &&
+      open_loss(training, error) && open_optimiser(training, error) && open_history(training, error) &&
       (!*options->train.output || training_open_files(training, wish, error)) &&
       device_finish(device, error)) {
     state_memory(training);

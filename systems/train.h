@@ -20,8 +20,6 @@
 #include "systems/run_files.h"
 #include "systems/tau.h"
 
-enum { MILESTONES_MOST = 64 };
-
 /* What is kept of an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
 extern const char *const epoch_value_names[EPOCH_VALUES];

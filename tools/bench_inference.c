@@ -8,22 +8,25 @@
 #include "systems/oracle.h"
 #include "systems/policy.h"
 #include "systems/reconstructor.h"
+#include "systems/tau.h"
 #include "tools/bench.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SETTINGS_MOST = 32, LONG = 1 /* second: a pass of that is not repeated, nor done for more slices */ };
 
 struct method {
   const char *name, *formula, *sampler;
-  bool policy, dense, oracle;
+  bool policy, dense, oracle, sequence;
 };
 
 static const struct method methods[] = {
-    {"Random", "C_R", "random", false, false, false},
-    {"PG-MRI", "T C_pi + (T+1) C_R", "policy", true, true, false},
-    {"Oracle", "(sum of free lines + 1) C_R", "oracle", false, false, true},
-    {"L2S, L2SR", "T C_pi + C_R", "policy", true, false, false},
+    {"Random", "C_R", "random", false, false, false, false}, /* and LOUPE: its mask is there */
+    {"PG-MRI", "T C_pi + (T+1) C_R", "policy", true, true, false, false},
+    {"Oracle", "(sum of free lines + 1) C_R", "oracle", false, false, true, false},
+    {"L2S, L2SR", "T C_pi + C_R", "policy", true, false, false, false},
+    {"tau-step", "tau C_pi + (tau+1) C_R", "tau_step", false, false, false, true}, /* C_pi: its sampler's */
 };
 enum { ORACLE = 2, METHODS = sizeof methods / sizeof *methods };
 
@@ -50,6 +53,7 @@ struct run {
   struct simulation simulation;
   struct reconstructor reconstructor;
   struct policy policy;
+  struct tau tau;
 };
 
 /* ---- one method at one number of slices ---------------------------------------------------------------- */
@@ -65,11 +69,13 @@ static bool open_simulation(struct run *run, struct error *error) {
                                  .oracle = method->oracle,
                                  .policy = method->policy,
                                  .dense = method->dense,
+                                 .sequence = method->sequence,
                                  .rollout_steps = 1,
                                  .kernels = run->kernels};
   const struct sampler *sampler = sampler_find(method->sampler, error);
-  return sampler && simulation_open(&run->simulation, run->device, run->options, &plan, error) &&
-         bench_slices(&run->simulation.world, run->batch, run->options->world.seed, error) &&
+  if (!sampler || !simulation_open(&run->simulation, run->device, run->options, &plan, error)) return false;
+  run->simulation.tau = method->sequence ? &run->tau : NULL; /* opened with the reconstructor */
+  return bench_slices(&run->simulation.world, run->batch, run->options->world.seed, error) &&
          simulation_set(&run->simulation, &run->setting->acquisition, sampler, error);
 }
 
@@ -111,7 +117,18 @@ static bool open_policy(struct run *run, struct error *error) {
   return true;
 }
 
+static bool open_sequence(struct run *run, struct error *error) {
+  struct tau_setup setup = {.device = run->device,
+                            .kernels = run->kernels,
+                            .options = run->options,
+                            .acquisition = run->setting->acquisition,
+                            .batch = run->reconstructor.batch};
+  if (!run->method->sequence) return true;
+  return tau_open(&run->tau, &setup, &run->reconstructor, error);
+}
+
 static void close_run(struct run *run) {
+  if (run->tau.graph) tau_close(&run->tau);
   policy_close(&run->policy);
   reconstructor_close(&run->reconstructor);
   if (run->simulation.kernels) simulation_close(&run->simulation);
@@ -140,13 +157,15 @@ static void count_flops(struct run *run) {
   setting->reconstructor = bench_flops(run->reconstructor.graph);
   double policy = run->method->policy ? bench_flops(run->policy.graph) : 0;
   if (run->method->policy) setting->policy = policy;
-  setting->cost[run->method - methods].flops = steps * policy + reconstructions * setting->reconstructor;
+  double sampler = run->method->sequence ? bench_flops(run->tau.graph) : steps * policy;
+  if (run->method->sequence) reconstructions += (double)tau_passes(run->options) - 1;
+  setting->cost[run->method - methods].flops = sampler + reconstructions * setting->reconstructor;
 }
 
 /* *seconds: of one slice. */
 static bool measure(struct run *run, double *seconds, struct error *error) {
   bool good = open_simulation(run, error) && open_reconstructor(run, error) && open_policy(run, error) &&
-              time_scans(run, seconds, error);
+              open_sequence(run, error) && time_scans(run, seconds, error);
   if (good) {
     count_flops(run);
     *seconds /= (double)run->batch;
@@ -157,6 +176,13 @@ static bool measure(struct run *run, double *seconds, struct error *error) {
 
 /* ---- all -------------------------------------------------------------------------------------------------
  */
+
+/* Whether the setting's scans are of the method's kind: else its costs are no numbers. */
+static bool takes(const struct method *method, const struct options *options,
+                  const struct acquisition *acquisition) {
+  return !method->sequence ||
+         (acquisition->geometry == GEOMETRY_LINES && acquisition->budget >= options->tau.steps);
+}
 
 /* One slice, then ever more side by side while that takes at most LONG; what has no room ends it too. */
 static bool measure_method(struct run *run, struct error *error) {
@@ -190,6 +216,8 @@ static bool measure_scene(struct call *call, struct device *device, const char *
   struct acquisition *list;
   struct kernels *kernels;
   size_t found;
+  struct options named = *options; /* no checkpoint is read: parameters are random */
+  if (!*named.sampler.tau_step) named.sampler.tau_step = "random parameters";
   if (!acquisition_list(&list, &found, options, call->arena, error)) return false;
   if (*count + found > SETTINGS_MOST)
     return fail_usage(error, "the scenes have more than %d settings; give fewer", SETTINGS_MOST);
@@ -199,8 +227,11 @@ static bool measure_scene(struct call *call, struct device *device, const char *
     struct setting *setting = &settings[(*count)++];
     *setting = (struct setting){.scene = scene, .size = options->data.size, .acquisition = list[s]};
     for (size_t m = 0; good && m < METHODS; m++) {
-      struct run run = {options, device, kernels, &methods[m], setting, .batch = 1};
-      good = measure_method(&run, error);
+      struct run run = {&named, device, kernels, &methods[m], setting, .batch = 1};
+      if (takes(&methods[m], options, &list[s]))
+        good = measure_method(&run, error);
+      else
+        setting->cost[m] = (struct cost){NAN, NAN, NAN, 0};
     }
   }
   kernels_close(kernels);
@@ -240,7 +271,11 @@ static void print_table(const struct setting settings[], size_t count, const cha
   printf("\n");
   for (size_t m = 0; m < METHODS; m++) {
     printf("  %-10s%-30s", methods[m].name, methods[m].formula);
-    for (size_t s = 0; s < count; s++) printf(" %16.5g", value(&settings[s].cost[m]));
+    for (size_t s = 0; s < count; s++)
+      if (isnan(settings[s].cost[m].seconds))
+        printf(" %16s", "-");
+      else
+        printf(" %16.5g", value(&settings[s].cost[m]));
     printf("\n");
   }
 }
@@ -250,6 +285,7 @@ static void print_json(const struct setting settings[], size_t count, const stru
     for (size_t m = 0; m < METHODS; m++) {
       const struct setting *setting = &settings[s];
       const struct cost *cost = &setting->cost[m];
+      if (isnan(cost->seconds)) continue;
       printf("{\"bench\":\"inference\",\"method\":\"%s\",\"scene\":", methods[m].name);
       json_text(stdout, setting->scene);
       printf(",\"device\":");
