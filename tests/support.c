@@ -1,8 +1,10 @@
 #include "tests/support.h"
 
 #include "components/components.h"
+#include "engine/fft.h"
 #include "engine/random.h"
 #include "systems/load.h"
+#include "systems/phantom.h"
 
 #include <dirent.h>
 #include <ftw.h>
@@ -152,4 +154,31 @@ void support_expect_abort(void (*call)(void *context), void *context, const char
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_holds(text, part);
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+void support_set_phantoms(struct options *options, int n, int slices) {
+  options->phantom.train = 3;
+  options->phantom.val = options->phantom.test = 1;
+  options->phantom.slices = (uint32_t)slices;
+  options->phantom.size = (uint32_t)n;
+  options->phantom.rows = 2 * (uint32_t)n;
+  options->phantom.columns = (uint32_t)n + 6;
+}
+
+int support_open_training(struct folder *folder, struct device *device, int n, int slices) {
+  struct error error;
+  struct options options;
+  support_open_folder(folder);
+  setenv("L2SR_CACHE", support_path(folder, "cache"), 1);
+  option_defaults(&option_table, &options, folder->arena);
+  support_set_phantoms(&options, n, slices);
+  return !phantom_write(&options, support_path(folder, "data"), &error) || !device_open(device, "", &error) ||
+         !fft_library_open(&error);
+}
+
+int support_close_training(struct folder *folder, struct device *device) {
+  fft_library_close();
+  device_close(device);
+  support_close_folder(folder);
+  return 0;
 }

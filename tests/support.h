@@ -41,6 +41,15 @@ unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes
 int support_open_device(void **state);
 int support_close_device(void **state);
 
+/* Three volumes to train, one each to validate and test, of so many slices; images n x n. */
+struct options;
+void support_set_phantoms(struct options *options, int n, int slices);
+/* For trainings: the folder with these phantoms in `data` and a kernel cache of its own, for every training
+ * builds the same ones; the device. 0: good. */
+struct device;
+int support_open_training(struct folder *folder, struct device *device, int n, int slices);
+int support_close_training(struct folder *folder, struct device *device);
+
 /* Slices of n x n pixels that differ, with edges and texture, in their order, ready to be scanned. */
 struct world;
 void support_fill_slices(struct world *world, int n, uint32_t slices);

@@ -1,12 +1,9 @@
 /* Training a policy: going on from any checkpoint, launches, rounds, and what is refused. */
-#include "engine/fft.h"
 #include "systems/learn.h"
-#include "systems/phantom.h"
 #include "systems/train.h"
 #include "tests/support.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 32, SLICES = 12, SCANS = 6, LINES = 5, ROWS = SCANS * LINES, ROLLOUTS = 7, SAVE_EVERY = 3 };
@@ -528,28 +525,13 @@ static void damaged_values_are_refused(void **state) {
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
 static int open_all(void **state) {
-  struct error error;
-  struct options options;
   (void)state;
-  support_open_folder(&folder);
-  setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
-  option_defaults(&option_table, &options, folder.arena);
-  options.phantom.train = 3;
-  options.phantom.val = options.phantom.test = 1;
-  options.phantom.slices = SLICES / 3;
-  options.phantom.size = N;
-  options.phantom.rows = 2 * N;
-  options.phantom.columns = N + 6;
-  return !phantom_write(&options, support_path(&folder, "data"), &error) ||
-         !device_open(&device, "", &error) || !fft_library_open(&error) || train_reconstructor("unet", 1);
+  return support_open_training(&folder, &device, N, SLICES / 3) || train_reconstructor("unet", 1);
 }
 
 static int close_all(void **state) {
   (void)state;
-  fft_library_close();
-  device_close(&device);
-  support_close_folder(&folder);
-  return 0;
+  return support_close_training(&folder, &device);
 }
 
 int main(void) {

@@ -1,14 +1,11 @@
 /* LOUPE: an update against one graph of mask, network and loss; masks of minibatches and samples; what is
  * stored; going on; what is refused. */
-#include "engine/fft.h"
 #include "engine/store.h"
 #include "systems/net_unet.h"
-#include "systems/phantom.h"
 #include "systems/train.h"
 #include "tests/support.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 32, SLICES = 12, BATCH = 5, LINES = 8, INITIAL = 2 };
@@ -37,15 +34,6 @@ static void set_options(struct run *run, const char *output) {
   run->options.train.rate = 0.05;
   run->options.train.optimiser = OPTIMISER_SGD;
   run->options.train.output = output ? support_path(&folder, output) : "";
-}
-
-static void set_phantoms(struct options *options) {
-  options->phantom.train = 3;
-  options->phantom.val = options->phantom.test = 1;
-  options->phantom.slices = 4;
-  options->phantom.size = N;
-  options->phantom.rows = 2 * N;
-  options->phantom.columns = N + 6;
 }
 
 static void open_run(struct run *run, bool resume) {
@@ -388,23 +376,13 @@ static void other_trainings_are_refused(void **state) {
 /* ---- the program --------------------------------------------------------------------------------------- */
 
 static int open_all(void **state) {
-  struct error error;
-  struct options options;
   (void)state;
-  support_open_folder(&folder);
-  setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
-  option_defaults(&option_table, &options, folder.arena);
-  set_phantoms(&options);
-  return !phantom_write(&options, support_path(&folder, "data"), &error) ||
-         !device_open(&device, "", &error) || !fft_library_open(&error);
+  return support_open_training(&folder, &device, N, 4);
 }
 
 static int close_all(void **state) {
   (void)state;
-  fft_library_close();
-  device_close(&device);
-  support_close_folder(&folder);
-  return 0;
+  return support_close_training(&folder, &device);
 }
 
 int main(void) {

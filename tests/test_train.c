@@ -1,5 +1,4 @@
 /* Training: masks, the update against one made by hand, micro-batches, going on, and what is refused. */
-#include "engine/fft.h"
 #include "systems/net_unet.h"
 #include "systems/phantom.h"
 #include "systems/train.h"
@@ -7,7 +6,6 @@
 
 #include <hdf5.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 32, SLICES = 12, BATCH = 5 };
@@ -34,15 +32,6 @@ static void set_options(struct run *run, const char *output) {
   run->options.train.rate = 0.05;
   run->options.train.optimiser = OPTIMISER_SGD;
   run->options.train.output = output ? support_path(&folder, output) : "";
-}
-
-static void set_phantoms(struct options *options) {
-  options->phantom.train = 3;
-  options->phantom.val = options->phantom.test = 1;
-  options->phantom.slices = 4;
-  options->phantom.size = N;
-  options->phantom.rows = 2 * N;
-  options->phantom.columns = N + 6;
 }
 
 static void open_run(struct run *run, bool resume) {
@@ -549,7 +538,7 @@ static void other_validation_data_are_refused(void **state) {
   run_epochs(&run);
   training_close(&run.training);
   option_defaults(&option_table, &options, folder.arena);
-  set_phantoms(&options);
+  support_set_phantoms(&options, N, 4);
   assert_good(phantom_write(&options, support_path(&folder, "other"), &error), &error);
   options.phantom.slices = 5;
   assert_good(phantom_write(&options, support_path(&folder, "longer"), &error), &error);
@@ -662,23 +651,13 @@ static void damaged_networks_are_refused(void **state) {
 }
 
 static int open_all(void **state) {
-  struct error error;
-  struct options options;
   (void)state;
-  support_open_folder(&folder);
-  setenv("L2SR_CACHE", support_path(&folder, "cache"), 1); /* every training builds the same kernels */
-  option_defaults(&option_table, &options, folder.arena);
-  set_phantoms(&options);
-  return !phantom_write(&options, support_path(&folder, "data"), &error) ||
-         !device_open(&device, "", &error) || !fft_library_open(&error);
+  return support_open_training(&folder, &device, N, 4);
 }
 
 static int close_all(void **state) {
   (void)state;
-  fft_library_close();
-  device_close(&device);
-  support_close_folder(&folder);
-  return 0;
+  return support_close_training(&folder, &device);
 }
 
 int main(void) {
