@@ -217,6 +217,7 @@ static void check_call(const struct kernel_desc *row, const struct arg *args) {
 static void launch(struct device *device, const struct kernel_desc *row, cl_kernel kernel, size_t local,
                    size_t rows, const struct arg *args) {
   check_call(row, args);
+  REQUIRE(rows <= UINT32_MAX, "%s for %zu rows; kernels count to 2^32 - 1", row->name, rows);
   if (!rows) return;
   cl_uint i = 0, count = (cl_uint)rows;
   for (; args[i].kind != ARG_END; i++) {

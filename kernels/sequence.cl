@@ -103,6 +103,9 @@ __kernel void planes_backward(__global const float *restrict output_gradient,
 
 INLINE float softplus_of(float x) { return fmax(x, 0.0f) + log1p(exp(-fabs(x))); }
 
+/* Below this softplus is an exponential: shares are those of exponentials, which do not all vanish. */
+#define SMALL -15.0f
+
 /* softplus over the largest one of the image, 0 where `taken` is not 0. */
 __kernel __attribute__((reqd_work_group_size(SHARE_GROUP, 1, 1))) void
 share_forward(__global const float *restrict input, __global const float *restrict taken,
@@ -112,13 +115,18 @@ share_forward(__global const float *restrict input, __global const float *restri
   if (row >= rows) return;
   float top = -INFINITY;
   for (uint i = item; i < entries; i += SHARE_GROUP) top = fmax(top, input[from + i]);
-  top = softplus_of(group_max(top, scratch));
-  for (uint i = item; i < entries; i += SHARE_GROUP)
-    output[from + i] = taken[from + i] == 0.0f ? softplus_of(input[from + i]) / top : 0.0f;
+  top = group_max(top, scratch);
+  float largest = softplus_of(top);
+  for (uint i = STRIP * item; i < entries; i += STRIP * SHARE_GROUP) { /* by eights, as in exact.cl */
+    float8 x = load_eight(input + from, i, entries), mask = load_eight(taken + from, i, entries);
+    float8 share = top < SMALL ? exp(x - top) : (fmax(x, (float8)0.0f) + log1p(exp(-fabs(x)))) / largest;
+    store_eight(output + from, i, entries, select((float8)0.0f, share, mask == 0.0f));
+  }
 }
 
-/* With s the softplus, t its largest value, of the first entry m that has it, and u the output's gradient where
- * free: ds = u / t, and of m also -sum(u s) / t^2. */
+/* With s the softplus, t its largest value, of the first entry m that has it, y = s / t and u the output's gradient
+ * where free: dx = u slope, and of m also -sum(u y) slope, where slope is the sigmoid of x over t; of exponentials it is
+ * y. */
 __kernel __attribute__((reqd_work_group_size(SHARE_GROUP, 1, 1))) void
 share_backward(__global const float *restrict input, __global const float *restrict taken,
                __global const float *restrict output_gradient, __global float *restrict input_gradient,
@@ -130,7 +138,8 @@ share_backward(__global const float *restrict input, __global const float *restr
   for (uint i = item; i < entries; i += SHARE_GROUP) top = fmax(top, input[from + i]);
   top = group_max(top, scratch);
   for (uint i = item; i < entries; i += SHARE_GROUP) {
-    if (taken[from + i] == 0.0f) sum += output_gradient[from + i] * softplus_of(input[from + i]);
+    float x = input[from + i], share = top < SMALL ? exp(x - top) : softplus_of(x) / softplus_of(top);
+    if (taken[from + i] == 0.0f) sum += output_gradient[from + i] * share;
     if (input[from + i] == top) place = fmax(place, (float)(entries - i));
   }
   sum = group_sum(sum, scratch);
@@ -138,10 +147,11 @@ share_backward(__global const float *restrict input, __global const float *restr
   float largest = softplus_of(top);
   for (uint i = STRIP * item; i < entries; i += STRIP * SHARE_GROUP) {
     float8 x = load_eight(input + from, i, entries), mask = load_eight(taken + from, i, entries);
-    float8 slope = select((float8)0.0f, load_eight(output_gradient + from, i, entries) / largest, mask == 0.0f);
+    float8 given = select((float8)0.0f, load_eight(output_gradient + from, i, entries), mask == 0.0f);
     uint8 here = i + (uint8)(0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u);
-    slope -= select((float8)0.0f, (float8)(sum / largest / largest), here == most);
-    add_eight(input_gradient + from, i, entries, slope / (1.0f + exp(-x)), add);
+    given -= select((float8)0.0f, (float8)sum, here == most);
+    float8 slope = top < SMALL ? exp(x - top) : 1.0f / (largest * (1.0f + exp(-x)));
+    add_eight(input_gradient + from, i, entries, given * slope, add);
   }
 }
 

@@ -254,6 +254,22 @@ static void place_scans(struct work *work, size_t first, size_t envs) {
   for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
 }
 
+/* Whatever decided, every scan has acquired its lines: a decision that was none would be scored as one. */
+static bool check_masks(const struct work *work, const struct evaluate_run *run, struct error *error) {
+  size_t n = work->evaluation->size, wanted = run->acquisition.initial_lines + run->acquisition.budget;
+  for (size_t scan = 0; scan < run->scans; scan++) {
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) found += run->mask[scan * n + i] != 0;
+    if (found != wanted)
+      return fail(
+          error,
+          "sampler %s acquired %zu of %zu lines in scan %zu; its checkpoint is damaged, or l2sr verify "
+          "tells what is wrong with the device",
+          run->sampler->name, found, wanted, scan);
+  }
+  return true;
+}
+
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
   struct world *world = &work->simulation.world;
@@ -277,7 +293,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     progress_move(&work->progress, work->done += envs);
   }
   run->seconds = clock_seconds() - start;
-  return device_finish(world->device, error);
+  return device_finish(world->device, error) && check_masks(work, run, error);
 }
 
 static bool run_all(struct work *work, struct error *error) {

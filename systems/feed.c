@@ -84,10 +84,10 @@ static bool open_pairs(struct feed *feed, struct error *error) {
 
 /* Masks by scanning, with exact budgets. */
 static bool is_exact(const struct feed *feed) {
-  return feed->policy || feed->options.train.masks == MASKS_EXACT;
+  return feed->policy || (!feed->learned && feed->options.train.masks == MASKS_EXACT);
 }
 
-/* The scans that the policy was trained for. */
+/* The scans that the policy was trained for, or that masks are learned for. */
 static bool find_scans(struct feed *feed, struct error *error) {
   feed->pairs = 1;
   feed->sampler = &sampler_policy;
@@ -95,7 +95,7 @@ static bool find_scans(struct feed *feed, struct error *error) {
 }
 
 static bool find_masks(struct feed *feed, struct error *error) {
-  if (feed->policy) return find_scans(feed, error);
+  if (feed->policy || feed->learned) return find_scans(feed, error);
   if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)))
     return false;
   return sampler_is_heuristic(feed->sampler) ||
@@ -112,8 +112,8 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
-                                 .together = envs,
-                                 .coils = dataset_coils(&feed->dataset),
+                                 .together = setup->fill ? 0 : envs,
+                                 .coils = setup->fill ? 0 : dataset_coils(&feed->dataset),
                                  .epoch_rows = slices,
                                  .score_batches = setup->validate,
                                  .draws_masks = setup->draws_masks && !setup->validate,
@@ -152,7 +152,8 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
                         .device = setup->device,
                         .options = *setup->options,
                         .validate = setup->validate,
-                        .policy = setup->policy};
+                        .policy = setup->policy,
+                        .learned = setup->draws_masks || setup->deal_only};
   feed->options.data.split = setup->split;
   if (open_parts(feed, setup, error)) return true;
   feed_close(feed);

@@ -32,7 +32,7 @@ struct feed {
   struct arena *arena;
   struct device *device;
   struct options options; /* the scene's, with the split */
-  bool validate, policy;
+  bool validate, policy, learned;
   struct dataset dataset;
   struct load_report report;
   struct simulation simulation;

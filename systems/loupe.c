@@ -142,6 +142,7 @@ bool loupe_write(const struct loupe *loupe, struct store *store, struct error *e
   net_loupe_chances(weight, taken, lines, loupe->acquisition.budget, chance);
   net_loupe_best(chance, taken, lines, loupe->acquisition.budget, mask);
   bool good = store_put_text(store, "sampler", "loupe", error) &&
+              store_put_text(store, "scan_geometry", "lines", error) &&
               checkpoint_write_parameters(store, "sampler", loupe->graph, error) &&
               checkpoint_write_moments(store, "sampler_optimiser", &loupe->optimiser, error) &&
               store_write(store, "probability", STORE_F64, 1, &lines, chance, false, error) &&

@@ -154,14 +154,25 @@ static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t
   return good;
 }
 
-static bool read_stored_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
-                             struct error *error) {
+/* A learned mask says of what it is; others are of whatever is scanned. */
+static bool check_stored_geometry(struct store *store, const char *path, const char *wanted,
+                                  struct error *error) {
+  char geometry[32];
+  if (!store_text(store, "scan_geometry", geometry, sizeof geometry) || !strcmp(geometry, wanted))
+    return true;
+  return fail(error, "sampler.mask %s is of %s and acquisition.geometry is %s; name a mask of these", path,
+              geometry, wanted);
+}
+
+static bool read_stored_mask(const char *path, const char *geometry, uint8_t *mask, size_t lines,
+                             size_t *found, struct error *error) {
   struct store *store;
   struct arena *arena = arena_open();
   void *data;
   bool good = store_open(&store, path, error);
   if (good) {
-    good = store_read_all(store, "mask", STORE_U8, arena, &data, found, error);
+    good = check_stored_geometry(store, path, geometry, error) &&
+           store_read_all(store, "mask", STORE_U8, arena, &data, found, error);
     for (size_t i = 0; good && i < lines && i < *found; i++) mask[i] = ((const uint8_t *)data)[i] != 0;
     store_close(store);
   }
@@ -192,7 +203,10 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
   uint8_t mask[512] = {0};
   if (!length) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
   bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
-  if (!(stored ? read_stored_mask : read_text_mask)(path, mask, lines, &found, error)) return false;
+  const char *geometry = geometry_of(acquisition)->name;
+  if (!(stored ? read_stored_mask(path, geometry, mask, lines, &found, error)
+               : read_text_mask(path, mask, lines, &found, error)))
+    return false;
   if (found != lines)
     return fail(error, "sampler.mask %s holds %zu values; data.size is %zu", path, found, lines);
   if (!check_mask(mask, acquisition, path, error)) return false;
@@ -234,13 +248,14 @@ const struct sampler sampler_list[] = {
      SAMPLER_NEXT, false, LINES, fill_two_sided},
     {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, LINES,
      fill_lowest},
-    {"uniform", "spokes: evenly spaced angles, bisecting the widest gaps first", SAMPLER_NEXT, false, SPOKES,
-     fill_uniform},
+    {"uniform", "spokes: evenly spaced angles, bisecting the widest gaps first where N is a power of two",
+     SAMPLER_NEXT, false, SPOKES, fill_uniform},
     {"fixed_mask", "the lines of the file sampler.mask, low frequencies first; spokes by bisection",
      SAMPLER_NEXT, false, LINES | SPOKES, fill_fixed},
     {"learned_mask", "exactly the budget, drawn by the probabilities of the file sampler.mask (LOUPE's)",
      SAMPLER_EXACT, true, LINES, fill_learned},
-    {"tau_step", "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
+    {"tau_step",
+     "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
      SAMPLER_SEQUENCE, true, LINES, fill_sequence},
     {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false, LINES,
      fill_sequence},

@@ -25,10 +25,10 @@ static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
 }
 
 static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
-  const struct acquisition *scan = &tau->acquisition;
+  uint8_t *taken = ARENA_NEW(arena, uint8_t, tau->size);
   float *rows = ARENA_NEW(arena, float, batch * tau->size);
-  for (size_t i = 0; i < batch * tau->size; i++)
-    rows[i] = i % tau->size - scan->initial_start < scan->initial_lines;
+  acquisition_initial(&tau->acquisition, taken);
+  for (size_t i = 0; i < batch * tau->size; i++) rows[i] = taken[i % tau->size];
   device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * tau->size,
                rows);
 }
@@ -89,6 +89,7 @@ static struct tau describe(const struct tau_setup *setup) {
                       .kernels = setup->kernels,
                       .acquisition = setup->acquisition,
                       .size = options->data.size,
+                      .batch = setup->batch,
                       .steps = options->tau.steps,
                       .hidden = options->tau.hidden,
                       .adaptive = options->tau.adaptive,
@@ -115,7 +116,7 @@ bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstruct
 
 void tau_close(struct tau *tau) {
   if (tau->optimiser.device) optimise_close(&tau->optimiser);
-  if (tau->graph) device_release(tau->device, tau->slice, sizeof(uint32_t) * tau->graph->batch);
+  if (tau->graph) device_release(tau->device, tau->slice, sizeof(uint32_t) * tau->batch);
   graph_close(tau->graph);
   reconstructor_close(&tau->own);
   *tau = (struct tau){0};
@@ -295,8 +296,16 @@ static bool read_kind(struct tau *tau, struct store *store, struct error *error)
   return check_scans(tau, initial, budget, error);
 }
 
+/* After its kind and its reconstructor. */
 static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
-  return read_kind(tau, store, error) && open_planned(tau, setup, error) &&
+  struct tau_setup fitting = *setup;
+  struct store_shape shape;
+  fitting.batch = tau->batch = tau->own.batch;
+  if (!store_shape(store, "sampler/layers.0.weight", &shape, error)) return false;
+  if (shape.rank != 2 || shape.size[0] != tau->hidden)
+    return fail(error, "its sampler is not of %u hidden values, as it says; the file is damaged",
+                tau->hidden);
+  return open_planned(tau, &fitting, error) &&
          checkpoint_read_parameters(store, "sampler", tau->graph, error);
 }
 
@@ -309,12 +318,11 @@ bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, 
   struct store *store;
   *tau = describe(setup);
   tau->reconstructor = &tau->own;
-  if (!reconstructor_load(&tau->own, path, &own, error)) return false;
   bool good = store_open(&store, path, error);
   if (good) {
-    struct tau_setup fitting = *setup;
-    fitting.batch = tau->own.batch;
-    good = load(tau, store, &fitting, error) || fail_in(error, "%s", path);
+    good = (read_kind(tau, store, error) || fail_in(error, "%s", path)) &&
+           reconstructor_load(&tau->own, path, &own, error) &&
+           (load(tau, store, setup, error) || fail_in(error, "%s", path));
     store_close(store);
   }
   if (!good) tau_close(tau);

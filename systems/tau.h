@@ -26,6 +26,7 @@ struct tau {
   struct kernels *kernels;
   struct acquisition acquisition;
   size_t size; /* N */
+  size_t batch; /* images a pass that it was planned for */
   uint32_t steps, hidden;
   bool adaptive, train;
   uint32_t noise_seed; /* of the sampler's input where it is not adaptive */

@@ -95,16 +95,15 @@ void training_log_event(const struct training *training) {
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
 /* They say where, how long, what is printed; or are of other work. */
-static const char *const loupe_may_differ[] = {
-    "evaluate.",    "phantom.",   "reward.",         "policy.",    "learn.",
-    "alternate.",   "pgmri.",     "data.path",       "data.split", "train.epochs",
-    "train.output", "world.envs", "data.window", "train.log_every", "sampler.",   "train.early_stopping",
-    "tau.",         NULL};
-static const char *const tau_may_differ[] = {
-    "evaluate.",    "phantom.",   "reward.",         "policy.",    "learn.",
-    "alternate.",   "pgmri.",     "data.path",       "data.split", "train.epochs",
-    "train.output", "world.envs", "data.window", "train.log_every", "sampler.",   "train.early_stopping",
-    "loupe.",       NULL};
+#define MASKS_MAY_DIFFER(other)                                                                              \
+  {                                                                                                          \
+    "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "data.path",            \
+        "data.split", "data.window", "train.epochs", "train.output", "train.log_every", "train.masks",       \
+        "train.sampler", "train.accelerations", "train.initial_accelerations", "train.early_stopping",       \
+        "world.envs", "sampler.", other, NULL                                                                \
+  }
+static const char *const loupe_may_differ[] = MASKS_MAY_DIFFER("tau.");
+static const char *const tau_may_differ[] = MASKS_MAY_DIFFER("loupe.");
 static const char *const may_differ[] = {"evaluate.",
                                          "phantom.",
                                          "reward.",

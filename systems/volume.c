@@ -93,12 +93,6 @@ static bool check_size(const struct volume *volume, const struct options *option
 static bool cut_kspace(struct volume *volume, const struct options *options, struct error *error) {
   size_t n = options->data.size;
   if (options->data.crop != CROP_KSPACE) return true;
-  if (!volume->from_kspace)
-    return fail(
-        error,
-        "%s has no k-space that data.crop could cut, but %s; set data.source to kspace or data.crop to "
-        "image",
-        volume->path, volume->key);
   if (volume->height < n || volume->width < n)
     return fail(error,
                 "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
@@ -126,7 +120,8 @@ static void select_slices(struct volume *volume, uint32_t rule) {
 
 static bool describe(struct store *store, struct volume *volume, const struct options *options,
                      struct error *error) {
-  uint32_t source = options->data.kspace == KSPACE_MEASURED ? SOURCE_KSPACE : options->data.source;
+  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
+  uint32_t source = kspace ? SOURCE_KSPACE : options->data.source;
   if (!choose_key(store, volume, source, error) || !read_shape(store, volume, error)) return false;
   if (!check_memory(volume, error)) return false;
   find_image_size(store, volume);

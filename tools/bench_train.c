@@ -70,11 +70,12 @@ static bool print_json(struct work *work, const char *method, double alone, bool
   printf("{\"bench\":\"train\",\"device\":");
   json_text(stdout, training->device->facts.name);
   printf(",\"method\":\"%s\",\"size\":%u,\"batch\":%zu,\"pass\":%zu,\"precision\":\"%s\",\"fused\":%s,"
-         "\"images_per_second\":%.6g,\"milliseconds\":%.6g,\"alone_milliseconds\":%.6g,\"ratio\":%.4g",
+         "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
          method, options->data.size, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
          training->reconstructor.fused ? "true" : "false", (double)work->batch / work->seconds,
-         1e3 * work->seconds, 1e3 * alone, work->seconds / alone);
+         1e3 * work->seconds);
+  if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
   if (profile) printf(",\"profile\":");
   if (profile) good = bench_profile(training->device, update, work, true, error);
   printf("}\n");
@@ -89,7 +90,7 @@ static bool print_text(struct work *work, const char *method, double alone, bool
          block_precision_name((enum block_precision)options->network.precision),
          training->reconstructor.fused ? "fused" : "portable", training->device->facts.name);
   printf("  %.5g images/s, %.4g ms an update", (double)work->batch / work->seconds, 1e3 * work->seconds);
-  if (options->train.method != METHOD_RECONSTRUCTOR)
+  if (alone > 0)
     printf(": %.3f times the %.4g ms of the reconstructor alone", work->seconds / alone, 1e3 * alone);
   printf("\n");
   return !profile || bench_profile(training->device, update, work, false, error);
@@ -100,14 +101,16 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
   const char *method =
       option_text(option_find(&option_table, "train.method"), options, call->arena);
   struct work work;
-  double alone;
+  double alone = 0; /* the scene's method is the reconstructor's */
   if (options->train.method != METHOD_RECONSTRUCTOR && options->train.method != METHOD_LOUPE &&
       options->train.method != METHOD_TAU_STEP)
     return fail_usage(error,
                       "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn and bench "
                       "pgmri measure policies",
                       method);
-  if (!time_alone(call, device, &alone, error) || !open_work(&work, call, device, options, error)) return false;
+  if ((options->train.method != METHOD_RECONSTRUCTOR && !time_alone(call, device, &alone, error)) ||
+      !open_work(&work, call, device, options, error))
+    return false;
   bool good = time_work(&work, error) &&
               (call_flag(call, "json") ? print_json : print_text)(&work, method, alone,
                                                                   call_flag(call, "profile"), error);

@@ -75,6 +75,8 @@ no_part "killed and gone on with"
 run "bench train" "$l2sr" bench train scene --json
 grep -q '"method":"loupe",.*"batch":6,.*"ratio":[0-9]' out || complain "bench train gives no ratio to the reconstructor alone"
 run "a mask a sample" "$l2sr" train scene --output each --set loupe.masks=sample --epochs 1
+run "keys of the mixture mean nothing" "$l2sr" train scene --output mixture --set train.initial_accelerations=128 \
+  --set train.sampler=oracle --set train.masks=exact --epochs 1
 run "an initial line anywhere" "$l2sr" train scene --output three --set acquisition.initial_lines=3 --epochs 1
 
 # ---- refusals -----------------------------------------------------------------------------------------------
@@ -87,6 +89,8 @@ refuse 1 'has probabilities for 7 lines beside the 1 initial ones, the budget is
 refuse 2 'sampler.mask is empty; name a checkpoint of train.method loupe' evaluate scene --samplers learned_mask
 refuse 2 'the scene has 2 settings' train scene --quiet --output none --set acquisition.acceleration=4,8
 refuse 2 'no line is left to acquire' train scene --quiet --output none --set acquisition.initial_lines=8
+refuse 1 'is of lines and acquisition.geometry is spokes' evaluate scene --samplers fixed_mask \
+  --set sampler.mask=whole/best.h5 --set acquisition.geometry=spokes
 refuse 2 "loupe.masks is 'line'" train scene --quiet --output none --set loupe.masks=line
 refuse 1 'has 8 lines and misses' evaluate scene --set sampler.mask=whole/best.h5 --set acquisition.acceleration=8
 finish
