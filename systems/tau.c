@@ -279,12 +279,15 @@ static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget
 }
 
 /* What the sampler is, of the attributes. */
-static bool read_kind(struct tau *tau, struct store *store, struct error *error) {
+static bool check_kind(struct store *store, struct error *error) {
   char sampler[32] = "";
+  if (store_text(store, "sampler", sampler, sizeof sampler) && !strcmp(sampler, "tau_step")) return true;
+  return fail(error, "it holds no sampler of tau steps%s%s; train one with train.method tau_step",
+              *sampler ? " but of " : "", sampler);
+}
+
+static bool read_kind(struct tau *tau, struct store *store, struct error *error) {
   uint32_t adaptive = 0, initial = 0, budget = 0;
-  if (!store_text(store, "sampler", sampler, sizeof sampler) || strcmp(sampler, "tau_step") != 0)
-    return fail(error, "it holds no sampler of tau steps%s%s; train one with train.method tau_step",
-                *sampler ? " but of " : "", sampler);
   if (!read_whole(store, "sampler_steps", 1, TAU_MOST, &tau->steps, error) ||
       !read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error) ||
       !read_whole(store, "sampler_adaptive", 0, 1, &adaptive, error) ||
@@ -296,12 +299,13 @@ static bool read_kind(struct tau *tau, struct store *store, struct error *error)
   return check_scans(tau, initial, budget, error);
 }
 
-/* After its kind and its reconstructor. */
+/* After its reconstructor, whose images are of the size. */
 static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
   struct tau_setup fitting = *setup;
   struct store_shape shape;
   fitting.batch = tau->batch = tau->own.batch;
-  if (!store_shape(store, "sampler/layers.0.weight", &shape, error)) return false;
+  if (!read_kind(tau, store, error) || !store_shape(store, "sampler/layers.0.weight", &shape, error))
+    return false;
   if (shape.rank != 2 || shape.size[0] != tau->hidden)
     return fail(error, "its sampler is not of %u hidden values, as it says; the file is damaged",
                 tau->hidden);
@@ -320,7 +324,7 @@ bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, 
   tau->reconstructor = &tau->own;
   bool good = store_open(&store, path, error);
   if (good) {
-    good = (read_kind(tau, store, error) || fail_in(error, "%s", path)) &&
+    good = (check_kind(store, error) || fail_in(error, "%s", path)) &&
            reconstructor_load(&tau->own, path, &own, error) &&
            (load(tau, store, setup, error) || fail_in(error, "%s", path));
     store_close(store);
