@@ -202,9 +202,11 @@ size_t dataset_coils(const struct dataset *dataset) {
 /* The files' own k-space is that of their dataset kspace; images are those of its coils. */
 static bool check_source(const struct options *options, struct error *error) {
   bool other = options->data.source != SOURCE_AUTO && options->data.source != SOURCE_KSPACE;
-  if (options->data.kspace == KSPACE_IMAGE || !other) return true;
-  return fail_usage(
-      error, "data.kspace is measured, and data.source names reconstructions; set data.source to kspace");
+  const char *key = options->data.kspace == KSPACE_MEASURED ? "data.kspace is measured"
+                    : options->data.crop == CROP_KSPACE     ? "data.crop is kspace"
+                                                            : NULL;
+  if (!key || !other) return true;
+  return fail_usage(error, "%s, and data.source names reconstructions; set data.source to kspace", key);
 }
 
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {

@@ -121,8 +121,9 @@ broken mask # what was the reconstruction becomes a mask: a test file without ta
 rename mask/a.h5 'reconstruction_esc' 'mask\x00struction_esc'
 refuse_file mask 'a.h5 is undersampled (it has a mask and no reconstruction)'
 refuse 1 'has no dataset reconstruction_rss' evaluate scene --set data.source=reconstruction_rss
-refuse 1 'has no k-space that data.crop could cut, but reconstruction_esc; set data.source to kspace' evaluate scene \
-  --set data.crop=kspace
+refuse 2 'data.crop is kspace, and data.source names reconstructions; set data.source to kspace' evaluate scene \
+  --set data.crop=kspace --set data.source=reconstruction_esc
+good evaluate scene --set data.crop=kspace
 refuse 1 'has k-space of 80 x 44, smaller than data.size 48; set data.size to at most 44' evaluate scene \
   --set data.crop=kspace --set data.source=kspace --set data.size=48
 good evaluate scene --set data.crop=kspace --set data.source=kspace
