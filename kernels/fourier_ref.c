@@ -100,8 +100,7 @@ void columns_sum_reference(const struct host_args *args) {
     }
 }
 
-/* ---- sizes of which the rows are whole images or lines --------------------------------------------------
- */
+/* ---- sizes of which the rows are whole images or lines ----------------------------------------------- */
 
 static uint32_t some_divisor(size_t count, struct random *random) {
   uint32_t divisor = 1 + random_u32(random) % (uint32_t)count;

@@ -186,8 +186,7 @@ void observe_coils_prepare(struct host_args *args, struct random *random) {
     ((uint32_t *)args->in[2])[i] = 1 + random_u32(random) % 3;
 }
 
-/* ---- back to the mask -----------------------------------------------------------------------------------
- */
+/* ---- back to the mask -------------------------------------------------------------------------------- */
 
 /* exp(2 pi i (line - W/2) (x - W/2) / W). */
 static double complex turn_of(size_t width, size_t line, size_t x) {

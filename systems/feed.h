@@ -50,8 +50,8 @@ void feed_close(struct feed *feed);
 
 /* Draws the epoch's order and masks. */
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
-/* Sees to it that the slices of `count` samples from `first` on are on the device, in the rows that EPOCH_slice says; only
- * enqueues. */
+/* Sees to it that the slices of `count` samples from `first` on are on the device, in the rows that EPOCH_slice
+ * says; only enqueues. */
 void feed_bring(struct feed *feed, size_t first, size_t count);
 /* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
 void feed_batch(struct feed *feed, size_t first, size_t count);

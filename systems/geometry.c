@@ -63,8 +63,7 @@ static void find_spoke(uint32_t n, size_t spoke, uint32_t *cell) {
   while (found < n) cell[found++] = NO_CELL;
 }
 
-/* ---- observations ---------------------------------------------------------------------------------------
- */
+/* ---- observations ------------------------------------------------------------------------------------ */
 
 static const struct observation of_columns = {SET(SLICE_hybrid), &system_observe, observe_open, true};
 static const struct observation of_cells = {SET(SLICE_kspace), &system_observe_cells, observe_cells_open,

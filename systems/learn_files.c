@@ -113,8 +113,8 @@ void learn_log_validation_event(const struct learning *learning) {
 /* They say where and what is printed; or are of other work. */
 static const char *const may_differ[] = {
     "evaluate.", "phantom.",   "train.",           "alternate.", "data.path",           "pgmri.",
-    "loupe.", "tau.", "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every", "world.envs", "data.window",
-    "learn.reconstructor", NULL};
+    "loupe.", "tau.", "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every",
+    "world.envs", "data.window", "learn.reconstructor", NULL};
 
 static bool read_log(struct learning *learning, struct store *store, struct error *error) {
   struct store_shape looks, validations;

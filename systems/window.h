@@ -7,10 +7,8 @@
 #include "systems/load.h"
 #include "systems/simulation.h"
 
-/* Rows that SLICE gets for `slices`: all of them, or fewer where data.window says so or, for plans that allow
- * it
- * (`together` is not 0: so many are needed at the same time at least), the device has no room beside the
- * other tables. */
+/* Rows that SLICE gets for `slices`: all of them, or fewer where data.window says so or the device has no room
+ * beside the other tables. `together`: so many are needed at the same time at least; 0: all are. */
 size_t window_rows(const struct world_setup *setup, const struct device *device,
                    const struct options *options, size_t together);
 
@@ -24,8 +22,7 @@ float *window_image(struct window *window, size_t slice); /* room for it in host
 void window_measure(struct window *window, size_t slices, float *peak);
 void window_ranges(struct window *window, const double *range);
 
-/* ---- running; without a window (NULL in the simulation) slices are rows ----------------------------------
- */
+/* ---- running; without a window (NULL in the simulation) slices are rows ------------------------------ */
 
 /* Slices of scans [first_scan, first_scan + scans) to the device, to stay there until the next call. */
 void window_bring_scans(struct simulation *simulation, uint32_t first_scan, size_t scans);

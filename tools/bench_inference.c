@@ -174,8 +174,7 @@ static bool measure(struct run *run, double *seconds, struct error *error) {
   return good;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------
- */
+/* ---- all --------------------------------------------------------------------------------------------- */
 
 /* Whether the setting's scans are of the method's kind: else its costs are no numbers. */
 static bool takes(const struct method *method, const struct options *options,

@@ -105,8 +105,8 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
   if (options->train.method != METHOD_RECONSTRUCTOR && options->train.method != METHOD_LOUPE &&
       options->train.method != METHOD_TAU_STEP)
     return fail_usage(error,
-                      "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn and bench "
-                      "pgmri measure policies",
+                      "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn "
+                      "and bench pgmri measure policies",
                       method);
   if ((options->train.method != METHOD_RECONSTRUCTOR && !time_alone(call, device, &alone, error)) ||
       !open_work(&work, call, device, options, error))
