@@ -7,7 +7,7 @@
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 loupe_present(__global const uint *restrict slice, __global const float *restrict image,
               __global const float *restrict unit, __global float *restrict planes,
-              __global uint *restrict scan, uint pixels, uint first, uint stride, uint rows) {
+              __global uint *restrict scan, uint pixels, uint first, uint rows) {
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
   float factor = 1.0f / unit[slice[row]];
@@ -16,7 +16,7 @@ loupe_present(__global const uint *restrict slice, __global const float *restric
     planes[to + i] = image[from + i] * factor;
     planes[to + pixels + i] = 0.0f;
   }
-  if (item == 0u) scan[row] = first + stride * row;
+  if (item == 0u) scan[row] = first + row;
 }
 
 __kernel void loupe_number(__global uint *restrict scan, uint first, uint stride, uint rows) {

@@ -14,7 +14,7 @@ void loupe_present_reference(const struct host_args *args) {
     double unit = ((const float *)args->in[2])[slice[row]];
     float *planes = (float *)args->out[3] + 2 * row * pixels;
     for (size_t i = 0; i < 2 * pixels; i++) planes[i] = i < pixels ? (float)(image[i] / unit) : 0;
-    ((uint32_t *)args->out[4])[row] = (uint32_t)(args->value[6].u + args->value[7].u * row);
+    ((uint32_t *)args->out[4])[row] = (uint32_t)(args->value[6].u + row);
   }
 }
 
@@ -36,7 +36,6 @@ void loupe_present_prepare(struct host_args *args, struct random *random) {
     ((float *)args->in[2])[row] = random_u32(random) % 2 ? 0.125f : 4;
   args->value[5].u = 1 + random_u32(random) % (uint32_t)(args->height * args->width / 2);
   args->value[6].u = random_u32(random);
-  args->value[7].u = random_u32(random) % 2;
 }
 
 void loupe_keep_prepare(struct host_args *args, struct random *random) {

@@ -13,6 +13,11 @@ void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask) {
     mask[line] = acquisition_is_initial(acquisition, line);
 }
 
+void acquisition_initial_rows(const struct acquisition *acquisition, size_t rows, float *mask) {
+  for (size_t i = 0; i < rows * acquisition->lines; i++)
+    mask[i] = acquisition_is_initial(acquisition, i % acquisition->lines);
+}
+
 static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *ratio, struct error *error) {
   *ratio = !strcmp(horizon, "base") ? 2 * acceleration : !strcmp(horizon, "long") ? 8 * acceleration : 0;
   if (*ratio) return true;

@@ -18,6 +18,8 @@ struct acquisition {
 bool acquisition_is_initial(const struct acquisition *acquisition, size_t line);
 /* The initial mask: a byte a line, 0 or 1. */
 void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask);
+/* The same as floats, for so many images: [rows][lines]. */
+void acquisition_initial_rows(const struct acquisition *acquisition, size_t rows, float *mask);
 
 /* Base starts from 2, long from 8 times the acceleration; acquisition.initial_lines and .budget override. The
  * total is exact: N / acceleration lines. Refuses budgets larger than the free lines. */

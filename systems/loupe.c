@@ -7,10 +7,8 @@
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) {
-  uint8_t *taken = ARENA_NEW(arena, uint8_t, loupe->size);
   float *rows = ARENA_NEW(arena, float, batch * loupe->size);
-  acquisition_initial(&loupe->acquisition, taken);
-  for (size_t i = 0; i < batch * loupe->size; i++) rows[i] = taken[i % loupe->size];
+  acquisition_initial_rows(&loupe->acquisition, batch, rows);
   device_write(loupe->device, graph_value(loupe->graph, loupe->net.taken), 0,
                sizeof(float) * batch * loupe->size, rows);
 }

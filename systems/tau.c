@@ -25,10 +25,8 @@ static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
 }
 
 static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
-  uint8_t *taken = ARENA_NEW(arena, uint8_t, tau->size);
   float *rows = ARENA_NEW(arena, float, batch * tau->size);
-  acquisition_initial(&tau->acquisition, taken);
-  for (size_t i = 0; i < batch * tau->size; i++) rows[i] = taken[i % tau->size];
+  acquisition_initial_rows(&tau->acquisition, batch, rows);
   device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * tau->size,
                rows);
 }
@@ -153,7 +151,7 @@ static void present(struct tau *tau, const struct world *world, unsigned slices,
                   column(world, ARG_IN, ELEMENT_F32, SLICE_unit),
                   graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
                   arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
-                  arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first), arg_u32(1)));
+                  arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first)));
 }
 
 static size_t image_bytes(const struct tau *tau, size_t images) {

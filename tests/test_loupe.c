@@ -2,74 +2,20 @@
  * stored; going on; what is refused. */
 #include "engine/store.h"
 #include "systems/net_unet.h"
-#include "systems/train.h"
-#include "tests/support.h"
+#include "tests/training.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { N = 32, SLICES = 12, BATCH = 5, LINES = 8, INITIAL = 2 };
+enum { LINES = 8, INITIAL = 2 };
 
-static struct device device;
-static struct folder folder;
-
-struct run {
-  struct arena *arena;
-  struct options options;
-  struct training training;
-};
-
-/* Plain gradient descent, so that parameters show gradients. */
 static void set_options(struct run *run, const char *output) {
-  *run = (struct run){.arena = arena_open()};
-  option_defaults(&option_table, &run->options, run->arena);
-  run->options.data.path = support_path(&folder, "data");
-  run->options.data.size = N;
+  set_training(run, METHOD_LOUPE, output);
   run->options.acquisition.initial_lines = INITIAL;
-  run->options.network.channels = 4;
-  run->options.network.pools = 2;
-  run->options.train.method = METHOD_LOUPE;
-  run->options.train.batch = BATCH;
-  run->options.train.epochs = 3;
-  run->options.train.rate = 0.05;
-  run->options.train.optimiser = OPTIMISER_SGD;
-  run->options.train.output = output ? support_path(&folder, output) : "";
-}
-
-static void open_run(struct run *run, bool resume) {
-  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
-  struct error error;
-  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
-  if (!resume) assert_good(feed_epoch(&run->training.train, 0, &error), &error);
-}
-
-static void close_run(struct run *run) {
-  training_close(&run->training);
-  arena_close(run->arena);
-}
-
-static void run_epochs(struct run *run) {
-  struct training_wish wish = {0};
-  struct error error;
-  assert_good(training_run(&run->training, &wish, &error), &error);
-}
-
-static float *read_floats(struct arena *arena, cl_mem from, size_t count) {
-  struct error error;
-  float *values = ARENA_NEW(arena, float, count);
-  device_read(&device, from, 0, sizeof(float) * count, values);
-  assert_good(device_finish(&device, &error), &error);
-  return values;
 }
 
 static float *read_weights(struct run *run) {
   return read_floats(run->arena, run->training.loupe.graph->values, N);
-}
-
-static double largest_difference(const float *a, const float *b, size_t count) {
-  double worst = 0;
-  for (size_t i = 0; i < count; i++) worst = fmax(worst, fabs((double)a[i] - b[i]));
-  return worst;
 }
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
@@ -135,7 +81,7 @@ static void an_update_is_that_of_one_graph(void **state) {
   (void)state;
   set_options(&run, NULL);
   run.options.train.rate = 0;
-  open_run(&run, false);
+  start_run(&run);
   training_step(&run.training, 0, BATCH);
   const float *found = read_floats(run.arena, run.training.loupe.graph->gradients, N);
   const float *expected = gradient_by_hand(&run);
@@ -159,7 +105,7 @@ static void the_fused_path_gives_the_same_gradient(void **state) {
     run[fused].options.network.channels = 16;
     run[fused].options.network.pools = 1;
     run[fused].options.train.rate = 0;
-    open_run(&run[fused], false);
+    start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.fused, fused);
     training_step(&run[fused].training, 0, BATCH);
     gradient[fused] = read_floats(run[fused].arena, run[fused].training.loupe.graph->gradients, N);
@@ -176,7 +122,7 @@ static void the_rate_of_the_probabilities_is_their_own(void **state) {
   set_options(&run, NULL);
   run.options.loupe.rate = 0.5;
   run.options.train.rate_every = 1;
-  open_run(&run, false);
+  start_run(&run);
   run.training.epoch = 1; /* both rates have made a step */
   const float *before = read_weights(&run);
   training_step(&run.training, 0, BATCH);
@@ -210,7 +156,7 @@ static void a_mask_is_of_a_minibatch_or_of_a_sample(void **state) {
     int same = 0;
     set_options(&run, NULL);
     run.options.loupe.masks = each ? LOUPE_SAMPLE : LOUPE_BATCH;
-    open_run(&run, false);
+    start_run(&run);
     const float *first = draw_masks(&run, 7, 20);
     for (int i = 0; i < BATCH; i++) {
       check_budget(first + N * i);
@@ -235,7 +181,7 @@ static void micro_batches_change_nothing(void **state) {
       set_options(&run[k], NULL);
       run[k].options.loupe.masks = each ? LOUPE_SAMPLE : LOUPE_BATCH;
       if (k) run[k].options.network.batch = 2;
-      open_run(&run[k], false);
+      start_run(&run[k]);
       before = read_weights(&run[k]);
       training_step(&run[k].training, BATCH, BATCH);
       after[k] = read_weights(&run[k]);
@@ -252,7 +198,7 @@ static void a_step_allocates_nothing(void **state) {
   (void)state;
   set_options(&run, NULL);
   run.options.train.clip = 1;
-  open_run(&run, false);
+  start_run(&run);
   training_step(&run.training, 0, BATCH);
   uint64_t allocations = device.allocations, bytes = device.bytes;
   for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
@@ -271,7 +217,7 @@ static void memory_is_left_for_the_mask(void **state) {
   uint64_t before = device.bytes;
   (void)state;
   set_options(&run, NULL);
-  open_run(&run, false);
+  start_run(&run);
   uint64_t whole = device.bytes - before;
   training_close(&run.training);
   device.facts.memory = before + whole * 3 / 4;
@@ -297,7 +243,7 @@ static void the_stored_mask_is_the_most_probable_one(void **state) {
   (void)state;
   set_options(&run, "stored");
   run.options.train.epochs = 1;
-  open_run(&run, false);
+  start_run(&run);
   run_epochs(&run);
   assert_good(store_open(&store, support_path(&folder, "stored/best.h5"), &error), &error);
   assert_good(store_read_all(store, "mask", STORE_U8, run.arena, &mask, &lines, &error), &error);
@@ -319,38 +265,13 @@ static void the_stored_mask_is_the_most_probable_one(void **state) {
   close_run(&run);
 }
 
-static void going_on_equals_never_stopping(void **state) {
-  struct run whole, half, rest;
-  (void)state;
-  set_options(&whole, "whole");
-  set_options(&half, "halves");
-  set_options(&rest, "halves");
-  whole.options.train.optimiser = half.options.train.optimiser = rest.options.train.optimiser =
-      OPTIMISER_ADAM;
-  half.options.train.epochs = 1;
-  open_run(&whole, false);
-  run_epochs(&whole);
-  open_run(&half, true);
-  run_epochs(&half);
-  close_run(&half);
-  open_run(&rest, true);
-  assert_int_equal(rest.training.epoch, 1);
-  run_epochs(&rest);
-  assert_memory_equal(read_weights(&whole), read_weights(&rest), sizeof(float) * N);
-  assert_memory_equal(whole.training.update_loss, rest.training.update_loss,
-                      sizeof(double) * 3 * whole.training.updates);
-  for (int v = 0; v < EPOCH_VALUES; v++)
-    assert_memory_equal(whole.training.epoch_value[v], rest.training.epoch_value[v], sizeof(double) * 3);
-  close_run(&rest);
-  close_run(&whole);
+static const struct graph *graph_of(const struct training *training) {
+  return training->loupe.graph;
 }
 
-static void refuse(struct run *run, const char *part) {
-  struct training_wish wish = {.resume = true, .kernel_folder = ""};
-  struct error error;
-  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
-  assert_holds(error.text, part);
-  arena_close(run->arena);
+static void going_on_equals_never_stopping(void **state) {
+  (void)state;
+  check_going_on(set_options, graph_of);
 }
 
 /* `halves` holds a training of LOUPE with Adam by now. */
@@ -375,16 +296,6 @@ static void other_trainings_are_refused(void **state) {
 
 /* ---- the program --------------------------------------------------------------------------------------- */
 
-static int open_all(void **state) {
-  (void)state;
-  return support_open_training(&folder, &device, N, 4);
-}
-
-static int close_all(void **state) {
-  (void)state;
-  return support_close_training(&folder, &device);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_update_is_that_of_one_graph),
@@ -398,5 +309,5 @@ int main(void) {
       cmocka_unit_test(going_on_equals_never_stopping),
       cmocka_unit_test(other_trainings_are_refused),
   };
-  return cmocka_run_group_tests_name("loupe", tests, open_all, close_all);
+  return cmocka_run_group_tests_name("loupe", tests, open_trainings, close_trainings);
 }

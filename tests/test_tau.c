@@ -3,66 +3,18 @@
 #include "kernels/kernels.h"
 #include "systems/net_unet.h"
 #include "systems/tau.h"
-#include "systems/train.h"
-#include "tests/support.h"
+#include "tests/training.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { N = 32, BATCH = 5, LINES = 8, INITIAL = 2, STEPS = 2, HIDDEN = 16 };
+enum { LINES = 8, INITIAL = 2, STEPS = 2, HIDDEN = 16 };
 
-static struct device device;
-static struct folder folder;
-
-struct run {
-  struct arena *arena;
-  struct options options;
-  struct training training;
-};
-
-/* Plain gradient descent, so that parameters show gradients. */
 static void set_options(struct run *run, const char *output) {
-  *run = (struct run){.arena = arena_open()};
-  option_defaults(&option_table, &run->options, run->arena);
-  run->options.data.path = support_path(&folder, "data");
-  run->options.data.size = N;
+  set_training(run, METHOD_TAU_STEP, output);
   run->options.acquisition.initial_lines = INITIAL;
-  run->options.network.channels = 4;
-  run->options.network.pools = 2;
   run->options.tau.steps = STEPS;
   run->options.tau.hidden = HIDDEN;
-  run->options.train.method = METHOD_TAU_STEP;
-  run->options.train.batch = BATCH;
-  run->options.train.epochs = 3;
-  run->options.train.rate = 0.05;
-  run->options.train.optimiser = OPTIMISER_SGD;
-  run->options.train.output = output ? support_path(&folder, output) : "";
-}
-
-static void open_run(struct run *run, bool resume) {
-  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
-  struct error error;
-  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
-  if (!resume) assert_good(feed_epoch(&run->training.train, 0, &error), &error);
-}
-
-static void close_run(struct run *run) {
-  training_close(&run->training);
-  arena_close(run->arena);
-}
-
-static void run_epochs(struct run *run) {
-  struct training_wish wish = {0};
-  struct error error;
-  assert_good(training_run(&run->training, &wish, &error), &error);
-}
-
-static float *read_floats(struct arena *arena, cl_mem from, size_t count) {
-  struct error error;
-  float *values = ARENA_NEW(arena, float, count);
-  device_read(&device, from, 0, sizeof(float) * count, values);
-  assert_good(device_finish(&device, &error), &error);
-  return values;
 }
 
 /* Root of the summed squares of what differs, over that of the second. */
@@ -203,7 +155,7 @@ static void check_update(uint32_t steps, bool adaptive) {
   set_options(&run, NULL);
   run.options.tau.steps = steps;
   run.options.tau.adaptive = adaptive;
-  open_run(&run, false);
+  start_run(&run);
   struct gradients found = run_update(&run);
   open_whole(&whole, &run);
   copy_parameters(&whole, &run);
@@ -239,7 +191,7 @@ static void check_fused(enum block_precision precision, double bound) {
     run[fused].options.network.pools = 1;
     run[fused].options.network.precision = fused ? precision : BLOCK_F32;
     run[fused].options.tau.steps = 1;
-    open_run(&run[fused], false);
+    start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.fused, fused);
     found[fused] = run_update(&run[fused]);
     subtract(found[fused].network, found[fused].last, run[0].training.reconstructor.graph->elements);
@@ -280,7 +232,7 @@ static void gradients_of_any_size_keep_their_digits(void **state) {
   run.options.network.channels = 16;
   run.options.network.pools = 1;
   run.options.network.precision = BLOCK_HALF;
-  open_run(&run, false);
+  start_run(&run);
   run_update(&run);
   const float *near_one = run_level(&run, 1), *tiny = run_level(&run, 0x1p-50f);
   double largest = 0;
@@ -299,7 +251,7 @@ static void the_rate_of_the_sampler_is_its_own(void **state) {
   set_options(&run, NULL);
   run.options.tau.rate = 0.5;
   run.options.train.rate_every = 1;
-  open_run(&run, false);
+  start_run(&run);
   run.training.epoch = 1; /* both rates have made a step */
   const struct graph *graph = run.training.tau.graph;
   const float *before = read_values(&run, graph);
@@ -318,7 +270,7 @@ static void micro_batches_change_nothing(void **state) {
   for (int k = 0; k < 2; k++) {
     set_options(&run[k], NULL);
     if (k) run[k].options.network.batch = 2;
-    open_run(&run[k], false);
+    start_run(&run[k]);
     training_step(&run[k].training, BATCH, BATCH);
     gradient[k] = read_gradients(&run[k], run[k].training.tau.graph);
   }
@@ -332,7 +284,7 @@ static void a_step_allocates_nothing(void **state) {
   (void)state;
   set_options(&run, NULL);
   run.options.train.clip = 1;
-  open_run(&run, false);
+  start_run(&run);
   training_step(&run.training, 0, BATCH);
   uint64_t allocations = device.allocations, bytes = device.bytes;
   for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
@@ -391,7 +343,7 @@ static void every_step_takes_its_lines(void **state) {
   (void)state;
   set_options(&run, NULL);
   run.options.tau.steps = 4;
-  open_run(&run, false);
+  start_run(&run);
   struct tau *tau = &run.training.tau;
   struct world *world = &run.training.train.simulation.world;
   feed_batch(&run.training.train, 0, BATCH);
@@ -439,7 +391,7 @@ static void what_does_not_fit_is_taken_in_parts(void **state) {
     run.options.network.pools = 1;
     run.options.train.batch = 8;
     uint64_t before = device.bytes;
-    open_run(&run, false);
+    start_run(&run);
     uint64_t whole = device.bytes - before;
     assert_int_equal(run.training.reconstructor.batch, 8);
     training_close(&run.training);
@@ -461,40 +413,13 @@ static void what_does_not_fit_is_taken_in_parts(void **state) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static void going_on_equals_never_stopping(void **state) {
-  struct run whole, half, rest;
-  (void)state;
-  set_options(&whole, "whole");
-  set_options(&half, "halves");
-  set_options(&rest, "halves");
-  whole.options.train.optimiser = half.options.train.optimiser = rest.options.train.optimiser =
-      OPTIMISER_ADAM;
-  half.options.train.epochs = 1;
-  open_run(&whole, false);
-  run_epochs(&whole);
-  open_run(&half, true);
-  run_epochs(&half);
-  close_run(&half);
-  open_run(&rest, true);
-  assert_int_equal(rest.training.epoch, 1);
-  run_epochs(&rest);
-  const struct graph *graph = whole.training.tau.graph;
-  assert_memory_equal(read_values(&whole, graph), read_values(&rest, rest.training.tau.graph),
-                      sizeof(float) * graph->elements);
-  assert_memory_equal(whole.training.update_loss, rest.training.update_loss,
-                      sizeof(double) * 3 * whole.training.updates);
-  for (int v = 0; v < EPOCH_VALUES; v++)
-    assert_memory_equal(whole.training.epoch_value[v], rest.training.epoch_value[v], sizeof(double) * 3);
-  close_run(&rest);
-  close_run(&whole);
+static const struct graph *graph_of(const struct training *training) {
+  return training->tau.graph;
 }
 
-static void refuse(struct run *run, const char *part) {
-  struct training_wish wish = {.resume = true, .kernel_folder = ""};
-  struct error error;
-  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
-  assert_holds(error.text, part);
-  arena_close(run->arena);
+static void going_on_equals_never_stopping(void **state) {
+  (void)state;
+  check_going_on(set_options, graph_of);
 }
 
 /* `halves` holds a training with Adam by now. */
@@ -519,16 +444,6 @@ static void other_trainings_are_refused(void **state) {
 
 /* ---- the program --------------------------------------------------------------------------------------- */
 
-static int open_all(void **state) {
-  (void)state;
-  return support_open_training(&folder, &device, N, 4);
-}
-
-static int close_all(void **state) {
-  (void)state;
-  return support_close_training(&folder, &device);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_update_is_that_of_one_graph),
@@ -544,5 +459,5 @@ int main(void) {
       cmocka_unit_test(going_on_equals_never_stopping),
       cmocka_unit_test(other_trainings_are_refused),
   };
-  return cmocka_run_group_tests_name("tau", tests, open_all, close_all);
+  return cmocka_run_group_tests_name("tau", tests, open_trainings, close_trainings);
 }

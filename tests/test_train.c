@@ -1,67 +1,19 @@
 /* Training: masks, the update against one made by hand, micro-batches, going on, and what is refused. */
 #include "systems/net_unet.h"
 #include "systems/phantom.h"
-#include "systems/train.h"
-#include "tests/support.h"
+#include "tests/training.h"
 
 #include <hdf5.h>
 #include <math.h>
 #include <string.h>
 
-enum { N = 32, SLICES = 12, BATCH = 5 };
-
-static struct device device;
-static struct folder folder;
-
-struct run {
-  struct arena *arena;
-  struct options options;
-  struct training training;
-};
-
-/* A small scene on the phantoms; plain gradient descent, so that parameters show gradients. */
 static void set_options(struct run *run, const char *output) {
-  *run = (struct run){.arena = arena_open()};
-  option_defaults(&option_table, &run->options, run->arena);
-  run->options.data.path = support_path(&folder, "data");
-  run->options.data.size = N;
-  run->options.network.channels = 4;
-  run->options.network.pools = 2;
-  run->options.train.batch = BATCH;
-  run->options.train.epochs = 3;
-  run->options.train.rate = 0.05;
-  run->options.train.optimiser = OPTIMISER_SGD;
-  run->options.train.output = output ? support_path(&folder, output) : "";
-}
-
-static void open_run(struct run *run, bool resume) {
-  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
-  struct error error;
-  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
-}
-
-static void close_run(struct run *run) {
-  training_close(&run->training);
-  arena_close(run->arena);
-}
-
-static void run_epochs(struct run *run) {
-  struct training_wish wish = {0};
-  struct error error;
-  assert_good(training_run(&run->training, &wish, &error), &error);
+  set_training(run, METHOD_RECONSTRUCTOR, output);
 }
 
 static float *read_parameters(struct run *run) {
   const struct graph *graph = run->training.reconstructor.graph;
-  float *values = ARENA_NEW(run->arena, float, graph->elements);
-  device_read(&device, graph->values, 0, sizeof(float) * graph->elements, values);
-  return values;
-}
-
-static double largest_difference(const float *a, const float *b, size_t count) {
-  double worst = 0;
-  for (size_t i = 0; i < count; i++) worst = fmax(worst, fabs((double)a[i] - b[i]));
-  return worst;
+  return read_floats(run->arena, graph->values, graph->elements);
 }
 
 /* ---- masks --------------------------------------------------------------------------------------------- */
@@ -337,30 +289,13 @@ static void the_validation_loss_is_the_score(void **state) {
   close_run(&run);
 }
 
+static const struct graph *graph_of(const struct training *training) {
+  return training->reconstructor.graph;
+}
+
 static void going_on_equals_never_stopping(void **state) {
-  struct run whole, half, rest;
   (void)state;
-  set_options(&whole, "whole");
-  set_options(&half, "halves");
-  set_options(&rest, "halves");
-  whole.options.train.optimiser = half.options.train.optimiser = rest.options.train.optimiser =
-      OPTIMISER_ADAM;
-  half.options.train.epochs = 1;
-  open_run(&whole, false);
-  run_epochs(&whole);
-  open_run(&half, true); /* nothing there yet: from the start */
-  run_epochs(&half);
-  close_run(&half);
-  open_run(&rest, true);
-  assert_int_equal(rest.training.epoch, 1);
-  run_epochs(&rest);
-  size_t bytes = sizeof(float) * whole.training.reconstructor.graph->elements;
-  assert_memory_equal(read_parameters(&whole), read_parameters(&rest), bytes);
-  assert_memory_equal(whole.training.update_loss, rest.training.update_loss,
-                      sizeof(double) * 3 * whole.training.updates);
-  assert_int_equal(whole.training.optimiser.step, rest.training.optimiser.step);
-  close_run(&rest);
-  close_run(&whole);
+  check_going_on(set_options, graph_of);
 }
 
 static void rates_follow_the_schedule(void **state) {
@@ -395,13 +330,6 @@ static void training_stops_early(void **state) {
 }
 
 /* ---- refusals ------------------------------------------------------------------------------------------ */
-
-static void refuse_open(struct run *run, bool resume, const char *part) {
-  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
-  struct error error;
-  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
-  assert_holds(error.text, part);
-}
 
 static void scenes_are_refused(void **state) {
   struct run run;
@@ -650,16 +578,6 @@ static void damaged_networks_are_refused(void **state) {
   close_run(&run);
 }
 
-static int open_all(void **state) {
-  (void)state;
-  return support_open_training(&folder, &device, N, 4);
-}
-
-static int close_all(void **state) {
-  (void)state;
-  return support_close_training(&folder, &device);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(mixtures_are_the_published_ones),
@@ -684,5 +602,5 @@ int main(void) {
       cmocka_unit_test(damaged_checkpoints_are_refused),
       cmocka_unit_test(damaged_networks_are_refused),
   };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return cmocka_run_group_tests(tests, open_trainings, close_trainings);
 }

@@ -1,0 +1,112 @@
+#include "tests/training.h"
+
+#include <math.h>
+
+struct device device;
+struct folder folder;
+
+int open_trainings(void **state) {
+  (void)state;
+  return support_open_training(&folder, &device, N, SLICES / 3);
+}
+
+int close_trainings(void **state) {
+  (void)state;
+  return support_close_training(&folder, &device);
+}
+
+void set_training(struct run *run, enum train_method method, const char *output) {
+  *run = (struct run){.arena = arena_open()};
+  option_defaults(&option_table, &run->options, run->arena);
+  run->options.data.path = support_path(&folder, "data");
+  run->options.data.size = N;
+  run->options.network.channels = 4;
+  run->options.network.pools = 2;
+  run->options.train.method = method;
+  run->options.train.batch = BATCH;
+  run->options.train.epochs = 3;
+  run->options.train.rate = 0.05;
+  run->options.train.optimiser = OPTIMISER_SGD;
+  run->options.train.output = output ? support_path(&folder, output) : "";
+}
+
+void open_run(struct run *run, bool resume) {
+  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct error error;
+  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
+}
+
+void start_run(struct run *run) {
+  struct error error;
+  open_run(run, false);
+  assert_good(feed_epoch(&run->training.train, 0, &error), &error);
+}
+
+void close_run(struct run *run) {
+  training_close(&run->training);
+  arena_close(run->arena);
+}
+
+void run_epochs(struct run *run) {
+  struct training_wish wish = {0};
+  struct error error;
+  assert_good(training_run(&run->training, &wish, &error), &error);
+}
+
+void refuse_open(struct run *run, bool resume, const char *part) {
+  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct error error;
+  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
+  assert_holds(error.text, part);
+}
+
+void refuse(struct run *run, const char *part) {
+  refuse_open(run, true, part);
+  arena_close(run->arena);
+}
+
+float *read_floats(struct arena *arena, cl_mem from, size_t count) {
+  struct error error;
+  float *values = ARENA_NEW(arena, float, count);
+  device_read(&device, from, 0, sizeof(float) * count, values);
+  assert_good(device_finish(&device, &error), &error);
+  return values;
+}
+
+double largest_difference(const float *a, const float *b, size_t count) {
+  double worst = 0;
+  for (size_t i = 0; i < count; i++) worst = fmax(worst, fabs((double)a[i] - b[i]));
+  return worst;
+}
+
+static void compare_runs(struct run *whole, struct run *rest, const struct graph *a, const struct graph *b) {
+  assert_memory_equal(read_floats(whole->arena, a->values, a->elements),
+                      read_floats(rest->arena, b->values, b->elements), sizeof(float) * a->elements);
+  assert_memory_equal(whole->training.update_loss, rest->training.update_loss,
+                      sizeof(double) * 3 * whole->training.updates);
+  for (int v = 0; v < EPOCH_VALUES; v++)
+    assert_memory_equal(whole->training.epoch_value[v], rest->training.epoch_value[v], sizeof(double) * 3);
+  assert_int_equal(whole->training.optimiser.step, rest->training.optimiser.step);
+}
+
+void check_going_on(void (*set)(struct run *run, const char *output),
+                    const struct graph *(*graph)(const struct training *training)) {
+  struct run whole, half, rest;
+  set(&whole, "whole");
+  set(&half, "halves");
+  set(&rest, "halves");
+  whole.options.train.optimiser = half.options.train.optimiser = rest.options.train.optimiser =
+      OPTIMISER_ADAM;
+  half.options.train.epochs = 1;
+  open_run(&whole, false);
+  run_epochs(&whole);
+  open_run(&half, true); /* nothing there yet: from the start */
+  run_epochs(&half);
+  close_run(&half);
+  open_run(&rest, true);
+  assert_int_equal(rest.training.epoch, 1);
+  run_epochs(&rest);
+  compare_runs(&whole, &rest, graph(&whole.training), graph(&rest.training));
+  close_run(&rest);
+  close_run(&whole);
+}
