@@ -1,4 +1,5 @@
-/* What tests of trainings by back-propagation share: a small scene on phantoms, its training, and going on with it. */
+/* What tests of trainings by back-propagation share: a small scene on phantoms, its training, and going on
+ * with it. */
 #ifndef L2SR_TESTS_TRAINING_H
 #define L2SR_TESTS_TRAINING_H
 
@@ -21,7 +22,8 @@ struct run {
 int open_trainings(void **state);
 int close_trainings(void **state);
 
-/* Plain gradient descent, so that parameters show gradients. output: a folder's name; NULL: nothing is written. */
+/* Plain gradient descent, so that parameters show gradients. output: a folder's name; NULL: nothing is
+ * written. */
 void set_training(struct run *run, enum train_method method, const char *output);
 void open_run(struct run *run, bool resume);
 /* The same, and its first epoch is drawn. */
@@ -36,8 +38,8 @@ void refuse(struct run *run, const char *part);
 float *read_floats(struct arena *arena, cl_mem from, size_t count);
 double largest_difference(const float *a, const float *b, size_t count);
 
-/* Three epochs at once against one and then two, into the folders `whole` and `halves`, with Adam: the parameters
- * of the graph that `graph` gives, losses, validations and the optimiser's steps. */
+/* Three epochs at once against one and then two, into the folders `whole` and `halves`, with Adam: the
+ * parameters of the graph that `graph` gives, losses, validations and the optimiser's steps. */
 void check_going_on(void (*set)(struct run *run, const char *output),
                     const struct graph *(*graph)(const struct training *training));
 
