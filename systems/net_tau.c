@@ -1,9 +1,6 @@
 #include "systems/net_tau.h"
 
-/* What is acquired with a mask: masked frequencies, and the image that they leave. */
-struct view {
-  tensor frequencies, image;
-};
+#include "systems/net_view.h"
 
 uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
   uint64_t before = ((uint64_t)budget * step + steps - 1) / steps,
@@ -17,17 +14,16 @@ static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *
   return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), setup->size);
 }
 
-static struct view look(struct graph *graph, struct net_tau *net, tensor frequencies, tensor mask,
-                        uint32_t pass) {
-  tensor masked = mask_columns(graph, frequencies, mask);
-  struct view view = {masked, magnitude(graph, inverse_fourier(graph, masked))};
-  net->observed[pass] = standardise_image(graph, view.image);
+static struct net_view look(struct graph *graph, struct net_tau *net, tensor frequencies, tensor mask,
+                            uint32_t pass) {
+  struct net_view view = net_view(graph, frequencies, mask, VIEW_MAGNITUDE);
+  net->observed[pass] = view.observed;
   return view;
 }
 
 /* The frequencies of the last reconstruction, which is real and in the units of what it was made from. */
 static tensor see(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
-                  const struct view *view, uint32_t step) {
+                  const struct net_view *view, uint32_t step) {
   if (!setup->adaptive) return net->noise;
   tensor *from = &net->reconstruction[step];
   *from = setup->reconstruct
@@ -66,7 +62,7 @@ struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
   struct net_tau net = {.image = graph_input(graph, "image", 2, n, n),
                         .taken = graph_input(graph, "taken", 1, 1, n),
                         .scan = graph_input(graph, "scan", 1, 1, 1)};
-  struct view view = {{0}, {0}};
+  struct net_view view = {{0}, {0}, {0}};
   graph_share(graph);
   if (!setup->adaptive) net.noise = graph_input(graph, "noise", 5, n, n);
   tensor frequencies = fourier(graph, net.image);

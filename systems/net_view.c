@@ -1,0 +1,10 @@
+#include "systems/net_view.h"
+
+struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, enum net_view_kind kind) {
+  struct net_view view = {.frequencies = mask_columns(graph, frequencies, mask)};
+  view.image = view.observed = inverse_fourier(graph, view.frequencies);
+  if (kind == VIEW_COMPLEX) return view;
+  view.image = magnitude(graph, view.image);
+  view.observed = standardise_image(graph, view.image);
+  return view;
+}
