@@ -19,6 +19,9 @@
   X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
     "what is cut to NxN: the image, or its k-space (data.source kspace), of which the image is made then")   \
   X(data, U32, pad, "0", 0, 1024, NULL, "zero-pad each axis to this many pixels before the crop; 0: off")    \
+  X(data, F64, scale, "1", 0.000000000001, 1000000000000, NULL,                                              \
+    "what images, and k-space with them, are divided by; SeqMRI's 7.072103529760345e-07 of its transforms "  \
+    "is 9.052292518093242e-05 of ours at data.size 128")                                                     \
   X(data, F64, fraction, "1", 0, 1, NULL,                                                                    \
     "share of the volumes, selected by name with Python's shuffle seeded 0")                                 \
   X(data, CHOICE, slices, "all", 0, 0, "all|centre", "all slices, or the central half of each volume")       \
@@ -60,6 +63,9 @@
   X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
     "oracles: free lines that are tried for every line acquired, drawn evenly; 0: all")
 #define NETWORK_OPTIONS(X)                                                                                   \
+  X(network, CHOICE, input, "magnitude", 0, 0, "magnitude|complex",                                          \
+    "what the reconstructor takes: the zero-filled magnitude, standardised, or the complex image as it is, " \
+    "to whose magnitude the network adds (SeqMRI's)")                                                        \
   X(network, U32, channels, "16", 1, 1024, NULL, "channels of the U-Net after its first block")              \
   X(network, U32, pools, "4", 1, 6, NULL, "poolings of the U-Net; each doubles the channels")                \
   X(network, CHOICE, precision, "f32", 0, 0, "f32|mixed|half",                                               \
@@ -270,6 +276,7 @@ enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_crop { CROP_IMAGE, CROP_KSPACE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
+enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES }; /* systems/geometry.h */
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };

@@ -45,13 +45,14 @@ __kernel void coil_crop(__global const float2 *restrict work, __global const uin
       inside ? work[(coil * height + from_y) * width + from_x] : (float2)(0.0f, 0.0f);
 }
 
-/* The k-space of all coils of a slice in units of the slice. */
+/* The k-space of all coils of a slice times `factor`, in units of the slice. */
 #define GROUP 256
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-coil_scale(__global float2 *restrict coil_kspace, __global const float *restrict unit, uint most, uint rows) {
+coil_scale(__global float2 *restrict coil_kspace, __global const float *restrict unit, uint most, float factor,
+           uint rows) {
   uint row = (uint)get_group_id(0), count = most * PIXELS;
   if (row >= rows) return;
-  float scale = 1.0f / unit[row];
+  float scale = factor / unit[row];
   for (uint i = (uint)get_local_id(0); i < count; i += GROUP) coil_kspace[(size_t)row * count + i] *= scale;
 }

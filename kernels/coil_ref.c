@@ -83,12 +83,14 @@ void coil_crop_prepare(struct host_args *args, struct random *random) {
 
 void coil_scale_reference(const struct host_args *args) {
   size_t count = 2 * args->value[2].u * args->height * args->width;
+  float *to = args->out[0];
   for (size_t i = 0; i < args->rows * count; i++)
-    ((float *)args->out[0])[i] /= ((const float *)args->in[1])[i / count];
+    to[i] = (float)((double)to[i] * args->value[3].f / ((const float *)args->in[1])[i / count]);
 }
 
 void coil_scale_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = 1 + random_u32(random) % 3;
+  args->value[3].f = (float)(0.5 + random_uniform(random));
   for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
     ((float *)args->in[1])[i] = ldexpf(1, (int)(random_u32(random) % 20) - 10);
 }

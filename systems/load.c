@@ -35,6 +35,12 @@ struct load {
   bool volume_failed;
 };
 
+/* In the scene's units. */
+static void scale_image(struct load *load) {
+  size_t pixels = load->world->height * load->world->width;
+  for (size_t i = 0; i < pixels; i++) load->crop[i] = (float)(load->crop[i] / load->options->data.scale);
+}
+
 static bool make_image(struct load *load, const struct volume *volume, const float *data,
                        struct error *error) {
   const float *image = data;
@@ -52,6 +58,7 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
   }
   volume_crop(image, volume->image_height, volume->image_width, load->options->data.pad,
               load->options->data.size, load->crop);
+  scale_image(load);
   return true;
 }
 
@@ -186,7 +193,7 @@ static bool set_ranges(struct load *load, struct error *error) {
   for (size_t i = 0; i < count; i++) {
     const struct volume *volume = &load->dataset->volumes[load->report->names[i].volume];
     if (load->options->data.range == RANGE_ATTRIBUTE && !check_max(volume, error)) return false;
-    range[i] = load->options->data.range == RANGE_ATTRIBUTE ? volume->max
+    range[i] = load->options->data.range == RANGE_ATTRIBUTE ? volume->max / load->options->data.scale
                : load->options->data.range == RANGE_SLICE   ? peak[i]
                                                             : by_volume[load->report->names[i].volume];
   }
@@ -319,14 +326,16 @@ static size_t largest_kspace(const struct dataset *dataset) {
 }
 
 /* Units are known only now. */
-static bool scale_coils(struct world *world, size_t slices, struct error *error) {
+static bool scale_coils(const struct load *load, struct error *error) {
+  struct world *world = load->world;
   cl_mem column = world->column[SLICE_coil_kspace];
   if (!column) return true;
   if (!kernel_need(world->kernels, "coil_scale", error)) return false;
-  kernel_run(world->kernels, "coil_scale", slices,
+  kernel_run(world->kernels, "coil_scale", load->rows,
              ARGS(arg_buffer(ARG_INOUT, ELEMENT_C64, column),
                   arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
-                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW]))));
+                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW])),
+                  arg_f32((float)(1 / load->options->data.scale))));
   return device_finish(world->device, error);
 }
 
@@ -334,7 +343,7 @@ static bool scale_coils(struct world *world, size_t slices, struct error *error)
 static bool prepare(struct load *load, struct error *error) {
   if (load->window) return true;
   load->world->rows[TABLE_SLICE] = load->rows;
-  return load_prepare(load->world, 0, load->rows, error) && scale_coils(load->world, load->rows, error);
+  return load_prepare(load->world, 0, load->rows, error) && scale_coils(load, error);
 }
 
 static bool load_all(struct load *load, struct error *error) {

@@ -2,7 +2,7 @@
 
 #include "kernels/kernels.h"
 #include "systems/checkpoint.h"
-#include "systems/simulation.h"
+#include "systems/systems.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -13,9 +13,17 @@ static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) 
                sizeof(float) * batch * loupe->size, rows);
 }
 
+bool loupe_views(const struct options *options) {
+  return options->network.input == INPUT_COMPLEX;
+}
+
 static void build(struct loupe *loupe, const struct options *options) {
-  struct net_loupe_setup net = {(int)options->data.size, loupe->acquisition.budget, options->world.seed,
-                                (float)options->loupe.slope};
+  struct net_loupe_setup net = {.size = (int)options->data.size,
+                                .budget = loupe->acquisition.budget,
+                                .seed = options->world.seed,
+                                .slope = (float)options->loupe.slope,
+                                .views = loupe_views(options),
+                                .view = (enum net_view_kind)options->network.input};
   graph_open(&loupe->graph);
   loupe->net = net_loupe(loupe->graph, &net);
 }
@@ -44,10 +52,11 @@ static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, str
   build(loupe, options);
   if (!graph_plan(loupe->graph, &plan, error)) return fail_in(error, "LOUPE's mask");
   graph_start(loupe->graph, options->world.seed);
-  bool fast = observe_fft_fits(loupe->size, loupe->size);
+  const char *observes = loupe->views                                 ? "view_present"
+                         : observe_fft_fits(loupe->size, loupe->size) ? "observe_back_fft"
+                                                                      : "observe_back_direct";
   return kernel_need(setup->kernels, "loupe_number", error) &&
-         kernel_need(setup->kernels, "loupe_keep", error) &&
-         kernel_need(setup->kernels, fast ? "observe_back_fft" : "observe_back_direct", error);
+         kernel_need(setup->kernels, "loupe_keep", error) && kernel_need(setup->kernels, observes, error);
 }
 
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
@@ -58,6 +67,7 @@ bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct err
   *loupe = (struct loupe){.device = setup->device,
                           .kernels = setup->kernels,
                           .each = options->loupe.masks == LOUPE_SAMPLE,
+                          .views = loupe_views(options),
                           .size = options->data.size};
   optimiser.clip = options->train.clip;
   bool good =
@@ -86,13 +96,17 @@ void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first) {
   loupe->stride = loupe->each;
 }
 
-static void draw(struct loupe *loupe, uint32_t first, uint32_t stride, struct arg mask, size_t row,
-                 size_t images) {
+static void number(struct loupe *loupe, uint32_t first, uint32_t stride, size_t images) {
   graph_set_images(loupe->graph, images);
   kernel_run(loupe->kernels, "loupe_number", images,
              ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(loupe->graph, loupe->net.scan)),
                   arg_u32(first), arg_u32(stride)));
-  graph_forward(loupe->graph);
+}
+
+static void draw(struct loupe *loupe, uint32_t first, uint32_t stride, struct arg mask, size_t row,
+                 size_t images) {
+  number(loupe, first, stride, images);
+  graph_forward_part(loupe->graph, 0, loupe->net.drawn);
   kernel_run(
       loupe->kernels, "loupe_keep", images,
       ARGS(graph_arg(ARG_IN, graph_value(loupe->graph, loupe->net.mask)), mask, arg_u32((uint32_t)row)));
@@ -102,7 +116,23 @@ void loupe_forward(struct loupe *loupe, struct arg mask, size_t images) {
   draw(loupe, loupe->number, loupe->stride, mask, 0, images);
 }
 
-void loupe_backward(struct loupe *loupe, const struct simulation *simulation) {
+static size_t observed_bytes(const struct loupe *loupe, size_t images) {
+  return sizeof(float) * images * graph_elements(loupe->graph, loupe->net.observed);
+}
+
+void loupe_observe(struct loupe *loupe, const struct simulation *simulation) {
+  const struct world *world = &simulation->world;
+  size_t images = world->rows[TABLE_ENV];
+  number(loupe, loupe->number, loupe->stride, images);
+  observe_present(world, world->column[ENV_slice], 0, false,
+                  graph_value(loupe->graph, loupe->net.frequencies), images);
+  graph_forward(loupe->graph);
+  device_copy(loupe->device, graph_value(loupe->graph, loupe->net.observed), 0,
+              simulation->reconstructor->input, 0, observed_bytes(loupe, images));
+}
+
+/* Through what simulation.batch has observed, in one launch. */
+static void observe_back(struct loupe *loupe, const struct simulation *simulation) {
   const struct world *world = &simulation->world;
   bool fast = observe_fft_fits(world->height, world->width);
   kernel_run(loupe->kernels, fast ? "observe_back_fft" : "observe_back_direct", world->rows[TABLE_ENV],
@@ -113,6 +143,15 @@ void loupe_backward(struct loupe *loupe, const struct simulation *simulation) {
                   column(world, ELEMENT_F32, ENV_magnitude_std), column(world, ELEMENT_F32, SLICE_unit),
                   arg_buffer(ARG_IN, ELEMENT_F32, simulation->reconstructor->input_gradient),
                   graph_arg(ARG_OUT, graph_gradient(loupe->graph, loupe->net.mask))));
+}
+
+void loupe_backward(struct loupe *loupe, const struct simulation *simulation) {
+  if (loupe->views)
+    device_copy(loupe->device, simulation->reconstructor->input_gradient, 0,
+                graph_gradient(loupe->graph, loupe->net.observed), 0,
+                observed_bytes(loupe, simulation->world.rows[TABLE_ENV]));
+  else
+    observe_back(loupe, simulation);
   graph_backward(loupe->graph);
 }
 

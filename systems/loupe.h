@@ -1,6 +1,7 @@
 /* LOUPE: a mask learned together with the reconstructor by back-propagation (PROTOCOL 3.2). The masks and
- * their way back stand here; scans are observed as ever (systems/simulation.h: `batch`), and systems/train.h
- * trains mask and reconstructor on one loss. */
+ * their way back stand here; systems/train.h trains mask and reconstructor on one loss. Scans are observed as
+ * ever (systems/simulation.h: `batch`), with a way back in one launch; where there is none for what the
+ * reconstructor takes, the mask's graph goes on to that (systems/net_view.h). */
 #ifndef L2SR_SYSTEMS_LOUPE_H
 #define L2SR_SYSTEMS_LOUPE_H
 
@@ -25,12 +26,16 @@ struct loupe {
   struct kernels *kernels;
   struct acquisition acquisition; /* the only setting of the scene */
   bool each;                      /* a mask for every sample, not one for the minibatch */
+  bool views;                     /* its graph observes the scans */
   size_t size;                    /* N */
   uint32_t number, stride;        /* what keys the next draws */
   struct graph *graph;            /* NULL: no mask is learned */
   struct net_loupe net;
   struct optimiser optimiser;
 };
+
+/* Whether the mask's graph observes the scans of this scene. */
+bool loupe_views(const struct options *options);
 
 /* The parameters are those of a new training. Refuses more than one setting, as wrong usage. */
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error);
@@ -42,11 +47,13 @@ bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image
  * its number is `number`. */
 void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first);
 
-/* Both enqueue. */
+/* All enqueue. */
 /* Draws masks into `mask`, u8 [images][N]. */
 void loupe_forward(struct loupe *loupe, struct arg mask, size_t images);
-/* After reconstructor_backward on what simulation.batch has drawn and observed; adds into the gradient of the
- * probabilities. */
+/* Where the graph observes: draws masks for the environments' slices and writes the reconstructor's input. */
+void loupe_observe(struct loupe *loupe, const struct simulation *simulation);
+/* After reconstructor_backward on what simulation.batch or loupe_observe has drawn and observed; adds into
+ * the gradient of the probabilities. */
 void loupe_backward(struct loupe *loupe, const struct simulation *simulation);
 
 /* Draws the masks of validation samples, each its own, into EPOCH_mask; the same ones from the same

@@ -5,13 +5,29 @@
 
 static const float SHARPNESS = 5; /* of the probabilities: sigmoid(5 weight) */
 
+/* The mask is read after the forward pass, and so are thresholds of a check. */
+static void see(struct graph *graph, struct net_loupe *net, const struct net_loupe_setup *setup, tensor drawn,
+                tensor chance, tensor threshold) {
+  tensor mask = drawn;
+  graph_output(graph, net->mask);
+  if (setup->smooth) {
+    graph_output(graph, threshold);
+    mask = add(graph, net_view_smooth(graph, chance, threshold, setup->slope), net->taken);
+  }
+  net->frequencies = graph_input(graph, "frequencies", 2, setup->size, setup->size);
+  net->observed = net_view(graph, net->frequencies, mask, setup->view).observed;
+}
+
 struct net_loupe net_loupe(struct graph *graph, const struct net_loupe_setup *setup) {
   struct net_loupe net = {.taken = graph_input(graph, "taken", 1, 1, setup->size),
                           .scan = graph_input(graph, "scan", 1, 1, 1)};
   tensor weight = learned(graph, "probability.weight", 1, 1, setup->size, 1 / (double)SHARPNESS);
   tensor chance = rescale(graph, sigmoid(graph, scale(graph, weight, SHARPNESS)), net.taken, setup->budget);
   tensor threshold = exact_threshold(graph, chance, net.taken, net.scan, setup->budget, setup->seed, 0);
-  net.mask = add(graph, straight_through(graph, chance, threshold, setup->slope), net.taken);
+  tensor drawn = add(graph, straight_through(graph, chance, threshold, setup->slope), net.taken);
+  net.mask = setup->views ? detach(graph, drawn) : drawn;
+  net.drawn = graph->nodes;
+  if (setup->views) see(graph, &net, setup, drawn, chance, threshold);
   return net;
 }
 

@@ -1,20 +1,27 @@
 /* LOUPE's mask (PROTOCOL 3.2): probabilities of lines that are learned, a draw of exactly the budget from
- * them. */
+ * them; and, where another path does not observe with it, what the reconstructor sees through it. */
 #ifndef L2SR_SYSTEMS_NET_LOUPE_H
 #define L2SR_SYSTEMS_NET_LOUPE_H
 
-#include "engine/graph.h"
+#include "systems/net_view.h"
 
 struct net_loupe_setup {
   int size; /* N */
   uint32_t budget, seed;
   float slope; /* of the sigmoid that backward takes for the step */
+  bool views;  /* the graph goes on to what the reconstructor sees */
+  enum net_view_kind view;
+  bool smooth; /* there acquired lines count as that sigmoid: what backward differentiates, to check it */
 };
 
 struct net_loupe {
   tensor taken; /* input, [1][1][N]: 1 where a line is initial */
   tensor scan;  /* input, [1][1][1]: an unsigned word, the number that keys the draw */
   tensor mask;  /* [1][1][N]: 1 where a line is acquired */
+  int drawn;    /* nodes [0, drawn) draw it */
+  /* Where the setup asks for them: */
+  tensor frequencies; /* input, [2][N][N]: of the image, in its units */
+  tensor observed;    /* what the reconstructor sees (systems/net_view.h) */
 };
 
 /* Appends to an empty graph. The only parameter is probability.weight: probabilities are sigmoid(5 weight),

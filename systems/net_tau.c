@@ -52,9 +52,7 @@ static tensor draw(struct graph *graph, struct net_tau *net, const struct net_ta
   graph_output(graph, net->mask[step + 1]);
   if (setup->smooth) graph_output(graph, threshold);
   if (!setup->smooth || !is_seen(setup, step)) return after;
-  return add(graph,
-             sigmoid(graph, scale(graph, add(graph, chance, scale(graph, threshold, -1)), setup->slope)),
-             before);
+  return add(graph, net_view_smooth(graph, chance, threshold, setup->slope), before);
 }
 
 struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {

@@ -8,3 +8,7 @@ struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, e
   view.observed = standardise_image(graph, view.image);
   return view;
 }
+
+tensor net_view_smooth(struct graph *graph, tensor chance, tensor threshold, float slope) {
+  return sigmoid(graph, scale(graph, add(graph, chance, scale(graph, threshold, -1)), slope));
+}

@@ -20,4 +20,7 @@ struct net_view {
  * acquired. */
 struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, enum net_view_kind kind);
 
+/* What backward takes the step of a draw for, in its place: to check the gradient. */
+tensor net_view_smooth(struct graph *graph, tensor chance, tensor threshold, float slope);
+
 #endif

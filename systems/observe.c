@@ -32,3 +32,16 @@ void observe_standardise(struct world *world, cl_mem input, size_t first, size_t
                   world_in(world, SLICE_unit), arg_buffer(ARG_INOUT, ELEMENT_F32, input),
                   arg_u32((uint32_t)first), arg_u32((uint32_t)place)));
 }
+
+/* The file's own k-space has one coil there (simulation_open). */
+void observe_present(const struct world *world, cl_mem slice, size_t first, bool masked, cl_mem planes,
+                     size_t images) {
+  unsigned kspace = world->column[SLICE_kspace] ? SLICE_kspace : SLICE_coil_kspace;
+  kernel_run(world->kernels, "view_present", images,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, slice),
+                  arg_buffer(ARG_IN, ELEMENT_U8, world->column[ENV_mask]),
+                  arg_buffer(ARG_IN, ELEMENT_C64, world->column[kspace]),
+                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
+                  arg_buffer(ARG_OUT, ELEMENT_F32, planes), arg_u32((uint32_t)world->height),
+                  arg_u32((uint32_t)world->width), arg_u32((uint32_t)first), arg_u32(masked)));
+}

@@ -26,6 +26,12 @@ bool observe_coils_open(struct simulation *simulation, struct error *error);
   (SET(ENV_slice) | SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit))
 void observe_standardise(struct world *world, cl_mem input, size_t first, size_t place, size_t images);
 
+/* For networks of complex images: frequencies of slices [first, first + images) of `slice`, U32, in units of
+ * the image, as planes [images][2][N][N]; masked: of the lines alone that those environments have acquired.
+ * Kernel view_present. */
+void observe_present(const struct world *world, cl_mem slice, size_t first, bool masked, cl_mem planes,
+                     size_t images);
+
 /* The schedules of the scene's method (evaluate with its first sampler), without a device. */
 bool method_describe(struct simulation *simulation, const struct options *options, struct error *error);
 /* Those by which a scene of train.method l2s, l2sr or pgmri trains its policy. */

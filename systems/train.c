@@ -55,13 +55,14 @@ static void lend_policy(struct training *training, struct feed *feed, bool drawn
 
 static bool open_feeds(struct training *training, size_t batch, const struct training_wish *wish,
                        struct error *error) {
+  bool views = is_method(training, METHOD_LOUPE) && loupe_views(training->options);
   struct feed_setup setup = {.device = training->device,
                              .options = training->options,
                              .split = SPLIT_TRAIN,
                              .batch = batch,
                              .policy = wish->policy,
-                             .draws_masks = is_method(training, METHOD_LOUPE),
-                             .deal_only = is_method(training, METHOD_TAU_STEP),
+                             .draws_masks = is_method(training, METHOD_LOUPE) && !views,
+                             .deal_only = is_method(training, METHOD_TAU_STEP) || views,
                              .fill = wish->fill,
                              .slices = wish->slices,
                              .kernel_folder = wish->kernel_folder};
@@ -252,6 +253,7 @@ static void observe_part(struct training *training, size_t first, size_t images)
   if (training->loupe.graph)
     loupe_number(&training->loupe, (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u));
   feed_batch(&training->train, first, images);
+  if (training->loupe.views) loupe_observe(&training->loupe, &training->train.simulation);
   if (training->tau.graph)
     tau_forward(&training->tau, &training->train.simulation.world, (uint32_t)(sample % 0x80000000u), images);
 }

@@ -463,6 +463,22 @@ static void ranges_are_by_slice(void **state) {
   unload(&loaded);
 }
 
+/* Images and what ranges come from, before anything is found of them. */
+static void images_are_divided_by_the_scale(void **state) {
+  make_ranges();
+  struct loaded plain = load_good(*state);
+  const float *image = column(&plain, SLICE_image), *mean = column(&plain, SLICE_mean);
+  set("data.scale=0.25");
+  set("data.range=attribute");
+  struct loaded loaded = load_good(*state);
+  const float *scaled = column(&loaded, SLICE_image), *scaled_mean = column(&loaded, SLICE_mean);
+  for (size_t i = 0; i < 4 * 64; i++) assert_true(scaled[i] == 4 * image[i]);
+  for (size_t s = 0; s < 4; s++) assert_true(scaled_mean[s] == 4 * mean[s]);
+  expect_ranges(&loaded, (const double[]){28, 28, 36, 36});
+  unload(&loaded);
+  unload(&plain);
+}
+
 static void ranges_are_by_attribute(void **state) {
   make_ranges();
   set("data.range=attribute");
@@ -750,6 +766,7 @@ int main(void) {
       TEST(rows_outside_the_range_stay),
       TEST(ranges_are_by_volume),
       TEST(ranges_are_by_slice),
+      TEST(images_are_divided_by_the_scale),
       TEST(ranges_are_by_attribute),
       TEST(ranges_are_of_loaded_slices),
       TEST(a_volume_is_dropped_as_a_whole),

@@ -43,7 +43,8 @@ static float *gradient_by_hand(struct run *run) {
   struct training *training = &run->training;
   struct loupe *loupe = &training->loupe;
   struct kernels *kernels = training->train.simulation.kernels;
-  struct net_loupe_setup net = {N, LINES - INITIAL, run->options.world.seed, 10};
+  struct net_loupe_setup net = {
+      .size = N, .budget = LINES - INITIAL, .seed = run->options.world.seed, .slope = 10};
   struct graph_setup setup = {.device = &device, .kernels = kernels, .batch = BATCH, .train = true};
   struct graph *graph;
   struct loss loss;

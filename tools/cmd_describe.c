@@ -350,8 +350,12 @@ static bool print_mask(struct call *call, struct error *error) {
   struct acquisition acquisition;
   struct graph *graph;
   if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
-  struct net_loupe_setup setup = {(int)options->data.size, acquisition.budget, options->world.seed,
-                                  (float)options->loupe.slope};
+  struct net_loupe_setup setup = {.size = (int)options->data.size,
+                                  .budget = acquisition.budget,
+                                  .seed = options->world.seed,
+                                  .slope = (float)options->loupe.slope,
+                                  .views = loupe_views(options),
+                                  .view = (enum net_view_kind)options->network.input};
   graph_open(&graph);
   net_loupe(graph, &setup);
   bool good = graph_good(graph, error);
