@@ -198,14 +198,22 @@ static tensor append_pair(struct graph *graph, const struct op_desc *op, tensor 
   return append(graph, &node);
 }
 
-tensor graph_orthogonal(struct graph *graph, tensor x, double gain) {
+static tensor start_weight(struct graph *graph, tensor x, enum parameter_start start, double gain) {
   if (graph->failed) return x;
   const struct node *node = graph_node(graph, x);
   REQUIRE(node->weight >= 0 && node->bias >= 0, "'%s' has no weight and bias", node->name);
-  graph->parameter[node->weight].start = START_ORTHOGONAL;
+  graph->parameter[node->weight].start = start;
   graph->parameter[node->weight].gain = gain;
   graph->parameter[node->bias].start = START_ZERO;
   return x;
+}
+
+tensor graph_orthogonal(struct graph *graph, tensor x, double gain) {
+  return start_weight(graph, x, START_ORTHOGONAL, gain);
+}
+
+tensor graph_normal(struct graph *graph, tensor x, double deviation) {
+  return start_weight(graph, x, START_NORMAL, deviation);
 }
 
 void graph_output(struct graph *graph, tensor x) {

@@ -36,8 +36,9 @@ struct tensor_shape {
 enum node_part { NODE_RUNS, NODE_GIVEN, NODE_LEFT_OUT };
 
 /* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, gain
- * times an orthogonal matrix of [size 0][the others], or gain times the logit of U(0.01, 0.99) (LOUPE's). */
-enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGIT };
+ * times an orthogonal matrix of [size 0][the others], gain times the logit of U(0.01, 0.99) (LOUPE's), or N(0,
+ * gain^2). */
+enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGIT, START_NORMAL };
 
 struct parameter {
   const char *name; /* dotted, as in the public implementations */
@@ -45,7 +46,7 @@ struct parameter {
   size_t size[4];
   size_t count, fan_in;
   enum parameter_start start;
-  double gain;   /* of START_ORTHOGONAL and START_LOGIT */
+  double gain;   /* of START_ORTHOGONAL, START_LOGIT and START_NORMAL */
   size_t offset; /* elements from the start of the flat buffers */
   cl_mem value, gradient;
 };
@@ -217,6 +218,8 @@ void graph_want(struct graph *graph, tensor x);
 
 /* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
 tensor graph_orthogonal(struct graph *graph, tensor x, double gain);
+/* The same as N(0, deviation^2). */
+tensor graph_normal(struct graph *graph, tensor x, double deviation);
 /* An output that other nodes of the graph use as well. Those that nobody uses are outputs by themselves. */
 void graph_output(struct graph *graph, tensor x);
 

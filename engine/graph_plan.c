@@ -319,6 +319,10 @@ static void start_uniform(struct random *random, const struct parameter *paramet
   for (size_t k = 0; k < parameter->count; k++) to[k] = (float)(bound * (2 * random_uniform(random) - 1));
 }
 
+static void start_normal(struct random *random, const struct parameter *parameter, float *to) {
+  for (size_t k = 0; k < parameter->count; k++) to[k] = (float)(parameter->gain * random_normal(random));
+}
+
 static void start_logit(struct random *random, const struct parameter *parameter, float *to) {
   for (size_t k = 0; k < parameter->count; k++) {
     double chance = 0.01 + 0.98 * random_uniform(random);
@@ -334,6 +338,7 @@ void graph_start(struct graph *graph, uint32_t seed) {
     struct random random;
     random_start(&random, seed, STREAM_START, (uint32_t)i);
     if (parameter->start == START_FAN_IN) start_uniform(&random, parameter, values + parameter->offset);
+    if (parameter->start == START_NORMAL) start_normal(&random, parameter, values + parameter->offset);
     if (parameter->start == START_LOGIT) start_logit(&random, parameter, values + parameter->offset);
     if (parameter->start == START_ORTHOGONAL)
       orthogonal_fill(&random, parameter->size[0], parameter->count / parameter->size[0], parameter->gain,

@@ -74,6 +74,12 @@ bool kernels_open(struct kernels **out, struct device *device, const struct kern
   return true;
 }
 
+void kernels_define(struct kernels *kernels, const char *macro) {
+  for (size_t i = 0; i < kernels->table->count; i++)
+    REQUIRE(!kernels->built[i].kernel, "%s is built already", kernels->table->rows[i].name);
+  kernels->options = arena_text(kernels->arena, "%s -D%s", kernels->options, macro);
+}
+
 void kernels_close(struct kernels *kernels) {
   if (!kernels) return;
   for (size_t i = 0; i < kernels->table->count; i++) {

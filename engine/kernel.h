@@ -87,6 +87,8 @@ struct kernel_setup {
 bool kernels_open(struct kernels **kernels, struct device *device, const struct kernel_table *table,
                   const struct kernel_setup *setup, struct error *error);
 void kernels_close(struct kernels *kernels);
+/* One more macro in all files; before anything is built. */
+void kernels_define(struct kernels *kernels, const char *macro);
 
 /* Builds the kernel if it is not yet built and checks its row against it. */
 bool kernel_need(struct kernels *kernels, const char *name, struct error *error);

@@ -114,8 +114,12 @@ INLINE moments group_moments(moments mine, __local moments *scratch) {
   return scratch[0];
 }
 
-/* The target of all metrics: the reference image normalised, clamped and un-normalised again (PROTOCOL 1.2). */
+/* The target of all metrics: the reference image normalised, clamped and un-normalised again (PROTOCOL 1.2);
+ * with TARGET_PLAIN the image itself (PROTOCOL 3.1). */
 INLINE float target_pixel(float pixel, float mean, float deviation) {
+#ifdef TARGET_PLAIN
+  return pixel;
+#endif
   return clamp((pixel - mean) / (deviation + 1e-11f), -6.0f, 6.0f) * deviation + mean;
 }
 

@@ -3,7 +3,8 @@
 #define GROUP 256
 
 /* Mean, sample deviation (divisor n-1), the largest pixel of the clamped un-normalised image, and the unit of
- * the hybrid data: a power of two near the deviation. */
+ * the hybrid data: a power of two near the deviation. With TARGET_PLAIN nothing is normalised: 0 and 1 stand
+ * for mean and deviation. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 image_normalise(__global const float *restrict image, __global float *restrict mean,
                 __global float *restrict std, __global float *restrict peak, __global float *restrict unit,
@@ -28,8 +29,13 @@ image_normalise(__global const float *restrict image, __global float *restrict m
   for (uint i = item; i < PIXELS; i += GROUP) top = fmax(top, target_pixel(pixels[i], average, deviation));
   top = group_max(top, scratch);
   if (item) return;
+#ifdef TARGET_PLAIN
+  mean[row] = 0.0f;
+  std[row] = 1.0f;
+#else
   mean[row] = average;
   std[row] = deviation;
+#endif
   peak[row] = top;
   unit[row] = deviation > 1e-30f ? ldexp(1.0f, ilogb(deviation)) : 1.0f;
 }

@@ -333,6 +333,7 @@ static bool open_network(struct work *work, struct error *error) {
   struct reconstructor_setup setup = {.device = simulation->device,
                                       .kernels = simulation->kernels,
                                       .size = evaluation->size,
+                                      .complex = options->network.input == INPUT_COMPLEX,
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = batch};
   evaluation->reconstructor = "zero-filled reconstruction";

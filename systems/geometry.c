@@ -71,7 +71,13 @@ static const struct observation of_cells = {SET(SLICE_kspace), &system_observe_c
 static const struct observation of_coils = {SET(SLICE_coil_kspace) | SET(SLICE_coils), &system_observe_coils,
                                             observe_coils_open, false};
 
+static const struct observation of_complex = {SET(SLICE_kspace), NULL, observe_complex_open, false};
+static const struct observation of_complex_coil = {SET(SLICE_coil_kspace) | SET(SLICE_coils), NULL,
+                                                   observe_complex_open, false};
+
 const struct observation *observation_chosen(const struct options *options) {
+  if (options->network.input == INPUT_COMPLEX)
+    return options->data.kspace == KSPACE_MEASURED ? &of_complex_coil : &of_complex;
   return options->data.kspace == KSPACE_MEASURED ? &of_coils : geometry_chosen(options)->observation;
 }
 

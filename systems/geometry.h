@@ -11,13 +11,13 @@ struct system;
 
 /* How masks are observed, and by which data of a slice. */
 struct observation {
-  component_set kspace; /* what observe and an oracle read of SLICE: loaded where it is named */
-  const struct system *observe;
+  component_set kspace; /* what observe, a view and an oracle read of SLICE: loaded where it is named */
+  const struct system *observe; /* NULL: the reconstructor views k-space itself */
   /* What observe needs beside columns: tables, kernels. Closed by simulation_close. */
   bool (*open)(struct simulation *simulation, struct error *error);
   bool rank_one; /* an action adds a matrix of rank one to the image: systems/oracle.h */
 };
-/* By the scene's geometry and data.kspace. */
+/* By the scene's geometry, data.kspace and network.input. */
 const struct observation *observation_chosen(const struct options *options);
 
 struct geometry {

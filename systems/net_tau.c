@@ -1,7 +1,5 @@
 #include "systems/net_tau.h"
 
-#include "systems/net_view.h"
-
 uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
   uint64_t before = ((uint64_t)budget * step + steps - 1) / steps,
            after = ((uint64_t)budget * (step + 1) + steps - 1) / steps;
@@ -14,14 +12,23 @@ static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *
   return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), setup->size);
 }
 
-static struct net_view look(struct graph *graph, struct net_tau *net, tensor frequencies, tensor mask,
-                            uint32_t pass) {
-  struct net_view view = net_view(graph, frequencies, mask, VIEW_MAGNITUDE);
+static struct net_view look(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
+                            tensor frequencies, tensor mask, uint32_t pass) {
+  struct net_view view = net_view(graph, frequencies, mask, setup->view);
   net->observed[pass] = view.observed;
   return view;
 }
 
-/* The frequencies of the last reconstruction, which is real and in the units of what it was made from. */
+/* Of a reconstruction in its own units the sampler sees the un-normalised transform, and acquired frequencies
+ * as large (PROTOCOL 3.3). */
+static tensor see_complex(struct graph *graph, const struct net_tau *net, const struct net_tau_setup *setup,
+                          tensor image, const struct net_view *view, uint32_t step) {
+  float factor = (float)setup->size;
+  return sampler_planes(graph, fourier(graph, scale(graph, image, factor)),
+                        scale(graph, view->frequencies, factor), net->mask[step]);
+}
+
+/* The frequencies of the last reconstruction, which is real, in the units of what it was made from. */
 static tensor see(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
                   const struct net_view *view, uint32_t step) {
   if (!setup->adaptive) return net->noise;
@@ -30,6 +37,7 @@ static tensor see(struct graph *graph, struct net_tau *net, const struct net_tau
               ? setup->reconstruct(graph, net->observed[step], step)
               : graph_input(graph, graph_name(graph, "reconstruction.%u", step), 1, setup->size, setup->size);
   if (!setup->reconstruct) graph_want(graph, *from);
+  if (setup->view == VIEW_COMPLEX) return see_complex(graph, net, setup, *from, view, step);
   tensor predicted = fourier(graph, restore_image(graph, *from, view->image));
   return sampler_planes(graph, predicted, view->frequencies, net->mask[step]);
 }
@@ -57,19 +65,20 @@ static tensor draw(struct graph *graph, struct net_tau *net, const struct net_ta
 
 struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
   int n = setup->size;
-  struct net_tau net = {.image = graph_input(graph, "image", 2, n, n),
+  bool complex = setup->view == VIEW_COMPLEX;
+  struct net_tau net = {.image = graph_input(graph, complex ? "frequencies" : "image", 2, n, n),
                         .taken = graph_input(graph, "taken", 1, 1, n),
                         .scan = graph_input(graph, "scan", 1, 1, 1)};
   struct net_view view = {{0}, {0}, {0}};
   graph_share(graph);
   if (!setup->adaptive) net.noise = graph_input(graph, "noise", 5, n, n);
-  tensor frequencies = fourier(graph, net.image);
+  tensor frequencies = complex ? net.image : fourier(graph, net.image);
   net.mask[0] = net.taken;
-  if (setup->adaptive) view = look(graph, &net, frequencies, net.taken, 0);
+  if (setup->adaptive) view = look(graph, &net, setup, frequencies, net.taken, 0);
   net.end[0] = graph->nodes;
   for (uint32_t step = 0; step < setup->steps; step++) {
     tensor mask = draw(graph, &net, setup, see(graph, &net, setup, &view, step), step);
-    if (is_seen(setup, step)) view = look(graph, &net, frequencies, mask, step + 1);
+    if (is_seen(setup, step)) view = look(graph, &net, setup, frequencies, mask, step + 1);
     net.end[step + 1] = graph->nodes;
   }
   return net;

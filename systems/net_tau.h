@@ -8,7 +8,7 @@
 #ifndef L2SR_SYSTEMS_NET_TAU_H
 #define L2SR_SYSTEMS_NET_TAU_H
 
-#include "engine/graph.h"
+#include "systems/net_view.h"
 
 enum { TAU_MOST = 8, TAU_LAYERS = 5 };
 
@@ -16,6 +16,7 @@ struct net_tau_setup {
   int size, hidden; /* N; values of each hidden layer */
   uint32_t steps, budget, seed;
   float slope;   /* of the sigmoid that backward takes for the step */
+  enum net_view_kind view; /* what the reconstructor takes; complex: it gives images in their own units */
   bool adaptive; /* false: the sampler's input is the same numbers always (the published control) */
   bool smooth;   /* acquired lines count as that sigmoid: what backward differentiates, to check it */
   /* The reconstruction of pass i from its input; NULL: an input of the graph, from another path. */
@@ -23,12 +24,12 @@ struct net_tau_setup {
 };
 
 struct net_tau {
-  tensor image;                    /* input, [2][N][N]: real, imaginary */
+  tensor image;                    /* input, [2][N][N]: real, imaginary; VIEW_COMPLEX: its frequencies */
   tensor taken;                    /* input, [1][1][N]: 1 where a line is initial */
   tensor scan;                     /* input, [1][1][1]: an unsigned word, the number that keys the draws */
   tensor noise;                    /* input, [5][N][N], not adaptive: the sampler's input */
-  tensor reconstruction[TAU_MOST]; /* [1][N][N] of the passes before the last, normalised; adaptive */
-  tensor observed[TAU_MOST + 1];   /* [1][N][N], what the reconstructor sees; not adaptive: the last alone */
+  tensor reconstruction[TAU_MOST]; /* [1][N][N] of the passes before the last, as it gives them; adaptive */
+  tensor observed[TAU_MOST + 1];   /* what the reconstructor takes; not adaptive: the last alone */
   tensor mask[TAU_MOST + 1];       /* [1][1][N] after so many steps: 1 where a line is acquired */
   int end[TAU_MOST + 1];           /* of part i: nodes [end[i - 1], end[i]) */
 };

@@ -31,6 +31,7 @@ tensor net_unet(struct graph *graph, tensor x, int channels, int pools) {
     graph->failed = true;
     return x;
   }
+  bool complex = graph_node(graph, x)->shape.channels == 2;
   for (int i = 0; i < pools; i++) {
     x = skip[i] = block(graph, x, graph_name(graph, "down_sample_layers.%d", i), channels << i);
     x = max_pool(graph, x);
@@ -43,15 +44,22 @@ tensor net_unet(struct graph *graph, tensor x, int channels, int pools) {
   }
   x = conv2d(graph, x, "conv2.0", channels / 2, 1);
   x = conv2d(graph, x, "conv2.1", 1, 1);
-  return conv2d(graph, x, "conv2.2", 1, 1);
+  x = conv2d(graph, x, "conv2.2", 1, 1);
+  return complex ? graph_normal(graph, x, 0.001) : x;
+}
+
+/* |x| as two ReLUs. */
+tensor net_unet_sum(struct graph *graph, tensor residual, tensor image, bool absolute) {
+  tensor sum = add(graph, residual, magnitude(graph, image));
+  return absolute ? add(graph, relu(graph, sum), relu(graph, scale(graph, sum, -1))) : sum;
 }
 
 bool net_unet_check(const struct options *options, struct error *error) {
   struct graph *graph;
   int size = (int)options->data.size;
   if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
-  net_unet(graph, graph_input(graph, "input", 1, size, size), (int)options->network.channels,
-           (int)options->network.pools);
+  net_unet(graph, graph_input(graph, "input", options->network.input == INPUT_COMPLEX ? 2 : 1, size, size),
+           (int)options->network.channels, (int)options->network.pools);
   bool good = graph_good(graph, error);
   graph_close(graph);
   if (good) return true;

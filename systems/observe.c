@@ -45,3 +45,7 @@ void observe_present(const struct world *world, cl_mem slice, size_t first, bool
                   arg_buffer(ARG_OUT, ELEMENT_F32, planes), arg_u32((uint32_t)world->height),
                   arg_u32((uint32_t)world->width), arg_u32((uint32_t)first), arg_u32(masked)));
 }
+
+bool observe_complex_open(struct simulation *simulation, struct error *error) {
+  return kernel_need(simulation->kernels, "view_present", error);
+}

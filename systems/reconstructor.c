@@ -13,16 +13,25 @@ static size_t image_bytes(const struct reconstructor *reconstructor) {
   return sizeof(float) * reconstructor->setup.size * reconstructor->setup.size;
 }
 
+static size_t channels_in(const struct reconstructor *reconstructor) {
+  return reconstructor->setup.complex ? 2 : 1;
+}
+
 /* The fused path computes small maps two images at a time. */
+static size_t fused_batch(const struct reconstructor *reconstructor) {
+  return reconstructor->batch + reconstructor->batch % 2;
+}
+
 static size_t fused_bytes(const struct reconstructor *reconstructor) {
-  return image_bytes(reconstructor) * (reconstructor->batch + reconstructor->batch % 2);
+  return image_bytes(reconstructor) * fused_batch(reconstructor);
 }
 
 /* Every graph of the network has its nodes in the same places. */
 static bool build_graph(struct reconstructor *reconstructor, struct graph **graph, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   graph_open(graph);
-  reconstructor->in = graph_input(*graph, "input", 1, (int)setup->size, (int)setup->size);
+  reconstructor->in =
+      graph_input(*graph, "input", (int)channels_in(reconstructor), (int)setup->size, (int)setup->size);
   reconstructor->out = net_unet(*graph, reconstructor->in, (int)setup->channels, (int)setup->pools);
   return graph_good(*graph, error);
 }
@@ -44,6 +53,69 @@ static bool plan(struct reconstructor *reconstructor, struct graph *graph, size_
   return graph_plan(graph, &graph_setup, error);
 }
 
+/* ---- complex images ------------------------------------------------------------------------------------ */
+
+static void build_sum(const struct reconstructor *reconstructor, struct reconstructor_pass *pass) {
+  int n = (int)reconstructor->setup.size;
+  graph_open(&pass->sum);
+  pass->image = graph_input(pass->sum, "image", 2, n, n);
+  pass->residual = graph_input(pass->sum, "residual", 1, n, n);
+  pass->out = net_unet_sum(pass->sum, pass->residual, pass->image, reconstructor->setup.absolute);
+  if (reconstructor->setup.train) graph_want(pass->sum, pass->residual);
+  if (reconstructor->setup.input_gradient) graph_want(pass->sum, pass->image);
+}
+
+static void build_view(struct reconstructor *reconstructor) {
+  int n = (int)reconstructor->setup.size;
+  graph_open(&reconstructor->view);
+  reconstructor->frequencies = graph_input(reconstructor->view, "frequencies", 2, n, n);
+  reconstructor->viewed = inverse_fourier(reconstructor->view, reconstructor->frequencies);
+}
+
+/* Bytes of the sums of all passes and of the view. */
+static size_t complex_bytes(const struct reconstructor *reconstructor, size_t batch) {
+  struct reconstructor measured = {.setup = reconstructor->setup};
+  if (!reconstructor->setup.complex) return 0;
+  build_sum(&measured, measured.pass);
+  build_view(&measured);
+  size_t bytes =
+      reconstructor->passes * graph_measure(measured.pass->sum, batch, measured.setup.train, false) +
+      graph_measure(measured.view, batch, false, false);
+  graph_close(measured.pass->sum);
+  graph_close(measured.view);
+  return bytes;
+}
+
+static bool open_sum(struct reconstructor *reconstructor, struct reconstructor_pass *pass, size_t batch,
+                     struct error *error) {
+  const struct reconstructor_setup *setup = &reconstructor->setup;
+  struct graph_setup sum = {
+      .device = setup->device, .kernels = setup->kernels, .batch = batch, .train = setup->train};
+  build_sum(reconstructor, pass);
+  if (!graph_plan(pass->sum, &sum, error)) return false;
+  pass->whole.input = graph_value(pass->sum, pass->image);
+  pass->whole.output = graph_value(pass->sum, pass->out);
+  if (setup->train) pass->whole.output_gradient = graph_gradient(pass->sum, pass->out);
+  if (setup->input_gradient) pass->whole.input_gradient = graph_gradient(pass->sum, pass->image);
+  return true;
+}
+
+static bool open_view(struct reconstructor *reconstructor, struct error *error) {
+  struct graph_setup view = {.device = reconstructor->setup.device,
+                             .kernels = reconstructor->setup.kernels,
+                             .batch = reconstructor->batch};
+  if (!reconstructor->setup.complex) return true;
+  build_view(reconstructor);
+  return kernel_need(view.kernels, "view_present", error) && graph_plan(reconstructor->view, &view, error);
+}
+
+static void copy_images(const struct reconstructor *reconstructor, cl_mem from, cl_mem to, size_t channels,
+                        size_t images) {
+  device_copy(reconstructor->setup.device, from, 0, to, 0, image_bytes(reconstructor) * channels * images);
+}
+
+/* ---- room ---------------------------------------------------------------------------------------------- */
+
 /* What training takes beside the graph: an optimiser's two moments, the loss's four images for each, and what
  * the caller says. */
 static size_t bytes_beside(const struct reconstructor *reconstructor, size_t batch) {
@@ -62,7 +134,7 @@ static size_t portable_bytes(struct reconstructor *reconstructor, size_t batch, 
   size_t activations = graph_measure(reconstructor->graph, batch, setup->train, setup->input_gradient);
   if (activations > SIZE_MAX / 64) return NO_ALLOCATION;
   return passes * activations + sizeof(float) * reconstructor->graph->elements * (setup->train ? 2 : 1) +
-         bytes_beside(reconstructor, batch);
+         complex_bytes(reconstructor, batch) + bytes_beside(reconstructor, batch);
 }
 
 /* The largest batch of which all fits; 0: not one image. */
@@ -109,6 +181,8 @@ static bool fit_batch(struct reconstructor *reconstructor, struct error *error) 
   return true;
 }
 
+/* ---- the two paths ------------------------------------------------------------------------------------- */
+
 /* Whether what the caller still opens has room beside the network. */
 static bool check_room(const struct reconstructor *reconstructor, struct error *error) {
   const struct device *device = reconstructor->setup.device;
@@ -130,49 +204,66 @@ static bool open_portable_pass(struct reconstructor *reconstructor, struct recon
   if ((!first && !build_graph(reconstructor, &pass->graph, error)) ||
       !plan(reconstructor, pass->graph, reconstructor->batch, error))
     return false;
-  pass->input = graph_value(pass->graph, reconstructor->in);
-  pass->output = graph_value(pass->graph, reconstructor->out);
-  if (reconstructor->setup.train) pass->output_gradient = graph_gradient(pass->graph, reconstructor->out);
+  pass->network.input = graph_value(pass->graph, reconstructor->in);
+  pass->network.output = graph_value(pass->graph, reconstructor->out);
+  if (reconstructor->setup.train)
+    pass->network.output_gradient = graph_gradient(pass->graph, reconstructor->out);
   if (reconstructor->setup.input_gradient)
-    pass->input_gradient = graph_gradient(pass->graph, reconstructor->in);
-  return true;
+    pass->network.input_gradient = graph_gradient(pass->graph, reconstructor->in);
+  pass->whole = pass->network;
+  return !reconstructor->setup.complex || open_sum(reconstructor, pass, reconstructor->batch, error);
 }
 
 static bool open_portable(struct reconstructor *reconstructor, struct error *error) {
   if (!fit_batch(reconstructor, error)) return false;
   for (size_t p = 0; p < reconstructor->passes; p++)
     if (!open_portable_pass(reconstructor, &reconstructor->pass[p], error)) return false;
-  return check_room(reconstructor, error);
+  return open_view(reconstructor, error) && check_room(reconstructor, error);
 }
 
+/* Of complex images input and output are the sum's, else own buffers. */
 static bool open_fused_pass(struct reconstructor *reconstructor, struct reconstructor_pass *pass,
                             struct error *error) {
   struct device *device = reconstructor->setup.device;
   size_t bytes = fused_bytes(reconstructor);
-  if (!(pass->input = device_buffer(device, bytes, "the network's input", error)) ||
-      !(pass->output = device_buffer(device, bytes, "the network's output", error)))
+  if (reconstructor->setup.complex) {
+    if (!open_sum(reconstructor, pass, fused_batch(reconstructor), error)) return false;
+    pass->network.input = pass->whole.input;
+    pass->network.output = graph_value(pass->sum, pass->residual);
+  } else if (!(pass->network.input = device_buffer(device, bytes, "the network's input", error)) ||
+             !(pass->network.output = device_buffer(device, bytes, "the network's output", error))) {
     return false;
-  device_fill(device, pass->input, 0, bytes, 0);
+  }
+  device_fill(device, pass->network.input, 0, bytes * channels_in(reconstructor), 0);
   return true;
 }
 
-/* Gradients of input and output are those of the pass that is run backward: all passes share them. */
-static bool open_fused_buffers(struct reconstructor *reconstructor, struct error *error) {
+/* Gradients of the network's input and output are those of the pass that is run backward: all passes share
+ * them. */
+static bool open_fused_gradients(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct reconstructor_pass *own = reconstructor->pass;
+  struct reconstructor_ends *own = &reconstructor->pass->network;
   size_t bytes = fused_bytes(reconstructor);
-  for (size_t p = 0; p < reconstructor->passes; p++)
-    if (!open_fused_pass(reconstructor, &own[p], error)) return false;
   if (setup->train &&
       !(own->output_gradient = device_buffer(setup->device, bytes, "the output's gradient", error)))
     return false;
   if (setup->input_gradient &&
-      (!(own->input_gradient = device_buffer(setup->device, bytes, "the input's gradient", error)) ||
-       !(reconstructor->level = device_buffer(setup->device, sizeof(float), "the gradient's level", error))))
+      !(own->input_gradient =
+            device_buffer(setup->device, bytes * channels_in(reconstructor), "the input's gradient", error)))
     return false;
-  for (size_t p = 1; p < reconstructor->passes; p++) {
-    own[p].output_gradient = own->output_gradient;
-    own[p].input_gradient = own->input_gradient;
+  return !(setup->input_gradient || (setup->complex && setup->train)) ||
+         (reconstructor->level = device_buffer(setup->device, sizeof(float), "the gradient's level", error));
+}
+
+static bool open_fused_buffers(struct reconstructor *reconstructor, struct error *error) {
+  struct reconstructor_pass *pass = reconstructor->pass;
+  for (size_t p = 0; p < reconstructor->passes; p++)
+    if (!open_fused_pass(reconstructor, &pass[p], error)) return false;
+  if (!open_fused_gradients(reconstructor, error)) return false;
+  for (size_t p = 0; p < reconstructor->passes; p++) {
+    pass[p].network.output_gradient = pass->network.output_gradient;
+    pass[p].network.input_gradient = pass->network.input_gradient;
+    if (!reconstructor->setup.complex) pass[p].whole = pass[p].network;
   }
   return true;
 }
@@ -180,13 +271,17 @@ static bool open_fused_buffers(struct reconstructor *reconstructor, struct error
 static void close_fused_buffers(struct reconstructor *reconstructor) {
   struct device *device = reconstructor->setup.device;
   size_t bytes = fused_bytes(reconstructor);
-  device_release(device, reconstructor->pass->output_gradient, bytes);
-  device_release(device, reconstructor->pass->input_gradient, bytes);
+  device_release(device, reconstructor->pass->network.output_gradient, bytes);
+  device_release(device, reconstructor->pass->network.input_gradient, bytes * channels_in(reconstructor));
   device_release(device, reconstructor->level, sizeof(float));
   for (size_t p = 0; p < reconstructor->passes; p++) {
-    device_release(device, reconstructor->pass[p].input, bytes);
-    device_release(device, reconstructor->pass[p].output, bytes);
-    reconstructor->pass[p] = (struct reconstructor_pass){0};
+    struct reconstructor_pass *pass = &reconstructor->pass[p];
+    if (!reconstructor->setup.complex) {
+      device_release(device, pass->network.input, bytes);
+      device_release(device, pass->network.output, bytes);
+    }
+    graph_close(pass->sum);
+    *pass = (struct reconstructor_pass){0};
   }
   reconstructor->level = NULL;
 }
@@ -198,8 +293,10 @@ static bool try_fused(struct reconstructor *reconstructor, struct error *error) 
   if (open_fused_buffers(reconstructor, error) &&
       blocks_open(&reconstructor->blocks, reconstructor->graph, setup->device, setup->kernels, &block_setup,
                   error) &&
-      check_room(reconstructor, error))
+      open_view(reconstructor, error) && check_room(reconstructor, error))
     return true;
+  graph_close(reconstructor->view);
+  reconstructor->view = NULL;
   blocks_close(reconstructor->blocks);
   reconstructor->blocks = NULL;
   close_fused_buffers(reconstructor);
@@ -276,7 +373,11 @@ bool reconstructor_open(struct reconstructor *reconstructor, const struct recons
 void reconstructor_close(struct reconstructor *reconstructor) {
   blocks_close(reconstructor->blocks);
   if (reconstructor->fused) close_fused_buffers(reconstructor);
-  for (size_t p = 1; p < reconstructor->passes; p++) graph_close(reconstructor->pass[p].graph);
+  for (size_t p = 0; p < reconstructor->passes; p++) {
+    if (p) graph_close(reconstructor->pass[p].graph);
+    graph_close(reconstructor->pass[p].sum);
+  }
+  graph_close(reconstructor->view);
   graph_close(reconstructor->graph);
   *reconstructor = (struct reconstructor){0};
 }
@@ -285,45 +386,55 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
   REQUIRE(number < reconstructor->passes, "pass %zu; there are %zu", number, reconstructor->passes);
   const struct reconstructor_pass *pass = &reconstructor->pass[number];
   reconstructor->selected = number;
-  reconstructor->input = pass->input;
-  reconstructor->output = pass->output;
-  reconstructor->output_gradient = pass->output_gradient;
-  reconstructor->input_gradient = pass->input_gradient;
+  reconstructor->input = pass->whole.input;
+  reconstructor->output = pass->whole.output;
+  reconstructor->output_gradient = pass->whole.output_gradient;
+  reconstructor->input_gradient = pass->whole.input_gradient;
   if (reconstructor->blocks) blocks_select(reconstructor->blocks, number);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
+void reconstructor_view(struct reconstructor *reconstructor, size_t images) {
+  graph_set_images(reconstructor->view, images);
+  graph_forward(reconstructor->view);
+  copy_images(reconstructor, graph_value(reconstructor->view, reconstructor->viewed), reconstructor->input, 2,
+              images);
+}
+
+static void run_network(struct reconstructor *reconstructor, const struct reconstructor_pass *pass,
+                        size_t images) {
+  if (reconstructor->blocks) {
+    blocks_forward(reconstructor->blocks, pass->network.input, pass->network.output, images);
+    return;
+  }
+  graph_set_images(pass->graph, images);
+  if (pass->sum) copy_images(reconstructor, pass->whole.input, pass->network.input, 2, images);
+  graph_forward(pass->graph);
+  if (pass->sum)
+    copy_images(reconstructor, pass->network.output, graph_value(pass->sum, pass->residual), 1, images);
+}
+
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
+  const struct reconstructor_pass *pass = &reconstructor->pass[reconstructor->selected];
   REQUIRE(images <= reconstructor->batch, "%zu images; a pass takes %zu", images, reconstructor->batch);
-  if (reconstructor->blocks) {
-    blocks_forward(reconstructor->blocks, reconstructor->input, reconstructor->output, images);
-    return;
-  }
-  struct graph *graph = reconstructor->pass[reconstructor->selected].graph;
-  graph_set_images(graph, images);
-  graph_forward(graph);
+  run_network(reconstructor, pass, images);
+  if (!pass->sum) return;
+  graph_set_images(pass->sum, images);
+  graph_forward(pass->sum);
 }
 
-/* scale: one over the usual size of the output's gradient. input: that of the input too, where it does not
- * come anyway. */
+/* The network's own. scale: one over the usual size of its output's gradient. input: that of the input too,
+ * where it does not come anyway. */
 static void run_backward(struct reconstructor *reconstructor, size_t images, double scale, bool input) {
-  struct graph *graph = reconstructor->pass[reconstructor->selected].graph;
-  REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
+  const struct reconstructor_pass *pass = &reconstructor->pass[reconstructor->selected];
   if (reconstructor->blocks) {
-    blocks_backward(reconstructor->blocks, reconstructor->input, reconstructor->output_gradient, images,
-                    scale);
-    if (input) blocks_input_gradient(reconstructor->blocks, reconstructor->input_gradient, images);
+    blocks_backward(reconstructor->blocks, pass->network.input, pass->network.output_gradient, images, scale);
+    if (input) blocks_input_gradient(reconstructor->blocks, pass->network.input_gradient, images);
     return;
   }
-  REQUIRE(images == graph->images, "%zu images; the last forward had %zu", images, graph->images);
-  graph_backward(graph);
-}
-
-void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
-  run_backward(reconstructor, images,
-               (double)(images * reconstructor->setup.size * reconstructor->setup.size),
-               reconstructor->input_gradient);
+  REQUIRE(images == pass->graph->images, "%zu images; the last forward had %zu", images, pass->graph->images);
+  graph_backward(pass->graph);
 }
 
 enum { LEVEL_SHARE = 16384 }; /* values that a work-group looks through */
@@ -336,23 +447,57 @@ static void apply_level(struct reconstructor *reconstructor, cl_mem values, size
 
 /* The fused path wants gradients near 1. Backward is linear: with the gradient of the output that of the
  * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. */
-void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
+static void run_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
   size_t count = images * reconstructor->setup.size * reconstructor->setup.size;
   struct graph *graph = reconstructor->graph;
-  cl_mem gradient = reconstructor->output_gradient;
+  const struct reconstructor_ends *network = &reconstructor->pass[reconstructor->selected].network;
   if (!reconstructor->blocks) {
     run_backward(reconstructor, images, 1, input);
     return;
   }
   device_fill(reconstructor->setup.device, reconstructor->level, 0, sizeof(uint32_t), 0);
   kernel_run(reconstructor->setup.kernels, "level_find", divide_up(count, LEVEL_SHARE),
-             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, gradient),
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, network->output_gradient),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)count)));
-  apply_level(reconstructor, gradient, count, false);
+  apply_level(reconstructor, network->output_gradient, count, false);
   apply_level(reconstructor, graph->gradients, graph->elements, false);
   run_backward(reconstructor, images, 1, input);
   apply_level(reconstructor, graph->gradients, graph->elements, true);
-  if (input) apply_level(reconstructor, reconstructor->input_gradient, count, true);
+  if (input) apply_level(reconstructor, network->input_gradient, count * channels_in(reconstructor), true);
+}
+
+/* Complex: through the sum into the network's output, and what the network gives its input to what the sum
+ * does. The units are the image's: gradients are of any size. */
+static void run_backward_sum(struct reconstructor *reconstructor, size_t images, bool input) {
+  const struct reconstructor_pass *pass = &reconstructor->pass[reconstructor->selected];
+  size_t values = 2 * images * reconstructor->setup.size * reconstructor->setup.size;
+  graph_backward(pass->sum);
+  copy_images(reconstructor, graph_gradient(pass->sum, pass->residual), pass->network.output_gradient, 1,
+              images);
+  run_backward_level(reconstructor, images, input);
+  if (input)
+    kernel_run(reconstructor->setup.kernels, "scale_into", divide_up(values, 8),
+               ARGS(arg_buffer(ARG_IN, ELEMENT_F32, pass->network.input_gradient),
+                    arg_buffer(ARG_INOUT, ELEMENT_F32, pass->whole.input_gradient), arg_f32(1),
+                    arg_u32((uint32_t)values), arg_u32(true)));
+}
+
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
+  REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
+  if (reconstructor->setup.complex)
+    run_backward_sum(reconstructor, images, reconstructor->input_gradient);
+  else
+    run_backward(reconstructor, images,
+                 (double)(images * reconstructor->setup.size * reconstructor->setup.size),
+                 reconstructor->input_gradient);
+}
+
+void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
+  REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
+  if (reconstructor->setup.complex)
+    run_backward_sum(reconstructor, images, input);
+  else
+    run_backward_level(reconstructor, images, input);
 }
 
 void reconstructor_changed(struct reconstructor *reconstructor) {
@@ -368,7 +513,26 @@ bool reconstructor_write(const struct reconstructor *reconstructor, struct store
          store_put_number(store, "network_channels", setup->channels, error) &&
          store_put_number(store, "network_pools", setup->pools, error) &&
          store_put_number(store, "network_size", (double)setup->size, error) &&
+         (!setup->complex || (store_put_text(store, "network_input", "complex", error) &&
+                              store_put_number(store, "network_absolute", setup->absolute, error))) &&
          checkpoint_write_parameters(store, "param", reconstructor->graph, error);
+}
+
+/* Networks of magnitudes have no such attributes. */
+static bool read_input(struct store *store, struct reconstructor_setup *setup, struct error *error) {
+  char input[32] = "magnitude";
+  double absolute = 0;
+  store_text(store, "network_input", input, sizeof input);
+  if (strcmp(input, setup->complex ? "complex" : "magnitude") != 0)
+    return fail(error,
+                "the network takes %s images (attribute network_input), and network.input is %s; set it to "
+                "%s or use another checkpoint",
+                input, setup->complex ? "complex" : "magnitude", input);
+  if (setup->complex && !store_number(store, "network_absolute", &absolute))
+    return fail(error,
+                "its attribute network_absolute is missing: the file is damaged, use another checkpoint");
+  setup->absolute = absolute != 0;
+  return true;
 }
 
 static bool read_sizes(struct store *store, struct reconstructor_setup *setup, struct error *error) {
@@ -402,7 +566,8 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
   struct store *store;
   *reconstructor = (struct reconstructor){0};
   if (!store_open(&store, path, error)) return false;
-  bool good = read_sizes(store, &own, error) && reconstructor_open(reconstructor, &own, error);
+  bool good = read_sizes(store, &own, error) && read_input(store, &own, error) &&
+              reconstructor_open(reconstructor, &own, error);
   if (good && !checkpoint_read_parameters(store, "param", reconstructor->graph, error)) {
     reconstructor_close(reconstructor);
     good = false;

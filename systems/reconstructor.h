@@ -1,6 +1,7 @@
 /* The network that makes an image of a zero-filled one, behind one interface for train, evaluate and render:
  * the U-Net of systems/net_unet.h on the fused path (engine/block.h) where the device and the sizes allow,
- * else on the portable graph. */
+ * else on the portable graph. Of complex images a small graph beside either adds the network's output to the
+ * magnitude. */
 #ifndef L2SR_SYSTEMS_RECONSTRUCTOR_H
 #define L2SR_SYSTEMS_RECONSTRUCTOR_H
 
@@ -12,6 +13,9 @@ struct reconstructor_setup {
   struct kernels *kernels;
   size_t size; /* N */
   uint32_t channels, pools;
+  bool complex;  /* the input is a complex image, in its own units, and so is the output; else both are
+                    normalised */
+  bool absolute; /* complex: the output is an absolute value (LOUPE's) */
   enum block_precision precision;
   size_t batch; /* images a pass at most */
   bool train;
@@ -22,9 +26,15 @@ struct reconstructor_setup {
 
 enum { RECONSTRUCTOR_PASSES = 9 };
 
+struct reconstructor_ends {
+  cl_mem input, output, output_gradient, input_gradient;
+};
+
 struct reconstructor_pass {
   struct graph *graph; /* of the portable path; the first is the reconstructor's own */
-  cl_mem input, output, output_gradient, input_gradient;
+  struct graph *sum;   /* complex: from the network's output and input to the image */
+  tensor image, residual, out; /* of it */
+  struct reconstructor_ends network, whole;
 };
 
 struct reconstructor {
@@ -37,9 +47,12 @@ struct reconstructor {
   struct reconstructor_pass pass[RECONSTRUCTOR_PASSES];
   size_t passes, selected;
   cl_mem level; /* the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
+  struct graph *view; /* complex: from frequencies to the input */
+  tensor frequencies, viewed;
   /* Of the selected pass: */
-  cl_mem input, output;   /* [batch][1][N][N], f32; the caller writes the one and reads the other */
-  cl_mem output_gradient; /* the same, to train */
+  cl_mem input, output;   /* [batch][1][N][N], complex: input [batch][2][N][N]; f32; the caller writes the one
+                             and reads the other */
+  cl_mem output_gradient; /* as the output, to train */
   cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
 };
 
@@ -55,6 +68,9 @@ void reconstructor_close(struct reconstructor *reconstructor);
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
 
 /* All enqueue. */
+/* Complex: the input from what the caller has written into graph_value(view, frequencies), acquired
+ * frequencies [images][2][N][N], 0 elsewhere. */
+void reconstructor_view(struct reconstructor *reconstructor, size_t images);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
 /* From output_gradient of the images of the last forward; adds into the gradients of the parameters. */
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
@@ -66,8 +82,9 @@ void reconstructor_changed(struct reconstructor *reconstructor); /* after the pa
 /* Sizes as attributes and parameters in group "param" of a checkpoint. */
 bool reconstructor_write(const struct reconstructor *reconstructor, struct store *store, struct error *error);
 
-/* Opens the network of a checkpoint: channels and pools come from its attributes. Refused when it was trained
- * for another N. */
+/* Opens the network of a checkpoint: channels, pools and whether it is absolute come from its attributes.
+ * Refused when it was trained for another N, or takes complex images and the setup's does not, or the
+ * reverse. */
 bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error);
 

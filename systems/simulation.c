@@ -33,12 +33,31 @@ static struct system *place(struct list *list, const struct system *row) {
   return copy;
 }
 
+static bool is_complex(const struct options *options) {
+  return options->network.input == INPUT_COMPLEX;
+}
+
+/* What views k-space itself reads what an observation would. */
+static void place_view(struct list *list, const struct options *options, const struct system *row) {
+  place(list, row)->reads |= observation_chosen(options)->kspace;
+}
+
+static void place_network(struct list *list, const struct options *options) {
+  if (is_complex(options))
+    place_view(list, options, &system_reconstruct_complex);
+  else
+    place(list, &system_reconstruct_network);
+}
+
 static void place_scores(struct list *list, const struct options *options,
                          const struct simulation_plan *plan) {
   const char *metrics = plan->metrics;
   const struct metric *reward = &metric_list[options->reward.metric];
   const struct system *last = NULL;
-  place(list, plan->network ? &system_reconstruct_network : &system_reconstruct);
+  if (plan->network)
+    place_network(list, options);
+  else
+    place(list, &system_reconstruct);
   if (plan->unscored) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(metrics, metric->name) || metric == reward) && metric->system != last)
@@ -64,7 +83,16 @@ static void place_record(struct list *list, const struct simulation_plan *plan) 
 
 /* As the geometry and the data want it. */
 static void place_observe(struct list *list, const struct options *options) {
-  place(list, observation_chosen(options)->observe);
+  const struct system *observe = observation_chosen(options)->observe;
+  if (observe) place(list, observe);
+}
+
+/* What a reconstructor is trained on. */
+static void place_input(struct list *list, const struct options *options) {
+  if (is_complex(options))
+    place_view(list, options, &system_view);
+  else
+    place(list, &system_standardise);
 }
 
 static const struct system *decide_of(const struct simulation *simulation) {
@@ -130,9 +158,9 @@ static bool build_batch(struct simulation *simulation, const struct simulation_p
     if (plan->draws_masks) place(&list, &system_draw);
     if (!plan->deal_only) place_observe(&list, simulation->options);
   }
-  if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place(&list, &system_standardise);
+  if (plan->epoch_rows && !plan->score_batches && !plan->deal_only) place_input(&list, simulation->options);
   if (plan->score_batches) {
-    place(&list, &system_reconstruct_network);
+    place_network(&list, simulation->options);
     place(&list, &system_score_ssim);
     place(&list, &system_score_error);
   }
@@ -233,12 +261,39 @@ static bool check_size(const struct options *options, struct error *error) {
 static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
                          struct error *error) {
   if (options->data.kspace == KSPACE_IMAGE) return true;
-  if (plan->sequence)
+  if (plan->sequence && !is_complex(options))
     return fail_usage(error, "data.kspace is measured, and the samplers tau_step and tau_step_best transform "
                              "images; set it to image");
   if (plan->coils) return true;
   return fail_usage(error,
                     "data.kspace is measured, and this works on images without files; set it to image");
+}
+
+/* Networks of complex images: what has no such image. */
+static bool check_input(const struct options *options, const struct simulation_plan *plan,
+                        struct error *error) {
+  if (!is_complex(options)) return true;
+  if (!geometry_chosen(options)->columns)
+    return fail_usage(
+        error,
+        "network.input is complex, which is of lines, and acquisition.geometry is %s; set it to "
+        "lines, or network.input to magnitude",
+        geometry_chosen(options)->name);
+  if (plan->policy)
+    return fail_usage(error,
+                      "network.input is complex, and policies look at magnitudes; set it to magnitude");
+  if (plan->oracle)
+    return fail_usage(error, "network.input is complex, and oracles look at magnitudes; set it to magnitude, "
+                             "or name other samplers");
+  if ((plan->metrics || plan->unscored) && !plan->network)
+    return fail_usage(error, "network.input is complex, and no reconstructor is named; give --reconstructor "
+                             "FILE, or set it to magnitude for zero-filled images");
+  if (options->data.kspace == KSPACE_IMAGE || plan->coils == 1) return true;
+  return fail_usage(
+      error,
+      "network.input is complex and data.kspace measured: a network takes one complex image, and "
+      "these files have %zu coils; set data.kspace to image, or network.input to magnitude",
+      plan->coils);
 }
 
 static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan,
@@ -248,8 +303,10 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
   struct kernel_setup setup = {n, n, half, plan->kernel_folder};
   simulation->kernels = plan->kernels;
   simulation->shares_kernels = plan->kernels;
-  return plan->kernels ||
-         kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error);
+  if (plan->kernels) return true;
+  if (!kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error)) return false;
+  if (is_complex(simulation->options)) kernels_define(simulation->kernels, "TARGET_PLAIN");
+  return true;
 }
 
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
@@ -265,9 +322,9 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .oracle_batch = plan->oracle ? options->network.batch : 0};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && check_kspace(options, plan, error) &&
-              build_schedules(simulation, plan, error) && open_kernels(simulation, plan, error) &&
-              open_world(simulation, plan, error) && open_tables(simulation, n, error) &&
-              open_ranks(simulation, plan, error) &&
+              check_input(options, plan, error) && build_schedules(simulation, plan, error) &&
+              open_kernels(simulation, plan, error) && open_world(simulation, plan, error) &&
+              open_tables(simulation, n, error) && open_ranks(simulation, plan, error) &&
               prepare(simulation, error) && kernel_need(simulation->kernels, "line_draw", error) &&
               kernel_need(simulation->kernels, "line_next", error) &&
               kernel_need(simulation->kernels, "line_disc", error) &&

@@ -1,8 +1,8 @@
 #include "systems/tau.h"
 
-#include "components/components.h"
 #include "engine/random.h"
 #include "systems/checkpoint.h"
+#include "systems/systems.h"
 
 #include <string.h>
 
@@ -41,6 +41,7 @@ static void build(struct tau *tau, const struct tau_setup *setup) {
                               .budget = tau->acquisition.budget,
                               .seed = options->world.seed,
                               .slope = (float)options->tau.slope,
+                              .view = tau->complex ? VIEW_COMPLEX : VIEW_MAGNITUDE,
                               .adaptive = tau->adaptive};
   graph_open(&tau->graph);
   tau->net = net_tau(tau->graph, &net);
@@ -55,7 +56,8 @@ static bool plan(struct tau *tau, const struct tau_setup *setup, struct error *e
   build(tau, setup);
   tau->slice = device_buffer(setup->device, sizeof(uint32_t) * setup->batch, "slices", error);
   return tau->slice && graph_plan(tau->graph, &graph, error) &&
-         kernel_need(setup->kernels, "loupe_present", error) &&
+         kernel_need(setup->kernels, tau->complex ? "view_present" : "loupe_present", error) &&
+         kernel_need(setup->kernels, "loupe_number", error) &&
          kernel_need(setup->kernels, "loupe_keep", error) &&
          kernel_need(setup->kernels, "sequence_rank", error);
 }
@@ -92,6 +94,7 @@ static struct tau describe(const struct tau_setup *setup) {
                       .hidden = options->tau.hidden,
                       .adaptive = options->tau.adaptive,
                       .train = setup->train,
+                      .complex = options->network.input == INPUT_COMPLEX,
                       .noise_seed = options->world.seed};
 }
 
@@ -139,12 +142,14 @@ static struct arg column(const struct world *world, enum arg_kind kind, enum ele
   return arg_buffer(kind, element, world->column[name]);
 }
 
-/* Slices of rows from `row` on of a column; draws are keyed by `first`, `first` + 1 ... */
-static void present(struct tau *tau, const struct world *world, unsigned slices, size_t row, uint32_t first,
-                    size_t images) {
-  graph_set_images(tau->graph, images);
-  device_copy(tau->device, world->column[slices], sizeof(uint32_t) * row, tau->slice, 0,
-              sizeof(uint32_t) * images);
+static void present_frequencies(struct tau *tau, const struct world *world, uint32_t first, size_t images) {
+  observe_present(world, tau->slice, 0, false, graph_value(tau->graph, tau->net.image), images);
+  kernel_run(tau->kernels, "loupe_number", images,
+             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first),
+                  arg_u32(1)));
+}
+
+static void present_images(struct tau *tau, const struct world *world, uint32_t first, size_t images) {
   kernel_run(tau->kernels, "loupe_present", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, tau->slice),
                   column(world, ARG_IN, ELEMENT_F32, SLICE_image),
@@ -154,8 +159,21 @@ static void present(struct tau *tau, const struct world *world, unsigned slices,
                   arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first)));
 }
 
+/* Slices of rows from `row` on of a column; draws are keyed by `first`, `first` + 1 ... */
+static void present(struct tau *tau, const struct world *world, unsigned slices, size_t row, uint32_t first,
+                    size_t images) {
+  graph_set_images(tau->graph, images);
+  device_copy(tau->device, world->column[slices], sizeof(uint32_t) * row, tau->slice, 0,
+              sizeof(uint32_t) * images);
+  (tau->complex ? present_frequencies : present_images)(tau, world, first, images);
+}
+
 static size_t image_bytes(const struct tau *tau, size_t images) {
   return sizeof(float) * tau->size * tau->size * images;
+}
+
+static size_t observed_bytes(const struct tau *tau, size_t images) {
+  return image_bytes(tau, images) * (tau->complex ? 2 : 1);
 }
 
 static int part_start(const struct tau *tau, uint32_t part) {
@@ -172,7 +190,7 @@ static void select_pass(struct tau *tau, uint32_t part) {
 static void hand_over(struct tau *tau, uint32_t part, size_t images) {
   select_pass(tau, part);
   device_copy(tau->device, graph_value(tau->graph, tau->net.observed[part]), 0, tau->reconstructor->input, 0,
-              image_bytes(tau, images));
+              observed_bytes(tau, images));
 }
 
 /* All steps; after the last the image of all lines is looked at too. */
@@ -199,7 +217,7 @@ void tau_backward(struct tau *tau, size_t images) {
   struct reconstructor *reconstructor = tau->reconstructor;
   for (uint32_t part = tau->steps; part > 0; part--) {
     device_copy(tau->device, reconstructor->input_gradient, 0,
-                graph_gradient(tau->graph, tau->net.observed[part]), 0, image_bytes(tau, images));
+                graph_gradient(tau->graph, tau->net.observed[part]), 0, observed_bytes(tau, images));
     graph_backward_part(tau->graph, part_start(tau, part), tau->net.end[part]);
     if (!tau->adaptive) break;
     select_pass(tau, part - 1);
@@ -315,6 +333,7 @@ bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, 
   struct reconstructor_setup own = {.device = setup->device,
                                     .kernels = setup->kernels,
                                     .size = setup->options->data.size,
+                                    .complex = setup->options->network.input == INPUT_COMPLEX,
                                     .precision = (enum block_precision)setup->options->network.precision,
                                     .batch = setup->batch};
   struct store *store;

@@ -29,6 +29,7 @@ struct tau {
   size_t batch; /* images a pass that it was planned for */
   uint32_t steps, hidden;
   bool adaptive, train;
+  bool complex;        /* the reconstructor takes complex images */
   uint32_t noise_seed; /* of the sampler's input where it is not adaptive */
   struct graph *graph; /* NULL: not open */
   struct net_tau net;

@@ -26,10 +26,10 @@ static bool check_masks(const struct training *training, struct error *error) {
   const struct options *options = training->options;
   const char *method = is_method(training, METHOD_LOUPE) ? "loupe" : "tau_step";
   if (!learns_masks(training)) return true;
-  if (options->data.kspace == KSPACE_MEASURED)
+  if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
     return fail_usage(error,
                       "train.method is %s, which transforms images, and data.kspace is measured; set it to "
-                      "image, or train.method to reconstructor, l2s, l2sr or pgmri",
+                      "image, network.input to complex, or train.method to reconstructor, l2s, l2sr or pgmri",
                       method);
   if (options->acquisition.geometry == GEOMETRY_LINES) return true;
   return fail_usage(error,
@@ -115,6 +115,8 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .size = options->data.size,
                                       .channels = options->network.channels,
                                       .pools = options->network.pools,
+                                      .complex = options->network.input == INPUT_COMPLEX,
+                                      .absolute = !is_method(training, METHOD_TAU_STEP),
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = batch,
                                       .train = true,

@@ -319,7 +319,7 @@ static bool print_reconstructor(struct call *call, struct error *error) {
   struct graph *graph;
   int size = (int)options->data.size;
   if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
-  tensor input = graph_input(graph, "input", 1, size, size);
+  tensor input = graph_input(graph, "input", options->network.input == INPUT_COMPLEX ? 2 : 1, size, size);
   net_unet(graph, input, (int)options->network.channels, (int)options->network.pools);
   print_graph(call, "reconstructor", graph, options->network.batch);
   graph_close(graph);
@@ -376,6 +376,7 @@ static bool print_steps(struct call *call, struct error *error) {
                                 .budget = acquisition.budget,
                                 .seed = options->world.seed,
                                 .slope = (float)options->tau.slope,
+                                .view = (enum net_view_kind)options->network.input,
                                 .adaptive = options->tau.adaptive};
   graph_open(&graph);
   net_tau(graph, &setup);
