@@ -37,6 +37,9 @@ INLINE uint4 random_words(uint seed, uint stream, uint scan, uint step) {
   return c;
 }
 
+/* Before a loop over memory: what four turns load is on its way together. */
+#define FOUR_TURNS _Pragma("unroll 4")
+
 /* Eight values from `start` on; zeros from `count` on. */
 INLINE float8 load_eight(__global const float *from, uint start, uint count) {
   if (start + 8u <= count) return vload8(0, from + start);

@@ -1,6 +1,6 @@
 /* Linear layers by matrix instructions (kernels/common.h), forward and backward: C[m][n] = sum over k of A[m][k] *
  * B[n][k]. WARPS_A x WARPS_B warps sum a tile of TILE_A x TILE_B over a span of k, CHUNK of them at a time, which pass
- * through local memory as the words that the instructions take, while the next ones are read.
+ * through local memory as the words that the instructions take, while the next two chunks are read.
  *
  *   PARTS               1: operands rounded to 11 bits   2: split into two, three products (f32-grade)
  *   TF32                0: halves, B scaled by WEIGHT_SCALE   1: TF32, of any range: gradients
@@ -169,6 +169,27 @@ INLINE void store_sums(__global float *row, uint o, uint outputs, float2 sums, b
   if (o + 1u < outputs) row[o + 1u] = sums.y;
 }
 
+/* Rows of a factor from `first` on; `across`: from row to row, or turned from k to k. */
+struct factor {
+  __global const float *values;
+  uint first, rows, across;
+};
+
+/* What an item brings of a chunk. */
+struct share {
+  float4 a[FOURS(TILE_A)], b[FOURS(TILE_B)];
+};
+
+INLINE void load_share(struct share *share, const struct factor *a, const struct factor *b, uint k, uint end) {
+  load_chunk(share->a, a->values, TILE_A, TURNED_A, a->first, a->rows, k, end, a->across);
+  load_chunk(share->b, b->values, TILE_B, TURNED_B, b->first, b->rows, k, end, b->across);
+}
+
+INLINE void store_share(const struct share *share, __local uint *a_words, __local uint *b_words) {
+  store_chunk(a_words, A_WORDS, share->a, TILE_A, TURNED_A, 1.0f);
+  store_chunk(b_words, B_WORDS, share->b, TILE_B, TURNED_B, TF32 ? 1.0f : WEIGHT_SCALE);
+}
+
 /* A row is a tile over a span: tiles of A fastest, then of B, then spans; C has room for every span. `across`: from
  * row to row of C and, turned, from k to k of B. add: to what is there. */
 __kernel void linear_product(__global const float *restrict a_values, __global const float *restrict b_values,
@@ -181,10 +202,11 @@ __kernel void linear_product(__global const float *restrict a_values, __global c
   const uint m0 = row % a_all * TILE_A, n0 = row / a_all % b_all * TILE_B, which = row / a_all / b_all;
   const uint first = which * span, end = min(first + span, length);
   const uint a_row = warp % WARPS_A * (A_TILES * 16u), b_row = warp / WARPS_A * (B_TILES * 8u);
-  const uint a_across = TURNED_A ? a_rows : length, b_across = TURNED_B ? across : length;
+  const struct factor a = {a_values, m0, a_rows, TURNED_A ? a_rows : length};
+  const struct factor b = {b_values, n0, b_rows, TURNED_B ? across : length};
   const uint g = ((uint)get_local_id(0) & 31u) >> 2, t = (uint)get_local_id(0) & 3u;
   const bool whole = across % 2u == 0u;
-  float4 a_next[FOURS(TILE_A)], b_next[FOURS(TILE_B)];
+  struct share even, odd;
   float acc[A_TILES][B_TILES][4];
   /* Before any is stored: then all are on their way together. */
   UNROLL for (uint m = 0u; m < A_TILES; m++) UNROLL for (uint n = 0u; n < B_TILES; n++)
@@ -195,22 +217,20 @@ __kernel void linear_product(__global const float *restrict a_values, __global c
     acc[m][n][2u * e] = sums.x;
     acc[m][n][2u * e + 1u] = sums.y;
   }
-  uint stage = 0u;
-  NO_UNROLL for (uint k = first; k < end; k += CHUNK) {
-    if (k == first) {
-      load_chunk(a_next, a_values, TILE_A, TURNED_A, m0, a_rows, k, end, a_across);
-      load_chunk(b_next, b_values, TILE_B, TURNED_B, n0, b_rows, k, end, b_across);
-    }
-    store_chunk(a_words[stage], A_WORDS, a_next, TILE_A, TURNED_A, 1.0f);
-    store_chunk(b_words[stage], B_WORDS, b_next, TILE_B, TURNED_B, TF32 ? 1.0f : WEIGHT_SCALE);
+  load_share(&even, &a, &b, first, end);
+  load_share(&odd, &a, &b, first + CHUNK, end);
+  NO_UNROLL for (uint k = first; k < end; k += 2u * CHUNK) {
+    store_share(&even, a_words[0], b_words[0]);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (k + CHUNK < end) {
-      load_chunk(a_next, a_values, TILE_A, TURNED_A, m0, a_rows, k + CHUNK, end, a_across);
-      load_chunk(b_next, b_values, TILE_B, TURNED_B, n0, b_rows, k + CHUNK, end, b_across);
-    }
-    multiply_chunk(acc, a_words[stage], b_words[stage], a_row, b_row GIVE_LANES);
+    load_share(&even, &a, &b, k + 2u * CHUNK, end);
+    multiply_chunk(acc, a_words[0], b_words[0], a_row, b_row GIVE_LANES);
     if (STAGES == 1) barrier(CLK_LOCAL_MEM_FENCE);
-    stage = STAGES == 2 ? 1u - stage : 0u;
+    if (k + CHUNK >= end) break;
+    store_share(&odd, a_words[STAGES - 1], b_words[STAGES - 1]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    load_share(&odd, &a, &b, k + 3u * CHUNK, end);
+    multiply_chunk(acc, a_words[STAGES - 1], b_words[STAGES - 1], a_row, b_row GIVE_LANES);
+    if (STAGES == 1) barrier(CLK_LOCAL_MEM_FENCE);
   }
   UNROLL for (uint m = 0u; m < A_TILES; m++) UNROLL for (uint n = 0u; n < B_TILES; n++)
       UNROLL for (uint e = 0u; e < 2u; e++) {

@@ -88,17 +88,17 @@ standardise_forward(__global const float *restrict input, __global float *restri
   __global float *to = output + row * pixels;
   float first = image[0], last = rest < pixels ? image[rest] - first : 0.0f;
   float8 sum = (float8)0.0f, square = (float8)0.0f;
-  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP)
+  FOUR_TURNS for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP)
     sum += vload8(0, image + i) - first;
   float mean = group_sum(strip_sum(sum) + last, scratch) / (float)pixels;
-  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
+  FOUR_TURNS for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
     float8 gap = vload8(0, image + i) - first - mean;
     square += gap * gap;
   }
   if (rest < pixels) last -= mean;
   float deviation = sqrt(group_sum(strip_sum(square) + last * last, scratch) / (float)(pixels - 1u));
   float scale = 1.0f / (deviation + 1e-11f);
-  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP)
+  FOUR_TURNS for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP)
     vstore8(clamp((vload8(0, image + i) - first - mean) * scale, -LIMIT, LIMIT), 0, to + i);
   if (rest < pixels) to[rest] = clamp(last * scale, -LIMIT, LIMIT);
   if (item == 0u) statistics[row] = (float2)(mean, deviation);
@@ -118,7 +118,7 @@ standardise_backward(__global const float *restrict input, __global const float 
   float first = image[0], mean = statistics[row].x, deviation = statistics[row].y;
   float scale = deviation > 0.0f ? 1.0f / (deviation + 1e-11f) : 0.0f;
   float8 sum = (float8)0.0f, product = (float8)0.0f;
-  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
+  FOUR_TURNS for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
     float8 z = (vload8(0, image + i) - first - mean) * scale;
     float8 slope = select((float8)0.0f, vload8(0, dy + i), fabs(z) <= LIMIT);
     sum += slope;
@@ -129,7 +129,7 @@ standardise_backward(__global const float *restrict input, __global const float 
   float average = group_sum(strip_sum(sum) + last_slope, scratch) / (float)pixels;
   float share = group_sum(strip_sum(product) + last_slope * last, scratch);
   share = deviation > 0.0f ? share / (float)(pixels - 1u) / deviation : 0.0f;
-  for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
+  FOUR_TURNS for (uint i = item * STRIP; i + STRIP <= pixels; i += IMAGE_GROUP * STRIP) {
     float8 z = (vload8(0, image + i) - first - mean) * scale;
     float8 slope = select((float8)0.0f, vload8(0, dy + i), fabs(z) <= LIMIT);
     slope = scale * (slope - average) - z * share;

@@ -28,15 +28,15 @@ restore_forward(__global const float *restrict input, __global const float *rest
   if (row >= rows) return;
   float first = like[from];
   float8 sum = (float8)0.0f, square = (float8)0.0f;
-  for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP)
+  FOUR_TURNS for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP)
     sum += inside(load_eight(like + from, i, pixels) - first, i, pixels);
   float mean = group_sum(total_of(sum), scratch) / (float)pixels;
-  for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP) {
+  FOUR_TURNS for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP) {
     float8 gap = inside(load_eight(like + from, i, pixels) - first - mean, i, pixels);
     square += gap * gap;
   }
   float deviation = sqrt(group_sum(total_of(square), scratch) / (float)(pixels - 1u));
-  for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP)
+  FOUR_TURNS for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP)
     store_eight(output + from, i, pixels, load_eight(input + from, i, pixels) * deviation + (first + mean));
   if (item == 0u) statistics[row] = (float2)(mean, deviation);
 }
@@ -48,7 +48,7 @@ restore_backward(__global const float *restrict output_gradient, __global const 
   uint row = (uint)get_group_id(0), from = row * pixels;
   if (row >= rows) return;
   float deviation = statistics[row].y;
-  for (uint i = (uint)get_local_id(0) * STRIP; i < pixels; i += GROUP * STRIP)
+  FOUR_TURNS for (uint i = (uint)get_local_id(0) * STRIP; i < pixels; i += GROUP * STRIP)
     add_eight(input_gradient + from, i, pixels, deviation * load_eight(output_gradient + from, i, pixels), add);
 }
 
@@ -62,7 +62,7 @@ restore_backward_like(__global const float *restrict input, __global const float
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), from = row * pixels;
   if (row >= rows) return;
   float8 sum = (float8)0.0f, product = (float8)0.0f;
-  for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP) {
+  FOUR_TURNS for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP) {
     float8 slope = load_eight(output_gradient + from, i, pixels);
     sum += inside(slope, i, pixels);
     product += inside(slope * load_eight(input + from, i, pixels), i, pixels);
@@ -71,7 +71,7 @@ restore_backward_like(__global const float *restrict input, __global const float
   float share = group_sum(total_of(product), scratch), deviation = statistics[row].y;
   float middle = like[from] + statistics[row].x;
   share = deviation > 0.0f ? share / (float)(pixels - 1u) / deviation : 0.0f;
-  for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP)
+  FOUR_TURNS for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP)
     add_eight(like_gradient + from, i, pixels, average + share * (load_eight(like + from, i, pixels) - middle),
               add);
 }

@@ -242,7 +242,7 @@ static bool open_fused_pass(struct reconstructor *reconstructor, struct reconstr
  * them. */
 static bool open_fused_gradients(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct reconstructor_ends *own = &reconstructor->pass->network;
+  struct reconstructor_ends *own = &reconstructor->shared;
   size_t bytes = fused_bytes(reconstructor);
   if (setup->train &&
       !(own->output_gradient = device_buffer(setup->device, bytes, "the output's gradient", error)))
@@ -261,28 +261,31 @@ static bool open_fused_buffers(struct reconstructor *reconstructor, struct error
     if (!open_fused_pass(reconstructor, &pass[p], error)) return false;
   if (!open_fused_gradients(reconstructor, error)) return false;
   for (size_t p = 0; p < reconstructor->passes; p++) {
-    pass[p].network.output_gradient = pass->network.output_gradient;
-    pass[p].network.input_gradient = pass->network.input_gradient;
+    pass[p].network.output_gradient = reconstructor->shared.output_gradient;
+    pass[p].network.input_gradient = reconstructor->shared.input_gradient;
     if (!reconstructor->setup.complex) pass[p].whole = pass[p].network;
   }
   return true;
 }
 
+static void release_images(struct reconstructor *reconstructor, const struct reconstructor_pass *pass) {
+  device_release(reconstructor->setup.device, pass->network.input, fused_bytes(reconstructor));
+  device_release(reconstructor->setup.device, pass->network.output, fused_bytes(reconstructor));
+}
+
 static void close_fused_buffers(struct reconstructor *reconstructor) {
   struct device *device = reconstructor->setup.device;
   size_t bytes = fused_bytes(reconstructor);
-  device_release(device, reconstructor->pass->network.output_gradient, bytes);
-  device_release(device, reconstructor->pass->network.input_gradient, bytes * channels_in(reconstructor));
+  device_release(device, reconstructor->shared.output_gradient, bytes);
+  device_release(device, reconstructor->shared.input_gradient, bytes * channels_in(reconstructor));
   device_release(device, reconstructor->level, sizeof(float));
   for (size_t p = 0; p < reconstructor->passes; p++) {
     struct reconstructor_pass *pass = &reconstructor->pass[p];
-    if (!reconstructor->setup.complex) {
-      device_release(device, pass->network.input, bytes);
-      device_release(device, pass->network.output, bytes);
-    }
+    if (!reconstructor->setup.complex && !pass->lent) release_images(reconstructor, pass);
     graph_close(pass->sum);
     *pass = (struct reconstructor_pass){0};
   }
+  reconstructor->shared = (struct reconstructor_ends){0};
   reconstructor->level = NULL;
 }
 
@@ -381,6 +384,23 @@ void reconstructor_close(struct reconstructor *reconstructor) {
   graph_close(reconstructor->view);
   graph_close(reconstructor->graph);
   *reconstructor = (struct reconstructor){0};
+}
+
+/* Of an odd number of images the fused path computes one more, for which others' buffers have no room. */
+bool reconstructor_lend(struct reconstructor *reconstructor, size_t number,
+                        const struct reconstructor_ends *ends) {
+  struct reconstructor_pass *pass = &reconstructor->pass[number];
+  REQUIRE(number < reconstructor->passes && ends->input && ends->output, "pass %zu of %zu", number,
+          reconstructor->passes);
+  if (!reconstructor->fused || reconstructor->setup.complex || reconstructor->batch % 2) return false;
+  if (!pass->lent) release_images(reconstructor, pass);
+  pass->lent = true;
+  pass->network.input = ends->input;
+  pass->network.output = ends->output;
+  if (ends->output_gradient) pass->network.output_gradient = ends->output_gradient;
+  if (ends->input_gradient) pass->network.input_gradient = ends->input_gradient;
+  pass->whole = pass->network;
+  return true;
 }
 
 void reconstructor_select(struct reconstructor *reconstructor, size_t number) {

@@ -35,6 +35,7 @@ struct reconstructor_pass {
   struct graph *sum;   /* complex: from the network's output and input to the image */
   tensor image, residual, out; /* of it */
   struct reconstructor_ends network, whole;
+  bool lent; /* input and output are another's (reconstructor_lend) */
 };
 
 struct reconstructor {
@@ -46,6 +47,7 @@ struct reconstructor {
   struct blocks *blocks;  /* NULL: the portable graph computes */
   struct reconstructor_pass pass[RECONSTRUCTOR_PASSES];
   size_t passes, selected;
+  struct reconstructor_ends shared; /* fused: the gradients of all passes that have no others */
   cl_mem level; /* the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
   struct graph *view; /* complex: from frequencies to the input */
   tensor frequencies, viewed;
@@ -63,6 +65,10 @@ struct reconstructor {
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
+
+/* After opening: the pass works on buffers of the caller's, which outlive it, with room for the batch, in place of
+ * its own; of the gradients NULL: that of before. False where it cannot: values are the caller's to copy. Select a pass anew. */
+bool reconstructor_lend(struct reconstructor *reconstructor, size_t pass, const struct reconstructor_ends *ends);
 
 /* What is read, written and run from here on is of this pass. */
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);

@@ -186,11 +186,16 @@ static void select_pass(struct tau *tau, uint32_t part) {
   reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
 }
 
+/* What the graph and a pass of the reconstructor have in common is one buffer, or is copied. */
+static void hand(const struct tau *tau, cl_mem from, cl_mem to, size_t bytes) {
+  if (from != to) device_copy(tau->device, from, 0, to, 0, bytes);
+}
+
 /* What a part ends in becomes the input of the reconstructor's pass. */
 static void hand_over(struct tau *tau, uint32_t part, size_t images) {
   select_pass(tau, part);
-  device_copy(tau->device, graph_value(tau->graph, tau->net.observed[part]), 0, tau->reconstructor->input, 0,
-              observed_bytes(tau, images));
+  hand(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
+       observed_bytes(tau, images));
 }
 
 /* All steps; after the last the image of all lines is looked at too. */
@@ -200,8 +205,8 @@ static void run_steps(struct tau *tau, size_t images) {
     if (!tau->adaptive || part == tau->steps) continue;
     hand_over(tau, part, images);
     reconstructor_forward(tau->reconstructor, images);
-    device_copy(tau->device, tau->reconstructor->output, 0,
-                graph_value(tau->graph, tau->net.reconstruction[part]), 0, image_bytes(tau, images));
+    hand(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
+         image_bytes(tau, images));
   }
 }
 
@@ -216,13 +221,13 @@ void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t im
 void tau_backward(struct tau *tau, size_t images) {
   struct reconstructor *reconstructor = tau->reconstructor;
   for (uint32_t part = tau->steps; part > 0; part--) {
-    device_copy(tau->device, reconstructor->input_gradient, 0,
-                graph_gradient(tau->graph, tau->net.observed[part]), 0, observed_bytes(tau, images));
+    hand(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
+         observed_bytes(tau, images));
     graph_backward_part(tau->graph, part_start(tau, part), tau->net.end[part]);
     if (!tau->adaptive) break;
     select_pass(tau, part - 1);
-    device_copy(tau->device, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), 0,
-                reconstructor->output_gradient, 0, image_bytes(tau, images));
+    hand(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), reconstructor->output_gradient,
+         image_bytes(tau, images));
     reconstructor_backward_level(reconstructor, images, part > 1); /* nothing learns before the first */
   }
 }
