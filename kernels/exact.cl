@@ -133,20 +133,48 @@ exact_draw(__global const float *restrict probability, __global const float *res
   }
 }
 
+/* Words in whose order entries are taken: the larger probability first, what is taken already last. */
+INLINE uint order_of(float probability, float taken) {
+  return taken == 0.0f ? 0x7fffffffu - as_uint(fmax(probability, 0.0f)) : 0xffffffffu;
+}
+
+#define DIGIT 4u
+#define DIGITS (1u << DIGIT)
+
 /* Thresholds at which a step of the probabilities takes the `budget` most probable of the free entries; of
- * equal ones the first. */
+ * equal ones the first. The word of the last one taken is found digit by digit. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 exact_best(__global const float *restrict probability, __global const float *restrict taken,
            __global float *restrict threshold, uint entries, uint budget, uint rows) {
-  uint row = (uint)get_group_id(0), from = row * entries;
+  __local uint bin[DIGITS], equal[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), from = row * entries;
+  uint limit = 0u, left = budget, strip = (entries + GROUP - 1u) / GROUP, start = item * strip;
   if (row >= rows) return;
-  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP) {
-    float own = probability[from + i];
-    uint before = 0u;
-    for (uint j = 0u; j < entries; j++) {
-      float other = probability[from + j];
-      before += taken[from + j] == 0.0f && (other > own || (other == own && j < i)) ? 1u : 0u;
+  for (uint shift = 32u; shift > 0u; shift -= DIGIT) {
+    if (item < DIGITS) bin[item] = 0u;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint i = item; i < entries; i += GROUP) {
+      uint word = order_of(probability[from + i], taken[from + i]);
+      bool same = shift == 32u || word >> shift == limit;
+      if (same) atomic_inc(&bin[word >> (shift - DIGIT) & (DIGITS - 1u)]);
     }
-    threshold[from + i] = taken[from + i] == 0.0f && before < budget ? -1.0f : 2.0f;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint digit = 0u;
+    for (; digit + 1u < DIGITS && bin[digit] < left; digit++) left -= bin[digit];
+    limit = limit << DIGIT | digit;
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  uint own = 0u;
+  for (uint i = start; i < min(start + strip, entries); i++)
+    own += order_of(probability[from + i], taken[from + i]) == limit;
+  equal[item] = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  uint before = 0u;
+  for (uint k = 0u; k < item; k++) before += equal[k];
+  for (uint i = start; i < min(start + strip, entries); i++) {
+    uint word = order_of(probability[from + i], taken[from + i]);
+    bool one = word < limit || (word == limit && before < left);
+    before += word == limit;
+    threshold[from + i] = one && taken[from + i] == 0.0f ? -1.0f : 2.0f;
   }
 }
