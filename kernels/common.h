@@ -114,13 +114,19 @@ INLINE moments group_moments(moments mine, __local moments *scratch) {
   return scratch[0];
 }
 
-/* The target of all metrics: the reference image normalised, clamped and un-normalised again (PROTOCOL 1.2);
- * with TARGET_PLAIN the image itself (PROTOCOL 3.1). */
-INLINE float target_pixel(float pixel, float mean, float deviation) {
+/* A pixel of the reference image normalised and clamped; with TARGET_PLAIN, where mean and deviation are 0 and 1, as
+ * it is (PROTOCOL 3.1). */
+INLINE float target_normal(float pixel, float mean, float deviation) {
 #ifdef TARGET_PLAIN
   return pixel;
+#else
+  return clamp((pixel - mean) / (deviation + 1e-11f), -6.0f, 6.0f);
 #endif
-  return clamp((pixel - mean) / (deviation + 1e-11f), -6.0f, 6.0f) * deviation + mean;
+}
+
+/* The target of all metrics: that un-normalised again (PROTOCOL 1.2). */
+INLINE float target_pixel(float pixel, float mean, float deviation) {
+  return target_normal(pixel, mean, deviation) * deviation + mean;
 }
 
 /* SSIM's window: exp(-d^2 / (2 1.5^2)) / sum, d = -5 to 5. */

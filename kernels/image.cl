@@ -25,19 +25,19 @@ image_normalise(__global const float *restrict image, __global float *restrict m
   if (top == low) average = low; /* a constant image has no deviation, not one of rounding */
   for (uint i = item; i < PIXELS; i += GROUP) square += (pixels[i] - average) * (pixels[i] - average);
   float deviation = sqrt(group_sum(square, scratch) / (float)(PIXELS - 1));
+  float power = deviation > 1e-30f ? ldexp(1.0f, ilogb(deviation)) : 1.0f;
+#ifdef TARGET_PLAIN
+  average = 0.0f;
+  deviation = 1.0f;
+#endif
   top = -INFINITY;
   for (uint i = item; i < PIXELS; i += GROUP) top = fmax(top, target_pixel(pixels[i], average, deviation));
   top = group_max(top, scratch);
   if (item) return;
-#ifdef TARGET_PLAIN
-  mean[row] = 0.0f;
-  std[row] = 1.0f;
-#else
   mean[row] = average;
   std[row] = deviation;
-#endif
   peak[row] = top;
-  unit[row] = deviation > 1e-30f ? ldexp(1.0f, ilogb(deviation)) : 1.0f;
+  unit[row] = power;
 }
 
 /* The image as complex rows, in units, with the centre moved to the start: ready for the transform. */

@@ -267,8 +267,7 @@ loss_power(__global const uint *restrict slice, __global const float *restrict o
     int x = left + i % TILE_X, y = top + i / TILE_X;
     if (x >= WIDTH || y >= HEIGHT) continue;
     uint place = image_row * PIXELS + (uint)(y * WIDTH + x);
-    float normal = (image[at * PIXELS + (uint)(y * WIDTH + x)] - mean[at]) / (std[at] + 1e-11f);
-    float gap = output[place] - clamp(normal, -6.0f, 6.0f);
+    float gap = output[place] - target_normal(image[at * PIXELS + (uint)(y * WIDTH + x)], mean[at], std[at]);
     total += power == 1u ? fabs(gap) : gap * gap;
     gradient[place] = factor / (float)PIXELS * (power == 1u ? sign(gap) : 2.0f * gap);
   }

@@ -3,7 +3,9 @@
 #include "engine/graph.h"
 #include "engine/random.h"
 #include "kernels/kernels.h"
+#include "systems/net_loupe.h"
 #include "systems/net_tau.h"
+#include "systems/net_unet.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -557,28 +559,59 @@ static tensor reconstruct_small(struct graph *graph, tensor x, uint32_t pass) {
   return conv2d(graph, x, "r.b", 1, 1);
 }
 
+static tensor reconstruct_complex(struct graph *graph, tensor x, uint32_t pass) {
+  return net_unet_sum(graph, reconstruct_small(graph, x, pass), x, false);
+}
+
+static tensor build_sum(struct graph *graph, tensor x) {
+  return net_unet_sum(graph, conv2d(graph, x, "r", 1, 3), x, false);
+}
+
+static tensor build_absolute_sum(struct graph *graph, tensor x) {
+  return net_unet_sum(graph, conv2d(graph, x, "r", 1, 3), x, true);
+}
+
+/* All of LOUPE's training from complex images, with the step replaced by the sigmoid. */
+static tensor build_loupe_complex(struct graph *graph, tensor x) {
+  struct net_loupe_setup setup = {.size = graph_node(graph, x)->shape.width,
+                                  .budget = 3,
+                                  .seed = 5,
+                                  .slope = 2,
+                                  .views = true,
+                                  .view = VIEW_COMPLEX,
+                                  .smooth = true};
+  struct net_loupe net = net_loupe(graph, &setup);
+  return add(graph, reconstruct_complex(graph, net.observed, 0), x);
+}
+
 /* All of tau-step training in one graph, with the step replaced by the sigmoid that backward takes it for:
  * the reconstructor of every pass and the sampler of every step are the same. */
-static tensor build_tau(struct graph *graph, tensor x, bool adaptive) {
+static tensor build_tau(struct graph *graph, tensor x, enum net_view_kind view, bool adaptive) {
+  bool complex = view == VIEW_COMPLEX;
   struct net_tau_setup setup = {.size = graph_node(graph, x)->shape.width,
                                 .hidden = 4,
                                 .steps = 2,
                                 .budget = 3,
                                 .seed = 5,
                                 .slope = 2,
+                                .view = view,
                                 .adaptive = adaptive,
                                 .smooth = true,
-                                .reconstruct = reconstruct_small};
+                                .reconstruct = complex ? reconstruct_complex : reconstruct_small};
   struct net_tau net = net_tau(graph, &setup);
-  return add(graph, reconstruct_small(graph, net.observed[2], 2), x);
+  return add(graph, setup.reconstruct(graph, net.observed[2], 2), x);
 }
 
 static tensor build_tau_adaptive(struct graph *graph, tensor x) {
-  return build_tau(graph, x, true);
+  return build_tau(graph, x, VIEW_MAGNITUDE, true);
 }
 
 static tensor build_tau_fixed(struct graph *graph, tensor x) {
-  return build_tau(graph, x, false);
+  return build_tau(graph, x, VIEW_MAGNITUDE, false);
+}
+
+static tensor build_tau_complex(struct graph *graph, tensor x) {
+  return build_tau(graph, x, VIEW_COMPLEX, true);
 }
 
 static tensor build_fourier(struct graph *graph, tensor x) {
@@ -663,6 +696,10 @@ static void test_operations(void **state) {
                {"the same parameters twice", build_twice, 2, 4, 5},
                {"tau-step sampling", build_tau_adaptive, 1, 10, 10},
                {"tau-step sampling, not adaptive", build_tau_fixed, 1, 9, 9},
+               {"tau-step sampling of complex images", build_tau_complex, 1, 8, 8},
+               {"LOUPE's of complex images", build_loupe_complex, 1, 8, 8},
+               {"sum with a magnitude", build_sum, 2, 5, 7},
+               {"absolute sum with a magnitude", build_absolute_sum, 2, 5, 7},
                {"transform of a real image", build_fourier, 1, 6, 10},
                {"transform of a real image, odd", build_fourier, 1, 7, 9},
                {"transform", build_fourier, 2, 6, 10},

@@ -100,6 +100,7 @@ static void open_world(struct loaded *loaded, struct device *device) {
   setup.shape[SHAPE_W] = n;
   setup.shape[SHAPE_HW] = n * n;
   assert_good(kernels_open(&loaded->kernels, device, &kernel_table, &kernels, &error), &error);
+  if (options.network.input == INPUT_COMPLEX) kernels_define(loaded->kernels, "TARGET_PLAIN");
   assert_good(world_open(&loaded->world, device, loaded->kernels, &setup, TABLE_SLICE, &error), &error);
 }
 
@@ -479,6 +480,24 @@ static void images_are_divided_by_the_scale(void **state) {
   unload(&plain);
 }
 
+/* Of networks of complex images: what is bright is not cut. */
+static void images_are_targets_as_they_are(void **state) {
+  const size_t shape[] = {1, 8, 8};
+  float *image = draw_images(1, 8, 3);
+  image[20] = 100;
+  write_file("a.h5", "reconstruction_esc", STORE_F32, 3, shape, image, NULL, NULL);
+  struct loaded cut = load_good(*state);
+  assert_true(*(const float *)column(&cut, SLICE_peak) < 80);
+  set("network.input=complex");
+  struct loaded loaded = load_good(*state);
+  assert_true(*(const float *)column(&loaded, SLICE_mean) == 0);
+  assert_true(*(const float *)column(&loaded, SLICE_std) == 1);
+  assert_true(*(const float *)column(&loaded, SLICE_peak) == 100);
+  assert_true(*(const float *)column(&loaded, SLICE_unit) == *(const float *)column(&cut, SLICE_unit));
+  unload(&loaded);
+  unload(&cut);
+}
+
 static void ranges_are_by_attribute(void **state) {
   make_ranges();
   set("data.range=attribute");
@@ -767,6 +786,7 @@ int main(void) {
       TEST(ranges_are_by_volume),
       TEST(ranges_are_by_slice),
       TEST(images_are_divided_by_the_scale),
+      TEST(images_are_targets_as_they_are),
       TEST(ranges_are_by_attribute),
       TEST(ranges_are_of_loaded_slices),
       TEST(a_volume_is_dropped_as_a_whole),

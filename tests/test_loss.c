@@ -15,6 +15,7 @@ struct bench {
   struct loss loss;
   struct loss_target target;
   cl_mem output, gradient;
+  bool plain; /* targets are the images as they are */
   uint32_t slice[BATCH];
   float image[SLICES][PIXELS], mean[SLICES], std[SLICES], range[SLICES];
   float found[BATCH][PIXELS]; /* the network's output */
@@ -23,6 +24,7 @@ struct bench {
 /* ---- definitions --------------------------------------------------------------------------------------- */
 
 static double normalised(const struct bench *bench, size_t at, size_t i) {
+  if (bench->plain) return bench->image[at][i];
   return fmin(fmax((bench->image[at][i] - bench->mean[at]) / (bench->std[at] + 1e-11), -6), 6);
 }
 
@@ -123,12 +125,30 @@ static void fill(struct bench *bench) {
       bench->found[row][i] = (float)(normalised(bench, bench->slice[row], i) + 0.5 * random_normal(&random));
 }
 
-static void open_bench(struct bench *bench, struct device *device, enum loss_kind kind) {
+/* Targets as they are, outputs in the same units, near 1; some pixels beyond six. */
+static void fill_plain(struct bench *bench) {
+  struct random random;
+  random_start(&random, 5, STREAM_PHANTOM, 0);
+  fill(bench);
+  for (size_t s = 0; s < SLICES; s++) {
+    bench->mean[s] = 0;
+    bench->std[s] = 1;
+    bench->range[s] *= 1e5f;
+    for (size_t i = 0; i < PIXELS; i++) bench->image[s][i] *= 2e5f;
+  }
+  for (size_t row = 0; row < BATCH; row++)
+    for (size_t i = 0; i < PIXELS; i++)
+      bench->found[row][i] = bench->image[bench->slice[row]][i] + (float)(0.5 * random_normal(&random));
+}
+
+static void open_bench(struct bench *bench, struct device *device, enum loss_kind kind, bool plain) {
   struct error error;
   struct kernel_setup setup = {HEIGHT, WIDTH, false, ""};
   bench->device = device;
-  fill(bench);
+  bench->plain = plain;
+  (plain ? fill_plain : fill)(bench);
   assert_good(kernels_open(&bench->kernels, device, &kernel_table, &setup, &error), &error);
+  if (plain) kernels_define(bench->kernels, "TARGET_PLAIN");
   assert_good(loss_open(&bench->loss, device, bench->kernels, kind, HEIGHT, WIDTH, BATCH, &error), &error);
   bench->target = (struct loss_target){
       upload(bench, bench->slice, sizeof bench->slice), upload(bench, bench->image, sizeof bench->image),
@@ -172,12 +192,12 @@ static void check_gradient(const struct bench *bench, size_t row, const float *g
   }
 }
 
-static void check_kind(struct device *device, enum loss_kind kind) {
+static void check_kind(struct device *device, enum loss_kind kind, bool plain) {
   static struct bench bench;
   struct error error;
   double each[BATCH], again[BATCH], share = 0.25, output[PIXELS];
   static float gradient[BATCH][PIXELS];
-  open_bench(&bench, device, kind);
+  open_bench(&bench, device, kind, plain);
   loss_run(&bench.loss, &bench.target, bench.output, bench.gradient, BATCH, share);
   assert_good(loss_read(&bench.loss, BATCH, each, &error), &error);
   device_read(device, bench.gradient, 0, sizeof gradient, gradient);
@@ -195,19 +215,21 @@ static void check_kind(struct device *device, enum loss_kind kind) {
 }
 
 static void test_ssim(void **state) {
-  check_kind(*state, LOSS_SSIM);
+  check_kind(*state, LOSS_SSIM, false);
 }
 
 static void test_ssim_uniform(void **state) {
-  check_kind(*state, LOSS_SSIM_UNIFORM);
+  check_kind(*state, LOSS_SSIM_UNIFORM, false);
+  check_kind(*state, LOSS_SSIM_UNIFORM, true);
 }
 
 static void test_l1(void **state) {
-  check_kind(*state, LOSS_L1);
+  check_kind(*state, LOSS_L1, false);
 }
 
 static void test_mse(void **state) {
-  check_kind(*state, LOSS_MSE);
+  check_kind(*state, LOSS_MSE, false);
+  check_kind(*state, LOSS_MSE, true);
 }
 
 int main(void) {

@@ -20,9 +20,10 @@ static float *read_weights(struct run *run) {
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
 
-/* The slices of the batch as complex images in their units. */
+/* The slices of the batch as complex images, those of the networks of magnitudes in their units. */
 static void write_images(struct run *run, cl_mem to) {
   struct world *world = &run->training.train.simulation.world;
+  bool complex = run->options.network.input == INPUT_COMPLEX;
   struct error error;
   uint32_t slice[BATCH];
   float unit[SLICES], *image = ARENA_NEW(run->arena, float, SLICES *N *N);
@@ -33,8 +34,14 @@ static void write_images(struct run *run, cl_mem to) {
   assert_good(device_finish(&device, &error), &error);
   for (size_t i = 0; i < BATCH; i++)
     for (size_t p = 0; p < N * N; p++)
-      planes[2 * i * N * N + p] = image[slice[i] * N * N + p] / unit[slice[i]];
+      planes[2 * i * N * N + p] = image[slice[i] * N * N + p] / (complex ? 1 : unit[slice[i]]);
   device_write(&device, to, 0, sizeof(float) * BATCH * 2 * N * N, planes);
+}
+
+static tensor reconstruct(const struct run *run, struct graph *graph, tensor seen) {
+  if (run->options.network.input == INPUT_COMPLEX)
+    return net_unet_sum(graph, net_unet(graph, seen, 4, 2), seen, true);
+  return net_unet(graph, standardise_image(graph, magnitude(graph, seen)), 4, 2);
 }
 
 /* Mask, both transforms and network in one graph, the same parameters and inputs; returns the gradient of the
@@ -53,7 +60,7 @@ static float *gradient_by_hand(struct run *run) {
   struct net_loupe mask = net_loupe(graph, &net);
   tensor image = graph_input(graph, "image", 2, N, N);
   tensor seen = inverse_fourier(graph, mask_columns(graph, fourier(graph, image), mask.mask));
-  tensor out = net_unet(graph, standardise_image(graph, magnitude(graph, seen)), 4, 2);
+  tensor out = reconstruct(run, graph, seen);
   assert_good(graph_plan(graph, &setup, &error), &error);
   assert_good(loss_open(&loss, &device, kernels, LOSS_SSIM, N, N, BATCH, &error), &error);
   for (int i = 0; i < graph->parameters; i++) {
@@ -77,10 +84,10 @@ static float *gradient_by_hand(struct run *run) {
 }
 
 /* A rate of 0 leaves the parameters as the gradient saw them. */
-static void an_update_is_that_of_one_graph(void **state) {
+static void check_update(bool complex) {
   struct run run;
-  (void)state;
   set_options(&run, NULL);
+  if (complex) set_complex(&run);
   run.options.train.rate = 0;
   start_run(&run);
   training_step(&run.training, 0, BATCH);
@@ -91,6 +98,12 @@ static void an_update_is_that_of_one_graph(void **state) {
   assert_true(largest > 0);
   if (off > 1e-4 * largest) fail_msg("the gradient is off by %g of %g", off, largest);
   close_run(&run);
+}
+
+static void an_update_is_that_of_one_graph(void **state) {
+  (void)state;
+  check_update(false);
+  check_update(true);
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated. */

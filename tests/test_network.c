@@ -57,11 +57,11 @@ static void test_large_reference(void **state) {
 
 /* ---- the architecture ---------------------------------------------------------------------------------- */
 
-static size_t count_parameters(int channels, int pools, int size) {
+static size_t count_parameters(int inputs, int channels, int pools, int size) {
   struct graph *graph;
   struct error error;
   graph_open(&graph);
-  net_unet(graph, graph_input(graph, "input", 1, size, size), channels, pools);
+  net_unet(graph, graph_input(graph, "input", inputs, size, size), channels, pools);
   assert_good(graph_good(graph, &error), &error);
   size_t count = graph_parameter_count(graph);
   graph_close(graph);
@@ -70,9 +70,11 @@ static size_t count_parameters(int channels, int pools, int size) {
 
 static void test_parameter_counts(void **state) {
   (void)state;
-  assert_int_equal(count_parameters(16, 4, 128), 837635);
-  assert_int_equal(count_parameters(16, 4, 256), 837635);
-  assert_int_equal(count_parameters(8, 4, 128), 209699);
+  assert_int_equal(count_parameters(1, 16, 4, 128), 837635);
+  assert_int_equal(count_parameters(1, 16, 4, 256), 837635);
+  assert_int_equal(count_parameters(1, 8, 4, 128), 209699);
+  assert_int_equal(count_parameters(2, 16, 4, 128), 837779); /* of complex images (PROTOCOL 3.2) */
+  assert_int_equal(count_parameters(2, 64, 4, 128), 13388867);
 }
 
 static void test_size_refusal(void **state) {

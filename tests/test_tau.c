@@ -43,6 +43,10 @@ static tensor reconstruct(struct graph *graph, tensor observed, uint32_t pass) {
   return net_unet(graph, observed, 4, 2);
 }
 
+static tensor reconstruct_complex(struct graph *graph, tensor observed, uint32_t pass) {
+  return net_unet_sum(graph, reconstruct(graph, observed, pass), observed, false);
+}
+
 struct whole {
   struct graph *graph;
   struct net_tau net;
@@ -59,12 +63,14 @@ static void open_whole(struct whole *whole, const struct run *run) {
                               .budget = LINES - INITIAL,
                               .seed = run->options.world.seed,
                               .slope = 10,
+                              .view = (enum net_view_kind)run->options.network.input,
                               .adaptive = run->options.tau.adaptive,
-                              .reconstruct = reconstruct};
+                              .reconstruct = run->options.network.input == INPUT_COMPLEX ? reconstruct_complex
+                                                                                         : reconstruct};
   struct error error;
   graph_open(&whole->graph);
   whole->net = net_tau(whole->graph, &net);
-  whole->out = reconstruct(whole->graph, whole->net.observed[net.steps], net.steps);
+  whole->out = net.reconstruct(whole->graph, whole->net.observed[net.steps], net.steps);
   assert_good(graph_plan(whole->graph, &setup, &error), &error);
 }
 
@@ -149,12 +155,13 @@ static void check(const char *what, const float *found, const float *expected, s
   if (!(off < bound)) fail_msg("%s is off by %.2e, bound %.0e", what, off, bound);
 }
 
-static void check_update(uint32_t steps, bool adaptive) {
+static void check_update(uint32_t steps, bool adaptive, bool complex) {
   struct run run;
   struct whole whole;
   set_options(&run, NULL);
   run.options.tau.steps = steps;
   run.options.tau.adaptive = adaptive;
+  if (complex) set_complex(&run);
   start_run(&run);
   struct gradients found = run_update(&run);
   open_whole(&whole, &run);
@@ -174,9 +181,11 @@ static void check_update(uint32_t steps, bool adaptive) {
 
 static void an_update_is_that_of_one_graph(void **state) {
   (void)state;
-  check_update(1, true);
-  check_update(2, true);
-  check_update(2, false);
+  check_update(1, true, false);
+  check_update(2, true, false);
+  check_update(2, false, false);
+  check_update(2, true, true);
+  check_update(1, false, true);
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated. */

@@ -30,6 +30,11 @@ void set_training(struct run *run, enum train_method method, const char *output)
   run->options.train.output = output ? support_path(&folder, output) : "";
 }
 
+void set_complex(struct run *run) {
+  run->options.network.input = INPUT_COMPLEX;
+  run->options.data.scale = 0x1p-13;
+}
+
 void open_run(struct run *run, bool resume) {
   struct training_wish wish = {.resume = resume, .kernel_folder = ""};
   struct error error;

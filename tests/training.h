@@ -25,6 +25,8 @@ int close_trainings(void **state);
 /* Plain gradient descent, so that parameters show gradients. output: a folder's name; NULL: nothing is
  * written. */
 void set_training(struct run *run, enum train_method method, const char *output);
+/* From complex images, which are brought near 1. */
+void set_complex(struct run *run);
 void open_run(struct run *run, bool resume);
 /* The same, and its first epoch is drawn. */
 void start_run(struct run *run);
