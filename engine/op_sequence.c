@@ -79,12 +79,12 @@ static void backward_restore(struct graph *graph, tensor out) {
 static bool shape_planes(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   const struct node *predicted = input_of(graph, node, 0), *mask = input_of(graph, node, 2);
-  struct tensor_shape in = predicted->shape, columns = mask->shape;
+  struct tensor_shape in = predicted->shape, own = mask->shape;
   if (in.channels != 2)
     return fail(error, "%d channels; complex frequencies have 2, real and imaginary", in.channels);
-  if (columns.channels != 1 || columns.height != 1 || columns.width != in.width)
-    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the frequencies", mask->name,
-                columns.channels, columns.height, columns.width, in.width);
+  if (own.channels != 1 || (own.height != 1 && own.height != in.height) || own.width != in.width)
+    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the frequencies, or 1x%dx%d",
+                mask->name, own.channels, own.height, own.width, in.width, in.height, in.width);
   node->shape = (struct tensor_shape){5, in.height, in.width};
   node->useful = 2 * in.height * in.width;
   return same_shape(predicted, input_of(graph, node, 1), error);
@@ -100,7 +100,7 @@ static void forward_planes(struct graph *graph, tensor out) {
              ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
                   graph_arg(ARG_IN, input_of(graph, node, 1)->value),
                   graph_arg(ARG_IN, input_of(graph, node, 2)->value), graph_arg(ARG_OUT, node->value),
-                  arg_u32(pixels(node)), arg_u32((uint32_t)node->shape.width)));
+                  arg_u32(pixels(node)), arg_u32((uint32_t)graph_elements(graph, node->input[2]))));
 }
 
 static void backward_planes(struct graph *graph, tensor out) {

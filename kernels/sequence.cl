@@ -76,11 +76,11 @@ restore_backward_like(__global const float *restrict input, __global const float
               add);
 }
 
-/* The sampler's input: five planes an image, the predicted frequencies, the acquired ones and the mask on every
- * line. A row is a pixel of the five. */
+/* The sampler's input: five planes an image, the predicted frequencies, the acquired ones and the mask, whose entries
+ * are those of a line, the same for all, or of all pixels. A row is a pixel of the five. */
 __kernel void planes_forward(__global const float *restrict predicted, __global const float *restrict acquired,
                              __global const float *restrict mask, __global float *restrict output, uint pixels,
-                             uint width, uint rows) {
+                             uint entries, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint image = row / (5u * pixels), plane = row / pixels % 5u, pixel = row % pixels, pair = 2u * image * pixels;
@@ -89,7 +89,7 @@ __kernel void planes_forward(__global const float *restrict predicted, __global 
   else if (plane < 4u)
     output[row] = acquired[pair + (plane - 2u) * pixels + pixel];
   else
-    output[row] = mask[image * width + pixel % width];
+    output[row] = mask[image * entries + pixel % entries];
 }
 
 /* Of the predicted frequencies alone. A row is a pixel of the two. */
