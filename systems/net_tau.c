@@ -9,7 +9,7 @@ uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
 }
 
 static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *setup) {
-  if (setup->points) return net_unet_named(graph, x, "unet.", setup->channels, TAU_POOLS);
+  if (setup->points) return net_unet_named(graph, x, "unet.", setup->channels, setup->pools);
   for (int i = 0; i < TAU_LAYERS - 1; i++)
     x = relu(graph, linear(graph, x, graph_name(graph, "layers.%d", 2 * i), setup->hidden));
   return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), setup->size);

@@ -15,7 +15,7 @@ enum { TAU_MOST = 8, TAU_LAYERS = 5, TAU_POOLS = 4 };
 struct net_tau_setup {
   int size, hidden; /* N; values of each hidden layer */
   bool points;      /* masks are of points, [1][N][N], and the sampler is a U-Net */
-  int channels;     /* of that, after its first block */
+  int channels, pools; /* of that: channels after its first block; TAU_POOLS but in small tests */
   uint32_t steps, budget, seed;
   float slope;   /* of the sigmoid that backward takes for the step */
   enum net_view_kind view; /* what the reconstructor takes; complex: it gives images in their own units */

@@ -40,6 +40,7 @@ static void build(struct tau *tau, const struct tau_setup *setup) {
                               .hidden = (int)tau->hidden,
                               .points = geometry_of(&tau->acquisition)->points,
                               .channels = (int)tau->channels,
+                              .pools = TAU_POOLS,
                               .steps = tau->steps,
                               .budget = tau->acquisition.budget,
                               .seed = options->world.seed,

@@ -31,6 +31,13 @@ static bool check_masks(const struct training *training, struct error *error) {
                       "train.method is %s, which transforms images, and data.kspace is measured; set it to "
                       "image, network.input to complex, or train.method to reconstructor, l2s, l2sr or pgmri",
                       method);
+  if (options->acquisition.geometry == GEOMETRY_POINTS && is_method(training, METHOD_TAU_STEP) &&
+      options->data.size % (1 << TAU_POOLS))
+    return fail_usage(
+        error,
+        "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
+        "data.size %u four times; set it to a multiple of %d",
+        options->data.size, 1 << TAU_POOLS);
   if (options->acquisition.geometry != GEOMETRY_SPOKES) return true;
   return fail_usage(
       error,

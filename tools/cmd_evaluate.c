@@ -182,6 +182,22 @@ static bool write_csv(const char *folder, const char *name, const struct evaluat
 
 /* ---- HDF5 ---------------------------------------------------------------------------------------------- */
 
+/* Which lines were chosen, one after the other; of points, which were given: all others came at once. */
+static bool store_choice(struct store *store, const char *group, const struct evaluate_run *run,
+                         struct error *error) {
+  const struct acquisition *setting = &run->acquisition;
+  size_t action[] = {run->scans, acquisition_steps(setting)}, initial[] = {setting->lines};
+  struct arena *arena = arena_open();
+  uint8_t *given = ARENA_NEW(arena, uint8_t, setting->lines);
+  acquisition_initial(setting, given);
+  bool good = geometry_of(setting)->points ? store_write(store, arena_text(arena, "%s/initial", group),
+                                                         STORE_U8, 1, initial, given, true, error)
+                                           : store_write(store, arena_text(arena, "%s/action", group),
+                                                         STORE_U32, 2, action, run->action, true, error);
+  arena_close(arena);
+  return good;
+}
+
 static bool store_run(struct store *store, const struct evaluation *evaluation,
                       const struct evaluate_run *run, struct error *error) {
   struct arena *arena = arena_open();
@@ -189,12 +205,10 @@ static bool store_run(struct store *store, const struct evaluation *evaluation,
   const char *group =
       arena_text(arena, "x%u_%s/%s", setting->acceleration, setting->horizon, run->sampler->name);
   size_t scans = run->scans, n = evaluation->size, steps = acquisition_steps(setting);
-  size_t curve[] = {scans, steps + 1}, mask[] = {scans, setting->lines}, action[] = {scans, steps},
-         image[] = {scans, n, n};
+  size_t curve[] = {scans, steps + 1}, mask[] = {scans, setting->lines}, image[] = {scans, n, n};
   bool good =
       store_write(store, arena_text(arena, "%s/mask", group), STORE_U8, 2, mask, run->mask, true, error) &&
-      store_write(store, arena_text(arena, "%s/action", group), STORE_U32, 2, action, run->action, true,
-                  error) &&
+      store_choice(store, group, run, error) &&
       store_write(store, arena_text(arena, "%s/return", group), STORE_F32, 1, curve, run->returns, false,
                   error);
   for (size_t m = 0; good && m < METRICS; m++)
