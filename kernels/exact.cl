@@ -148,7 +148,8 @@ exact_best(__global const float *restrict probability, __global const float *res
            __global float *restrict threshold, uint entries, uint budget, uint rows) {
   __local uint bin[DIGITS], equal[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), from = row * entries;
-  uint limit = 0u, left = budget, strip = (entries + GROUP - 1u) / GROUP, start = item * strip;
+  uint limit = 0u, left = budget, strip = (entries + 8u * GROUP - 1u) / (8u * GROUP) * 8u;
+  uint start = min(item * strip, entries), end = min(start + strip, entries);
   if (row >= rows) return;
   for (uint shift = 32u; shift > 0u; shift -= DIGIT) {
     if (item < DIGITS) bin[item] = 0u;
@@ -165,16 +166,20 @@ exact_best(__global const float *restrict probability, __global const float *res
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   uint own = 0u;
-  for (uint i = start; i < min(start + strip, entries); i++)
+  for (uint i = start; i < end; i++)
     own += order_of(probability[from + i], taken[from + i]) == limit;
   equal[item] = own;
   barrier(CLK_LOCAL_MEM_FENCE);
   uint before = 0u;
   for (uint k = 0u; k < item; k++) before += equal[k];
-  for (uint i = start; i < min(start + strip, entries); i++) {
-    uint word = order_of(probability[from + i], taken[from + i]);
-    bool one = word < limit || (word == limit && before < left);
-    before += word == limit;
-    threshold[from + i] = one && taken[from + i] == 0.0f ? -1.0f : 2.0f;
+  for (uint i = start; i < end; i += 8u) { /* by eights, as above */
+    float value[8];
+    for (uint k = 0u; k < 8u; k++) {
+      uint place = from + min(i + k, entries - 1u), word = order_of(probability[place], taken[place]);
+      bool one = word < limit || (word == limit && before < left);
+      before += word == limit && i + k < entries ? 1u : 0u;
+      value[k] = one && taken[place] == 0.0f ? -1.0f : 2.0f;
+    }
+    store_eight(threshold + from, i, entries, vload8(0, value));
   }
 }

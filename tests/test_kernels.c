@@ -80,7 +80,7 @@ static void test_row(void **state) {
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (size_t r = 0; r < (item ? 5u : 2u); r++)
       for (int half = 0; half <= uses_real(row); half++)
-        for (int points = 0; points <= has_mask(row); points++)
+        for (int points = 0; points <= (has_mask(row) && s < 3 && r < 2); points++)
           check_row(row, sizes[s].height, sizes[s].width, item ? item_rows[r] : group_rows[r], half, points);
 }
 

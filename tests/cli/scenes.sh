@@ -5,12 +5,14 @@ scenes=$2/scenes
 . "${0%/*}/setup.sh"
 export L2SR_CACHE=off OCL_ICD_VENDORS="$dir"
 
-# holds TEXT ARGUMENTS...: l2sr describe scene ARGUMENTS prints the line
+# holds TEXT ARGUMENTS...: l2sr describe scene ARGUMENTS prints the line; said once for the lines that are asked for in a row
+said=
 holds() {
   text=$1
   shift
   tried=$((tried + 1))
-  "$l2sr" describe scene "$@" --json >out 2>err || complain "$* is refused"
+  [ "$said" = "$*" ] || "$l2sr" describe scene "$@" --json >out 2>err || complain "$* is refused"
+  said="$*"
   grep -qxF -e "$text" out || complain "$*: no $text"
 }
 key() { # key KEY VALUE ARGUMENTS...
