@@ -55,6 +55,7 @@ struct parameter {
  * to 11 bits, or split into two. */
 enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_ROUNDED, PRODUCTS_SPLIT };
 enum graph_product { PRODUCT_FORWARD, PRODUCT_INPUT, PRODUCT_WEIGHT, GRAPH_PRODUCTS };
+enum graph_tile { TILE_FEW, TILE_MANY, GRAPH_TILES }; /* of a product: for few rows, for many */
 
 struct op_desc;
 
@@ -120,7 +121,8 @@ struct graph {
   size_t batch, images;       /* room for; in use */
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers */
-  struct kernel_variant product[GRAPH_PRODUCTS], product_sum, product_gather; /* kernels/linear.cl, where products says so */
+  /* kernels/linear.cl, where products says so: */
+  struct kernel_variant product[GRAPH_PRODUCTS][GRAPH_TILES], product_sum, product_gather;
   struct slot slot[SLOTS_MOST];
   int slots;
   struct graph_buffer buffer[SLOTS_MOST];

@@ -18,6 +18,7 @@ struct kernels {
   struct arena *arena;
   struct built *built; /* by row */
   const char *options, *folder;
+  size_t height, width;
   bool half;
 };
 
@@ -59,12 +60,23 @@ const struct kernel_desc *kernel_row(const struct kernel_table *table, const cha
   return NULL;
 }
 
+bool kernel_fits(const struct kernels *kernels, const char *name, size_t height, size_t width) {
+  const struct kernel_desc *row = kernel_row(kernels->table, name);
+  REQUIRE(row, "there is no kernel '%s'", name);
+  return height == kernels->height && width == kernels->width && (!row->fits || row->fits(height, width));
+}
+
 bool kernels_open(struct kernels **out, struct device *device, const struct kernel_table *table,
                   const struct kernel_setup *setup, struct error *error) {
   struct arena *arena = arena_open();
   struct kernels *kernels = ARENA_NEW(arena, struct kernels, 1);
   (void)error;
-  *kernels = (struct kernels){.device = device, .table = table, .arena = arena, .half = setup->half};
+  *kernels = (struct kernels){.device = device,
+                              .table = table,
+                              .arena = arena,
+                              .height = setup->height,
+                              .width = setup->width,
+                              .half = setup->half};
   kernels->built = ARENA_NEW(arena, struct built, table->count);
   kernels->folder = arena_text(arena, "%s", setup->folder ? setup->folder : "");
   kernels->options =

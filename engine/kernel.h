@@ -93,6 +93,8 @@ void kernels_define(struct kernels *kernels, const char *macro);
 
 /* Builds the kernel if it is not yet built and checks its row against it. */
 bool kernel_need(struct kernels *kernels, const char *name, struct error *error);
+/* Whether the kernels were opened for these sizes, and this one is written for them. */
+bool kernel_fits(const struct kernels *kernels, const char *name, size_t height, size_t width);
 const struct kernel_desc *kernel_row(const struct kernel_table *table, const char *name);
 
 /* A kernel whose row is a variant's, built with further macros or compiler options. */

@@ -30,9 +30,23 @@ static bool shape_fourier(struct graph *graph, tensor out, struct error *error) 
   return true;
 }
 
+/* Square images of the program's own size, as reconstructors see them, take kernels of our own, which pass
+ * over an image twice; clFFT's transforms take every size, and two passes more for their order of values. */
+static bool takes_own(const struct graph *graph, const struct node *node) {
+  size_t height = (size_t)node->shape.height, width = (size_t)node->shape.width;
+  return height == width && kernel_fits(graph->kernels, "fourier_rows", height, width);
+}
+
 static bool open_fourier(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
-  return fft_open(&node->fft, graph->device, (size_t)node->shape.height, (size_t)node->shape.width,
+  if (takes_own(graph, node))
+    return kernel_need(graph->kernels, "fourier_rows", error) &&
+           kernel_need(graph->kernels, "fourier_columns", error);
+  return kernel_need(graph->kernels, "fourier_pack", error) &&
+         kernel_need(graph->kernels, "fourier_unpack", error) &&
+         kernel_need(graph->kernels, "fourier_pack_real", error) &&
+         kernel_need(graph->kernels, "fourier_unpack_real", error) &&
+         fft_open(&node->fft, graph->device, (size_t)node->shape.height, (size_t)node->shape.width,
                   graph->batch, error);
 }
 
@@ -44,38 +58,69 @@ static size_t pairs(const struct graph *graph, tensor out, size_t images) {
   return sizeof(float) * images * graph_elements(graph, out);
 }
 
-/* clFFT's plan is for the whole batch: of the images that are not in use it transforms what lies there, which
- * nobody reads. */
+/* One transform of a node's images, of the planes `from` to the planes `to`. */
 struct way {
-  const char *pack, *unpack; /* kernels */
   enum fft_direction direction;
+  cl_mem from, work, to;
+  bool from_real, to_real; /* one plane */
+  bool add;
 };
 
-static void transform(struct graph *graph, struct node *node, const struct way *way, cl_mem from, cl_mem work,
-                      cl_mem to, bool add) {
+/* Lines that a work-group of kernels/fourier.cl takes. */
+static size_t lines_of(size_t width) {
+  return width == 256 ? 16 : 32;
+}
+
+static void transform_own(struct graph *graph, const struct node *node, const struct way *way) {
+  size_t width = (size_t)node->shape.width, lines = graph->images * width,
+         groups = divide_up(lines, lines_of(width));
+  struct arg size = arg_u32((uint32_t)width), all = arg_u32((uint32_t)lines),
+             forward = arg_u32(way->direction == FFT_FORWARD);
+  kernel_run(graph->kernels, "fourier_rows", groups,
+             ARGS(graph_arg(ARG_IN, way->from), arg_buffer(ARG_OUT, ELEMENT_C64, way->work),
+                  arg_u32(way->from_real ? 1 : 2), size, all, forward));
+  kernel_run(graph->kernels, "fourier_columns", groups,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, way->work), graph_arg(ARG_INOUT, way->to),
+                  arg_u32(way->to_real ? 1 : 2), size, all, forward, arg_u32(way->add)));
+}
+
+/* clFFT's plan is for the whole batch: of the images that are not in use it transforms what lies there, which
+ * nobody reads. */
+static void transform(struct graph *graph, struct node *node, const struct way *way) {
   size_t rows = graph->images * pixels(node);
   struct arg height = arg_u32((uint32_t)node->shape.height), width = arg_u32((uint32_t)node->shape.width);
-  kernel_run(graph->kernels, way->pack, rows,
-             ARGS(graph_arg(ARG_IN, from), arg_buffer(ARG_OUT, ELEMENT_C64, work), height, width));
-  fft_run(&node->fft, way->direction, work);
-  kernel_run(
-      graph->kernels, way->unpack, rows,
-      ARGS(arg_buffer(ARG_IN, ELEMENT_C64, work), graph_arg(ARG_INOUT, to), height, width, arg_u32(add)));
+  if (takes_own(graph, node)) {
+    transform_own(graph, node, way);
+    return;
+  }
+  kernel_run(graph->kernels, way->from_real ? "fourier_pack_real" : "fourier_pack", rows,
+             ARGS(graph_arg(ARG_IN, way->from), arg_buffer(ARG_OUT, ELEMENT_C64, way->work), height, width));
+  fft_run(&node->fft, way->direction, way->work);
+  kernel_run(graph->kernels, way->to_real ? "fourier_unpack_real" : "fourier_unpack", rows,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, way->work), graph_arg(ARG_INOUT, way->to), height, width,
+                  arg_u32(way->add)));
 }
 
 static void forward_as(struct graph *graph, tensor out, enum fft_direction direction) {
   struct node *node = graph_node(graph, out);
-  struct way way = {is_real(graph, node) ? "fourier_pack_real" : "fourier_pack", "fourier_unpack", direction};
-  transform(graph, node, &way, graph_node(graph, node->input[0])->value, node->work, node->value, false);
+  transform(graph, node,
+            &(struct way){.direction = direction,
+                          .from = graph_node(graph, node->input[0])->value,
+                          .work = node->work,
+                          .to = node->value,
+                          .from_real = is_real(graph, node)});
 }
 
 /* The transforms are unitary: the adjoint is the inverse. */
 static void backward_as(struct graph *graph, tensor out, enum fft_direction direction) {
   struct node *node = graph_node(graph, out);
-  struct way way = {"fourier_pack", is_real(graph, node) ? "fourier_unpack_real" : "fourier_unpack",
-                    direction};
-  transform(graph, node, &way, node->gradient, node->scratch, graph_node(graph, node->input[0])->gradient,
-            node->adds[0]);
+  transform(graph, node,
+            &(struct way){.direction = direction,
+                          .from = node->gradient,
+                          .work = node->scratch,
+                          .to = graph_node(graph, node->input[0])->gradient,
+                          .to_real = is_real(graph, node),
+                          .add = node->adds[0]});
 }
 
 static void forward_fourier(struct graph *graph, tensor out) {
@@ -166,16 +211,14 @@ static void backward_magnitude(struct graph *graph, tensor out) {
                   arg_u32(node->adds[0])));
 }
 
-const struct op_desc op_fourier = {
-    .name = "fourier",
-    .shape = shape_fourier,
-    .open = open_fourier,
-    .close = close_fourier,
-    .forward = forward_fourier,
-    .backward = backward_fourier,
-    .work = pairs,
-    .scratch = pairs,
-    .kernels = {"fourier_pack", "fourier_unpack", "fourier_pack_real", "fourier_unpack_real"}};
+const struct op_desc op_fourier = {.name = "fourier",
+                                   .shape = shape_fourier,
+                                   .open = open_fourier,
+                                   .close = close_fourier,
+                                   .forward = forward_fourier,
+                                   .backward = backward_fourier,
+                                   .work = pairs,
+                                   .scratch = pairs};
 
 const struct op_desc op_inverse_fourier = {.name = "inverse_fourier",
                                            .shape = shape_fourier,
@@ -184,8 +227,7 @@ const struct op_desc op_inverse_fourier = {.name = "inverse_fourier",
                                            .forward = forward_inverse,
                                            .backward = backward_inverse,
                                            .work = pairs,
-                                           .scratch = pairs,
-                                           .kernels = {"fourier_pack", "fourier_unpack"}};
+                                           .scratch = pairs};
 
 const struct op_desc op_mask_columns = {.name = "mask_columns",
                                         .shape = shape_columns,

@@ -3,6 +3,8 @@
 #include "engine/graph.h"
 #include "engine/round.h"
 
+#include <stdio.h>
+
 static bool shape(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   int outputs = node->shape.channels;
@@ -18,9 +20,26 @@ static bool shape(struct graph *graph, tensor out, struct error *error) {
 
 /* ---- by matrix instructions ---------------------------------------------------------------------------- */
 
-enum { GROUP = 32, TILE_A = 32, TILE_B = 64, MULTIPLE = 16 }; /* kernels/linear.cl */
+enum { MULTIPLE = 16 }; /* kernels/linear.cl */
 
-/* A short sum has few tiles: its spans are short too, or a few warps would do all, one product after the
+/* Of a work-group: warps, and what each of them sums in units of 16 x 8. */
+static const struct tile {
+  int warps_a, warps_b, a_tiles, b_tiles;
+} tiles[GRAPH_TILES] = {[TILE_FEW] = {1, 8, 2, 2}, [TILE_MANY] = {2, 4, 4, 4}};
+
+static size_t rows_of(const struct tile *tile) {
+  return (size_t)(tile->warps_a * tile->a_tiles * 16);
+}
+
+static size_t columns_of(const struct tile *tile) {
+  return (size_t)(tile->warps_b * tile->b_tiles * 8);
+}
+
+static size_t group_of(const struct tile *tile) {
+  return (size_t)(32 * tile->warps_a * tile->warps_b);
+}
+
+/* A short sum has few tiles: its spans are short too, or a few groups would do all, one product after the
  * other. */
 static size_t span_of(size_t length) {
   return length > 4096 ? 512 : 64;
@@ -50,25 +69,43 @@ static size_t scratch(const struct graph *graph, tensor out, size_t images) {
   return sizeof(float) * spans * images * graph_elements(graph, node->input[0]);
 }
 
-static bool open(struct graph *graph, tensor out, struct error *error) {
-  static const char *const macros[2][GRAPH_PRODUCTS] = {
-      {"-DPARTS=1 -DTF32=0 -DTURNED_A=0 -DTURNED_B=0", "-DPARTS=1 -DTF32=1 -DTURNED_A=0 -DTURNED_B=1",
-       "-DPARTS=1 -DTF32=1 -DTURNED_A=1 -DTURNED_B=1"},
-      {"-DPARTS=2 -DTF32=0 -DTURNED_A=0 -DTURNED_B=0", "-DPARTS=2 -DTF32=1 -DTURNED_A=0 -DTURNED_B=1",
-       "-DPARTS=2 -DTF32=1 -DTURNED_A=1 -DTURNED_B=1"}};
-  if (!takes_matrix(graph, graph_node(graph, out)) || graph->product_sum.kernel) return true;
-  for (int p = 0; p < (graph->train ? GRAPH_PRODUCTS : PRODUCT_FORWARD + 1); p++)
-    if (!kernel_variant_open(graph->kernels, &graph->product[p], "linear_product",
-                             macros[graph->products == PRODUCTS_SPLIT][p], GROUP, error))
+/* Builds a kernel of linear.cl for a product. */
+static bool open_variant(struct graph *graph, struct kernel_variant *variant, const char *name,
+                         enum graph_product kind, enum graph_tile size, size_t group, struct error *error) {
+  static const char *const factors[GRAPH_PRODUCTS] = {
+      [PRODUCT_FORWARD] = "-DTF32=0 -DTURNED_A=0 -DTURNED_B=0",
+      [PRODUCT_INPUT] = "-DTF32=1 -DTURNED_A=0 -DTURNED_B=1",
+      [PRODUCT_WEIGHT] = "-DTF32=1 -DTURNED_A=1 -DTURNED_B=1"};
+  const struct tile *tile = &tiles[size];
+  char macros[256];
+  snprintf(macros, sizeof macros, "%s -DPARTS=%d -DWARPS_A=%d -DWARPS_B=%d -DA_TILES=%d -DB_TILES=%d",
+           factors[kind], graph->products == PRODUCTS_SPLIT ? 2 : 1, tile->warps_a, tile->warps_b,
+           tile->a_tiles, tile->b_tiles);
+  return kernel_variant_open(graph->kernels, variant, name, macros, group, error);
+}
+
+static bool open_products(struct graph *graph, enum graph_product kind, struct error *error) {
+  for (int size = 0; size < GRAPH_TILES; size++)
+    if (!open_variant(graph, &graph->product[kind][size], "linear_product", kind, (enum graph_tile)size,
+                      group_of(&tiles[size]), error))
       return false;
-  return kernel_variant_open(graph->kernels, &graph->product_sum, "linear_sum", macros[0][0], 64, error) &&
-         (!graph->train || kernel_variant_open(graph->kernels, &graph->product_gather, "linear_gather",
-                                               macros[0][0], 64, error));
+  return true;
+}
+
+static bool open(struct graph *graph, tensor out, struct error *error) {
+  if (!takes_matrix(graph, graph_node(graph, out)) || graph->product_sum.kernel) return true;
+  if (!open_products(graph, PRODUCT_FORWARD, error) ||
+      !open_variant(graph, &graph->product_sum, "linear_sum", PRODUCT_FORWARD, TILE_FEW, 64, error))
+    return false;
+  return !graph->train ||
+         (open_products(graph, PRODUCT_INPUT, error) && open_products(graph, PRODUCT_WEIGHT, error) &&
+          open_variant(graph, &graph->product_gather, "linear_gather", PRODUCT_FORWARD, TILE_FEW, 64, error));
 }
 
 static void close(struct graph *graph, tensor out) {
   (void)out;
-  for (int p = 0; p < GRAPH_PRODUCTS; p++) kernel_variant_close(&graph->product[p]);
+  for (int kind = 0; kind < GRAPH_PRODUCTS; kind++)
+    for (int size = 0; size < GRAPH_TILES; size++) kernel_variant_close(&graph->product[kind][size]);
   kernel_variant_close(&graph->product_sum);
   kernel_variant_close(&graph->product_gather);
 }
@@ -76,8 +113,10 @@ static void close(struct graph *graph, tensor out) {
 /* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind; of rows of `across` the first n. */
 static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n,
                     size_t across, size_t k, size_t span, cl_mem c, bool add) {
-  size_t tiles = divide_up(m, TILE_A) * divide_up(n, TILE_B) * divide_up(k, span);
-  kernel_variant_run(graph->kernels, &graph->product[kind], tiles,
+  enum graph_tile size = m > 2 * rows_of(&tiles[TILE_FEW]) ? TILE_MANY : TILE_FEW;
+  size_t groups =
+      divide_up(m, rows_of(&tiles[size])) * divide_up(n, columns_of(&tiles[size])) * divide_up(k, span);
+  kernel_variant_run(graph->kernels, &graph->product[kind][size], groups,
                      ARGS(graph_arg(ARG_IN, a), graph_arg(ARG_IN, b), graph_arg(ARG_INOUT, c),
                           arg_u32((uint32_t)m), arg_u32((uint32_t)n), arg_u32((uint32_t)across),
                           arg_u32((uint32_t)k), arg_u32((uint32_t)span), arg_u32(add)));

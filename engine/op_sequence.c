@@ -1,6 +1,9 @@
 /* Sequential sampling (PROTOCOL 3.3): a reconstruction in the units of what it was made from, the sampler's
  * input and output, and values that pass no gradient. */
 #include "engine/graph.h"
+#include "engine/round.h"
+
+enum { STRIP = 8 }; /* pixels a row of kernels/sequence.cl */
 
 static struct node *input_of(struct graph *graph, const struct node *node, int k) {
   return graph_node(graph, node->input[k]);
@@ -90,24 +93,26 @@ static bool shape_planes(struct graph *graph, tensor out, struct error *error) {
   return same_shape(predicted, input_of(graph, node, 1), error);
 }
 
-static uint32_t pixels(const struct node *node) {
-  return (uint32_t)node->shape.height * (uint32_t)node->shape.width;
+static size_t pixels(const struct node *node) {
+  return (size_t)node->shape.height * (size_t)node->shape.width;
 }
 
+/* A line is what the mask has entries of: with one of points, the whole plane. */
 static void forward_planes(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
-  kernel_run(graph->kernels, "planes_forward", graph->images * graph_elements(graph, out),
+  size_t width = graph_elements(graph, node->input[2]), height = pixels(node) / width;
+  kernel_run(graph->kernels, "planes_forward", graph->images * height * divide_up(width, STRIP),
              ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
                   graph_arg(ARG_IN, input_of(graph, node, 1)->value),
                   graph_arg(ARG_IN, input_of(graph, node, 2)->value), graph_arg(ARG_OUT, node->value),
-                  arg_u32(pixels(node)), arg_u32((uint32_t)graph_elements(graph, node->input[2]))));
+                  arg_u32((uint32_t)height), arg_u32((uint32_t)width)));
 }
 
 static void backward_planes(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
-  kernel_run(graph->kernels, "planes_backward", graph->images * 2 * pixels(node),
+  kernel_run(graph->kernels, "planes_backward", graph->images * divide_up(2 * pixels(node), STRIP),
              ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, input_of(graph, node, 0)->gradient),
-                  arg_u32(pixels(node)), arg_u32(node->adds[0])));
+                  arg_u32((uint32_t)pixels(node)), arg_u32(node->adds[0])));
 }
 
 /* ---- softplus over the largest ------------------------------------------------------------------------- */

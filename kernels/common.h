@@ -150,6 +150,73 @@ INLINE void add_products(float *m, float w, float x, float y) {
 
 INLINE float inverse_range(float range) { return range > 0.0f ? 1.0f / range : 1.0f; }
 
+/* ---- complex numbers; transforms of WIDTH = FFT_FIRST * FFT_SECOND values by two factors --------------------------- */
+
+INLINE float2 times(float2 a, float2 b) { return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+
+#if WIDTH == 32
+#define FFT_FIRST 8
+#define FFT_SECOND 4
+#elif WIDTH == 64
+#define FFT_FIRST 8
+#define FFT_SECOND 8
+#elif WIDTH == 128
+#define FFT_FIRST 16
+#define FFT_SECOND 8
+#elif WIDTH == 256
+#define FFT_FIRST 16
+#define FFT_SECOND 16
+#endif
+
+#ifdef FFT_FIRST
+INLINE float2 quarter_turn(float2 a) { return (float2)(-a.y, a.x); }
+
+/* Inverse transforms (positive exponent) of 4, 8 and 16 values, in place and in order. */
+INLINE void transform4(float2 *v) {
+  float2 s = v[0] + v[2], d = v[0] - v[2], t = v[1] + v[3], u = quarter_turn(v[1] - v[3]);
+  v[0] = s + t;
+  v[1] = d + u;
+  v[2] = s - t;
+  v[3] = d - u;
+}
+
+INLINE void transform8(float2 *v) {
+  const float c = 0.70710678118654752f;
+  float2 a[4] = {v[0], v[2], v[4], v[6]}, b[4] = {v[1], v[3], v[5], v[7]};
+  transform4(a);
+  transform4(b);
+  b[1] = c * (float2)(b[1].x - b[1].y, b[1].x + b[1].y);
+  b[2] = quarter_turn(b[2]);
+  b[3] = c * (float2)(-b[3].x - b[3].y, b[3].x - b[3].y);
+  for (int k = 0; k < 4; k++) {
+    v[k] = a[k] + b[k];
+    v[k + 4] = a[k] - b[k];
+  }
+}
+
+INLINE void transform16(float2 *v) {
+  const float c1 = 0.92387953251128676f, s1 = 0.38268343236508977f, c2 = 0.70710678118654752f;
+  float2 a[8] = {v[0], v[2], v[4], v[6], v[8], v[10], v[12], v[14]};
+  float2 b[8] = {v[1], v[3], v[5], v[7], v[9], v[11], v[13], v[15]};
+  transform8(a);
+  transform8(b);
+  b[1] = times(b[1], (float2)(c1, s1));
+  b[2] = c2 * (float2)(b[2].x - b[2].y, b[2].x + b[2].y);
+  b[3] = times(b[3], (float2)(s1, c1));
+  b[4] = quarter_turn(b[4]);
+  b[5] = times(b[5], (float2)(-s1, c1));
+  b[6] = c2 * (float2)(-b[6].x - b[6].y, b[6].x - b[6].y);
+  b[7] = times(b[7], (float2)(-c1, s1));
+  for (int k = 0; k < 8; k++) {
+    v[k] = a[k] + b[k];
+    v[k + 8] = a[k] - b[k];
+  }
+}
+
+#define TRANSFORM_(n, v) transform##n(v)
+#define TRANSFORM(n, v) TRANSFORM_(n, v)
+#endif
+
 #ifdef L2SR_NVIDIA
 #define L2SR_MATRIX
 /* ---- NVIDIA's instructions: pairs of halves in a word, matrix products, shuffles -------------------------- */

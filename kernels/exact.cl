@@ -138,33 +138,30 @@ INLINE uint order_of(float probability, float taken) {
   return taken == 0.0f ? 0x7fffffffu - as_uint(fmax(probability, 0.0f)) : 0xffffffffu;
 }
 
-#define DIGIT 4u
-#define DIGITS (1u << DIGIT)
+/* How many of the words are below `limit`; every item of the group must call it. */
+INLINE uint count_below(__global const float *x, __global const float *taken, uint entries, uint limit,
+                        __local float *scratch) {
+  float count = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP) count += order_of(x[i], taken[i]) < limit ? 1.0f : 0.0f;
+  return (uint)group_sum(count, scratch);
+}
 
 /* Thresholds at which a step of the probabilities takes the `budget` most probable of the free entries; of
- * equal ones the first. The word of the last one taken is found digit by digit. */
+ * equal ones the first. The word of the last one taken is found bit by bit. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 exact_best(__global const float *restrict probability, __global const float *restrict taken,
            __global float *restrict threshold, uint entries, uint budget, uint rows) {
-  __local uint bin[DIGITS], equal[GROUP];
+  __local float scratch[GROUP];
+  __local uint equal[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), from = row * entries;
-  uint limit = 0u, left = budget, strip = (entries + 8u * GROUP - 1u) / (8u * GROUP) * 8u;
+  uint limit = 0u, strip = (entries + 8u * GROUP - 1u) / (8u * GROUP) * 8u;
   uint start = min(item * strip, entries), end = min(start + strip, entries);
   if (row >= rows) return;
-  for (uint shift = 32u; shift > 0u; shift -= DIGIT) {
-    if (item < DIGITS) bin[item] = 0u;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint i = item; i < entries; i += GROUP) {
-      uint word = order_of(probability[from + i], taken[from + i]);
-      bool same = shift == 32u || word >> shift == limit;
-      if (same) atomic_inc(&bin[word >> (shift - DIGIT) & (DIGITS - 1u)]);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    uint digit = 0u;
-    for (; digit + 1u < DIGITS && bin[digit] < left; digit++) left -= bin[digit];
-    limit = limit << DIGIT | digit;
-    barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint bit = 0x40000000u; bit > 0u; bit /= 2u) {
+    uint below = count_below(probability + from, taken + from, entries, limit | bit, scratch);
+    if (below < budget) limit |= bit;
   }
+  uint left = budget - min(budget, count_below(probability + from, taken + from, entries, limit, scratch));
   uint own = 0u;
   for (uint i = start; i < end; i++)
     own += order_of(probability[from + i], taken[from + i]) == limit;

@@ -1,6 +1,9 @@
+#include "kernels/divisor.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
+
+enum { FOURIER_MOST = 256, FOURIER_LINES = 32, FOURIER_LINES_WIDE = 16 }; /* LINES of fourier.cl */
 
 /* Where pixel (y, x) lies once the centre (height / 2, width / 2) has moved to (0, 0). */
 static size_t moved(size_t y, size_t x, size_t height, size_t width) {
@@ -46,6 +49,55 @@ void fourier_unpack_real_reference(const struct host_args *args) {
     size_t from = i / pixels * pixels + moved(i % pixels / width, i % width, height, width);
     float *to = (float *)args->out[1] + i;
     *to = (args->value[4].u ? *to : 0) + ((const float *)args->in[0])[2 * from];
+  }
+}
+
+/* A centred orthonormal transform of `n` complex values. */
+static void transform(const double *from, double *to, size_t n, bool forward) {
+  for (size_t k = 0; k < n; k++) {
+    double re = 0, im = 0;
+    for (size_t i = 0; i < n; i++) {
+      double turns = ((double)i - (double)(n / 2)) * ((double)k - (double)(n / 2)) / (double)n;
+      double c = cos(2 * M_PI * turns), s = (forward ? -1 : 1) * sin(2 * M_PI * turns);
+      re += from[2 * i] * c - from[2 * i + 1] * s;
+      im += from[2 * i] * s + from[2 * i + 1] * c;
+    }
+    to[2 * k] = re / sqrt((double)n);
+    to[2 * k + 1] = im / sqrt((double)n);
+  }
+}
+
+/* Real and imaginary part change places in `work` where the transform is forward. */
+void fourier_rows_reference(const struct host_args *args) {
+  size_t planes = args->value[2].u, height = args->value[3].u, n = args->width;
+  bool forward = args->value[5].u;
+  double line[2 * FOURIER_MOST], result[2 * FOURIER_MOST];
+  for (size_t at = 0; at < args->value[4].u; at++) {
+    const float *from = (const float *)args->in[0] + (at / height * planes * height + at % height) * n;
+    for (size_t i = 0; i < n; i++) {
+      line[2 * i] = from[i];
+      line[2 * i + 1] = planes == 2 ? from[height * n + i] : 0;
+    }
+    transform(line, result, n, forward);
+    for (size_t i = 0; i < 2 * n; i++)
+      ((float *)args->out[1])[2 * at * n + i] = (float)result[forward ? i ^ 1 : i];
+  }
+}
+
+void fourier_columns_reference(const struct host_args *args) {
+  size_t planes = args->value[2].u, width = args->value[3].u, n = args->width;
+  bool forward = args->value[5].u;
+  double line[2 * FOURIER_MOST], result[2 * FOURIER_MOST];
+  for (size_t at = 0; at < args->value[4].u; at++) {
+    const float *from = (const float *)args->in[0] + 2 * (at / width * n * width + at % width);
+    float *to = (float *)args->out[1] + at / width * planes * n * width + at % width;
+    for (size_t i = 0; i < 2 * n; i++) line[forward ? i ^ 1 : i] = from[2 * (i / 2) * width + i % 2];
+    transform(line, result, n, forward);
+    for (size_t i = 0; i < n; i++)
+      for (size_t plane = 0; plane < planes; plane++) {
+        float *place = to + (plane * n + i) * width;
+        *place = (float)((args->value[6].u ? *place : 0) + result[2 * i + plane]);
+      }
   }
 }
 
@@ -102,12 +154,6 @@ void columns_sum_reference(const struct host_args *args) {
 
 /* ---- sizes of which the rows are whole images or lines ----------------------------------------------- */
 
-static uint32_t some_divisor(size_t count, struct random *random) {
-  uint32_t divisor = 1 + random_u32(random) % (uint32_t)count;
-  while (count % divisor) divisor--;
-  return divisor;
-}
-
 static void split_pixels(struct host_args *args, struct random *random) {
   size_t pixels = some_divisor(args->rows, random);
   args->value[2].u = some_divisor(pixels, random);
@@ -121,6 +167,24 @@ void fourier_pack_prepare(struct host_args *args, struct random *random) {
 void fourier_unpack_prepare(struct host_args *args, struct random *random) {
   split_pixels(args, random);
   args->value[4].u = random_u32(random) % 2;
+}
+
+/* The last group has few lines; they may be those of part of an image. */
+static void split_lines(struct host_args *args, struct random *random) {
+  size_t lines = args->width == FOURIER_MOST ? FOURIER_LINES_WIDE : FOURIER_LINES;
+  args->value[2].u = 1 + random_u32(random) % 2;
+  args->value[4].u = (uint32_t)(args->rows * lines) - random_u32(random) % (uint32_t)lines;
+  args->value[3].u = some_divisor(args->value[4].u, random);
+  args->value[5].u = random_u32(random) % 2;
+}
+
+void fourier_rows_prepare(struct host_args *args, struct random *random) {
+  split_lines(args, random);
+}
+
+void fourier_columns_prepare(struct host_args *args, struct random *random) {
+  split_lines(args, random);
+  args->value[6].u = random_u32(random) % 2;
 }
 
 static uint32_t short_strips(struct host_args *args, struct random *random) {

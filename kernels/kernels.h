@@ -68,6 +68,8 @@ void straight_through_forward_reference(const struct host_args *args);
 void straight_through_backward_reference(const struct host_args *args);
 void fourier_pack_reference(const struct host_args *args);
 void fourier_unpack_reference(const struct host_args *args);
+void fourier_rows_reference(const struct host_args *args);
+void fourier_columns_reference(const struct host_args *args);
 void magnitude_forward_reference(const struct host_args *args);
 void magnitude_backward_reference(const struct host_args *args);
 void columns_multiply_reference(const struct host_args *args);
@@ -172,6 +174,8 @@ void straight_through_forward_prepare(struct host_args *args, struct random *ran
 void straight_through_backward_prepare(struct host_args *args, struct random *random);
 void fourier_pack_prepare(struct host_args *args, struct random *random);
 void fourier_unpack_prepare(struct host_args *args, struct random *random);
+void fourier_rows_prepare(struct host_args *args, struct random *random);
+void fourier_columns_prepare(struct host_args *args, struct random *random);
 void magnitude_forward_prepare(struct host_args *args, struct random *random);
 void magnitude_backward_prepare(struct host_args *args, struct random *random);
 void columns_multiply_prepare(struct host_args *args, struct random *random);
@@ -224,7 +228,8 @@ void pgmri_spread_prepare(struct host_args *args, struct random *random);
 void pgmri_follow_prepare(struct host_args *args, struct random *random);
 void pgmri_advantage_prepare(struct host_args *args, struct random *random);
 
-/* Sizes that observe_fft, observe_cells_fft and observe_cells_direct (and those of coils) are written for. */
+/* Sizes that observe_fft (and fourier_rows, fourier_columns), observe_cells_fft and observe_cells_direct (and
+ * those of coils) are written for. */
 bool observe_fft_fits(size_t height, size_t width);
 bool observe_cells_fft_fits(size_t height, size_t width);
 bool observe_cells_direct_fits(size_t height, size_t width);

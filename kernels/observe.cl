@@ -25,8 +25,6 @@
 
 #define DIRECT_ROWS 8
 
-INLINE float2 times(float2 a, float2 b) { return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
-
 INLINE float magnitude_of(float2 value, float scale) {
   return scale * sqrt(value.x * value.x + value.y * value.y);
 }
@@ -297,98 +295,34 @@ observe_coils_direct(__global const uint *restrict slice, __global const uchar *
   }
 }
 
-/* WIDTH = FIRST * SECOND; BLOCK rows pass through local memory at a time; PITCH keeps banks apart. */
-#if WIDTH == 32
-#define FIRST 8
-#define SECOND 4
-#define BLOCK 64
-#elif WIDTH == 64
-#define FIRST 8
-#define SECOND 8
-#define BLOCK 32
-#elif WIDTH == 128
-#define FIRST 16
-#define SECOND 8
-#define BLOCK 32
-#elif WIDTH == 256
-#define FIRST 16
-#define SECOND 16
-#define BLOCK 16
-#endif
-
-#ifdef FIRST
+/* BLOCK rows pass through local memory at a time; PITCH keeps banks apart. */
+#ifdef FFT_FIRST
 #define FFT_GROUP 256
+#define BLOCK (WIDTH == 32 ? 64 : WIDTH == 256 ? 16 : 32)
 #define PITCH (WIDTH == 256 ? WIDTH + 17 : WIDTH + 1)
 /* Rows that 32 neighbouring items touch in the second stage lie STRIDE apart: no bank is asked twice. */
-#define TOGETHER (32 / FIRST)
+#define TOGETHER (32 / FFT_FIRST)
 #define STRIDE (WIDTH == 256 ? 1 : BLOCK / TOGETHER)
-
-INLINE float2 quarter_turn(float2 a) { return (float2)(-a.y, a.x); }
-
-/* Inverse transforms (positive exponent) of 4, 8 and 16 values, in place and in order. */
-INLINE void transform4(float2 *v) {
-  float2 s = v[0] + v[2], d = v[0] - v[2], t = v[1] + v[3], u = quarter_turn(v[1] - v[3]);
-  v[0] = s + t;
-  v[1] = d + u;
-  v[2] = s - t;
-  v[3] = d - u;
-}
-
-INLINE void transform8(float2 *v) {
-  const float c = 0.70710678118654752f;
-  float2 a[4] = {v[0], v[2], v[4], v[6]}, b[4] = {v[1], v[3], v[5], v[7]};
-  transform4(a);
-  transform4(b);
-  b[1] = c * (float2)(b[1].x - b[1].y, b[1].x + b[1].y);
-  b[2] = quarter_turn(b[2]);
-  b[3] = c * (float2)(-b[3].x - b[3].y, b[3].x - b[3].y);
-  for (int k = 0; k < 4; k++) {
-    v[k] = a[k] + b[k];
-    v[k + 4] = a[k] - b[k];
-  }
-}
-
-INLINE void transform16(float2 *v) {
-  const float c1 = 0.92387953251128676f, s1 = 0.38268343236508977f, c2 = 0.70710678118654752f;
-  float2 a[8] = {v[0], v[2], v[4], v[6], v[8], v[10], v[12], v[14]};
-  float2 b[8] = {v[1], v[3], v[5], v[7], v[9], v[11], v[13], v[15]};
-  transform8(a);
-  transform8(b);
-  b[1] = times(b[1], (float2)(c1, s1));
-  b[2] = c2 * (float2)(b[2].x - b[2].y, b[2].x + b[2].y);
-  b[3] = times(b[3], (float2)(s1, c1));
-  b[4] = quarter_turn(b[4]);
-  b[5] = times(b[5], (float2)(-s1, c1));
-  b[6] = c2 * (float2)(-b[6].x - b[6].y, b[6].x - b[6].y);
-  b[7] = times(b[7], (float2)(-c1, s1));
-  for (int k = 0; k < 8; k++) {
-    v[k] = a[k] + b[k];
-    v[k + 8] = a[k] - b[k];
-  }
-}
-
-#define TRANSFORM_(n, v) transform##n(v)
-#define TRANSFORM(n, v) TRANSFORM_(n, v)
 
 /* Transforms over the first factor (where any value is not 0), turns, puts into local memory. */
 INLINE void turn_first(float2 *v, bool any, __global const float2 *phase, uint second, __local float *re,
                        __local float *im) {
-  if (any) TRANSFORM(FIRST, v);
-  for (uint k = 0u; k < FIRST; k++) {
+  if (any) TRANSFORM(FFT_FIRST, v);
+  for (uint k = 0u; k < FFT_FIRST; k++) {
     float2 turned = k ? times(v[k], phase[second * k]) : v[0];
-    re[second * FIRST + k] = turned.x;
-    im[second * FIRST + k] = turned.y;
+    re[second * FFT_FIRST + k] = turned.x;
+    im[second * FFT_FIRST + k] = turned.y;
   }
 }
 
-/* Frequencies second, second + SECOND, ... of one row: transform over them, turn, put into local memory. */
+/* Frequencies second, second + FFT_SECOND, ... of one row: transform over them, turn, put into local memory. */
 INLINE void first_stage(__global const float2 *lines, __local const uchar *acquired,
                         __global const float2 *phase, uint y, uint second, __local float *re,
                         __local float *im) {
-  float2 v[FIRST];
+  float2 v[FFT_FIRST];
   bool any = false;
-  for (uint f = 0u; f < FIRST; f++) {
-    uint n = f * SECOND + second;
+  for (uint f = 0u; f < FFT_FIRST; f++) {
+    uint n = f * FFT_SECOND + second;
     bool here = acquired[n] && y < HEIGHT;
     v[f] = here ? lines[n * HEIGHT + y] : (float2)(0.0f, 0.0f);
     any = any || here;
@@ -400,10 +334,10 @@ INLINE void first_stage(__global const float2 *lines, __local const uchar *acqui
 INLINE void first_stage_cells(__global const float2 *data, __local const uint *taken,
                               __global const float2 *phase, uint n, uint second, __local float *re,
                               __local float *im) {
-  float2 v[FIRST];
+  float2 v[FFT_FIRST];
   bool any = false;
-  for (uint f = 0u; f < FIRST; f++) {
-    uint cell = (f * SECOND + second) * WIDTH + n;
+  for (uint f = 0u; f < FFT_FIRST; f++) {
+    uint cell = (f * FFT_SECOND + second) * WIDTH + n;
     bool here = is_taken(taken, cell);
     v[f] = here ? data[cell] : (float2)(0.0f, 0.0f);
     any = any || here;
@@ -419,28 +353,28 @@ INLINE moments fft_rows(__global const float2 *lines, __local const uchar *acqui
   float scale = 1.0f / sqrt((float)WIDTH);
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint top = 0u; top < HEIGHT; top += BLOCK) {
-    for (uint i = item; i < BLOCK * SECOND; i += FFT_GROUP) {
+    for (uint i = item; i < BLOCK * FFT_SECOND; i += FFT_GROUP) {
       uint y = i % BLOCK, place = y * PITCH;
       first_stage(lines, acquired, phase, top + y, i / BLOCK, re + place, im + place);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint i = item; i < BLOCK * FIRST; i += FFT_GROUP) {
-      uint k = i % FIRST, q = i / FIRST, y = q % TOGETHER * STRIDE + q / TOGETHER;
+    for (uint i = item; i < BLOCK * FFT_FIRST; i += FFT_GROUP) {
+      uint k = i % FFT_FIRST, q = i / FFT_FIRST, y = q % TOGETHER * STRIDE + q / TOGETHER;
       if (WIDTH == 256) y = q;
       if (top + y >= HEIGHT) continue;
-      float2 v[SECOND];
-      float value[SECOND];
-      for (uint s = 0u; s < SECOND; s++) {
-        uint place = y * PITCH + s * FIRST + k;
+      float2 v[FFT_SECOND];
+      float value[FFT_SECOND];
+      for (uint s = 0u; s < FFT_SECOND; s++) {
+        uint place = y * PITCH + s * FFT_FIRST + k;
         v[s] = (float2)(re[place], im[place]);
       }
-      TRANSFORM(SECOND, v);
-      for (uint s = 0u; s < SECOND; s++) {
-        uint x = k + FIRST * ((s + SECOND / 2u) % SECOND);
+      TRANSFORM(FFT_SECOND, v);
+      for (uint s = 0u; s < FFT_SECOND; s++) {
+        uint x = k + FFT_FIRST * ((s + FFT_SECOND / 2u) % FFT_SECOND);
         value[s] = magnitude_of(v[s], scale);
         REAL_STORE(image, (top + y) * WIDTH + x, value[s]);
       }
-      seen = moments_add(seen, value, SECOND);
+      seen = moments_add(seen, value, FFT_SECOND);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -470,24 +404,24 @@ INLINE void fft_columns(__global const float2 *data, __local const uint *taken, 
   uint item = (uint)get_local_id(0);
   float scale = 1.0f / sqrt((float)WIDTH);
   for (uint left = 0u; left < WIDTH; left += BLOCK) {
-    for (uint i = item; i < BLOCK * SECOND; i += FFT_GROUP) {
+    for (uint i = item; i < BLOCK * FFT_SECOND; i += FFT_GROUP) {
       uint n = i % BLOCK, place = n * PITCH;
       if (left + n < WIDTH)
         first_stage_cells(data, taken, phase, left + n, i / BLOCK, re + place, im + place);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint i = item; i < BLOCK * FIRST; i += FFT_GROUP) {
-      uint k = i % FIRST, q = i / FIRST, n = q % TOGETHER * STRIDE + q / TOGETHER;
+    for (uint i = item; i < BLOCK * FFT_FIRST; i += FFT_GROUP) {
+      uint k = i % FFT_FIRST, q = i / FFT_FIRST, n = q % TOGETHER * STRIDE + q / TOGETHER;
       if (WIDTH == 256) n = q;
       if (left + n >= WIDTH) continue;
-      float2 v[SECOND];
-      for (uint s = 0u; s < SECOND; s++) {
-        uint place = n * PITCH + s * FIRST + k;
+      float2 v[FFT_SECOND];
+      for (uint s = 0u; s < FFT_SECOND; s++) {
+        uint place = n * PITCH + s * FFT_FIRST + k;
         v[s] = (float2)(re[place], im[place]);
       }
-      TRANSFORM(SECOND, v);
-      for (uint s = 0u; s < SECOND; s++)
-        lines[(left + n) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND)] = scale * v[s];
+      TRANSFORM(FFT_SECOND, v);
+      for (uint s = 0u; s < FFT_SECOND; s++)
+        lines[(left + n) * WIDTH + k + FFT_FIRST * ((s + FFT_SECOND / 2u) % FFT_SECOND)] = scale * v[s];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -521,24 +455,24 @@ __kernel void observe_cells_fft(__global const uint *restrict slice, __global co
 INLINE void back_second(__global const real *image, __global const float *gradient,
                         __global const float2 *phase, input_slope slope, uint top, __local float *re,
                         __local float *im) {
-  for (uint i = (uint)get_local_id(0); i < BLOCK * FIRST; i += FFT_GROUP) {
-    uint k = i % FIRST, q = i / FIRST, y = q % TOGETHER * STRIDE + q / TOGETHER;
+  for (uint i = (uint)get_local_id(0); i < BLOCK * FFT_FIRST; i += FFT_GROUP) {
+    uint k = i % FFT_FIRST, q = i / FFT_FIRST, y = q % TOGETHER * STRIDE + q / TOGETHER;
     if (WIDTH == 256) y = q;
     if (top + y >= HEIGHT) continue;
-    float2 v[SECOND];
-    for (uint s = 0u; s < SECOND; s++) {
-      uint place = y * PITCH + s * FIRST + k;
+    float2 v[FFT_SECOND];
+    for (uint s = 0u; s < FFT_SECOND; s++) {
+      uint place = y * PITCH + s * FFT_FIRST + k;
       v[s] = (float2)(re[place], im[place]);
     }
-    TRANSFORM(SECOND, v);
-    for (uint s = 0u; s < SECOND; s++) {
-      uint place = (top + y) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND);
+    TRANSFORM(FFT_SECOND, v);
+    for (uint s = 0u; s < FFT_SECOND; s++) {
+      uint place = (top + y) * WIDTH + k + FFT_FIRST * ((s + FFT_SECOND / 2u) % FFT_SECOND);
       v[s] = sum_gradient(v[s], REAL_LOAD(image, place), gradient[place], slope);
     }
-    TRANSFORM(SECOND, v);
-    for (uint s = 0u; s < SECOND; s++) {
+    TRANSFORM(FFT_SECOND, v);
+    for (uint s = 0u; s < FFT_SECOND; s++) {
       float2 turned = times(v[s], phase[s * k]);
-      uint place = y * PITCH + s * FIRST + k;
+      uint place = y * PITCH + s * FFT_FIRST + k;
       re[place] = turned.x;
       im[place] = turned.y;
     }
@@ -548,10 +482,10 @@ INLINE void back_second(__global const real *image, __global const float *gradie
 /* The first factor of the pixels, and what every line of row y has to do with it. */
 INLINE void back_first(__global const float2 *lines, uint y, uint second, __local const float *re,
                        __local const float *im, float *total) {
-  float2 v[FIRST];
-  for (uint k = 0u; k < FIRST; k++) v[k] = (float2)(re[second * FIRST + k], im[second * FIRST + k]);
-  TRANSFORM(FIRST, v);
-  for (uint f = 0u; f < FIRST; f++) total[f] += times(v[f], lines[(f * SECOND + second) * HEIGHT + y]).x;
+  float2 v[FFT_FIRST];
+  for (uint k = 0u; k < FFT_FIRST; k++) v[k] = (float2)(re[second * FFT_FIRST + k], im[second * FFT_FIRST + k]);
+  TRANSFORM(FFT_FIRST, v);
+  for (uint f = 0u; f < FFT_FIRST; f++) total[f] += times(v[f], lines[(f * FFT_SECOND + second) * HEIGHT + y]).x;
 }
 
 __kernel __attribute__((reqd_work_group_size(FFT_GROUP, 1, 1))) void
@@ -572,8 +506,8 @@ observe_back_fft(__global const uint *restrict slice, __global const uchar *rest
     acquired[n] = mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH];
   input_slope slope = input_slope_of(image, gradient, magnitude_mean[row], magnitude_std[row],
                                      unit[slice[row]], scratch);
-  float total[FIRST];
-  for (uint f = 0u; f < FIRST; f++) total[f] = 0.0f;
+  float total[FFT_FIRST];
+  for (uint f = 0u; f < FFT_FIRST; f++) total[f] = 0.0f;
   for (uint top = 0u; top < HEIGHT; top += BLOCK) {
     first_stage(lines, acquired, phase, top + y, second, re + y * PITCH, im + y * PITCH);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -582,7 +516,7 @@ observe_back_fft(__global const uint *restrict slice, __global const uchar *rest
     if (top + y < HEIGHT) back_first(lines, top + y, second, re + y * PITCH, im + y * PITCH, total);
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  for (uint f = 0u; f < FIRST; f++) re[y * PITCH + f * SECOND + second] = total[f];
+  for (uint f = 0u; f < FFT_FIRST; f++) re[y * PITCH + f * FFT_SECOND + second] = total[f];
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint n = item; n < WIDTH; n += FFT_GROUP) {
     float sum = 0.0f;
@@ -592,7 +526,7 @@ observe_back_fft(__global const uint *restrict slice, __global const uchar *rest
 }
 
 /* Values that an item has of BLOCK rows. */
-#define OWN_ROWS (BLOCK * FIRST / FFT_GROUP)
+#define OWN_ROWS (BLOCK * FFT_FIRST / FFT_GROUP)
 
 /* As fft_rows, over the images of `coils` coils. Every item of the group must call it. */
 INLINE moments fft_rows_coils(__global const float2 *lines, uint coils, __local const uchar *acquired,
@@ -602,38 +536,38 @@ INLINE moments fft_rows_coils(__global const float2 *lines, uint coils, __local 
   float scale = 1.0f / sqrt((float)WIDTH);
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint top = 0u; top < HEIGHT; top += BLOCK) {
-    float square[OWN_ROWS][SECOND];
+    float square[OWN_ROWS][FFT_SECOND];
     for (uint j = 0u; j < OWN_ROWS; j++)
-      for (uint s = 0u; s < SECOND; s++) square[j][s] = 0.0f;
+      for (uint s = 0u; s < FFT_SECOND; s++) square[j][s] = 0.0f;
     for (uint coil = 0u; coil < coils; coil++) {
-      for (uint i = item; i < BLOCK * SECOND; i += FFT_GROUP) {
+      for (uint i = item; i < BLOCK * FFT_SECOND; i += FFT_GROUP) {
         uint y = i % BLOCK, place = y * PITCH;
         first_stage(lines + (size_t)coil * PIXELS, acquired, phase, top + y, i / BLOCK, re + place, im + place);
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       for (uint j = 0u; j < OWN_ROWS; j++) {
-        uint i = item + j * FFT_GROUP, k = i % FIRST, q = i / FIRST;
+        uint i = item + j * FFT_GROUP, k = i % FFT_FIRST, q = i / FFT_FIRST;
         uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
-        float2 v[SECOND];
-        for (uint s = 0u; s < SECOND; s++) {
-          uint place = y * PITCH + s * FIRST + k;
+        float2 v[FFT_SECOND];
+        for (uint s = 0u; s < FFT_SECOND; s++) {
+          uint place = y * PITCH + s * FFT_FIRST + k;
           v[s] = (float2)(re[place], im[place]);
         }
-        TRANSFORM(SECOND, v);
-        for (uint s = 0u; s < SECOND; s++) square[j][s] += v[s].x * v[s].x + v[s].y * v[s].y;
+        TRANSFORM(FFT_SECOND, v);
+        for (uint s = 0u; s < FFT_SECOND; s++) square[j][s] += v[s].x * v[s].x + v[s].y * v[s].y;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     for (uint j = 0u; j < OWN_ROWS; j++) {
-      uint i = item + j * FFT_GROUP, k = i % FIRST, q = i / FIRST;
+      uint i = item + j * FFT_GROUP, k = i % FFT_FIRST, q = i / FFT_FIRST;
       uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
-      float value[SECOND];
+      float value[FFT_SECOND];
       if (top + y >= HEIGHT) continue;
-      for (uint s = 0u; s < SECOND; s++) {
+      for (uint s = 0u; s < FFT_SECOND; s++) {
         value[s] = scale * sqrt(square[j][s]);
-        REAL_STORE(image, (top + y) * WIDTH + k + FIRST * ((s + SECOND / 2u) % SECOND), value[s]);
+        REAL_STORE(image, (top + y) * WIDTH + k + FFT_FIRST * ((s + FFT_SECOND / 2u) % FFT_SECOND), value[s]);
       }
-      seen = moments_add(seen, value, SECOND);
+      seen = moments_add(seen, value, FFT_SECOND);
     }
   }
   return seen;

@@ -32,10 +32,6 @@ INLINE float2 wave(__global const float2 *phase, uint frequency, uint x) {
   return phase[frequency * ((x + WIDTH - WIDTH / 2u) % WIDTH) % WIDTH];
 }
 
-INLINE float2 times(float2 a, float2 b) {
-  return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
 /* The complex zero-filled image of a mask, in units of SLICE.unit, without the factor 1 / sqrt(WIDTH). */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 oracle_base(__global const uint *restrict slice, __global const uchar *restrict mask,

@@ -76,29 +76,31 @@ restore_backward_like(__global const float *restrict input, __global const float
               add);
 }
 
-/* The sampler's input: five planes an image, the predicted frequencies, the acquired ones and the mask, whose entries
- * are those of a line, the same for all, or of all pixels. A row is a pixel of the five. */
+/* The sampler's input: five planes an image, the predicted frequencies, the acquired ones and the mask on every
+ * line (of points: with one line of all pixels). A row is a strip of eight pixels of a line, of which the last may be short. */
 __kernel void planes_forward(__global const float *restrict predicted, __global const float *restrict acquired,
-                             __global const float *restrict mask, __global float *restrict output, uint pixels,
-                             uint entries, uint rows) {
-  uint row = (uint)get_global_id(0);
+                             __global const float *restrict mask, __global float *restrict output, uint height,
+                             uint width, uint rows) {
+  uint row = (uint)get_global_id(0), strips = (width + STRIP - 1u) / STRIP;
   if (row >= rows) return;
-  uint image = row / (5u * pixels), plane = row / pixels % 5u, pixel = row % pixels, pair = 2u * image * pixels;
-  if (plane < 2u)
-    output[row] = predicted[pair + plane * pixels + pixel];
-  else if (plane < 4u)
-    output[row] = acquired[pair + (plane - 2u) * pixels + pixel];
-  else
-    output[row] = mask[image * entries + pixel % entries];
+  uint start = row % strips * STRIP, line = row / strips, image = line / height, pixels = height * width;
+  uint place = line % height * width, pair = 2u * image * pixels + place, to = 5u * image * pixels + place;
+  for (uint plane = 0u; plane < 2u; plane++) {
+    uint more = plane * pixels;
+    store_eight(output + to + more, start, width, load_eight(predicted + pair + more, start, width));
+    store_eight(output + to + more + 2u * pixels, start, width, load_eight(acquired + pair + more, start, width));
+  }
+  store_eight(output + to + 4u * pixels, start, width, load_eight(mask + image * width, start, width));
 }
 
-/* Of the predicted frequencies alone. A row is a pixel of the two. */
+/* Of the predicted frequencies alone: the first two of five planes. A row is a strip of an image's two. */
 __kernel void planes_backward(__global const float *restrict output_gradient,
                               __global float *restrict predicted_gradient, uint pixels, uint add, uint rows) {
-  uint row = (uint)get_global_id(0);
+  uint row = (uint)get_global_id(0), count = 2u * pixels, strips = (count + STRIP - 1u) / STRIP;
   if (row >= rows) return;
-  float slope = output_gradient[row + row / (2u * pixels) * 3u * pixels];
-  predicted_gradient[row] = add ? predicted_gradient[row] + slope : slope;
+  uint image = row / strips, start = row % strips * STRIP;
+  add_eight(predicted_gradient + image * count, start, count,
+            load_eight(output_gradient + image * 5u * pixels, start, count), add);
 }
 
 INLINE float softplus_of(float x) { return fmax(x, 0.0f) + log1p(exp(-fabs(x))); }

@@ -1,4 +1,5 @@
 #include "components/components.h"
+#include "kernels/divisor.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -60,10 +61,14 @@ void restore_backward_like_reference(const struct host_args *args) {
 
 /* ---- the sampler's input and output -------------------------------------------------------------------- */
 
+static size_t strips_of(size_t count) {
+  return (count + 7) / 8;
+}
+
 void planes_forward_reference(const struct host_args *args) {
-  size_t pixels = args->value[4].u, width = args->value[5].u;
+  size_t height = args->value[4].u, width = args->value[5].u, pixels = height * width;
   const float *predicted = args->in[0], *acquired = args->in[1], *mask = args->in[2];
-  for (size_t i = 0; i < args->rows; i++) {
+  for (size_t i = 0; i < args->rows / strips_of(width) * width * 5; i++) {
     size_t image = i / (5 * pixels), place = i % (5 * pixels);
     ((float *)args->out[3])[i] = place < 2 * pixels   ? predicted[image * 2 * pixels + place]
                                  : place < 4 * pixels ? acquired[image * 2 * pixels + place - 2 * pixels]
@@ -72,11 +77,11 @@ void planes_forward_reference(const struct host_args *args) {
 }
 
 void planes_backward_reference(const struct host_args *args) {
-  size_t pixels = args->value[2].u;
+  size_t count = 2 * (size_t)args->value[2].u;
   const float *dy = args->in[0];
   float *dx = args->out[1];
-  for (size_t i = 0; i < args->rows; i++)
-    dx[i] = (args->value[3].u ? dx[i] : 0) + dy[i / (2 * pixels) * 5 * pixels + i % (2 * pixels)];
+  for (size_t i = 0; i < args->rows / strips_of(count) * count; i++)
+    dx[i] = (args->value[3].u ? dx[i] : 0) + dy[i / count * count / 2 * 5 + i % count];
 }
 
 static double softplus_of(double x) {
@@ -195,19 +200,20 @@ void restore_backward_like_prepare(struct host_args *args, struct random *random
   make_images(args, args->in[1], (float *)args->in[3], args->value[5].u);
 }
 
-/* Images of some lines, cut off where the rows end. */
-static uint32_t some_lines(struct host_args *args, struct random *random, uint32_t *width) {
-  *width = 1 + random_u32(random) % (uint32_t)args->width;
-  return *width * (1 + random_u32(random) % (uint32_t)(1 + args->height / 4));
+/* Values of which so many strips are a line, or an image; the last strip may be short. */
+static uint32_t some_values(struct random *random, uint32_t strips) {
+  return 8 * strips - random_u32(random) % 8;
 }
 
 void planes_forward_prepare(struct host_args *args, struct random *random) {
-  args->value[4].u = some_lines(args, random, &args->value[5].u);
+  uint32_t strips = some_divisor(args->rows, random);
+  args->value[4].u = some_divisor(args->rows / strips, random);
+  args->value[5].u = some_values(random, strips);
 }
 
+/* Strips are of two planes together. */
 void planes_backward_prepare(struct host_args *args, struct random *random) {
-  uint32_t width;
-  args->value[2].u = some_lines(args, random, &width);
+  args->value[2].u = 4 * some_divisor(args->rows, random) - random_u32(random) % 4;
   args->value[3].u = random_u32(random) % 2;
 }
 
