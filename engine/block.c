@@ -142,8 +142,7 @@ static size_t sums_bytes(const struct blocks *blocks, const struct block_layer *
 
 static bool size_maps(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   const char *name = block_node(blocks->graph, layer->conv)->name;
-  layer->weight_words =
-      layer->source == SOURCE_IMAGE ? (size_t)layer->out * 9 : (size_t)layer->in / 2 * (size_t)layer->out * 9;
+  layer->weight_words = (size_t)layer->in * (size_t)layer->out * 9 / (layer->source == SOURCE_IMAGE ? 1 : 2);
   size_t map = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
   size_t widest = block_map_bytes(blocks, at_least(layer->in, layer->out), layer->rows, layer->columns);
   if (widest / sizeof(uint32_t) > UINT32_MAX)
@@ -203,6 +202,12 @@ static void close_pass(struct blocks *blocks, struct block_pass *pass) {
     device_release(blocks->device, pass->pooled[l], blocks->layer[l].pooled_bytes);
   }
   device_release(blocks->device, pass->sums, blocks->sums_bytes);
+}
+
+cl_mem blocks_tail(const struct blocks *blocks, size_t *channels) {
+  REQUIRE(blocks->end == END_IMAGE, "these blocks end in maps");
+  *channels = (size_t)blocks->layer[blocks->layers - 1].out;
+  return blocks->folded;
 }
 
 void blocks_select(struct blocks *blocks, size_t number) {

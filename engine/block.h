@@ -1,11 +1,11 @@
 /* The fused path of a network: chains of 3x3 convolution, instance norm and ReLU as one kernel a layer, with
  * pooling on the store and up-sampling and concatenation on the load (kernels/block.cl).
  *
- * Works on any graph made of such blocks that starts from one channel and ends in three 1x1 convolutions to
- * one channel (the U-Net) or in a pooled block (an encoder; what follows in the graph is the graph's own:
- * graph_give), on devices with the matrix instructions: NVIDIA's, and AMD's of gfx11, whose kernels have not run
- * on a card yet. blocks_fit says why not. The parameters are the graph's own: blocks_pack takes them over after
- * they have changed. */
+ * Works on any graph made of such blocks that starts from one channel or two and ends in three 1x1
+ * convolutions to one channel (the U-Net) or in a pooled block (an encoder; what follows in the graph is the
+ * graph's own: graph_give), on devices with the matrix instructions: NVIDIA's, and AMD's of gfx11, whose
+ * kernels have not run on a card yet. blocks_fit says why not. The parameters are the graph's own:
+ * blocks_pack takes them over after they have changed. */
 #ifndef L2SR_ENGINE_BLOCK_H
 #define L2SR_ENGINE_BLOCK_H
 
@@ -38,8 +38,9 @@ void blocks_pack(struct blocks *blocks);
 /* Forward and backward from here on are of this pass: one is run backward any time after its forward, whatever
  * others ran between; what backward works in they share. */
 void blocks_select(struct blocks *blocks, size_t pass);
-/* [images][1][H][W] in; out the same, or an encoder's maps, [images][C][h][w]; f32; enqueues. With an odd number of images the buffers must hold one
- * more: maps of 8x8 are computed two images at a time. */
+/* [images][1 or 2][H][W] in; out [images][1][H][W], or an encoder's maps, [images][C][h][w]; f32; enqueues.
+ * With an odd number of images the buffers must hold one more: maps of 8x8 are computed two images at a time.
+ */
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);
 /* An encoder's forward pass in parts: images [place, place + images) of the input, whose activations stay for
  * one blocks_backward of all; part 0 comes first, and place and images are even. The output starts at image
@@ -53,7 +54,10 @@ void blocks_maps(struct blocks *blocks, cl_mem output, size_t place, size_t imag
  * of pixels that a mean loss was taken over. */
 void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images,
                      double scale);
-/* After blocks_backward of so many images: the gradient of the input, [images][1][H][W]. Enqueues. */
+/* The three 1x1 convolutions in one, a weight for each of the last block's channels, of which it says how
+ * many: blocks_backward multiplies a gradient of the output by them first. */
+cl_mem blocks_tail(const struct blocks *blocks, size_t *channels);
+/* After blocks_backward of so many images: the gradient of the input, of its shape. Enqueues. */
 void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t images);
 
 #endif

@@ -145,9 +145,9 @@ static bool open_collect(struct blocks *blocks, struct block_layer *layer, struc
 static bool open_weights(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) {
     const char *sizes = merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false);
-    const char *macros =
-        arena_text(blocks->arena, "%s -DNORMED=%d -DOWN=%d", sizes, layer->normed, layer->own_out);
-    size_t bytes = blocks->batch * (size_t)(layer->out * 9) * 4;
+    const char *macros = arena_text(blocks->arena, "%s -DNORMED=%d -DOWN=%d -DINPUTS=%d", sizes,
+                                    layer->normed, layer->own_out, layer->in);
+    size_t bytes = blocks->batch * (size_t)(layer->in * layer->out * 9) * 4;
     if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
     if (blocks->input_gradient && !kernel_variant_open(blocks->kernels, &blocks->image_gradient,
                                                        "block_image_gradient", macros, 64, error))

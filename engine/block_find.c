@@ -39,9 +39,10 @@ static bool find_source(struct blocks *blocks, struct block_layer *layer, struct
   layer->first = layer->second = -1;
   if (!node->op) {
     layer->source = SOURCE_IMAGE;
-    return layer->in == 1
-               ? true
-               : fail(error, "input %s has %d channels; the fused path takes one", node->name, layer->in);
+    layer->in = layer->own_in;
+    return layer->in <= 2 ? true
+                          : fail(error, "input %s has %d channels; the fused path takes one or two",
+                                 node->name, layer->in);
   }
   layer->source = SOURCE_BLOCK;
   if (is_op(graph, from, &op_pool)) {
@@ -102,7 +103,7 @@ static bool find_layers(struct blocks *blocks, struct error *error) {
                                   .relu = i + 2,
                                   .own_in = in.channels,
                                   .own_out = out.channels,
-                                  .in = in.channels == 1 ? 1 : (int)round_up((size_t)in.channels, 16),
+                                  .in = (int)round_up((size_t)in.channels, 16),
                                   .out = (int)round_up((size_t)out.channels, 16),
                                   .rows = out.height,
                                   .columns = out.width};

@@ -6,7 +6,7 @@
  *   CIN COUT ROWS COLUMNS     channels and size of the layer
  *   TILE_X TILE_Y STRIP       a group's output tile; rows of a warp's strip of 16 pixels
  *   WARPS_OUT IMAGES          warps side by side over output channels, 16 each; images in a tile (2: 8x8 maps)
- *   SOURCE                    0 one-channel image, 1 previous block, 2 up-sampled block joined with another,
+ *   SOURCE                    0 image of one channel or two, 1 previous block, 2 up-sampled block joined with another,
  *                             3 backward: the gradient of a block's activation (CIN and COUT exchanged)
  *   TARGET_SUMS               SOURCE 3: the gradient is that of a block's only consumer; leave its sums
  *   NORMED                    SOURCE 3: the gradient is that of the raw output already (block_unpool)
@@ -77,7 +77,7 @@
 #define CHUNK 16 /* channels of one matrix product: 8 planes of channel pairs */
 #if SOURCE == 0
 #define PLANES 1
-#define CHUNKS 1
+#define CHUNKS CIN /* a channel each */
 #else
 #define PLANES 8
 #define CHUNKS (CIN / CHUNK)
@@ -172,7 +172,7 @@ INLINE void load_rows(__global const uint *source, uint channels, uint first, __
       bool inside = start + i < WARP_UNITS && unit < UNITS && row < TILE_Y + 2 && y >= 0 && y < ROWS;
       UNROLL for (uint k = 0u; k < LOADS; k++) {
         loaded[i][k] = (uint4)(0u, 0u, 0u, 0u);
-        uint channel = SOURCE == 0 ? 0u : chunk * CHUNK - first + 2u * plane + k;
+        uint channel = SOURCE == 0 ? chunk : chunk * CHUNK - first + 2u * plane + k;
         if (inside)
           loaded[i][k] =
               *(__global const uint4 *)&source[map_start(channels, image, channel, MAP) + (uint)y * COLUMNS + (uint)x];
@@ -210,7 +210,7 @@ INLINE void load_columns(__global const uint *source, uint channels, uint first,
     if (y >= 0 && y < ROWS && x >= 0 && x < COLUMNS) {
       uint at = (uint)y * COLUMNS + (uint)x;
 #if SOURCE == 0
-      even = raw(source, 1u, n, 0u, MAP, at);
+      even = raw(source, CIN, n, chunk, MAP, at);
 #else
       uint c = chunk * CHUNK + 2u * plane;
       even = norm_relu(raw(source, channels, n, c - first, MAP, at), norms[c]);
@@ -356,7 +356,7 @@ INLINE void load_up(__global const uint *source, __local const float2 *norms, __
 
 /* ---- products -------------------------------------------------------------------------------------------- */
 
-/* The first layer has one channel: plain multiply-adds. */
+/* The first layer has one channel or two, one at a time: plain multiply-adds. */
 INLINE void multiply_image(__local const uint *tile, __global const float4 *weights, uint outputs, uint t,
                            float acc[STRIP][2][4]) {
   float w[9][4];
@@ -673,7 +673,7 @@ void block_forward(__global const uint *restrict first, __global const long *res
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
 #if SOURCE == 0
-    multiply_image(mine, (__global const float4 *)weights, outputs, t, acc);
+    multiply_image(mine, (__global const float4 *)weights + chunk * (COUT / 16) * 36, outputs, t, acc);
 #else
     multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
 #endif

@@ -7,7 +7,7 @@
  *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
  *   HAS_POOLED                block_join: is the map pooled too
  *   NORMED                    block_weights_image, block_image_gradient: the gradient is that of the raw output already (block_unpool)
- *   OWN                       block_image_gradient: channels that the first layer has
+ *   OWN INPUTS                block_image_gradient: channels that the first layer has; both: those of the image
  *   PRECISION GROUP           2: half storage, channel pairs in a word; work-items a group */
 #ifdef L2SR_MATRIX
 
@@ -28,6 +28,7 @@
 
 #ifndef OWN
 #define OWN CHANNELS
+#define INPUTS 1
 #endif
 
 #define MAP (ROWS * COLUMNS)
@@ -313,48 +314,51 @@ INLINE void load_window(__global const float *image, int y, int x, float window[
   }
 }
 
-/* The first layer's weights, one input channel: per image and plane the nine sums, part[n][CHANNELS][9]. Four pixels
- * at a time. A row is a plane. */
+/* The first layer's weights: per image and plane the nine sums of every channel of the image,
+ * part[n][CHANNELS][INPUTS][9]. Four pixels at a time. A row is a plane. */
+#define SUMS (18 * INPUTS)
+
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_weights_image(__global const float *restrict image, __global const uint *restrict gradient,
                     __global const uint *restrict raw_output, __global const long *restrict sums,
                     __global const long *restrict back, __global float *restrict part, uint rows) {
   OPEN_LANES(GROUP);
-  __local float reduced[GROUP / 32 * 18];
+  __local float reduced[GROUP / 32 * SUMS];
   uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
   uint item = (uint)get_local_id(0), start = (n * ALL_PLANES + plane) * MAP;
   uint at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
   float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
   if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
-  float acc[9][2];
-  UNROLL for (int k = 0; k < 9; k++) acc[k][0] = acc[k][1] = 0.0f;
+  float acc[9 * INPUTS][2];
+  UNROLL for (int k = 0; k < 9 * INPUTS; k++) acc[k][0] = acc[k][1] = 0.0f;
   for (uint i = item; i < MAP / 4; i += GROUP) {
     uint4 given4 = *(__global const uint4 *)&gradient[start + 4 * i], raw4 = *(__global const uint4 *)&raw_output[start + 4 * i];
     uint given_words[4] = {given4.x, given4.y, given4.z, given4.w}, raw_words[4] = {raw4.x, raw4.y, raw4.z, raw4.w};
-    float window[3][6];
-    load_window(image + n * MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window);
+    float window[INPUTS][3][6];
+    UNROLL for (int in = 0; in < INPUTS; in++)
+      load_window(image + (n * INPUTS + in) * MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window[in]);
     UNROLL for (int j = 0; j < 4; j++) {
       float2 given = read_word(given_words[j]), raw_value = read_word(raw_words[j]);
       if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
       if (!NORMED && PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
-      UNROLL for (int tap = 0; tap < 9; tap++) {
-        float pixel = window[tap / 3][j + tap % 3];
+      UNROLL for (int tap = 0; tap < 9 * INPUTS; tap++) {
+        float pixel = window[tap / 9][tap / 3 % 3][j + tap % 3];
         acc[tap][0] = fma(given.x, pixel, acc[tap][0]);
         if (PLANE_CHANNELS == 2) acc[tap][1] = fma(given.y, pixel, acc[tap][1]);
       }
     }
   }
-  UNROLL for (int k = 0; k < 18; k++) {
+  UNROLL for (int k = 0; k < SUMS; k++) {
     float value = acc[k >> 1][k & 1];
     UNROLL for (int mask = 16; mask; mask >>= 1) value += shuffle(value, mask GIVE_LANES);
-    if ((item & 31u) == 0u) reduced[(item >> 5) * 18 + k] = value;
+    if ((item & 31u) == 0u) reduced[(item >> 5) * SUMS + k] = value;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (item < 9u * PLANE_CHANNELS) {
+  if (item < 9u * INPUTS * PLANE_CHANNELS) {
     uint tap = item / PLANE_CHANNELS, which = item % PLANE_CHANNELS;
     float total = 0.0f;
-    for (uint w = 0u; w < GROUP / 32; w++) total += reduced[w * 18 + tap * 2 + which];
-    part[(n * CHANNELS + plane * PLANE_CHANNELS + which) * 9 + tap] = total;
+    for (uint w = 0u; w < GROUP / 32; w++) total += reduced[w * SUMS + tap * 2 + which];
+    part[(n * CHANNELS + plane * PLANE_CHANNELS + which) * 9 * INPUTS + tap] = total;
   }
 }
 
@@ -366,8 +370,8 @@ INLINE void load_six(__global const uint *restrict map, uint at, int left, uint 
   words[5] = map[at + (left + 5 < COLUMNS ? 4u : 0u)];
 }
 
-/* The gradient of the network's input, one channel: the first layer's raw gradients through its weights, turned. A row
- * is four pixels of a line. */
+/* The gradient of the network's input: the first layer's raw gradients through its weights, turned. A row is four
+ * pixels of a line, in every channel of the image. */
 __kernel void block_image_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
                                    __global const long *restrict sums, __global const long *restrict back,
                                    __global const float *restrict weight, __global float *restrict image_gradient,
@@ -375,7 +379,8 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
   uint row = (uint)get_global_id(0), n = row / (MAP / 4), place = row % (MAP / 4) * 4;
   if (row >= rows) return;
   int top = (int)(place / COLUMNS) - 1, left = (int)(place % COLUMNS) - 1;
-  float4 sum = (float4)(0.0f);
+  float4 sum[INPUTS];
+  UNROLL for (int in = 0; in < INPUTS; in++) sum[in] = (float4)(0.0f);
   for (uint plane = 0u; plane < ALL_PLANES && plane * PLANE_CHANNELS < OWN; plane++) {
     uint start = (n * ALL_PLANES + plane) * MAP, channel = plane * PLANE_CHANNELS;
     uint at = 2 * (n * CHANNELS + channel);
@@ -397,15 +402,16 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
       }
       UNROLL for (int which = 0; which < PLANE_CHANNELS; which++) {
         if (channel + (uint)which >= OWN) continue;
-        __global const float *taps = weight + 9u * (channel + (uint)which) + 3 * (2 - y);
-        UNROLL for (int tap = 0; tap < 3; tap++) {
+        __global const float *taps = weight + 9u * INPUTS * (channel + (uint)which) + 3 * (2 - y);
+        UNROLL for (int in = 0; in < INPUTS; in++) UNROLL for (int tap = 0; tap < 3; tap++) {
           const float *from = line[which] + tap;
-          sum += taps[2 - tap] * (float4)(from[0], from[1], from[2], from[3]);
+          sum[in] += taps[9 * in + 2 - tap] * (float4)(from[0], from[1], from[2], from[3]);
         }
       }
     }
   }
-  vstore4(factor * sum, row, image_gradient);
+  UNROLL for (int in = 0; in < INPUTS; in++)
+    vstore4(factor * sum[in], (n * INPUTS + in) * (MAP / 4) + place / 4, image_gradient);
 }
 
 /* Adds the parts of a weights' gradient in their order; a row is a weight of the `inputs` channels that are

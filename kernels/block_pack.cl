@@ -1,7 +1,7 @@
 /* Weights of all layers of a fused network as fragments of matrix instructions (kernels/block.cl), in one launch.
  *
  * `table` has eight words a packed layer: its first word (counted in words of one part), words, input channels,
- * output channels, where its parameter starts in `values`, and the kind: 0 one input channel, plain floats; 1 forward;
+ * output channels, where its parameter starts in `values`, and the kind: 0 an image, plain floats, a channel after the other; 1 forward;
  * 2 backward, where input and output channels are exchanged and the taps turned around; then how many of the
  * input and of the output channels the parameter has: weights of the others are 0. PRECISION 0 has two parts. */
 #ifdef L2SR_MATRIX
@@ -34,8 +34,9 @@ __kernel void block_pack(__global const float *restrict values, __global const u
   if (word >= facts[1]) return; /* padding between layers */
   if (kind == 0u) {
     uint place = word & 3u, t = word / 4u & 3u, tap = word / 16u % 9u, sixteen = word / 144u;
-    uint out = sixteen * 16u + (place >> 1) * 8u + 2u * t + (place & 1u);
-    *to = as_uint(weight_of(from, kind, 1u, facts[7], out, 0u, tap));
+    uint in = sixteen / (outputs / 16u);
+    uint out = sixteen % (outputs / 16u) * 16u + (place >> 1) * 8u + 2u * t + (place & 1u);
+    *to = as_uint(weight_of(from, kind, facts[6], facts[7], out, in, tap));
     return;
   }
   uint h = word & 1u, k = word >> 1 & 1u, lane = word / 4u & 31u, tap = word / 128u % 9u;

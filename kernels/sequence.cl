@@ -201,6 +201,21 @@ level_find(__global const float *restrict value, __global uint *restrict largest
   if (item == 0u) atomic_max(largest, as_uint(most));
 }
 
+/* That magnitude times the largest one of the factors, where that is not 0: of values that are multiplied by them. The
+ * first row is all there is to do. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+level_widen(__global const float *restrict factor, __global uint *restrict largest, uint count, uint rows) {
+  __local float scratch[GROUP];
+  uint item = (uint)get_local_id(0);
+  float8 top = (float8)0.0f;
+  if (get_group_id(0) != 0u || rows == 0u) return;
+  for (uint i = item * STRIP; i < count; i += GROUP * STRIP) top = fmax(top, fabs(load_eight(factor, i, count)));
+  float4 quarter = fmax(top.lo, top.hi);
+  float2 pair = fmax(quarter.lo, quarter.hi);
+  float most = group_max(fmax(pair.x, pair.y), scratch);
+  if (item == 0u && most > 0.0f) largest[0] = as_uint(as_float(largest[0]) * most);
+}
+
 /* Values times the power of two that brings the largest to between 1 and 2, or over it; 1 where all are 0. A row is a
  * strip of eight. */
 __kernel void level_apply(__global const uint *restrict largest, __global float *restrict value, uint count,

@@ -157,6 +157,13 @@ void level_find_reference(const struct host_args *args) {
   ((float *)args->out[1])[0] = (float)most; /* its bits */
 }
 
+void level_widen_reference(const struct host_args *args) {
+  double most = 0;
+  for (size_t i = 0; i < args->value[2].u; i++)
+    most = fmax(most, fabs((double)((const float *)args->in[0])[i]));
+  if (most > 0) *(float *)args->out[1] = (float)(*(float *)args->out[1] * most);
+}
+
 void level_apply_reference(const struct host_args *args) {
   double most = ((const float *)args->in[0])[0], power = most > 0 ? -floor(log2(most)) : 0;
   double level = exp2(fmin(fmax(power, -60), 60));
@@ -268,6 +275,13 @@ void level_find_prepare(struct host_args *args, struct random *random) {
   float by = factor[random_u32(random) % 4];
   args->value[2].u = some_pixels(args, random);
   for (size_t i = 0; i < args->height * args->width; i++) ((float *)args->in[0])[i] *= by;
+}
+
+void level_widen_prepare(struct host_args *args, struct random *random) {
+  args->value[2].u = some_pixels(args, random);
+  *(float *)args->out[1] = 1500 * (float)random_uniform(random);
+  for (size_t i = 0; random_u32(random) % 4 == 0 && i < args->height * args->width; i++)
+    ((float *)args->in[0])[i] = 0;
 }
 
 void level_apply_prepare(struct host_args *args, struct random *random) {

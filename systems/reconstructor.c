@@ -319,6 +319,7 @@ static bool refuse_fused(const struct reconstructor *reconstructor, struct error
 static bool open_fused(struct reconstructor *reconstructor, struct error *error) {
   if (!plan(reconstructor, reconstructor->graph, 1, error) ||
       !kernel_need(reconstructor->setup.kernels, "level_find", error) ||
+      !kernel_need(reconstructor->setup.kernels, "level_widen", error) ||
       !kernel_need(reconstructor->setup.kernels, "level_apply", error))
     return false;
   reconstructor->fused = true;
@@ -445,6 +446,16 @@ static void apply_level(struct reconstructor *reconstructor, cl_mem values, size
                   arg_buffer(ARG_INOUT, ELEMENT_F32, values), arg_u32((uint32_t)count), arg_u32(undo)));
 }
 
+/* The last weight of a network of complex images starts near 0: what the level is of is what comes out of the
+ * 1x1 convolutions. */
+static void widen_level(struct reconstructor *reconstructor) {
+  size_t channels;
+  cl_mem tail = blocks_tail(reconstructor->blocks, &channels);
+  kernel_run(reconstructor->setup.kernels, "level_widen", 1,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, tail),
+                  arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)channels)));
+}
+
 /* The fused path wants gradients near 1. Backward is linear: with the gradient of the output that of the
  * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. */
 static void run_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
@@ -459,6 +470,7 @@ static void run_backward_level(struct reconstructor *reconstructor, size_t image
   kernel_run(reconstructor->setup.kernels, "level_find", divide_up(count, LEVEL_SHARE),
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, network->output_gradient),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)count)));
+  if (reconstructor->setup.complex) widen_level(reconstructor);
   apply_level(reconstructor, network->output_gradient, count, false);
   apply_level(reconstructor, graph->gradients, graph->elements, false);
   run_backward(reconstructor, images, 1, input);

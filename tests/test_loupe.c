@@ -121,11 +121,10 @@ static void an_update_is_that_of_one_graph(void **state) {
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated. */
-static void the_fused_path_gives_the_same_gradient(void **state) {
+static void check_fused(bool complex) {
   const float *gradient[2];
   struct run run[2];
   double largest = 0;
-  (void)state;
   for (int fused = 0; fused < 2; fused++) {
     enum device_matrix matrix = device.facts.matrix;
     if (!fused || matrix == MATRIX_NONE) device.facts.matrix = fused ? MATRIX_EMULATED : MATRIX_NONE;
@@ -133,6 +132,7 @@ static void the_fused_path_gives_the_same_gradient(void **state) {
     run[fused].options.network.channels = 16;
     run[fused].options.network.pools = 1;
     run[fused].options.train.rate = 0;
+    if (complex) set_complex(&run[fused]);
     start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.fused, fused);
     training_step(&run[fused].training, 0, BATCH);
@@ -142,6 +142,12 @@ static void the_fused_path_gives_the_same_gradient(void **state) {
   for (int i = 0; i < N; i++) largest = fmax(largest, fabs(gradient[0][i]));
   assert_true(largest > 0 && largest_difference(gradient[0], gradient[1], N) < 5e-3 * largest);
   for (int k = 0; k < 2; k++) close_run(&run[k]);
+}
+
+static void the_fused_path_gives_the_same_gradient(void **state) {
+  (void)state;
+  check_fused(false);
+  check_fused(true);
 }
 
 static void the_rate_of_the_probabilities_is_their_own(void **state) {

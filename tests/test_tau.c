@@ -204,7 +204,7 @@ static void an_update_is_that_of_one_graph(void **state) {
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated. */
-static void check_fused(enum block_precision precision, double bound) {
+static void check_fused(enum block_precision precision, double bound, bool complex) {
   struct run run[2];
   struct gradients found[2];
   for (int fused = 0; fused < 2; fused++) {
@@ -215,6 +215,7 @@ static void check_fused(enum block_precision precision, double bound) {
     run[fused].options.network.pools = 1;
     run[fused].options.network.precision = fused ? precision : BLOCK_F32;
     run[fused].options.tau.steps = 1;
+    if (complex) set_complex(&run[fused]);
     start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.fused, fused);
     found[fused] = run_update(&run[fused]);
@@ -231,8 +232,10 @@ static void check_fused(enum block_precision precision, double bound) {
 
 static void the_fused_path_gives_the_same_gradient(void **state) {
   (void)state;
-  check_fused(BLOCK_F32, 5e-3);
-  check_fused(BLOCK_HALF, 1e-1);
+  check_fused(BLOCK_F32, 5e-3, false);
+  check_fused(BLOCK_HALF, 1e-1, false);
+  check_fused(BLOCK_F32, 5e-3, true);
+  check_fused(BLOCK_HALF, 1e-1, true);
 }
 
 /* Of so many of the last pass, from a gradient of about that size. */
