@@ -10,7 +10,7 @@ static const struct component_desc components[] = {
 };
 
 static const char *const table_names[] = {"SLICE", "ENV", "ROLLOUT", "EPOCH"};
-static const char *const shape_names[] = {"1", "W", "HxW", "CxHxW"};
+static const char *const shape_names[] = {"1", "W", "A", "HxW", "CxHxW"};
 _Static_assert(sizeof table_names / sizeof *table_names == TABLE_COUNT, "a name for every table");
 _Static_assert(sizeof shape_names / sizeof *shape_names == SHAPE_COUNT, "a name for every shape");
 

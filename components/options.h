@@ -39,14 +39,18 @@
   X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \
     "order of the slices; permuted is numpy's permutation of world.seed, repeated")
 #define ACQUISITION_OPTIONS(X)                                                                               \
-  X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes",                                            \
-    "what one action acquires: a phase-encode line, or a spoke through the centre at one of N angles")       \
+  X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes|points",                                     \
+    "what is acquired: phase-encode lines, spokes through the centre at N angles, or the N^2 points of "     \
+    "k-space, all of a scan's at once: its curves have their start and their end (loupe, tau_step, random)") \
   X(acquisition, LIST, acceleration, "4", 0, 0, NULL,                                                        \
-    "final acceleration: N/acceleration lines are acquired in all; evaluate takes a list")                   \
+    "final acceleration: N/acceleration lines (N^2/acceleration points) in all; evaluate takes a list")      \
   X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
     "base: start from twice the acceleration; long: from eight times; evaluate takes a list")                \
   X(acquisition, U32, initial_lines, "0", 0, 512, NULL, "lines given at the reset; 0: by the horizon")       \
-  X(acquisition, U32, budget, "0", 0, 512, NULL, "lines acquired after the reset; 0: by the acceleration")
+  X(acquisition, U32, initial_side, "0", 0, 512, NULL,                                                       \
+    "points: side of their centred square given at the reset; 0: by the horizon, N over its root")           \
+  X(acquisition, U32, budget, "0", 0, 262144, NULL,                                                          \
+    "lines acquired after the reset; 0: by the acceleration")
 #define WORLD_OPTIONS(X)                                                                                     \
   X(world, U32, envs, "256", 1, 65536, NULL, "environments (scans) stepped together")                        \
   X(world, U32, seed, "42", 0, 4294967295.0, NULL, "seed of all random streams")                             \
@@ -57,7 +61,7 @@
   X(sampler, F64, gaussian_width, "0.15", 0.001, 10, NULL,                                                   \
     "deviation of variable_density_gaussian as a share of N")                                                \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
-    "file of the fixed mask: N values 0 or 1 as text, or dataset mask of an HDF5 file")                      \
+    "file of the fixed mask: N values 0 or 1 (NxN of points) as text, or dataset mask of an HDF5 file")      \
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
     "checkpoint of train.method tau_step: the sampler and the reconstructor that tau_step scans with")       \
   X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
@@ -131,7 +135,7 @@
   X(train, TEXT, sampler, "random", 0, 0, NULL, "sampler of exact masks")                                    \
   X(train, LIST, accelerations, "4", 0, 0, NULL, "mixture: the acceleration of each pair, drawn evenly")     \
   X(train, LIST, initial_accelerations, "8", 0, 0, NULL,                                                     \
-    "the same pairs: N over this is the initial lines")                                                      \
+    "the same pairs: N over this is the initial lines (points: N over its root the side of their square)")   \
   X(train, U32, early_stopping, "0", 0, 1000000, NULL,                                                       \
     "stop after this many epochs without a better validation loss; 0: never")                                \
   X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two looks at the loss, each a log line")   \
@@ -213,7 +217,9 @@
 #define TAU_OPTIONS(X)                                                                                       \
   X(tau, U32, steps, "4", 1, 8, NULL,                                                                        \
     "tau: steps of the budget; before each the reconstruction is looked at")                                 \
-  X(tau, U32, hidden, "512", 1, 65536, NULL, "values of each of the sampler's four hidden layers")           \
+  X(tau, U32, hidden, "512", 1, 65536, NULL, "lines: values of each of the sampler's four hidden layers")    \
+  X(tau, U32, channels, "64", 2, 1024, NULL,                                                                 \
+    "points: channels of the sampler, a U-Net of four pools, after its first block")                         \
   X(tau, BOOL, adaptive, "true", 0, 0, NULL,                                                                 \
     "false: the sampler sees the same random numbers always, as the published control")                      \
   X(tau, F64, slope, "10", 0.01, 1000, NULL,                                                                 \
@@ -278,7 +284,7 @@ enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
-enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES }; /* systems/geometry.h */
+enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; /* systems/geometry.h */
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };

@@ -16,7 +16,7 @@
 
 enum {
   NODE_INPUTS = 3,
-  NODES_MOST = 512,
+  NODES_MOST = 1024,
   PARAMETERS_MOST = 512,
   SLOTS_MOST = 4 * NODES_MOST,
   OP_KERNELS = 6
@@ -206,7 +206,7 @@ tensor detach(struct graph *graph, tensor x);
  * standardise_image. */
 tensor restore_image(struct graph *graph, tensor x, tensor like);
 /* What a sampler sees (PROTOCOL 3.3), five planes: real and imaginary part of predicted and of acquired
- * frequencies, both [2][height][width], and the mask of columns on every line. Only the predicted ones get a
+ * frequencies, both [2][height][width], and the mask: of columns on every line, or of points. Only the predicted ones get a
  * gradient. */
 tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask);
 /* softplus(x) over its largest value, in the shape of `taken`; 0 where that is not 0. It gets no gradient. */
@@ -232,7 +232,8 @@ void graph_give(struct graph *graph, tensor x);
  * the origin lie at (height / 2, width / 2). Sizes are products of 2, 3, 5, 7, 11 and 13. */
 tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][height][width] */
 tensor inverse_fourier(struct graph *graph, tensor x);
-tensor mask_columns(struct graph *graph, tensor x, tensor mask); /* every line times mask [1][1][width] */
+/* Every line times mask [1][1][width], or every channel times a mask of points [1][height][width]. */
+tensor mask_columns(struct graph *graph, tensor x, tensor mask);
 tensor magnitude(struct graph *graph, tensor x);                 /* of a complex image; gradient 0 at 0 */
 
 /* For the rows: one more parameter of the node; its place. */

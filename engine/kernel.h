@@ -46,6 +46,7 @@ struct host_args {
     float f;
   } value[16];
   size_t rows, height, width;
+  size_t actions; /* entries of a mask: macro ACTIONS */
   size_t table_rows[8];
 };
 

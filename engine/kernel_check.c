@@ -184,6 +184,7 @@ static bool run(struct check *check, struct kernels *kernels, struct check_resul
   check->args.rows = check->sizes->rows;
   check->args.height = check->sizes->height;
   check->args.width = check->sizes->width;
+  check->args.actions = check->sizes->actions ? check->sizes->actions : check->sizes->width;
   for (int t = 0; t < 8; t++)
     check->args.table_rows[t] = t == check->sizes->shared_table ? 1 : check->sizes->rows + 3;
   for (int place = 0; place < ARGS_MOST && args[place].kind != ARG_END; place++) {
@@ -214,6 +215,7 @@ bool kernel_check(struct device *device, const struct kernel_table *table, const
   *result = (struct check_result){0};
   bool good = kernels_open(&kernels, device, table, &setup, error);
   if (good) {
+    if (sizes->macro) kernels_define(kernels, sizes->macro);
     good = run(&check, kernels, result, error);
     kernels_close(kernels);
   }

@@ -14,6 +14,8 @@ struct check_sizes {
   uint8_t shared_table; /* the table of one row */
   bool half;
   uint32_t seed;
+  const char *macro; /* of all files (kernels_define); NULL: none */
+  size_t actions;    /* what it makes of ACTIONS; 0: the width */
 };
 
 struct check_result {

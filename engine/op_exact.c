@@ -1,9 +1,9 @@
 /* Learned masks: parameters as values, scaling, sums, rescaling to a budget, thresholds of an exact draw. */
 #include "engine/graph.h"
 
-enum {
-  BUDGET_MOST = 512
-}; /* of an exact draw: NEAR of kernels/exact.cl holds two rows and more of its chances */
+/* Of an exact draw by one table of chances (kernels/exact.cl); more entries are drawn by a tree of blocks
+ * (kernels/tree.cl). */
+enum { ENTRIES_MOST = 512, BLOCK = 64 };
 
 static uint32_t count(const struct graph *graph, tensor out) {
   return (uint32_t)(graph->images * graph_elements(graph, out));
@@ -129,14 +129,34 @@ static bool shape_exact(struct graph *graph, tensor out, struct error *error) {
   if (shape.channels * shape.height * shape.width != 1)
     return fail(error, "the scans '%s' are %dx%dx%d; they must be 1x1x1", scan->name, shape.channels,
                 shape.height, shape.width);
-  if (node->budget > BUDGET_MOST)
-    return fail(error, "a budget of %u; an exact draw takes at most %d", node->budget, BUDGET_MOST);
   return shape_budget(graph, out, error);
 }
 
-/* The chances of every number of the entries that are left (kernels/exact.cl). */
+static bool by_tree(const struct graph *graph, tensor out) {
+  return graph_elements(graph, out) > ENTRIES_MOST;
+}
+
+/* The tree has 2^levels blocks. */
+static uint32_t tree_levels(const struct graph *graph, tensor out) {
+  uint32_t levels = 0;
+  while ((size_t)BLOCK << levels < graph_elements(graph, out)) levels++;
+  return levels;
+}
+
+/* Numbers of a tree, those of its nodes below the root, as kernels/tree.cl says. */
+static size_t tree_size(uint32_t levels) {
+  size_t size = 0;
+  for (uint32_t level = 0; level < levels; level++) {
+    size_t entries = (size_t)BLOCK << level, window = (level % 2 ? 114u : 80u) << level / 2;
+    size += ((size_t)1 << (levels - level)) * (4 + (entries < window ? entries : window) + 1);
+  }
+  return size;
+}
+
+/* The chances of every number of the entries that are left, or the tree's. */
 static size_t work_exact(const struct graph *graph, tensor out, size_t images) {
-  return sizeof(float) * images * graph_elements(graph, out) * (graph->node[out.node].budget + 1);
+  size_t table = graph_elements(graph, out) * ((size_t)graph->node[out.node].budget + 1);
+  return sizeof(float) * images * (by_tree(graph, out) ? tree_size(tree_levels(graph, out)) : table);
 }
 
 /* The most probable entries instead of a draw. */
@@ -148,13 +168,8 @@ static void forward_best(struct graph *graph, tensor out) {
                   arg_u32(entries(graph, out)), arg_u32(node->budget)));
 }
 
-static void forward_exact(struct graph *graph, tensor out) {
+static void forward_table(struct graph *graph, tensor out, uint32_t words) {
   const struct node *node = graph_node(graph, out);
-  if (graph->best) {
-    forward_best(graph, out);
-    return;
-  }
-  uint32_t words = (entries(graph, out) + 1) / 2; /* that a draw takes */
   kernel_run(graph->kernels, "exact_draw", graph->images,
              ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
                   graph_arg(ARG_IN, input_of(graph, node, 1)->value),
@@ -162,6 +177,39 @@ static void forward_exact(struct graph *graph, tensor out) {
                   graph_arg(ARG_OUT, node->value), graph_arg(ARG_OUT, node->work),
                   arg_u32(entries(graph, out)), arg_u32(node->budget), arg_u32(node->seed),
                   arg_u32(node->step * words)));
+}
+
+/* Up the tree, down the tree, and what every block draws. */
+static void forward_tree(struct graph *graph, tensor out, uint32_t words) {
+  const struct node *node = graph_node(graph, out);
+  struct arg chance = graph_arg(ARG_IN, input_of(graph, node, 0)->value),
+             taken = graph_arg(ARG_IN, input_of(graph, node, 1)->value),
+             scan = arg_buffer(ARG_IN, ELEMENT_U32, input_of(graph, node, 2)->value);
+  uint32_t levels = tree_levels(graph, out);
+  size_t images = graph->images;
+  kernel_run(
+      graph->kernels, "tree_leaves", images << levels,
+      ARGS(chance, taken, graph_arg(ARG_OUT, node->work), arg_u32(entries(graph, out)), arg_u32(levels)));
+  for (uint32_t level = 1; level < levels; level++)
+    kernel_run(graph->kernels, "tree_join", images << (levels - level),
+               ARGS(graph_arg(ARG_INOUT, node->work), arg_u32(levels), arg_u32(level)));
+  kernel_run(graph->kernels, "tree_split", images,
+             ARGS(scan, graph_arg(ARG_INOUT, node->work), arg_u32(node->budget), arg_u32(levels),
+                  arg_u32(node->seed), arg_u32(node->step * words)));
+  kernel_run(graph->kernels, "tree_draw", images << levels,
+             ARGS(chance, taken, scan, graph_arg(ARG_IN, node->work), graph_arg(ARG_OUT, node->value),
+                  arg_u32(entries(graph, out)), arg_u32(levels), arg_u32(node->seed),
+                  arg_u32(node->step * words)));
+}
+
+static void forward_exact(struct graph *graph, tensor out) {
+  uint32_t words = (entries(graph, out) + 1) / 2; /* that a draw takes */
+  if (graph->best)
+    forward_best(graph, out);
+  else if (by_tree(graph, out))
+    forward_tree(graph, out, words);
+  else
+    forward_table(graph, out, words);
 }
 
 static void no_backward(struct graph *graph, tensor out) {
@@ -194,10 +242,11 @@ const struct op_desc op_rescale = {.name = "rescale",
                                    .blocks = {false, true},
                                    .kernels = {"rescale_forward", "rescale_backward"}};
 
-const struct op_desc op_exact_threshold = {.name = "exact_threshold",
-                                           .shape = shape_exact,
-                                           .forward = forward_exact,
-                                           .backward = no_backward,
-                                           .work = work_exact,
-                                           .blocks = {true, true, true},
-                                           .kernels = {"exact_draw", "exact_best"}};
+const struct op_desc op_exact_threshold = {
+    .name = "exact_threshold",
+    .shape = shape_exact,
+    .forward = forward_exact,
+    .backward = no_backward,
+    .work = work_exact,
+    .blocks = {true, true, true},
+    .kernels = {"exact_draw", "exact_best", "tree_leaves", "tree_join", "tree_split", "tree_draw"}};

@@ -144,24 +144,29 @@ static void backward_inverse(struct graph *graph, tensor out) {
 static bool shape_columns(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   const struct node *mask = graph_node(graph, node->input[1]);
-  struct tensor_shape in = graph_node(graph, node->input[0])->shape, columns = mask->shape;
-  if (columns.channels != 1 || columns.height != 1 || columns.width != in.width)
-    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the image", mask->name,
-                columns.channels, columns.height, columns.width, in.width);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape, own = mask->shape;
+  if (own.channels != 1 || (own.height != 1 && own.height != in.height) || own.width != in.width)
+    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the image, or 1x%dx%d",
+                mask->name, own.channels, own.height, own.width, in.width, in.height, in.width);
   node->shape = in;
   return true;
 }
 
+/* What every so many values of an image are multiplied by: a line, or with a mask of points a channel. */
+static size_t entries(const struct graph *graph, const struct node *node) {
+  return graph_elements(graph, node->input[1]);
+}
+
 /* Of one image, all channels. */
-static size_t lines(const struct node *node) {
-  return (size_t)node->shape.channels * (size_t)node->shape.height;
+static size_t lines(const struct graph *graph, const struct node *node) {
+  return (size_t)node->shape.channels * pixels(node) / entries(graph, node);
 }
 
 static void multiply(struct graph *graph, const struct node *node, cl_mem from, cl_mem to, bool add) {
-  size_t width = (size_t)node->shape.width;
-  kernel_run(graph->kernels, "columns_multiply", graph->images * lines(node) * divide_up(width, 8),
+  size_t width = entries(graph, node), count = lines(graph, node);
+  kernel_run(graph->kernels, "columns_multiply", graph->images * count * divide_up(width, 8),
              ARGS(graph_arg(ARG_IN, from), graph_arg(ARG_IN, graph_node(graph, node->input[1])->value),
-                  graph_arg(ARG_INOUT, to), arg_u32((uint32_t)lines(node)), arg_u32((uint32_t)width),
+                  graph_arg(ARG_INOUT, to), arg_u32((uint32_t)count), arg_u32((uint32_t)width),
                   arg_u32(add)));
 }
 
@@ -173,12 +178,12 @@ static void forward_columns(struct graph *graph, tensor out) {
 static void backward_columns(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
   const struct node *mask = graph_node(graph, node->input[1]);
-  size_t width = (size_t)node->shape.width;
+  size_t width = entries(graph, node);
   if (x->needs_gradient) multiply(graph, node, node->gradient, x->gradient, node->adds[0]);
   if (mask->needs_gradient)
     kernel_run(graph->kernels, "columns_sum", graph->images * divide_up(width, 32),
                ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
-                    graph_arg(ARG_INOUT, mask->gradient), arg_u32((uint32_t)lines(node)),
+                    graph_arg(ARG_INOUT, mask->gradient), arg_u32((uint32_t)lines(graph, node)),
                     arg_u32((uint32_t)width), arg_u32(node->adds[1])));
 }
 

@@ -82,12 +82,12 @@ static void backward_restore(struct graph *graph, tensor out) {
 static bool shape_planes(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   const struct node *predicted = input_of(graph, node, 0), *mask = input_of(graph, node, 2);
-  struct tensor_shape in = predicted->shape, columns = mask->shape;
+  struct tensor_shape in = predicted->shape, own = mask->shape;
   if (in.channels != 2)
     return fail(error, "%d channels; complex frequencies have 2, real and imaginary", in.channels);
-  if (columns.channels != 1 || columns.height != 1 || columns.width != in.width)
-    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the frequencies", mask->name,
-                columns.channels, columns.height, columns.width, in.width);
+  if (own.channels != 1 || (own.height != 1 && own.height != in.height) || own.width != in.width)
+    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the frequencies, or 1x%dx%d",
+                mask->name, own.channels, own.height, own.width, in.width, in.height, in.width);
   node->shape = (struct tensor_shape){5, in.height, in.width};
   node->useful = 2 * in.height * in.width;
   return same_shape(predicted, input_of(graph, node, 1), error);
@@ -97,14 +97,15 @@ static size_t pixels(const struct node *node) {
   return (size_t)node->shape.height * (size_t)node->shape.width;
 }
 
+/* A line is what the mask has entries of: with one of points, the whole plane. */
 static void forward_planes(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
-  kernel_run(graph->kernels, "planes_forward",
-             graph->images * (size_t)node->shape.height * divide_up((size_t)node->shape.width, STRIP),
+  size_t width = graph_elements(graph, node->input[2]), height = pixels(node) / width;
+  kernel_run(graph->kernels, "planes_forward", graph->images * height * divide_up(width, STRIP),
              ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
                   graph_arg(ARG_IN, input_of(graph, node, 1)->value),
                   graph_arg(ARG_IN, input_of(graph, node, 2)->value), graph_arg(ARG_OUT, node->value),
-                  arg_u32((uint32_t)node->shape.height), arg_u32((uint32_t)node->shape.width)));
+                  arg_u32((uint32_t)height), arg_u32((uint32_t)width)));
 }
 
 static void backward_planes(struct graph *graph, tensor out) {

@@ -5,6 +5,9 @@
 #define WIDTH 128
 #endif
 #define PIXELS (HEIGHT * WIDTH)
+#ifndef ACTIONS /* of a scan, bytes of its mask: lines or spokes, or the points of k-space (PIXELS) */
+#define ACTIONS WIDTH
+#endif
 
 #define INLINE static inline __attribute__((always_inline))
 

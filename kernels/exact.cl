@@ -133,20 +133,50 @@ exact_draw(__global const float *restrict probability, __global const float *res
   }
 }
 
+/* Words in whose order entries are taken: the larger probability first, what is taken already last. */
+INLINE uint order_of(float probability, float taken) {
+  return taken == 0.0f ? 0x7fffffffu - as_uint(fmax(probability, 0.0f)) : 0xffffffffu;
+}
+
+/* How many of the words are below `limit`; every item of the group must call it. */
+INLINE uint count_below(__global const float *x, __global const float *taken, uint entries, uint limit,
+                        __local float *scratch) {
+  float count = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP) count += order_of(x[i], taken[i]) < limit ? 1.0f : 0.0f;
+  return (uint)group_sum(count, scratch);
+}
+
 /* Thresholds at which a step of the probabilities takes the `budget` most probable of the free entries; of
- * equal ones the first. */
+ * equal ones the first. The word of the last one taken is found bit by bit. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 exact_best(__global const float *restrict probability, __global const float *restrict taken,
            __global float *restrict threshold, uint entries, uint budget, uint rows) {
-  uint row = (uint)get_group_id(0), from = row * entries;
+  __local float scratch[GROUP];
+  __local uint equal[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), from = row * entries;
+  uint limit = 0u, strip = (entries + 8u * GROUP - 1u) / (8u * GROUP) * 8u;
+  uint start = min(item * strip, entries), end = min(start + strip, entries);
   if (row >= rows) return;
-  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP) {
-    float own = probability[from + i];
-    uint before = 0u;
-    for (uint j = 0u; j < entries; j++) {
-      float other = probability[from + j];
-      before += taken[from + j] == 0.0f && (other > own || (other == own && j < i)) ? 1u : 0u;
+  for (uint bit = 0x40000000u; bit > 0u; bit /= 2u) {
+    uint below = count_below(probability + from, taken + from, entries, limit | bit, scratch);
+    if (below < budget) limit |= bit;
+  }
+  uint left = budget - min(budget, count_below(probability + from, taken + from, entries, limit, scratch));
+  uint own = 0u;
+  for (uint i = start; i < end; i++)
+    own += order_of(probability[from + i], taken[from + i]) == limit;
+  equal[item] = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  uint before = 0u;
+  for (uint k = 0u; k < item; k++) before += equal[k];
+  for (uint i = start; i < end; i += 8u) { /* by eights, as above */
+    float value[8];
+    for (uint k = 0u; k < 8u; k++) {
+      uint place = from + min(i + k, entries - 1u), word = order_of(probability[place], taken[place]);
+      bool one = word < limit || (word == limit && before < left);
+      before += word == limit && i + k < entries ? 1u : 0u;
+      value[k] = one && taken[place] == 0.0f ? -1.0f : 2.0f;
     }
-    threshold[from + i] = taken[from + i] == 0.0f && before < budget ? -1.0f : 2.0f;
+    store_eight(threshold + from, i, entries, vload8(0, value));
   }
 }

@@ -20,7 +20,7 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    OUT(F32, "magnitude_std", ENV, ONE)}
 
 #define OBSERVE_CELLS_ARGS                                                                                   \
-  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),          IN(C64, "kspace", SLICE, HW),       \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(C64, "kspace", SLICE, HW),       \
    IN(U32, "cells", SHARED, HW),        IN(C64, "phase", SHARED, W),     INOUT(C64, "work", ENV, HW),        \
    OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
    OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "scans")}
@@ -33,7 +33,7 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    IN(F32, "input_gradient", ENV, HW),  OUT(F32, "mask_gradient", ENV, W)}
 
 #define OBSERVE_COILS_ARGS                                                                                   \
-  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, W),          IN(U32, "coils", SLICE, ONE),       \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(U32, "coils", SLICE, ONE),       \
    IN(C64, "coil_kspace", SLICE, CHW),  IN(U32, "cells", SHARED, HW),    IN(C64, "phase", SHARED, W),        \
    INOUT(C64, "work", ENV, CHW),        OUT(REAL, "magnitude", ENV, HW), OUT(F32, "magnitude_mean", ENV, ONE), \
    OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans")}
@@ -59,21 +59,21 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
 static const struct kernel_desc rows[] = {
     {"mask_reset", "mask.cl", "start the next scan where one has ended", LAUNCH_ITEM, 64,
      {IN(U32, "done", ENV, ONE), INOUT(U32, "scan", ENV, ONE), IN(U32, "order", SLICE, ONE),
-      INOUT(U32, "slice", ENV, ONE), INOUT(U8, "mask", ENV, W), INOUT(U32, "step", ENV, ONE),
-      IN(U8, "initial", SHARED, W), VALUE(U32, "first"), VALUE(U32, "stride"), VALUE(U32, "slices")},
+      INOUT(U32, "slice", ENV, ONE), INOUT(U8, "mask", ENV, A), INOUT(U32, "step", ENV, ONE),
+      IN(U8, "initial", SHARED, A), VALUE(U32, "first"), VALUE(U32, "stride"), VALUE(U32, "slices")},
      mask_reset_reference, mask_reset_prepare, NULL, 0},
     {"mask_acquire", "mask.cl", "add the chosen line", LAUNCH_ITEM, 64,
-     {IN(U32, "action", ENV, ONE), INOUT(U8, "mask", ENV, W), INOUT(U32, "step", ENV, ONE),
+     {IN(U32, "action", ENV, ONE), INOUT(U8, "mask", ENV, A), INOUT(U32, "step", ENV, ONE),
       OUT(U32, "done", ENV, ONE), VALUE(U32, "budget")},
      mask_acquire_reference, mask_acquire_prepare, NULL, 0},
     {"mask_chance", "mask.cl", "a sample of an epoch, its lines by chance", LAUNCH_ITEM, 64,
      {IN(U32, "order", SLICE, ONE), IN(U8, "initial", SHARED, HW), IN(U32, "chance", SHARED, W),
-      OUT(U32, "slice", EPOCH, ONE), OUT(U8, "mask", EPOCH, W), VALUE(U32, "first"), VALUE(U32, "slices"),
+      OUT(U32, "slice", EPOCH, ONE), OUT(U8, "mask", EPOCH, A), VALUE(U32, "first"), VALUE(U32, "slices"),
       VALUE(U32, "pairs"), VALUE(U32, "seed")},
      mask_chance_reference, mask_chance_prepare, NULL, 0},
     {"mask_keep", "mask.cl", "keep the masks of the scans that take a pair", LAUNCH_ITEM, 64,
-     {IN(U32, "scan", ENV, ONE), IN(U32, "slice", ENV, ONE), IN(U8, "mask", ENV, W),
-      INOUT(U32, "kept_slice", EPOCH, ONE), INOUT(U8, "kept_mask", EPOCH, W), VALUE(U32, "first"),
+     {IN(U32, "scan", ENV, ONE), IN(U32, "slice", ENV, ONE), IN(U8, "mask", ENV, A),
+      INOUT(U32, "kept_slice", EPOCH, ONE), INOUT(U8, "kept_mask", EPOCH, A), VALUE(U32, "first"),
       VALUE(U32, "pair"), VALUE(U32, "pairs"), VALUE(U32, "seed")},
      mask_keep_reference, mask_keep_prepare, NULL, 0},
     {"line_draw", "line.cl", "draw a free line by weight", LAUNCH_ITEM, 64,
@@ -250,6 +250,22 @@ static const struct kernel_desc rows[] = {
      {IN(F32, "probability", ENV, HW), IN(F32, "taken", ENV, HW), OUT(F32, "threshold", ENV, HW),
       VALUE(U32, "entries"), VALUE(U32, "budget")},
      exact_best_reference, exact_best_prepare, NULL, 0},
+    {"tree_leaves", "tree.cl", "chances of how many entries of a block are 1", LAUNCH_GROUP, 64,
+     {IN(F32, "probability", ENV, HW), IN(F32, "taken", ENV, HW), OUT(F32, "tree", ENV, HW), VALUE(U32, "entries"),
+      VALUE(U32, "levels")},
+     tree_leaves_reference, tree_leaves_prepare, NULL, 1e-7},
+    {"tree_join", "tree.cl", "the same of two halves together", LAUNCH_GROUP, 128,
+     {INOUT(F32, "tree", ENV, HW), VALUE(U32, "levels"), VALUE(U32, "level")},
+     tree_join_reference, tree_join_prepare, NULL, 1e-7},
+    {"tree_split", "tree.cl", "a budget over the blocks, at random", LAUNCH_GROUP, 64,
+     {IN(U32, "scan", ENV, ONE), INOUT(F32, "tree", ENV, HW), VALUE(U32, "budget"), VALUE(U32, "levels"),
+      VALUE(U32, "seed"), VALUE(U32, "step")},
+     tree_split_reference, tree_split_prepare, NULL, 0},
+    {"tree_draw", "tree.cl", "thresholds of a draw of exactly so many entries of every block", LAUNCH_GROUP, 64,
+     {IN(F32, "probability", ENV, HW), IN(F32, "taken", ENV, HW), IN(U32, "scan", ENV, ONE), IN(F32, "tree", ENV, HW),
+      OUT(F32, "threshold", ENV, HW), VALUE(U32, "entries"), VALUE(U32, "levels"), VALUE(U32, "seed"),
+      VALUE(U32, "step")},
+     tree_draw_reference, tree_draw_prepare, NULL, 1e-5},
     {"log_softmax_forward", "softmax.cl", "log-softmax over the free actions", LAUNCH_GROUP, 128,
      {IN(F32, "input", ENV, HW), IN(F32, "taken", ENV, HW), OUT(F32, "output", ENV, HW), VALUE(U32, "actions"),
       VALUE(F32, "barred")},
@@ -441,10 +457,10 @@ static const struct kernel_desc rows[] = {
       OUT(F32, "planes", ENV, HW), OUT(U32, "scan", ENV, ONE), VALUE(U32, "pixels"), VALUE(U32, "first")},
      loupe_present_reference, loupe_present_prepare, NULL, 2e-7},
     {"loupe_keep", "loupe.cl", "drawn masks as those of the epoch's samples", LAUNCH_ITEM, 64,
-     {IN(F32, "drawn", ENV, W), INOUT(U8, "mask", EPOCH, W), VALUE(U32, "first")},
+     {IN(F32, "drawn", ENV, A), INOUT(U8, "mask", EPOCH, A), VALUE(U32, "first")},
      loupe_keep_reference, loupe_keep_prepare, NULL, 0},
     {"view_present", "view.cl", "frequencies of slices as planes, of acquired lines or all", LAUNCH_GROUP, 256,
-     {IN(U32, "slice", ENV, ONE), IN(U8, "mask", ENV, W), IN(C64, "kspace", SLICE, HW), IN(F32, "unit", SLICE, ONE),
+     {IN(U32, "slice", ENV, ONE), IN(U8, "mask", ENV, A), IN(C64, "kspace", SLICE, HW), IN(F32, "unit", SLICE, ONE),
       OUT(F32, "planes", ENV, HW), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "first"),
       VALUE(U32, "masked")},
      view_present_reference, view_present_prepare, NULL, 2e-7},

@@ -24,11 +24,9 @@ __kernel void loupe_number(__global uint *restrict scan, uint first, uint stride
   if (row < rows) scan[row] = first + stride * row;
 }
 
-/* From row `first` on. */
+/* From mask `first` on. A row is an entry of a mask. */
 __kernel void loupe_keep(__global const float *restrict drawn, __global uchar *restrict mask, uint first,
                          uint rows) {
   uint row = (uint)get_global_id(0);
-  if (row >= rows) return;
-  for (uint line = 0u; line < WIDTH; line++)
-    mask[(size_t)(first + row) * WIDTH + line] = drawn[row * WIDTH + line] > 0.5f;
+  if (row < rows) mask[(size_t)first * ACTIONS + row] = drawn[row] > 0.5f;
 }

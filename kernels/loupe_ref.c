@@ -19,8 +19,8 @@ void loupe_present_reference(const struct host_args *args) {
 }
 
 void loupe_keep_reference(const struct host_args *args) {
-  for (size_t i = 0; i < args->rows * args->width; i++)
-    ((uint8_t *)args->out[1])[args->value[2].u * args->width + i] = ((const float *)args->in[0])[i] > 0.5f;
+  for (size_t i = 0; i < args->rows; i++)
+    ((uint8_t *)args->out[1])[args->value[2].u * args->actions + i] = ((const float *)args->in[0])[i] > 0.5f;
 }
 
 void loupe_number_prepare(struct host_args *args, struct random *random) {

@@ -1,4 +1,4 @@
-/* Sampling masks: one byte an action, a phase-encode line or a spoke; one row an environment. */
+/* Sampling masks: one byte an action, a phase-encode line, a spoke or a point; one row an environment. */
 
 /* Starts the next scan of every environment whose scan has ended. A scan's number decides its slice and its
  * random numbers, so results do not depend on the number of environments. */
@@ -13,7 +13,7 @@ __kernel void mask_reset(__global const uint *restrict done, __global uint *rest
   scan[row] = number;
   slice[row] = order[number % slices];
   step[row] = 0u;
-  for (uint line = 0u; line < WIDTH; line++) mask[row * WIDTH + line] = initial[line];
+  for (uint line = 0u; line < ACTIONS; line++) mask[row * ACTIONS + line] = initial[line];
 }
 
 /* Adds the chosen line; a line that was acquired before changes nothing but the count of steps. */
@@ -22,7 +22,7 @@ __kernel void mask_acquire(__global const uint *restrict action, __global uchar 
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint line = action[row], taken = step[row] + 1u;
-  if (line < WIDTH) mask[row * WIDTH + line] = 1;
+  if (line < ACTIONS) mask[row * ACTIONS + line] = 1;
   step[row] = taken;
   done[row] = taken >= budget;
 }
@@ -43,11 +43,11 @@ __kernel void mask_chance(__global const uint *restrict order, __global const uc
   uint number = first + row, pair = pair_of(seed, number, pairs);
   uint limit = chance[pair];
   slice[row] = order[number % slices];
-  for (uint line = 0u; line < WIDTH; line += 4u) {
+  for (uint line = 0u; line < ACTIONS; line += 4u) {
     uint4 words = random_words(seed, STREAM_MASK, number, 1u + line / 4u);
     uint word[4] = {words.x, words.y, words.z, words.w};
-    for (uint i = 0u; i < min(4u, WIDTH - line); i++)
-      mask[(size_t)row * WIDTH + line + i] = initial[pair * WIDTH + line + i] || word[i] / 2u < limit;
+    for (uint i = 0u; i < min(4u, ACTIONS - line); i++)
+      mask[(size_t)row * ACTIONS + line + i] = initial[pair * ACTIONS + line + i] || word[i] / 2u < limit;
   }
 }
 
@@ -59,6 +59,6 @@ __kernel void mask_keep(__global const uint *restrict scan, __global const uint 
   uint row = (uint)get_global_id(0);
   if (row >= rows || pair_of(seed, scan[row], pairs) != pair) return;
   kept_slice[first + row] = slice[row];
-  for (uint line = 0u; line < WIDTH; line++)
-    kept_mask[(size_t)(first + row) * WIDTH + line] = mask[(size_t)row * WIDTH + line];
+  for (uint line = 0u; line < ACTIONS; line++)
+    kept_mask[(size_t)(first + row) * ACTIONS + line] = mask[(size_t)row * ACTIONS + line];
 }

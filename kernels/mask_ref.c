@@ -14,7 +14,7 @@ void mask_reset_reference(const struct host_args *args) {
     scan[row] = scan[row] == NO_LINE ? first + (uint32_t)row : scan[row] + stride;
     slice[row] = order[scan[row] % slices];
     step[row] = 0;
-    memcpy(mask + row * args->width, args->in[6], args->width);
+    memcpy(mask + row * args->actions, args->in[6], args->actions);
   }
 }
 
@@ -32,7 +32,7 @@ void mask_acquire_reference(const struct host_args *args) {
   uint8_t *mask = args->out[1];
   uint32_t *step = args->out[2], *done = args->out[3];
   for (size_t row = 0; row < args->rows; row++) {
-    if (action[row] < args->width) mask[row * args->width + action[row]] = 1;
+    if (action[row] < args->actions) mask[row * args->actions + action[row]] = 1;
     step[row]++;
     done[row] = step[row] >= args->value[4].u;
   }
@@ -41,7 +41,7 @@ void mask_acquire_reference(const struct host_args *args) {
 void mask_acquire_prepare(struct host_args *args, struct random *random) {
   uint32_t *action = (uint32_t *)args->in[0];
   for (size_t row = 0; row < args->rows; row++)
-    action[row] = random_u32(random) % 8 ? random_u32(random) % (uint32_t)args->width : NO_LINE;
+    action[row] = random_u32(random) % 8 ? random_u32(random) % (uint32_t)args->actions : NO_LINE;
   args->value[4].u = 4;
 }
 
@@ -52,7 +52,7 @@ static uint32_t pair_of(uint32_t seed, uint32_t number, uint32_t pairs) {
 void mask_chance_reference(const struct host_args *args) {
   const uint32_t *order = args->in[0], *chance = args->in[2];
   const uint8_t *initial = args->in[1];
-  uint32_t *slice = args->out[3], width = (uint32_t)args->width, seed = args->value[8].u;
+  uint32_t *slice = args->out[3], width = (uint32_t)args->actions, seed = args->value[8].u;
   uint8_t *mask = args->out[4];
   for (size_t row = 0; row < args->rows; row++) {
     uint32_t number = args->value[5].u + (uint32_t)row, pair = pair_of(seed, number, args->value[7].u);
@@ -70,8 +70,9 @@ void mask_chance_prepare(struct host_args *args, struct random *random) {
     chance[pair] = pair % 8 == 0 ? 0 : pair % 8 == 1 ? 0x80000000u : random_u32(random) / 4;
   args->value[5].u = random_u32(random);
   args->value[6].u = 1 + random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
-  args->value[7].u = 1 + random_u32(random) % (uint32_t)args->height; /* rows of the initial lines */
-  if (args->value[7].u > args->width) args->value[7].u = (uint32_t)args->width;
+  uint32_t pairs =
+      (uint32_t)(args->height * args->width / args->actions); /* that there are initial masks of */
+  args->value[7].u = 1 + random_u32(random) % (uint32_t)(pairs < args->width ? pairs : args->width);
   args->value[8].u = random_u32(random);
 }
 
@@ -83,7 +84,7 @@ void mask_keep_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     if (pair_of(args->value[8].u, scan[row], args->value[7].u) != args->value[6].u) continue;
     kept_slice[first + row] = slice[row];
-    memcpy(kept_mask + (first + row) * args->width, mask + row * args->width, args->width);
+    memcpy(kept_mask + (first + row) * args->actions, mask + row * args->actions, args->actions);
   }
 }
 

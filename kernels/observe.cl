@@ -11,7 +11,8 @@
  *
  * observe_cells_direct and observe_cells_fft are the same for masks of single cells of k-space, as unions of
  * spokes: `kspace` holds, per slice, [row frequency][line frequency], both from the centre on as above, and
- * `cells` the WIDTH cells (row * WIDTH + line, NO_CELL past its last one) of every action. The columns of the
+ * `cells` the WIDTH cells (row * WIDTH + line, NO_CELL past its last one) of every action, or the one cell of every
+ * point. The columns of the
  * masked k-space are transformed first, into hybrid data of the scan's own; what follows is as above. A
  * work-group takes one scan after the other, so that `work` needs an image a work-group and stays in cache.
  * HEIGHT and WIDTH must be equal.
@@ -104,24 +105,31 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
 #define NO_CELL 0xffffffffu
 #define CELL_WORDS ((PIXELS + 31) / 32)
 
+INLINE void mark_cell(uint cell, __local uint *taken, __local uchar *acquired) {
+  if (cell == NO_CELL) return;
+  atomic_or(&taken[cell / 32u], 1u << cell % 32u);
+  acquired[cell % WIDTH] = 1;
+}
+
 /* One bit for every cell of the union of the chosen actions, and whether a line has any. Every item of the
  * group must call it. */
 INLINE void mark_cells(__global const uchar *mask, __global const uint *cells, __local uint *taken,
                        __local uchar *acquired, __local ushort *chosen, __local uint *count) {
   uint item = (uint)get_local_id(0), items = (uint)get_local_size(0);
-  if (item == 0u) *count = 0u;
+  if (item == 0u) *count = 0u; /* actions, of those that are no single cells */
   for (uint i = item; i < CELL_WORDS; i += items) taken[i] = 0u;
   for (uint n = item; n < WIDTH; n += items) acquired[n] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint action = item; action < WIDTH; action += items)
+#if ACTIONS == PIXELS
+  for (uint point = item; point < PIXELS; point += items)
+    if (mask[point]) mark_cell(cells[point], taken, acquired);
+#else
+  for (uint action = item; action < ACTIONS; action += items)
     if (mask[action]) chosen[atomic_inc(count)] = (ushort)action;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint i = item; i < *count * WIDTH; i += items) {
-    uint cell = cells[chosen[i / WIDTH] * WIDTH + i % WIDTH];
-    if (cell == NO_CELL) continue;
-    atomic_or(&taken[cell / 32u], 1u << cell % 32u);
-    acquired[cell % WIDTH] = 1;
-  }
+  for (uint i = item; i < *count * WIDTH; i += items)
+    mark_cell(cells[chosen[i / WIDTH] * WIDTH + i % WIDTH], taken, acquired);
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
@@ -145,7 +153,7 @@ observe_cells_direct(__global const uint *restrict slice, __global const uchar *
   for (uint n = item; n < WIDTH; n += DIRECT_GROUP) acquired[n] = n;
   for (uint scan = slot; scan < scans; scan += rows) {
     __global const float2 *data = kspace + (size_t)slice[scan] * PIXELS;
-    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, any, chosen, &count);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, any, chosen, &count);
     for (uint i = item; i < PIXELS; i += DIRECT_GROUP) {
       uint n = i / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
       float2 sum = (float2)(0.0f, 0.0f);
@@ -272,7 +280,7 @@ observe_coils_direct(__global const uint *restrict slice, __global const uchar *
   for (uint scan = slot; scan < scans; scan += rows) {
     uint at = slice[scan], all = min(coils[at], most) * PIXELS;
     __global const float2 *data = coil_kspace + (size_t)at * most * PIXELS;
-    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, any, chosen, &count);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, any, chosen, &count);
     for (uint i = item; i < all; i += DIRECT_GROUP) {
       uint n = i % PIXELS / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
       __global const float2 *own = data + i / PIXELS * PIXELS;
@@ -434,7 +442,7 @@ __kernel void observe_cells_fft(__global const uint *restrict slice, __global co
   if (slot >= rows) return;
   __global float2 *lines = work + (size_t)slot * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
-    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, acquired, chosen, &count);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
     fft_columns(kspace + (size_t)slice[scan] * PIXELS, taken, phase, lines, re, im);
     barrier(CLK_GLOBAL_MEM_FENCE);
     moments seen = fft_rows(lines, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
@@ -582,7 +590,7 @@ __kernel void observe_coils_fft(__global const uint *restrict slice, __global co
   __global float2 *lines = work + (size_t)slot * most * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
     uint at = slice[scan], own = min(coils[at], most);
-    mark_cells(mask + (size_t)scan * WIDTH, cells, taken, acquired, chosen, &count);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
     for (uint coil = 0u; coil < own; coil++)
       fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, phase, lines + (size_t)coil * PIXELS,
                   re, im);

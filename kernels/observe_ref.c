@@ -64,10 +64,11 @@ void observe_reference(const struct host_args *args) {
 
 /* The union of the chosen actions' cells. */
 static void find_taken(const struct host_args *args, const uint32_t *cells, size_t scan, uint8_t *taken) {
-  const uint8_t *mask = (const uint8_t *)args->in[1] + scan * args->width;
-  memset(taken, 0, args->height * args->width);
+  size_t pixels = args->height * args->width, each = args->width * args->width / args->actions;
+  const uint8_t *mask = (const uint8_t *)args->in[1] + scan * args->actions;
+  memset(taken, 0, pixels);
   for (size_t i = 0; i < args->width * args->width; i++)
-    if (mask[i / args->width] && cells[i] != NO_CELL) taken[cells[i]] = 1;
+    if (mask[i / each] && cells[i] != NO_CELL) taken[cells[i]] = 1;
 }
 
 /* Adds a cell of k-space to its column, transformed along the rows. */
@@ -159,7 +160,7 @@ void observe_prepare(struct host_args *args, struct random *random) {
   fill_phase(args, 3);
 }
 
-/* More scans than work-groups; actions of up to a dozen cells, some of none. */
+/* More scans than work-groups; actions of up to a dozen cells, some of none; points of one, in any order. */
 static void prepare_cells(struct host_args *args, struct random *random, int cells_at, int scans) {
   uint32_t *slice = (uint32_t *)args->in[0], *cells = (uint32_t *)args->in[cells_at];
   uint32_t width = (uint32_t)args->width, pixels = width * (uint32_t)args->height;
@@ -167,10 +168,13 @@ static void prepare_cells(struct host_args *args, struct random *random, int cel
   args->value[scans].u = (uint32_t)args->rows + 2;
   for (size_t row = 0; row < args->value[scans].u; row++) {
     slice[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
-    for (size_t line = 0; line < width; line++) mask[row * width + line] = random_u32(random) % 8 < row % 8;
+    for (size_t i = 0; i < args->actions; i++)
+      mask[row * args->actions + i] = random_u32(random) % 8 < row % 8;
   }
   for (size_t i = 0; i < (size_t)width * width; i++)
-    cells[i] = i % width < i / width % 12 ? random_u32(random) % pixels : NO_CELL;
+    cells[i] = args->actions == pixels      ? (uint32_t)(7 * i + 3) % pixels
+               : i % width < i / width % 12 ? random_u32(random) % pixels
+                                            : NO_CELL;
   fill_phase(args, cells_at + 1);
 }
 

@@ -77,7 +77,7 @@ restore_backward_like(__global const float *restrict input, __global const float
 }
 
 /* The sampler's input: five planes an image, the predicted frequencies, the acquired ones and the mask on every
- * line. A row is a strip of eight pixels of a line, of which the last may be short. */
+ * line (of points: with one line of all pixels). A row is a strip of eight pixels of a line, of which the last may be short. */
 __kernel void planes_forward(__global const float *restrict predicted, __global const float *restrict acquired,
                              __global const float *restrict mask, __global float *restrict output, uint height,
                              uint width, uint rows) {

@@ -2,6 +2,7 @@
 
 #include "systems/geometry.h"
 
+#include <math.h>
 #include <string.h>
 
 bool acquisition_is_initial(const struct acquisition *acquisition, size_t line) {
@@ -27,32 +28,82 @@ static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *rat
                     horizon);
 }
 
-bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
-                      const char *horizon, struct error *error) {
-  uint32_t n = options->data.size, given = options->acquisition.initial_lines, ratio;
-  *acquisition = (struct acquisition){.lines = n,
-                                      .acceleration = acceleration,
-                                      .geometry = (enum acquisition_geometry)options->acquisition.geometry};
-  if (!find_ratio(horizon, acceleration, &ratio, error)) return false;
-  snprintf(acquisition->horizon, sizeof acquisition->horizon, "%s", given ? "custom" : horizon);
-  acquisition->initial_lines = given ? given : geometry_of(acquisition)->initial_count(n, ratio);
-  uint32_t total = n / acceleration, initial = acquisition->initial_lines;
-  acquisition->budget = options->acquisition.budget ? options->acquisition.budget
-                        : total > initial           ? total - initial
-                                                    : 0;
-  acquisition->initial_start = n / 2 - initial / 2;
-  const char *one = geometry_of(acquisition)->one;
-  if (initial > n)
-    return fail_usage(error, "acquisition.initial_lines is %u; there are only %u %ss", initial, n, one);
+struct acquisition acquisition_of(const struct options *options, uint32_t acceleration, const char *horizon) {
+  uint32_t n = options->data.size;
+  struct acquisition acquisition = {.size = n,
+                                    .lines = (uint32_t)geometry_actions(geometry_chosen(options), n),
+                                    .acceleration = acceleration,
+                                    .geometry = (enum acquisition_geometry)options->acquisition.geometry};
+  snprintf(acquisition.horizon, sizeof acquisition.horizon, "%s", horizon);
+  return acquisition;
+}
+
+void acquisition_give(struct acquisition *acquisition, uint32_t initial_lines) {
+  bool points = geometry_of(acquisition)->points;
+  acquisition->initial_lines = initial_lines;
+  acquisition->initial_side = points ? (uint32_t)lround(sqrt(initial_lines)) : 0;
+  acquisition->initial_start =
+      acquisition->size / 2 - (points ? acquisition->initial_side : initial_lines) / 2;
+}
+
+uint32_t acquisition_steps(const struct acquisition *acquisition) {
+  return geometry_of(acquisition)->points ? 1 : acquisition->budget;
+}
+
+uint32_t acquisition_after(const struct acquisition *acquisition, size_t steps) {
+  bool points = geometry_of(acquisition)->points;
+  return acquisition->initial_lines + (uint32_t)steps * (points ? acquisition->budget : 1);
+}
+
+/* Lines that the options name, 0: none; of points the square of the side. */
+static bool read_given(const struct acquisition *acquisition, const struct options *options, uint32_t *given,
+                       struct error *error) {
+  uint32_t lines = options->acquisition.initial_lines, side = options->acquisition.initial_side;
+  bool points = geometry_of(acquisition)->points;
+  *given = points ? side * side : lines;
+  if (points ? lines : side)
+    return fail_usage(error,
+                      "acquisition.initial_%s is %u and acquisition.geometry is %s; set "
+                      "acquisition.initial_%s instead",
+                      points ? "lines" : "side", points ? lines : side, geometry_of(acquisition)->name,
+                      points ? "side" : "lines");
+  if (side <= acquisition->size) return true;
+  return fail_usage(error, "acquisition.initial_side is %u; k-space has %ux%u points", side,
+                    acquisition->size, acquisition->size);
+}
+
+static bool check_budget(const struct acquisition *acquisition, struct error *error) {
+  uint32_t lines = acquisition->lines, initial = acquisition->initial_lines;
+  const char *one = geometry_of(acquisition)->one,
+             *given = geometry_of(acquisition)->points ? "side" : "lines";
+  if (initial > lines)
+    return fail_usage(error, "acquisition.initial_lines is %u; there are only %u %ss", initial, lines, one);
   if (!acquisition->budget)
     return fail_usage(error,
                       "no %s is left to acquire: %u initial %ss of %u/%u = %u in all; lower "
-                      "acquisition.initial_lines or the acceleration",
-                      one, initial, one, n, acceleration, total);
-  if (acquisition->budget > n - initial)
+                      "acquisition.initial_%s or the acceleration",
+                      one, initial, one, lines, acquisition->acceleration, lines / acquisition->acceleration,
+                      given);
+  if (acquisition->budget > lines - initial)
     return fail_usage(error, "acquisition.budget is %u; only %u of %u %ss are free after %u initial ones",
-                      acquisition->budget, n - initial, n, one, initial);
+                      acquisition->budget, lines - initial, lines, one, initial);
   return true;
+}
+
+bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
+                      const char *horizon, struct error *error) {
+  uint32_t given, ratio;
+  *acquisition = acquisition_of(options, acceleration, horizon);
+  if (!find_ratio(horizon, acceleration, &ratio, error) || !read_given(acquisition, options, &given, error))
+    return false;
+  if (given) snprintf(acquisition->horizon, sizeof acquisition->horizon, "custom");
+  acquisition_give(acquisition,
+                   given ? given : geometry_of(acquisition)->initial_count(acquisition->size, ratio));
+  uint32_t total = acquisition->lines / acceleration, initial = acquisition->initial_lines;
+  acquisition->budget = options->acquisition.budget ? options->acquisition.budget
+                        : total > initial           ? total - initial
+                                                    : 0;
+  return check_budget(acquisition, error);
 }
 
 static bool read_acceleration(const char *word, uint32_t n, uint32_t *value, struct error *error) {

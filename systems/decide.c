@@ -1,5 +1,6 @@
 /* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, the policy's, and those
- * of tau steps. */
+ * of tau steps; and of points, all of which are one decision. */
+#include "kernels/kernels.h"
 #include "systems/policy.h"
 #include "systems/systems.h"
 #include "systems/tau.h"
@@ -86,6 +87,28 @@ static void run_sequence(struct world *world, void *context) {
                   world_out(world, ENV_action), world_out(world, ENV_log_prob)));
 }
 
+/* The masks are whole: no point is the action. */
+static void name_none(struct world *world) {
+  size_t bytes = sizeof(uint32_t) * world->rows[TABLE_ENV];
+  device_fill(world->device, world_out(world, ENV_action).as.m, 0, bytes, NO_LINE);
+  device_fill(world->device, world_out(world, ENV_log_prob).as.m, 0, bytes, 0);
+}
+
+static void run_points(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  points_draw(&simulation->points, world_in(world, ENV_scan).as.m, world_inout(world, ENV_mask),
+              world->rows[TABLE_ENV]);
+  name_none(world);
+}
+
+static void run_points_sequence(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  struct tau *tau = simulation->tau;
+  tau->graph->best = !simulation->sampler->random;
+  tau_scan(tau, world, world_inout(world, ENV_mask), world->rows[TABLE_ENV], simulation->first_scan);
+  name_none(world);
+}
+
 #define DRAWN (SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step))
 #define CHOSEN (SET(ENV_action) | SET(ENV_log_prob))
 
@@ -124,6 +147,21 @@ const struct system system_decide_sequence = {
     .writes = CHOSEN,
     .kernels = {"sequence_next"},
     .run = run_sequence};
+
+const struct system system_decide_points = {.name = "decide_points",
+                                            .doc = "draw the points of a scan, exactly the budget",
+                                            .reads = SET(ENV_mask) | SET(ENV_scan),
+                                            .writes = CHOSEN | SET(ENV_mask),
+                                            .kernels = {"loupe_keep"},
+                                            .run = run_points};
+
+const struct system system_decide_points_sequence = {
+    .name = "decide_points_sequence",
+    .doc = "draw the points of all steps by a network that looks at reconstructions",
+    .reads = SET(ENV_mask) | SET(ENV_slice) | SET(SLICE_image) | SET(SLICE_unit),
+    .writes = CHOSEN | SET(ENV_mask),
+    .kernels = {"loupe_keep"},
+    .run = run_points_sequence};
 
 #define PRESENTED (OBSERVE_STANDARDISE_READS | SET(ENV_mask))
 

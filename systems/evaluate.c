@@ -94,10 +94,13 @@ static bool check_kept(const struct evaluation *evaluation, struct error *error)
 static bool plan_run(struct evaluation *evaluation, const struct options *options,
                      const struct acquisition *setting, const char *sampler, struct error *error) {
   struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
-  uint32_t table[512];
   run->acquisition = *setting;
-  return (run->sampler = sampler_find(sampler, error)) &&
-         sampler_fill(run->sampler, options, &run->acquisition, table, error); /* before any work */
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, setting->lines);
+  bool good = (run->sampler = sampler_find(sampler, error)) &&
+              sampler_fill(run->sampler, options, &run->acquisition, table, error); /* before any work */
+  arena_close(arena);
+  return good;
 }
 
 /* One run for every setting and sampler; a policy that the list does not name comes last. */
@@ -119,10 +122,12 @@ static bool plan_runs(struct evaluation *evaluation, const struct options *optio
   return true;
 }
 
-static uint32_t largest_budget(const struct evaluation *evaluation) {
+static uint32_t most_steps(const struct evaluation *evaluation) {
   uint32_t most = 0;
-  for (size_t r = 0; r < evaluation->run_count; r++)
-    if (evaluation->runs[r].acquisition.budget > most) most = evaluation->runs[r].acquisition.budget;
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    uint32_t steps = acquisition_steps(&evaluation->runs[r].acquisition);
+    if (steps > most) most = steps;
+  }
   return most;
 }
 
@@ -142,7 +147,7 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   plan.envs = plan.slices;
   if (work->options->world.envs < plan.slices && !scans_together(evaluation))
     plan.envs = work->options->world.envs;
-  plan.rollout_steps = largest_budget(evaluation) + 1;
+  plan.rollout_steps = most_steps(evaluation) + 1;
   plan.together = plan.envs;
   plan.coils = dataset_coils(&evaluation->dataset);
   plan.dense = work->dense;
@@ -165,13 +170,13 @@ static size_t trajectories_of(const struct work *work, const struct evaluate_run
 
 static bool make_room(struct work *work, struct evaluate_run *run, struct error *error) {
   struct arena *arena = work->evaluation->arena;
-  size_t slices = run->scans, n = work->evaluation->size, steps = run->acquisition.budget + 1;
+  size_t slices = run->scans, n = work->evaluation->size, steps = acquisition_steps(&run->acquisition) + 1;
   bool good = true;
   for (size_t m = 0; m < METRICS; m++)
     if ((work->simulation.finish.touched | work->simulation.step.touched) & SET(metric_list[m].rollout))
       good &= (run->metric[m] = arena_try(arena, slices * steps * sizeof(float))) != NULL;
   good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
-         (run->mask = arena_try(arena, slices * n)) &&
+         (run->mask = arena_try(arena, slices * run->acquisition.lines)) &&
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
   size_t images = work->images ? slices : work->evaluation->kept_count;
   if (images) good = good && (run->images = arena_try(arena, images * n * n * sizeof(float)));
@@ -182,7 +187,7 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
 
 /* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes 0. */
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
-  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = run->acquisition.budget + 1;
+  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 0 : steps - 1;
   world_read(&work->simulation.world, column, 0, envs * steps, work->column);
   for (size_t t = 0; t < steps; t++)
@@ -191,7 +196,7 @@ static void gather(struct work *work, const struct evaluate_run *run, unsigned c
 }
 
 static void gather_returns(struct work *work, struct evaluate_run *run) {
-  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = run->acquisition.budget + 1;
+  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 1 : steps - 1; /* without curves only the end has a reward */
   world_read(&work->simulation.world, ROLLOUT_reward, 0, envs * steps, work->column);
   for (size_t e = 0; e < envs; e++) {
@@ -213,7 +218,8 @@ static void gather_image(struct work *work, struct evaluate_run *run, size_t env
 
 static void gather_scans(struct work *work, struct evaluate_run *run) {
   struct world *world = &work->simulation.world;
-  size_t envs = world->rows[TABLE_ENV], n = work->evaluation->size, steps = run->acquisition.budget;
+  size_t envs = world->rows[TABLE_ENV], n = run->acquisition.lines,
+         steps = acquisition_steps(&run->acquisition);
   world_read(world, ROLLOUT_action, 0, envs * (steps + 1), work->action);
   for (size_t e = 0; e < envs; e++) {
     size_t scan = work->scan[e];
@@ -255,17 +261,16 @@ static void place_scans(struct work *work, size_t first, size_t envs) {
 }
 
 /* Whatever decided, every scan has acquired its lines: a decision that was none would be scored as one. */
-static bool check_masks(const struct work *work, const struct evaluate_run *run, struct error *error) {
-  size_t n = work->evaluation->size, wanted = run->acquisition.initial_lines + run->acquisition.budget;
+static bool check_masks(const struct evaluate_run *run, struct error *error) {
+  size_t n = run->acquisition.lines, wanted = run->acquisition.initial_lines + run->acquisition.budget;
   for (size_t scan = 0; scan < run->scans; scan++) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) found += run->mask[scan * n + i] != 0;
     if (found != wanted)
-      return fail(
-          error,
-          "sampler %s acquired %zu of %zu lines in scan %zu; its checkpoint is damaged, or l2sr verify "
-          "tells what is wrong with the device",
-          run->sampler->name, found, wanted, scan);
+      return fail(error,
+                  "sampler %s acquired %zu of %zu %ss in scan %zu; its checkpoint is damaged, or l2sr verify "
+                  "tells what is wrong with the device",
+                  run->sampler->name, found, wanted, geometry_of(&run->acquisition)->one, scan);
   }
   return true;
 }
@@ -293,7 +298,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     progress_move(&work->progress, work->done += envs);
   }
   run->seconds = clock_seconds() - start;
-  return device_finish(world->device, error) && check_masks(work, run, error);
+  return device_finish(world->device, error) && check_masks(run, error);
 }
 
 static bool run_all(struct work *work, struct error *error) {
@@ -425,7 +430,7 @@ static bool open_sequence(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
   size_t envs = simulation->world.capacity[TABLE_ENV];
-  if (!simulation->ranks) return true;
+  if (!simulation->sequence) return true;
   const struct acquisition *setting = find_sequence(work, error);
   if (!setting) return false;
   struct tau_setup setup = {.device = simulation->device,
@@ -486,20 +491,20 @@ void evaluate_close(struct evaluation *evaluation) {
 double evaluate_cells(const struct evaluate_run *run) {
   const struct acquisition *scan = &run->acquisition;
   struct arena *arena = arena_open();
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, (size_t)scan->lines * scan->lines);
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, (size_t)scan->size * scan->size);
   double sum = 0;
   for (size_t i = 0; i < run->scans; i++)
-    sum += (double)geometry_mask(geometry_of(scan), scan->lines, run->mask + i * scan->lines, mask);
+    sum += (double)geometry_mask(geometry_of(scan), scan->size, run->mask + i * scan->lines, mask);
   arena_close(arena);
   return sum / (double)run->scans;
 }
 
-void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t lines, double *mean, double *std) {
-  const float *values = run->metric[metric] + lines;
-  size_t steps = run->acquisition.budget + 1, count = run->scans;
+void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t steps, double *mean, double *std) {
+  const float *values = run->metric[metric] + steps;
+  size_t stride = acquisition_steps(&run->acquisition) + 1, count = run->scans;
   double sum = 0, square = 0;
-  for (size_t i = 0; i < count; i++) sum += values[i * steps];
+  for (size_t i = 0; i < count; i++) sum += values[i * stride];
   *mean = sum / (double)count;
-  for (size_t i = 0; i < count; i++) square += (values[i * steps] - *mean) * (values[i * steps] - *mean);
+  for (size_t i = 0; i < count; i++) square += (values[i * stride] - *mean) * (values[i * stride] - *mean);
   *std = sqrt(square / (double)count);
 }

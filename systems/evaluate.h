@@ -10,10 +10,11 @@ struct evaluate_run {
   struct acquisition acquisition;
   const struct sampler *sampler;
   size_t scans; /* of every slice one or, where lines are drawn, evaluate.trajectories: [trajectory][slice] */
-  float *metric[METRICS]; /* [scan][budget + 1]: after 0, 1, ... lines; NULL if not computed */
+  float *metric[METRICS]; /* [scan][steps + 1]: after 0, 1, ... lines (of points none and all); NULL if not
+                             computed */
   float *returns;         /* [scan]: sum of the rewards */
-  uint8_t *mask;          /* [scan][N]: at the end */
-  uint32_t *action;       /* [scan][budget] */
+  uint8_t *mask;          /* [scan][acquisition.lines]: at the end */
+  uint32_t *action;       /* [scan][steps]; of points none */
   float *images;          /* [scan][N][N] reconstructions at the end, when asked for; or [kept][N][N] */
   double seconds;
 };
@@ -47,7 +48,8 @@ void evaluate_close(struct evaluation *evaluation);
 /* Mean over the scans of the cells of k-space that their masks acquired. */
 double evaluate_cells(const struct evaluate_run *run);
 
-/* Mean and population deviation over the scans of metric_list[metric] after `lines` lines. */
-void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t lines, double *mean, double *std);
+/* Mean and population deviation over the scans of metric_list[metric] after `steps` lines; of points 1 is
+ * all. */
+void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t steps, double *mean, double *std);
 
 #endif

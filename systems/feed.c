@@ -1,5 +1,6 @@
 #include "systems/feed.h"
 
+#include "systems/geometry.h"
 #include "systems/window.h"
 
 #include <math.h>
@@ -13,24 +14,25 @@ static bool read_number(const char *key, const char *word, uint32_t n, uint32_t 
                     n);
 }
 
-/* N / initial lines to start from, rounded half to even, and N / acceleration in all. */
+/* N / initial lines to start from, rounded half to even, or the square of so many points, and N /
+ * acceleration in all. */
 static bool make_pair(struct acquisition *pair, const struct options *options, uint32_t acceleration,
                       uint32_t initial, struct error *error) {
-  uint32_t n = options->data.size;
+  *pair = acquisition_of(options, acceleration, "custom");
   if (initial < acceleration)
     return fail_usage(
         error,
         "train.initial_accelerations has %u for the acceleration %u: more initial lines than lines in "
         "all; it must be %u or more",
         initial, acceleration, acceleration);
-  uint32_t total = n / acceleration, start = (uint32_t)nearbyint((double)n / initial);
-  *pair = (struct acquisition){.lines = n,
-                               .acceleration = acceleration,
-                               .horizon = "custom",
-                               .geometry = (enum acquisition_geometry)options->acquisition.geometry};
-  pair->initial_lines = start < 1 ? 1 : start < total ? start : total;
-  pair->initial_start = n / 2 - pair->initial_lines / 2;
-  pair->budget = total - pair->initial_lines;
+  const struct geometry *geometry = geometry_of(pair);
+  uint32_t total = pair->lines / acceleration, start = (uint32_t)nearbyint((double)pair->size / initial);
+  if (geometry->points)
+    start = geometry->initial_count(pair->size, initial);
+  else
+    start = start < 1 ? 1 : start < total ? start : total;
+  acquisition_give(pair, start);
+  pair->budget = total > start ? total - start : 0;
   return true;
 }
 
@@ -65,8 +67,12 @@ double feed_chance(const struct acquisition *pair) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+static size_t actions_of(const struct feed *feed) {
+  return geometry_actions(geometry_chosen(&feed->options), feed->options.data.size);
+}
+
 static bool open_pairs(struct feed *feed, struct error *error) {
-  size_t n = feed->options.data.size;
+  size_t n = actions_of(feed);
   uint8_t *initial = ARENA_NEW(feed->arena, uint8_t, PAIRS_MOST * n);
   uint32_t chance[PAIRS_MOST] = {0};
   feed->initial = device_buffer(feed->device, PAIRS_MOST * n, "the mixture", error);
@@ -161,7 +167,7 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
 }
 
 void feed_close(struct feed *feed) {
-  device_release(feed->device, feed->initial, PAIRS_MOST * (size_t)feed->options.data.size);
+  device_release(feed->device, feed->initial, PAIRS_MOST * actions_of(feed));
   device_release(feed->device, feed->chance, sizeof(uint32_t) * PAIRS_MOST);
   if (feed->simulation.kernels) simulation_close(&feed->simulation);
   if (feed->dataset.arena) dataset_close(&feed->dataset);

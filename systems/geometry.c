@@ -36,7 +36,7 @@ static uint32_t count_spokes(uint32_t n, uint32_t ratio) {
 
 /* Evenly spaced: spoke floor(i N / count) for every i. */
 static bool is_initial_spoke(const struct acquisition *acquisition, size_t spoke) {
-  size_t n = acquisition->lines, count = acquisition->initial_lines, i = (spoke * count + n - 1) / n;
+  size_t n = acquisition->size, count = acquisition->initial_lines, i = (spoke * count + n - 1) / n;
   return i < count && i * n / count == spoke;
 }
 
@@ -61,6 +61,30 @@ static void find_spoke(uint32_t n, size_t spoke, uint32_t *cell) {
     cell[found++] = (uint32_t)(flat ? across * size + along : along * size + across);
   }
   while (found < n) cell[found++] = NO_CELL;
+}
+
+/* ---- points (PROTOCOL 3.2) ----------------------------------------------------------------------------- */
+
+/* The side of the square is the even number nearest to N over the root of the ratio: the published 22, 16 and
+ * 12 of 128 at 8 times 4, 8 and 16. */
+static uint32_t count_points(uint32_t n, uint32_t ratio) {
+  uint32_t side = 2 * (uint32_t)lround(n / (2 * sqrt(ratio)));
+  return side ? side * side : 4;
+}
+
+static bool is_initial_point(const struct acquisition *acquisition, size_t point) {
+  size_t n = acquisition->size, start = acquisition->initial_start, side = acquisition->initial_side;
+  return point / n - start < side && point % n - start < side;
+}
+
+static uint32_t rank_point(uint32_t n, size_t point) {
+  (void)n;
+  return (uint32_t)point;
+}
+
+static void find_point(uint32_t n, size_t point, uint32_t *cell) {
+  (void)n;
+  *cell = (uint32_t)point;
 }
 
 /* ---- observations ------------------------------------------------------------------------------------ */
@@ -101,8 +125,21 @@ const struct geometry geometry_list[] = {
      .rank = rank_spoke,
      .cells = find_spoke,
      .observation = &of_cells},
+    {.name = "points",
+     .one = "point",
+     .doc = "single points of k-space, the centred square of them at the start (2-D)",
+     .points = true,
+     .initial_count = count_points,
+     .is_initial = is_initial_point,
+     .rank = rank_point,
+     .cells = find_point,
+     .observation = &of_cells},
     {.name = NULL},
 };
+
+size_t geometry_actions(const struct geometry *geometry, size_t n) {
+  return geometry->points ? n * n : n;
+}
 
 const struct geometry *geometry_of(const struct acquisition *acquisition) {
   return &geometry_list[acquisition->geometry];
@@ -113,13 +150,13 @@ const struct geometry *geometry_chosen(const struct options *options) {
 }
 
 size_t geometry_mask(const struct geometry *geometry, uint32_t n, const uint8_t *chosen, uint8_t *mask) {
-  uint32_t cell[512];
+  uint32_t cell[512], each = geometry->points ? 1 : n;
   size_t count = 0;
   memset(mask, 0, (size_t)n * n);
-  for (uint32_t action = 0; action < n; action++) {
+  for (size_t action = 0; action < geometry_actions(geometry, n); action++) {
     if (!chosen[action]) continue;
     geometry->cells(n, action, cell);
-    for (uint32_t i = 0; i < n && cell[i] != NO_CELL; i++) {
+    for (uint32_t i = 0; i < each && cell[i] != NO_CELL; i++) {
       count += !mask[cell[i]];
       mask[cell[i]] = 1;
     }
@@ -129,6 +166,7 @@ size_t geometry_mask(const struct geometry *geometry, uint32_t n, const uint8_t 
 
 double geometry_acceleration(const struct geometry *geometry, uint32_t n, uint32_t actions) {
   uint8_t chosen[512] = {0};
+  if (geometry->points) return (double)n * n / actions;
   struct arena *arena = arena_open();
   for (uint32_t i = 0; i < actions; i++) chosen[(size_t)i * n / actions] = 1;
   size_t cells = geometry_mask(geometry, n, chosen, ARENA_NEW(arena, uint8_t, (size_t)n * n));

@@ -1,7 +1,7 @@
 #include "systems/learned.h"
 
 #include "engine/store.h"
-#include "systems/samplers.h"
+#include "systems/geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,33 +47,34 @@ static bool check(const double *probability, const struct acquisition *acquisiti
   if (fabs(sum - acquisition->budget) < 0.01 && possible >= acquisition->budget) return true;
   return fail(
       error,
-      "sampler.mask %s has probabilities for %.4g lines beside the %u initial ones, the budget is %u; use "
+      "sampler.mask %s has probabilities for %.4g %ss beside the %u initial ones, the budget is %u; use "
       "the one that was trained for this acquisition",
-      path, sum, acquisition->initial_lines, acquisition->budget);
+      path, sum, geometry_of(acquisition)->one, acquisition->initial_lines, acquisition->budget);
 }
 
 static bool read_stored(struct store *store, const struct acquisition *acquisition, const char *path,
-                        uint32_t *table, struct arena *arena, struct error *error) {
+                        double *probability, struct arena *arena, struct error *error) {
   void *data;
   size_t found;
   if (!store_read_all(store, "probability", STORE_F64, arena, &data, &found, error)) return false;
   if (found != acquisition->lines)
-    return fail(error, "sampler.mask %s holds %zu probabilities; data.size is %u", path, found,
-                acquisition->lines);
+    return fail(error, "sampler.mask %s holds %zu probabilities; %u are expected at data.size %u", path,
+                found, acquisition->lines, acquisition->size);
   if (!check(data, acquisition, path, error)) return false;
-  learned_fill(data, acquisition, table);
+  for (size_t line = 0; line < found; line++)
+    probability[line] = acquisition_is_initial(acquisition, line) ? 0 : ((const double *)data)[line];
   return true;
 }
 
-bool learned_chances(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
-                     struct error *error) {
+bool learned_probabilities(const struct options *options, const struct acquisition *acquisition,
+                           double *probability, struct error *error) {
   const char *path = options->sampler.mask;
   struct arena *arena = arena_open();
   struct store *store;
   bool good = *path ? store_open(&store, path, error)
                     : fail_usage(error, "sampler.mask is empty; name a checkpoint of train.method loupe");
   if (good) {
-    good = read_stored(store, acquisition, path, table, arena, error);
+    good = read_stored(store, acquisition, path, probability, arena, error);
     store_close(store);
   }
   arena_close(arena);

@@ -15,9 +15,9 @@ size_t learned_table_bytes(size_t lines); /* for the largest budget */
  * UINT32_MAX: certain. */
 void learned_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table);
 
-/* The same from dataset `probability` of the file sampler.mask. Refuses one that was not learned for this
- * acquisition. */
-bool learned_chances(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
-                     struct error *error);
+/* Of dataset `probability` of the file sampler.mask, an entry a line, 0 of initial ones. Refuses one that was
+ * not learned for this acquisition. */
+bool learned_probabilities(const struct options *options, const struct acquisition *acquisition,
+                           double *probability, struct error *error);
 
 #endif

@@ -2,23 +2,26 @@
 
 #include "kernels/kernels.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 #include "systems/systems.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) {
-  float *rows = ARENA_NEW(arena, float, batch * loupe->size);
+  size_t lines = loupe->acquisition.lines;
+  float *rows = ARENA_NEW(arena, float, batch *lines);
   acquisition_initial_rows(&loupe->acquisition, batch, rows);
-  device_write(loupe->device, graph_value(loupe->graph, loupe->net.taken), 0,
-               sizeof(float) * batch * loupe->size, rows);
+  device_write(loupe->device, graph_value(loupe->graph, loupe->net.taken), 0, sizeof(float) * batch * lines,
+               rows);
 }
 
 bool loupe_views(const struct options *options) {
-  return options->network.input == INPUT_COMPLEX;
+  return options->network.input == INPUT_COMPLEX || geometry_chosen(options)->points;
 }
 
 static void build(struct loupe *loupe, const struct options *options) {
   struct net_loupe_setup net = {.size = (int)options->data.size,
+                                .points = geometry_chosen(options)->points,
                                 .budget = loupe->acquisition.budget,
                                 .seed = options->world.seed,
                                 .slope = (float)options->loupe.slope,
@@ -108,7 +111,7 @@ static void draw(struct loupe *loupe, uint32_t first, uint32_t stride, struct ar
   number(loupe, first, stride, images);
   graph_forward_part(loupe->graph, 0, loupe->net.drawn);
   kernel_run(
-      loupe->kernels, "loupe_keep", images,
+      loupe->kernels, "loupe_keep", images * graph_elements(loupe->graph, loupe->net.mask),
       ARGS(graph_arg(ARG_IN, graph_value(loupe->graph, loupe->net.mask)), mask, arg_u32((uint32_t)row)));
 }
 
@@ -170,7 +173,9 @@ bool loupe_draw(struct loupe *loupe, struct world *world, size_t rows, struct er
 
 bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
-  size_t lines = loupe->size;
+  const struct geometry *geometry = geometry_of(&loupe->acquisition);
+  size_t lines = loupe->acquisition.lines, shape[] = {geometry->points ? loupe->size : lines, loupe->size};
+  int rank = geometry->points ? 2 : 1;
   uint8_t *taken = ARENA_NEW(arena, uint8_t, lines), *mask = ARENA_NEW(arena, uint8_t, lines);
   float *weight = ARENA_NEW(arena, float, lines);
   double *chance = ARENA_NEW(arena, double, lines);
@@ -179,11 +184,11 @@ bool loupe_write(const struct loupe *loupe, struct store *store, struct error *e
   net_loupe_chances(weight, taken, lines, loupe->acquisition.budget, chance);
   net_loupe_best(chance, taken, lines, loupe->acquisition.budget, mask);
   bool good = store_put_text(store, "sampler", "loupe", error) &&
-              store_put_text(store, "scan_geometry", "lines", error) &&
+              store_put_text(store, "scan_geometry", geometry->name, error) &&
               checkpoint_write_parameters(store, "sampler", loupe->graph, error) &&
               checkpoint_write_moments(store, "sampler_optimiser", &loupe->optimiser, error) &&
-              store_write(store, "probability", STORE_F64, 1, &lines, chance, false, error) &&
-              store_write(store, "mask", STORE_U8, 1, &lines, mask, false, error);
+              store_write(store, "probability", STORE_F64, rank, shape, chance, false, error) &&
+              store_write(store, "mask", STORE_U8, rank, shape, mask, false, error);
   arena_close(arena);
   return good;
 }

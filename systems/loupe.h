@@ -48,7 +48,7 @@ bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image
 void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first);
 
 /* All enqueue. */
-/* Draws masks into `mask`, u8 [images][N]. */
+/* Draws masks into `mask`, u8 [images][lines]. */
 void loupe_forward(struct loupe *loupe, struct arg mask, size_t images);
 /* Where the graph observes: draws masks for the environments' slices and writes the reconstructor's input. */
 void loupe_observe(struct loupe *loupe, const struct simulation *simulation);
@@ -61,7 +61,8 @@ void loupe_backward(struct loupe *loupe, const struct simulation *simulation);
 bool loupe_draw(struct loupe *loupe, struct world *world, size_t rows, struct error *error);
 
 /* Parameters in the group `sampler`, its optimiser's moments in `sampler_optimiser`, the probabilities of the
- * lines as dataset `probability`, and the most probable mask as dataset `mask`, for the sampler fixed_mask.
+ * lines as dataset `probability` (points: [N][N]), and the most probable mask as dataset `mask`, for the
+ * sampler fixed_mask.
  */
 bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error);
 bool loupe_read(struct loupe *loupe, struct store *store, struct error *error);

@@ -1,7 +1,7 @@
 #include "systems/net_loupe.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 static const float SHARPNESS = 5; /* of the probabilities: sigmoid(5 weight) */
 
@@ -19,9 +19,10 @@ static void see(struct graph *graph, struct net_loupe *net, const struct net_lou
 }
 
 struct net_loupe net_loupe(struct graph *graph, const struct net_loupe_setup *setup) {
-  struct net_loupe net = {.taken = graph_input(graph, "taken", 1, 1, setup->size),
+  int height = setup->points ? setup->size : 1;
+  struct net_loupe net = {.taken = graph_input(graph, "taken", 1, height, setup->size),
                           .scan = graph_input(graph, "scan", 1, 1, 1)};
-  tensor weight = learned(graph, "probability.weight", 1, 1, setup->size, 1 / (double)SHARPNESS);
+  tensor weight = learned(graph, "probability.weight", 1, height, setup->size, 1 / (double)SHARPNESS);
   tensor chance = rescale(graph, sigmoid(graph, scale(graph, weight, SHARPNESS)), net.taken, setup->budget);
   tensor threshold = exact_threshold(graph, chance, net.taken, net.scan, setup->budget, setup->seed, 0);
   tensor drawn = add(graph, straight_through(graph, chance, threshold, setup->slope), net.taken);
@@ -47,13 +48,25 @@ void net_loupe_chances(const float *weight, const uint8_t *taken, size_t lines, 
           wanted <= mean ? chance[i] * wanted / mean : 1 - (1 - chance[i]) * (1 - wanted) / (1 - mean);
 }
 
+static int compare_falling(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+/* Those above the last one taken, and of its equals the first. */
 void net_loupe_best(const double *chance, const uint8_t *taken, size_t lines, uint32_t budget,
                     uint8_t *mask) {
-  memcpy(mask, taken, lines);
-  for (uint32_t t = 0; t < budget; t++) {
-    size_t best = lines;
-    for (size_t i = 0; i < lines; i++)
-      if (!mask[i] && (best == lines || chance[i] > chance[best])) best = i;
-    mask[best] = 1;
+  struct arena *arena = arena_open();
+  double *falling = ARENA_NEW(arena, double, lines);
+  size_t count = 0, left = budget;
+  for (size_t i = 0; i < lines; i++)
+    if (!taken[i]) falling[count++] = chance[i];
+  qsort(falling, count, sizeof *falling, compare_falling);
+  for (size_t i = 0; i < lines; i++) {
+    mask[i] = taken[i] || (budget && chance[i] > falling[budget - 1]);
+    left -= mask[i] && !taken[i];
   }
+  for (size_t i = 0; i < lines && left; i++)
+    if (!mask[i] && chance[i] == falling[budget - 1]) mask[i] = 1, left--;
+  arena_close(arena);
 }

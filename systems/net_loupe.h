@@ -1,12 +1,14 @@
-/* LOUPE's mask (PROTOCOL 3.2): probabilities of lines that are learned, a draw of exactly the budget from
- * them; and, where another path does not observe with it, what the reconstructor sees through it. */
+/* LOUPE's mask (PROTOCOL 3.2): probabilities of lines or points that are learned, a draw of exactly the
+ * budget from them; and, where another path does not observe with it, what the reconstructor sees through it.
+ */
 #ifndef L2SR_SYSTEMS_NET_LOUPE_H
 #define L2SR_SYSTEMS_NET_LOUPE_H
 
 #include "systems/net_view.h"
 
 struct net_loupe_setup {
-  int size; /* N */
+  int size;    /* N */
+  bool points; /* of points: masks are [1][N][N], and the graph goes on */
   uint32_t budget, seed;
   float slope; /* of the sigmoid that backward takes for the step */
   bool views;  /* the graph goes on to what the reconstructor sees */

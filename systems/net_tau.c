@@ -1,5 +1,7 @@
 #include "systems/net_tau.h"
 
+#include "systems/net_unet.h"
+
 uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
   uint64_t before = ((uint64_t)budget * step + steps - 1) / steps,
            after = ((uint64_t)budget * (step + 1) + steps - 1) / steps;
@@ -7,6 +9,7 @@ uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
 }
 
 static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *setup) {
+  if (setup->points) return net_unet_named(graph, x, "unet.", setup->channels, setup->pools);
   for (int i = 0; i < TAU_LAYERS - 1; i++)
     x = relu(graph, linear(graph, x, graph_name(graph, "layers.%d", 2 * i), setup->hidden));
   return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), setup->size);
@@ -67,7 +70,7 @@ struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
   int n = setup->size;
   bool complex = setup->view == VIEW_COMPLEX;
   struct net_tau net = {.image = graph_input(graph, complex ? "frequencies" : "image", 2, n, n),
-                        .taken = graph_input(graph, "taken", 1, 1, n),
+                        .taken = graph_input(graph, "taken", 1, setup->points ? n : 1, n),
                         .scan = graph_input(graph, "scan", 1, 1, 1)};
   struct net_view view = {{0}, {0}, {0}};
   graph_share(graph);

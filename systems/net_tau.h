@@ -1,6 +1,6 @@
 /* tau-step sequential sampling (PROTOCOL 3.3): the budget in tau steps, in each of which a network looks at
  * the frequencies of the last reconstruction and at those that are acquired, and gives probabilities of
- * lines, of which exactly the step's are drawn.
+ * lines (or points), of which exactly the step's are drawn.
  *
  * The reconstructions are the caller's: the graph is run in parts, and what part i ends in is the input of
  * pass i of the reconstructor. One graph holds all steps, so its plan is that of the whole; the steps share
@@ -10,10 +10,12 @@
 
 #include "systems/net_view.h"
 
-enum { TAU_MOST = 8, TAU_LAYERS = 5 };
+enum { TAU_MOST = 8, TAU_LAYERS = 5, TAU_POOLS = 4 };
 
 struct net_tau_setup {
   int size, hidden; /* N; values of each hidden layer */
+  bool points;      /* masks are of points, [1][N][N], and the sampler is a U-Net */
+  int channels, pools; /* of that: channels after its first block; TAU_POOLS but in small tests */
   uint32_t steps, budget, seed;
   float slope;   /* of the sigmoid that backward takes for the step */
   enum net_view_kind view; /* what the reconstructor takes; complex: it gives images in their own units */
@@ -25,7 +27,7 @@ struct net_tau_setup {
 
 struct net_tau {
   tensor image;                    /* input, [2][N][N]: real, imaginary; VIEW_COMPLEX: its frequencies */
-  tensor taken;                    /* input, [1][1][N]: 1 where a line is initial */
+  tensor taken;                    /* input, [1][1][N] (points: [1][N][N]): 1 where a line is initial */
   tensor scan;                     /* input, [1][1][1]: an unsigned word, the number that keys the draws */
   tensor noise;                    /* input, [5][N][N], not adaptive: the sampler's input */
   tensor reconstruction[TAU_MOST]; /* [1][N][N] of the passes before the last, as it gives them; adaptive */
@@ -35,7 +37,8 @@ struct net_tau {
 };
 
 /* Appends to an empty graph. The parameters are layers.0.weight to layers.8.bias, the sampler's: 5 N^2
- * values, four hidden layers with ReLU, N values. */
+ * values, four hidden layers with ReLU, N values; of points those of a U-Net of four pools from 5 channels to
+ * one, as systems/net_unet.h names them, after "unet.". */
 struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup);
 
 /* The lines of step i, from 0: whole numbers that add up to the budget, the first ones larger, as 4, 3, 4, 3

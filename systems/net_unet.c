@@ -25,7 +25,7 @@ static bool check(struct graph *graph, tensor x, int channels, int pools) {
   return true;
 }
 
-tensor net_unet(struct graph *graph, tensor x, int channels, int pools) {
+tensor net_unet_named(struct graph *graph, tensor x, const char *before, int channels, int pools) {
   tensor skip[POOLS_MOST];
   if (!check(graph, x, channels, pools)) {
     graph->failed = true;
@@ -33,19 +33,23 @@ tensor net_unet(struct graph *graph, tensor x, int channels, int pools) {
   }
   bool complex = graph_node(graph, x)->shape.channels == 2;
   for (int i = 0; i < pools; i++) {
-    x = skip[i] = block(graph, x, graph_name(graph, "down_sample_layers.%d", i), channels << i);
+    x = skip[i] = block(graph, x, graph_name(graph, "%sdown_sample_layers.%d", before, i), channels << i);
     x = max_pool(graph, x);
   }
-  x = block(graph, x, "conv", channels << (pools - 1));
+  x = block(graph, x, graph_name(graph, "%sconv", before), channels << (pools - 1));
   for (int i = 0; i < pools; i++) {
     int out = i < pools - 1 ? channels << (pools - 2 - i) : channels;
     x = concat(graph, up_sample(graph, x), skip[pools - 1 - i]);
-    x = block(graph, x, graph_name(graph, "up_sample_layers.%d", i), out);
+    x = block(graph, x, graph_name(graph, "%sup_sample_layers.%d", before, i), out);
   }
-  x = conv2d(graph, x, "conv2.0", channels / 2, 1);
-  x = conv2d(graph, x, "conv2.1", 1, 1);
-  x = conv2d(graph, x, "conv2.2", 1, 1);
+  x = conv2d(graph, x, graph_name(graph, "%sconv2.0", before), channels / 2, 1);
+  x = conv2d(graph, x, graph_name(graph, "%sconv2.1", before), 1, 1);
+  x = conv2d(graph, x, graph_name(graph, "%sconv2.2", before), 1, 1);
   return complex ? graph_normal(graph, x, 0.001) : x;
+}
+
+tensor net_unet(struct graph *graph, tensor x, int channels, int pools) {
+  return net_unet_named(graph, x, "", channels, pools);
 }
 
 /* |x| as two ReLUs. */

@@ -17,7 +17,7 @@ struct net_view {
 };
 
 /* Appends the view of frequencies [2][N][N], in any units, through a mask [1][1][N], 1 where a line is
- * acquired. */
+ * acquired, or of points, [1][N][N]. */
 struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, enum net_view_kind kind);
 
 /* What backward takes the step of a draw for, in its place: to check the gradient. */

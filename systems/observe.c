@@ -43,7 +43,8 @@ void observe_present(const struct world *world, cl_mem slice, size_t first, bool
                   arg_buffer(ARG_IN, ELEMENT_C64, world->column[kspace]),
                   arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
                   arg_buffer(ARG_OUT, ELEMENT_F32, planes), arg_u32((uint32_t)world->height),
-                  arg_u32((uint32_t)world->width), arg_u32((uint32_t)first), arg_u32(masked)));
+                  arg_u32((uint32_t)world->width), arg_u32((uint32_t)first),
+                  arg_u32(masked ? (uint32_t)world->shape[SHAPE_A] : 0)));
 }
 
 bool observe_complex_open(struct simulation *simulation, struct error *error) {

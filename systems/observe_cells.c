@@ -59,7 +59,9 @@ static void write_cells(struct simulation *simulation, uint32_t n) {
   const struct geometry *geometry = geometry_chosen(simulation->options);
   struct arena *arena = arena_open();
   uint32_t *cell = ARENA_NEW(arena, uint32_t, (size_t)n * n);
-  for (uint32_t action = 0; action < n; action++) geometry->cells(n, action, cell + (size_t)action * n);
+  size_t actions = geometry_actions(geometry, n);
+  for (size_t action = 0; action < actions; action++)
+    geometry->cells(n, action, cell + action * ((size_t)n * n / actions));
   for (size_t i = 0; i < (size_t)n * n; i++) {
     if (cell[i] == NO_CELL) continue;
     uint32_t row = cell[i] / n, column = cell[i] % n;

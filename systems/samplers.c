@@ -11,16 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Distance of a line from the centre of k-space, in lines. */
+/* Distance of a line from the centre of k-space, in lines; of a point, in points. */
 static double frequency(const struct acquisition *acquisition, size_t line) {
-  return fabs((double)line - acquisition->lines / 2);
+  size_t n = acquisition->size;
+  double half = acquisition->size / 2;
+  if (!geometry_of(acquisition)->points) return fabs((double)line - half);
+  return hypot((double)(line / n) - half, (double)(line % n) - half);
 }
 
-/* Real weights as whole ones: draws are then the same on every device. No line gets none. */
-static void set_weights(const double *weights, size_t count, uint32_t *table) {
-  double most = 0;
-  for (size_t i = 0; i < count; i++) most = fmax(most, weights[i]);
-  for (size_t i = 0; i < count; i++) table[i] = (uint32_t)fmax(1, nearbyint(weights[i] / most * (1 << 20)));
+/* Real weights as whole ones: draws are then the same on every device. No line gets none. The weight at a
+ * distance from the centre is largest at none. */
+static void set_weights(double (*weigh)(const struct options *options, const struct acquisition *acquisition,
+                                        double distance),
+                        const struct options *options, const struct acquisition *acquisition,
+                        uint32_t *table) {
+  double most = weigh(options, acquisition, 0);
+  for (size_t i = 0; i < acquisition->lines; i++) {
+    double weight = weigh(options, acquisition, frequency(acquisition, i));
+    table[i] = (uint32_t)fmax(1, nearbyint(weight / most * (1 << 20)));
+  }
 }
 
 static bool fill_random(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
@@ -31,42 +40,47 @@ static bool fill_random(const struct options *options, const struct acquisition 
 }
 
 /* active-mri's RandomLowBias: exp(-((i - W/2) / (W/10))^2 / 2) + 1 / (2 acceleration). */
+static double weigh_low_bias(const struct options *options, const struct acquisition *acquisition,
+                             double distance) {
+  double d = distance / (acquisition->size / 10.0);
+  (void)options;
+  return exp(-0.5 * d * d) + 1 / (2.0 * acquisition->acceleration);
+}
+
 static bool fill_low_bias(const struct options *options, const struct acquisition *acquisition,
                           uint32_t *table, struct error *error) {
-  double weights[512], width = acquisition->lines / 10.0;
-  (void)options, (void)error;
-  for (size_t i = 0; i < acquisition->lines; i++) {
-    double d = frequency(acquisition, i) / width;
-    weights[i] = exp(-0.5 * d * d) + 1 / (2.0 * acquisition->acceleration);
-  }
-  set_weights(weights, acquisition->lines, table);
+  (void)error;
+  set_weights(weigh_low_bias, options, acquisition, table);
   return true;
+}
+
+static double weigh_polynomial(const struct options *options, const struct acquisition *acquisition,
+                               double distance) {
+  return pow(fmax(0, 1 - distance / (acquisition->size / 2.0)), options->sampler.polynomial_power);
 }
 
 static bool fill_polynomial(const struct options *options, const struct acquisition *acquisition,
                             uint32_t *table, struct error *error) {
-  double weights[512], most = acquisition->lines / 2.0;
   (void)error;
-  for (size_t i = 0; i < acquisition->lines; i++)
-    weights[i] = pow(fmax(0, 1 - frequency(acquisition, i) / most), options->sampler.polynomial_power);
-  set_weights(weights, acquisition->lines, table);
+  set_weights(weigh_polynomial, options, acquisition, table);
   return true;
+}
+
+static double weigh_gaussian(const struct options *options, const struct acquisition *acquisition,
+                             double distance) {
+  double d = distance / (options->sampler.gaussian_width * acquisition->size);
+  return exp(-0.5 * d * d);
 }
 
 static bool fill_gaussian(const struct options *options, const struct acquisition *acquisition,
                           uint32_t *table, struct error *error) {
-  double weights[512], width = options->sampler.gaussian_width * acquisition->lines;
   (void)error;
-  for (size_t i = 0; i < acquisition->lines; i++) {
-    double d = frequency(acquisition, i) / width;
-    weights[i] = exp(-0.5 * d * d);
-  }
-  set_weights(weights, acquisition->lines, table);
+  set_weights(weigh_gaussian, options, acquisition, table);
   return true;
 }
 
 static uint32_t rank_of(const struct acquisition *acquisition, size_t line) {
-  return geometry_of(acquisition)->rank(acquisition->lines, line);
+  return geometry_of(acquisition)->rank(acquisition->size, line);
 }
 
 static bool fill_lowest(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
@@ -200,25 +214,28 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
                        struct error *error) {
   const char *path = options->sampler.mask;
   size_t length = strlen(path), found = 0, lines = acquisition->lines;
-  uint8_t mask[512] = {0};
   if (!length) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
   bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
   const char *geometry = geometry_of(acquisition)->name;
-  if (!(stored ? read_stored_mask(path, geometry, mask, lines, &found, error)
-               : read_text_mask(path, mask, lines, &found, error)))
-    return false;
-  if (found != lines)
-    return fail(error, "sampler.mask %s holds %zu values; data.size is %zu", path, found, lines);
-  if (!check_mask(mask, acquisition, path, error)) return false;
-  for (size_t i = 0; i < lines; i++) table[i] = mask[i] ? rank_of(acquisition, i) : NO_LINE;
-  return true;
+  struct arena *arena = arena_open();
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, lines);
+  bool good = stored ? read_stored_mask(path, geometry, mask, lines, &found, error)
+                     : read_text_mask(path, mask, lines, &found, error);
+  if (good && found != lines)
+    good = fail(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %u", path, found,
+                lines, acquisition->size);
+  good = good && check_mask(mask, acquisition, path, error);
+  for (size_t i = 0; good && i < lines; i++) table[i] = mask[i] ? rank_of(acquisition, i) : NO_LINE;
+  arena_close(arena);
+  return good;
 }
 
-/* Only looks: what line_exact takes is no table over the lines. */
+/* Only looks: what draws take is no table over the lines. */
 static bool fill_learned(const struct options *options, const struct acquisition *acquisition,
                          uint32_t *table, struct error *error) {
   struct arena *arena = arena_open();
-  bool good = learned_chances(options, acquisition, learned_table(arena, acquisition), error);
+  bool good =
+      learned_probabilities(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
   arena_close(arena);
   clear_ranks(acquisition, table);
   return good;
@@ -226,6 +243,7 @@ static bool fill_learned(const struct options *options, const struct acquisition
 
 #define LINES (1u << GEOMETRY_LINES)
 #define SPOKES (1u << GEOMETRY_SPOKES)
+#define POINTS (1u << GEOMETRY_POINTS)
 
 /* The network is read when it is run. */
 static bool fill_sequence(const struct options *options, const struct acquisition *acquisition,
@@ -235,11 +253,13 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
 }
 
 const struct sampler sampler_list[] = {
-    {"random", "uniform over the free lines", SAMPLER_DRAW, true, LINES | SPOKES, fill_random},
+    {"random", "uniform over the free lines", SAMPLER_DRAW, true, LINES | SPOKES | POINTS, fill_random},
     {"low_bias", "random with a Gaussian preference for low frequencies (active-mri's RandomLowBias)",
      SAMPLER_DRAW, true, LINES, fill_low_bias},
-    {"variable_density", "random with density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES, fill_polynomial},
-    {"variable_density_gaussian", "random with a Gaussian density", SAMPLER_DRAW, true, LINES, fill_gaussian},
+    {"variable_density", "random with density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES | POINTS,
+     fill_polynomial},
+    {"variable_density_gaussian", "random with a Gaussian density", SAMPLER_DRAW, true, LINES | POINTS,
+     fill_gaussian},
     {"poisson_disc", "random with a least distance from acquired lines, which shrinks where none is left",
      SAMPLER_DISC, true, LINES, fill_none},
     {"equispaced_one_sided", "equal spacing over the free lines of one side, low frequencies first",
@@ -251,14 +271,14 @@ const struct sampler sampler_list[] = {
     {"uniform", "spokes: evenly spaced angles, bisecting the widest gaps first where N is a power of two",
      SAMPLER_NEXT, false, SPOKES, fill_uniform},
     {"fixed_mask", "the lines of the file sampler.mask, low frequencies first; spokes by bisection",
-     SAMPLER_NEXT, false, LINES | SPOKES, fill_fixed},
+     SAMPLER_NEXT, false, LINES | SPOKES | POINTS, fill_fixed},
     {"learned_mask", "exactly the budget, drawn by the probabilities of the file sampler.mask (LOUPE's)",
-     SAMPLER_EXACT, true, LINES, fill_learned},
+     SAMPLER_EXACT, true, LINES | POINTS, fill_learned},
     {"tau_step",
      "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
-     SAMPLER_SEQUENCE, true, LINES, fill_sequence},
-    {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false, LINES,
-     fill_sequence},
+     SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence},
+    {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false,
+     LINES | POINTS, fill_sequence},
     {"oracle", "the free line whose image is best by the truth (greedy oracle), by reward.metric",
      SAMPLER_ORACLE, false, LINES | SPOKES, fill_none},
     {"average_oracle", "the line that is best on average over all slices, the same for each",
@@ -312,6 +332,33 @@ bool sampler_fill(const struct sampler *sampler, const struct options *options,
   return check_geometry(sampler, acquisition, error) && sampler->fill(options, acquisition, table, error)
              ? true
              : fail_in(error, "sampler %s", sampler->name);
+}
+
+/* c by which the chances min(1, c weight) of the free points add up to the budget; at 1 all of them are 1. */
+static double find_factor(const struct acquisition *acquisition, const uint32_t *weight) {
+  double low = 0, high = 1;
+  for (int i = 0; i < 80; i++) {
+    double sum = 0, middle = (low + high) / 2;
+    for (size_t point = 0; point < acquisition->lines; point++)
+      if (!acquisition_is_initial(acquisition, point)) sum += fmin(1, middle * weight[point]);
+    if (sum > acquisition->budget)
+      high = middle;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+bool sampler_chances(const struct sampler *sampler, const struct options *options,
+                     const struct acquisition *acquisition, const uint32_t *table, double *chance,
+                     struct error *error) {
+  if (sampler->kind == SAMPLER_EXACT) return learned_probabilities(options, acquisition, chance, error);
+  double factor = sampler->kind == SAMPLER_DRAW ? find_factor(acquisition, table) : 0;
+  for (size_t i = 0; i < acquisition->lines; i++)
+    chance[i] = acquisition_is_initial(acquisition, i) ? 0
+                : sampler->kind == SAMPLER_DRAW        ? fmin(1, factor * table[i])
+                                                       : table[i] != NO_LINE;
+  return true;
 }
 
 uint32_t sampler_distance(const struct acquisition *acquisition) {

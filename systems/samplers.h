@@ -1,5 +1,6 @@
 /* Samplers: one row each. A heuristic is one of four kernels and a table over the lines (weights or ranks)
- * that its function fills for an acquisition; oracles look at the true image, tau_step at reconstructions. */
+ * that its function fills for an acquisition; oracles look at the true image, tau_step at reconstructions.
+ * Points are drawn all at once, by probabilities that come from the same tables (systems/points.h). */
 #ifndef L2SR_SYSTEMS_SAMPLERS_H
 #define L2SR_SYSTEMS_SAMPLERS_H
 
@@ -22,7 +23,7 @@ struct sampler {
   enum sampler_kind kind;
   bool random; /* whether world.seed changes it */
   uint8_t geometries; /* what it chooses among: bits by enum acquisition_geometry */
-  /* Fills `table` (N entries): weights of at least 1, or ranks (NO_LINE: never). */
+  /* Fills `table` (an entry a line): weights of at least 1, or ranks (NO_LINE: never). */
   bool (*fill)(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                struct error *error);
 };
@@ -41,6 +42,12 @@ bool sampler_is_heuristic(const struct sampler *sampler); /* it needs neither ne
 /* Calls the row's fill; a refusal (of the geometry, of sampler.mask) names the sampler. */
 bool sampler_fill(const struct sampler *sampler, const struct options *options,
                   const struct acquisition *acquisition, uint32_t *table, struct error *error);
+
+/* Probabilities by which the points of a scan are drawn, of exactly the budget in sum, from the filled table:
+ * as the weights, none above 1; 1 of the ranked; or learned ones. 0 of initial points. */
+bool sampler_chances(const struct sampler *sampler, const struct options *options,
+                     const struct acquisition *acquisition, const uint32_t *table, double *chance,
+                     struct error *error);
 
 /* Distance that line_disc starts from: 0.7476 (Renyi's parking constant: how densely one-dimensional darts
  * pack) of the free lines over the budget. */

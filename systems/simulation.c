@@ -2,6 +2,7 @@
 
 #include "engine/fft.h"
 #include "kernels/kernels.h"
+#include "systems/geometry.h"
 #include "systems/learned.h"
 #include "systems/load.h"
 #include "systems/oracle.h"
@@ -96,6 +97,9 @@ static void place_input(struct list *list, const struct options *options) {
 }
 
 static const struct system *decide_of(const struct simulation *simulation) {
+  if (geometry_chosen(simulation->options)->points)
+    return simulation->sampler->kind == SAMPLER_SEQUENCE ? &system_decide_points_sequence
+                                                         : &system_decide_points;
   if (simulation->dense && simulation->sampler->kind == SAMPLER_POLICY) return &system_decide_dense;
   return decide_by_kind[simulation->sampler->kind];
 }
@@ -201,16 +205,21 @@ static bool prepare(struct simulation *simulation, struct error *error) {
 
 static bool open_ranks(struct simulation *simulation, const struct simulation_plan *plan,
                        struct error *error) {
-  if (!plan->sequence) return true;
+  if (!plan->sequence || geometry_chosen(simulation->options)->points) return true;
   simulation->ranks_bytes = sizeof(uint32_t) * plan->envs * simulation->options->data.size;
   simulation->ranks = device_buffer(simulation->device, simulation->ranks_bytes, "the order of lines", error);
   return simulation->ranks && kernel_need(simulation->kernels, "sequence_next", error);
 }
 
+static size_t actions_of(const struct simulation *simulation) {
+  return geometry_actions(geometry_chosen(simulation->options), simulation->options->data.size);
+}
+
 static bool open_tables(struct simulation *simulation, size_t n, struct error *error) {
   struct device *device = simulation->device;
   simulation->phase = device_buffer(device, 8 * n, "the phases", error);
-  simulation->initial = simulation->phase ? device_buffer(device, n, "the initial mask", error) : NULL;
+  simulation->initial =
+      simulation->phase ? device_buffer(device, actions_of(simulation), "the initial mask", error) : NULL;
   simulation->choice =
       simulation->initial ? device_buffer(device, 4 * n, "the sampler's lines", error) : NULL;
   if (simulation->choice)
@@ -242,6 +251,7 @@ static bool open_world(struct simulation *simulation, const struct simulation_pl
   setup.rows[TABLE_EPOCH] = plan->epoch_rows;
   setup.shape[SHAPE_ONE] = 1;
   setup.shape[SHAPE_W] = n;
+  setup.shape[SHAPE_A] = actions_of(simulation);
   setup.shape[SHAPE_HW] = n * n;
   setup.shape[SHAPE_CHW] = plan->coils * n * n;
   setup.rows[TABLE_SLICE] =
@@ -273,11 +283,11 @@ static bool check_kspace(const struct options *options, const struct simulation_
 static bool check_input(const struct options *options, const struct simulation_plan *plan,
                         struct error *error) {
   if (!is_complex(options)) return true;
-  if (!geometry_chosen(options)->columns)
+  if (!geometry_chosen(options)->columns && !geometry_chosen(options)->points)
     return fail_usage(
         error,
-        "network.input is complex, which is of lines, and acquisition.geometry is %s; set it to "
-        "lines, or network.input to magnitude",
+        "network.input is complex, which is of lines and points, and acquisition.geometry is %s; set it to "
+        "lines or points, or network.input to magnitude",
         geometry_chosen(options)->name);
   if (plan->policy)
     return fail_usage(error,
@@ -306,6 +316,7 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
   if (plan->kernels) return true;
   if (!kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error)) return false;
   if (is_complex(simulation->options)) kernels_define(simulation->kernels, "TARGET_PLAIN");
+  if (geometry_chosen(simulation->options)->points) kernels_define(simulation->kernels, "ACTIONS=PIXELS");
   return true;
 }
 
@@ -318,6 +329,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .policy_decides = plan->policy,
                                     .dense = plan->dense,
                                     .slices = plan->slices,
+                                    .sequence = plan->sequence,
                                     .coils = plan->coils,
                                     .oracle_batch = plan->oracle ? options->network.batch : 0};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
@@ -339,7 +351,8 @@ void simulation_close(struct simulation *simulation) {
   window_close(simulation->window);
   oracle_close(simulation->oracle);
   device_release(simulation->device, simulation->phase, 8 * n);
-  device_release(simulation->device, simulation->initial, n);
+  device_release(simulation->device, simulation->initial, actions_of(simulation));
+  points_close(&simulation->points);
   device_release(simulation->device, simulation->cells, 4 * n * n);
   device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
   device_release(simulation->device, simulation->choice, 4 * n);
@@ -371,31 +384,57 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
   const struct acquisition *acquisition = &simulation->acquisition;
   struct arena *arena = arena_open();
   uint32_t *table = learned_table(arena, acquisition);
-  bool good = learned_chances(simulation->options, acquisition, table, error);
-  if (good)
+  double *probability = ARENA_NEW(arena, double, acquisition->lines);
+  bool good = learned_probabilities(simulation->options, acquisition, probability, error);
+  if (good) {
+    learned_fill(probability, acquisition, table);
     device_write(simulation->device, simulation->chances, 0,
                  sizeof(uint32_t) * acquisition->lines * (acquisition->budget + 1), table);
+  }
   arena_close(arena);
   return good;
 }
 
+static void write_initial(struct simulation *simulation, struct arena *arena) {
+  size_t lines = simulation->acquisition.lines;
+  uint8_t *initial = ARENA_NEW(arena, uint8_t, lines);
+  acquisition_initial(&simulation->acquisition, initial);
+  device_write(simulation->device, simulation->initial, 0, lines, initial);
+}
+
+/* What the sampler decides by. Points of tau steps are drawn by a network. */
+static bool write_tables(struct simulation *simulation, const uint32_t *table, struct error *error) {
+  const struct acquisition *acquisition = &simulation->acquisition;
+  const struct sampler *sampler = simulation->sampler;
+  if (geometry_of(acquisition)->points)
+    return sampler->kind == SAMPLER_SEQUENCE ||
+           ((simulation->points.graph ||
+             points_open(&simulation->points, simulation->device, simulation->kernels, simulation->options,
+                         simulation->world.capacity[TABLE_ENV], error)) &&
+            points_set(&simulation->points, sampler, simulation->options, acquisition, table, error));
+  device_write(simulation->device, simulation->choice, 0, 4 * (size_t)acquisition->lines, table);
+  return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
+}
+
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
-  uint32_t table[512];
-  uint8_t initial[512];
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->policy_decides,
           "the simulation was opened without a policy");
   REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
   REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
           "the simulation was opened without tau steps");
-  if (!sampler_fill(sampler, simulation->options, acquisition, table, error)) return false;
-  simulation->acquisition = *acquisition;
-  simulation->sampler = sampler;
-  exchange_decide(simulation);
-  acquisition_initial(acquisition, initial);
-  device_write(simulation->device, simulation->initial, 0, acquisition->lines, initial);
-  device_write(simulation->device, simulation->choice, 0, 4 * (size_t)acquisition->lines, table);
-  return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->lines);
+  bool good = sampler_fill(sampler, simulation->options, acquisition, table, error);
+  if (good) {
+    simulation->acquisition = *acquisition;
+    simulation->sampler = sampler;
+    exchange_decide(simulation);
+    write_initial(simulation, arena);
+    good = write_tables(simulation, table, error);
+  }
+  arena_close(arena);
+  return good;
 }
 
 void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {
@@ -412,7 +451,7 @@ void simulation_episode(struct simulation *simulation) {
   size_t envs = simulation->world.rows[TABLE_ENV];
   simulation->rollout_row = 0; /* row t of an environment is what stands after t lines */
   schedule_run(&simulation->begin, &simulation->world);
-  for (uint32_t t = 1; t <= simulation->acquisition.budget; t++) {
+  for (uint32_t t = 1; t <= acquisition_steps(&simulation->acquisition); t++) {
     simulation->rollout_row = t * envs;
     simulation->taken = t - 1;
     schedule_run(&simulation->step, &simulation->world);

@@ -1,7 +1,7 @@
 /* A running scene: the world, what its systems need beside columns, and the lists of a method.
  *
  *   begin   starts the next scan of every environment whose scan has ended (reset is the one owner of that)
- *   step    decide, acquire, observe ... for one line
+ *   step    decide, acquire, observe ... for one line, or for all points
  *   finish  what happens once, after the last line
  *   batch   deals samples of the running epoch (systems/feed.h) to the environments, observes them, and
  * either writes the network's input or reconstructs and scores
@@ -12,6 +12,7 @@
 
 #include "components/components.h"
 #include "engine/schedule.h"
+#include "systems/points.h"
 #include "systems/samplers.h"
 
 /* X(name, also of its columns in ENV and ROLLOUT; sign; system that computes it), in the order of the choices
@@ -55,6 +56,7 @@ struct simulation {
   cl_mem initial;                      /* bytes of the initial mask */
   cl_mem choice;                       /* the sampler's weights or ranks */
   cl_mem chances;                      /* of learned_mask (systems/learned.h) */
+  struct points points;                /* what system decide_points draws, opened by simulation_set */
   cl_mem cells, observe_work;          /* of observe_cells: [action][N], and an image a work-group */
   size_t observe_slots, observe_bytes; /* images, and all their bytes */
   size_t oracle_batch;                 /* candidates that the oracle observes at a time; 0: no oracle */
@@ -62,6 +64,7 @@ struct simulation {
   struct policy *policy;               /* the network that system decide_policy runs */
   struct loupe *loupe;                 /* the masks that system draw draws */
   struct tau *tau;                     /* what system decide_sequence runs */
+  bool sequence;                       /* it may: the plan said so */
   cl_mem ranks;                        /* the order that it gives every scan's lines, [env][N]; NULL: none */
   size_t ranks_bytes;
   struct oracle *oracle;               /* what system decide_oracle works with; NULL: there is none */
@@ -112,7 +115,8 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
 
 /* Starts over: every environment begins scan first_scan + its index at the next begin. */
 void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs);
-/* One scan of every environment: begin, budget steps, finish. Only enqueues. */
+/* One scan of every environment: begin, a step for every line (of points one for all), finish. Only enqueues.
+ */
 void simulation_episode(struct simulation *simulation);
 
 /* Only the schedules, without a device: for `describe`. They point into the simulation. sampler NULL: the first

@@ -10,7 +10,8 @@ extern const struct system system_reset, system_decide_draw, system_decide_next,
     system_score_ssim, system_score_ssim_uniform, system_score_error, system_reward, system_record,
     system_deal, system_standardise, system_decide_policy, system_present, system_decide_oracle,
     system_expand, system_weigh, system_decide_dense, system_draw, system_observe_cells, system_extend,
-    system_decide_sequence, system_observe_coils, system_view, system_reconstruct_complex;
+    system_decide_sequence, system_decide_points, system_decide_points_sequence, system_observe_coils,
+    system_view, system_reconstruct_complex;
 
 extern const struct system *const system_list[]; /* all of them; ended by NULL */
 extern const struct system *const decide_by_kind[]; /* by enum sampler_kind */

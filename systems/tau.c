@@ -2,6 +2,7 @@
 
 #include "engine/random.h"
 #include "systems/checkpoint.h"
+#include "systems/geometry.h"
 #include "systems/systems.h"
 
 #include <string.h>
@@ -25,10 +26,10 @@ static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
 }
 
 static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
-  float *rows = ARENA_NEW(arena, float, batch * tau->size);
+  size_t lines = tau->acquisition.lines;
+  float *rows = ARENA_NEW(arena, float, batch *lines);
   acquisition_initial_rows(&tau->acquisition, batch, rows);
-  device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * tau->size,
-               rows);
+  device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * lines, rows);
 }
 
 /* Of a sampler of so many steps, hidden values and so on. */
@@ -37,6 +38,9 @@ static void build(struct tau *tau, const struct tau_setup *setup) {
   const struct options *options = setup->options;
   struct net_tau_setup net = {.size = (int)tau->size,
                               .hidden = (int)tau->hidden,
+                              .points = geometry_of(&tau->acquisition)->points,
+                              .channels = (int)tau->channels,
+                              .pools = TAU_POOLS,
                               .steps = tau->steps,
                               .budget = tau->acquisition.budget,
                               .seed = options->world.seed,
@@ -65,11 +69,10 @@ static bool plan(struct tau *tau, const struct tau_setup *setup, struct error *e
 static bool check_lines(const struct tau *tau, struct error *error) {
   const struct acquisition *scan = &tau->acquisition;
   if (scan->budget >= tau->steps) return true;
-  return fail_usage(
-      error,
-      "tau.steps is %u and %u lines are acquired (x%u %s): every step takes one at least; lower "
-      "tau.steps or raise the budget",
-      tau->steps, scan->budget, scan->acceleration, scan->horizon);
+  return fail_usage(error,
+                    "tau.steps is %u and %u %ss are acquired (x%u %s): every step takes one at least; lower "
+                    "tau.steps or raise the budget",
+                    tau->steps, scan->budget, geometry_of(scan)->one, scan->acceleration, scan->horizon);
 }
 
 /* The plan's buffers; of what the sampler is, the fields are set. */
@@ -92,6 +95,7 @@ static struct tau describe(const struct tau_setup *setup) {
                       .batch = setup->batch,
                       .steps = options->tau.steps,
                       .hidden = options->tau.hidden,
+                      .channels = options->tau.channels,
                       .adaptive = options->tau.adaptive,
                       .train = setup->train,
                       .complex = options->network.input == INPUT_COMPLEX,
@@ -237,10 +241,22 @@ void tau_draw(struct tau *tau, struct world *world, size_t first, size_t images)
   const uint32_t start = 0x80000000u;
   present(tau, world, EPOCH_slice, first, start + (uint32_t)first, images);
   run_steps(tau, images);
-  kernel_run(tau->kernels, "loupe_keep", images,
+  kernel_run(tau->kernels, "loupe_keep", images * tau->acquisition.lines,
              ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])),
                   column(world, ARG_INOUT, ELEMENT_U8, EPOCH_mask), arg_u32((uint32_t)first)));
   select_pass(tau, 0);
+}
+
+void tau_scan(struct tau *tau, struct world *world, struct arg mask, size_t rows, uint32_t first) {
+  size_t batch = tau->graph->batch;
+  for (size_t row = 0; row < rows; row += batch) {
+    size_t images = rows - row < batch ? rows - row : batch;
+    present(tau, world, ENV_slice, row, first + (uint32_t)row, images);
+    run_steps(tau, images);
+    kernel_run(tau->kernels, "loupe_keep", images * tau->acquisition.lines,
+               ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])), mask,
+                    arg_u32((uint32_t)row)));
+  }
 }
 
 void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first) {
@@ -260,9 +276,12 @@ void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, ui
 
 bool tau_write(const struct tau *tau, struct store *store, struct error *error) {
   const struct acquisition *scan = &tau->acquisition;
+  bool points = geometry_of(scan)->points;
   return store_put_text(store, "sampler", "tau_step", error) &&
+         store_put_text(store, "scan_geometry", geometry_of(scan)->name, error) &&
          store_put_number(store, "sampler_steps", tau->steps, error) &&
-         store_put_number(store, "sampler_hidden", tau->hidden, error) &&
+         (points ? store_put_number(store, "sampler_channels", tau->channels, error)
+                 : store_put_number(store, "sampler_hidden", tau->hidden, error)) &&
          store_put_number(store, "sampler_adaptive", tau->adaptive, error) &&
          store_put_number(store, "sampler_noise_seed", tau->noise_seed, error) &&
          store_put_number(store, "initial_lines", scan->initial_lines, error) &&
@@ -294,9 +313,10 @@ static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget
   const struct acquisition *scan = &tau->acquisition;
   if (initial == scan->initial_lines && budget == scan->budget) return true;
   return fail(error,
-              "it was trained for scans of %u initial and %u acquired lines; x%u %s has %u and %u: use the "
+              "it was trained for scans of %u initial and %u acquired %ss; x%u %s has %u and %u: use the "
               "checkpoint that was trained for this acquisition",
-              initial, budget, scan->acceleration, scan->horizon, scan->initial_lines, scan->budget);
+              initial, budget, geometry_of(scan)->one, scan->acceleration, scan->horizon, scan->initial_lines,
+              scan->budget);
 }
 
 /* What the sampler is, of the attributes. */
@@ -307,14 +327,27 @@ static bool check_kind(struct store *store, struct error *error) {
               *sampler ? " but of " : "", sampler);
 }
 
+/* Checkpoints of before there were others are of lines. */
+static bool check_geometry(const struct tau *tau, struct store *store, struct error *error) {
+  const char *wanted = geometry_of(&tau->acquisition)->name;
+  char found[32] = "lines";
+  store_text(store, "scan_geometry", found, sizeof found);
+  return !strcmp(found, wanted) ||
+         fail(error, "it was trained for scans of %s and acquisition.geometry is %s; set it to %s", found,
+              wanted, found);
+}
+
 static bool read_kind(struct tau *tau, struct store *store, struct error *error) {
   uint32_t adaptive = 0, initial = 0, budget = 0;
-  if (!read_whole(store, "sampler_steps", 1, TAU_MOST, &tau->steps, error) ||
-      !read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error) ||
+  bool points = geometry_of(&tau->acquisition)->points;
+  if (!check_geometry(tau, store, error) ||
+      !read_whole(store, "sampler_steps", 1, TAU_MOST, &tau->steps, error) ||
+      !(points ? read_whole(store, "sampler_channels", 2, 1024, &tau->channels, error)
+               : read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error)) ||
       !read_whole(store, "sampler_adaptive", 0, 1, &adaptive, error) ||
       !read_whole(store, "sampler_noise_seed", 0, UINT32_MAX, &tau->noise_seed, error) ||
-      !read_whole(store, "initial_lines", 0, 512, &initial, error) ||
-      !read_whole(store, "budget", 1, 512, &budget, error))
+      !read_whole(store, "initial_lines", 0, tau->acquisition.lines, &initial, error) ||
+      !read_whole(store, "budget", 1, tau->acquisition.lines, &budget, error))
     return false;
   tau->adaptive = adaptive;
   return check_scans(tau, initial, budget, error);
@@ -324,12 +357,16 @@ static bool read_kind(struct tau *tau, struct store *store, struct error *error)
 static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
   struct tau_setup fitting = *setup;
   struct store_shape shape;
+  bool points = geometry_of(&tau->acquisition)->points;
   fitting.batch = tau->batch = tau->own.batch;
-  if (!read_kind(tau, store, error) || !store_shape(store, "sampler/layers.0.weight", &shape, error))
+  if (!read_kind(tau, store, error) ||
+      !store_shape(store,
+                   points ? "sampler/unet.down_sample_layers.0.layers.0.weight" : "sampler/layers.0.weight",
+                   &shape, error))
     return false;
-  if (shape.rank != 2 || shape.size[0] != tau->hidden)
-    return fail(error, "its sampler is not of %u hidden values, as it says; the file is damaged",
-                tau->hidden);
+  if (shape.rank != (points ? 4 : 2) || shape.size[0] != (points ? tau->channels : tau->hidden))
+    return fail(error, "its sampler is not of %u %s, as it says; the file is damaged",
+                points ? tau->channels : tau->hidden, points ? "channels" : "hidden values");
   return open_planned(tau, &fitting, error) &&
          checkpoint_read_parameters(store, "sampler", tau->graph, error);
 }

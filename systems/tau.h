@@ -27,7 +27,7 @@ struct tau {
   struct acquisition acquisition;
   size_t size; /* N */
   size_t batch; /* images a pass that it was planned for */
-  uint32_t steps, hidden;
+  uint32_t steps, hidden, channels;
   bool adaptive, train;
   bool complex;        /* the reconstructor takes complex images */
   uint32_t noise_seed; /* of the sampler's input where it is not adaptive */
@@ -56,6 +56,8 @@ void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t im
 /* After reconstructor_backward of that pass: into the gradients of the sampler and, of the passes before, of
  * the reconstructor. */
 void tau_backward(struct tau *tau, size_t images);
+/* The masks of points of `rows` environments' scans, first, first + 1 ..., U8 [row][N^2]. */
+void tau_scan(struct tau *tau, struct world *world, struct arg mask, size_t rows, uint32_t first);
 /* The order of the lines of `rows` environments' scans, first, first + 1 ...: U32, [row][N], for
  * sequence_next. */
 void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first);

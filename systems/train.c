@@ -21,7 +21,7 @@ static bool learns_masks(const struct training *training) {
   return is_method(training, METHOD_LOUPE) || is_method(training, METHOD_TAU_STEP);
 }
 
-/* Masks are learned of columns, through the transform of an image. */
+/* Masks are learned of columns or points, through the transform of an image. */
 static bool check_masks(const struct training *training, struct error *error) {
   const struct options *options = training->options;
   const char *method = is_method(training, METHOD_LOUPE) ? "loupe" : "tau_step";
@@ -31,11 +31,19 @@ static bool check_masks(const struct training *training, struct error *error) {
                       "train.method is %s, which transforms images, and data.kspace is measured; set it to "
                       "image, network.input to complex, or train.method to reconstructor, l2s, l2sr or pgmri",
                       method);
-  if (options->acquisition.geometry == GEOMETRY_LINES) return true;
-  return fail_usage(error,
-                    "train.method is %s, which learns masks of lines, and acquisition.geometry is %s; set it "
-                    "to lines, or train.method to reconstructor, l2s, l2sr or pgmri",
-                    method, geometry_chosen(options)->name);
+  if (options->acquisition.geometry == GEOMETRY_POINTS && is_method(training, METHOD_TAU_STEP) &&
+      options->data.size % (1 << TAU_POOLS))
+    return fail_usage(
+        error,
+        "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
+        "data.size %u four times; set it to a multiple of %d",
+        options->data.size, 1 << TAU_POOLS);
+  if (options->acquisition.geometry != GEOMETRY_SPOKES) return true;
+  return fail_usage(
+      error,
+      "train.method is %s, which learns masks of lines or points, and acquisition.geometry is %s; "
+      "set it to one of these, or train.method to reconstructor, l2s, l2sr or pgmri",
+      method, geometry_chosen(options)->name);
 }
 
 static bool open_policy(struct training *training, const char *path, struct error *error) {

@@ -414,9 +414,16 @@ static bool check_kernel(const struct verify *verify, const struct kernel_desc *
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (int half = 0; half <= uses_real(row); half++) {
       size_t height = sizes[s][0], width = sizes[s][1],
-             shape[SHAPE_COUNT] = {1, width, height * width, 3 * height * width};
-      struct check_sizes check = {
-          row->launch == LAUNCH_ITEM ? 1000 : 5, height, width, shape, TABLE_SHARED, half, (uint32_t)s};
+             shape[SHAPE_COUNT] = {1, width, width, height * width, 3 * height * width};
+      struct check_sizes check = {row->launch == LAUNCH_ITEM ? 1000 : 5,
+                                  height,
+                                  width,
+                                  shape,
+                                  TABLE_SHARED,
+                                  half,
+                                  (uint32_t)s,
+                                  NULL,
+                                  0};
       struct check_result result;
       if (row->fits && !row->fits(height, width)) continue;
       if (!kernel_check(verify->device, &kernel_table, row, &check, verify->kernel_folder, &result, error))

@@ -45,20 +45,27 @@ static void close_mask(struct mask *mask) {
   kernels_close(mask->kernels);
 }
 
-static void run_mask(struct mask *mask, const float *values, uint32_t taken, uint32_t first) {
+/* The same entries of all images are taken. */
+static void run_rows(struct mask *mask, const float *values, const float *taken, uint32_t first) {
   struct arena *arena = arena_open();
   size_t batch = mask->graph->batch, entries = (size_t)mask->entries;
-  float *rows = ARENA_NEW(arena, float, batch *entries);
   uint32_t *scans = ARENA_NEW(arena, uint32_t, batch);
   for (size_t b = 0; b < batch; b++) {
     scans[b] = first + (uint32_t)b;
-    for (size_t i = 0; i < entries; i++) rows[b * entries + i] = (float)(i < 32 ? taken >> i & 1 : 0);
+    device_write(mask->device, graph_value(mask->graph, mask->taken), sizeof(float) * entries * b,
+                 sizeof(float) * entries, taken);
   }
-  device_write(mask->device, graph_value(mask->graph, mask->taken), 0, sizeof(float) * batch * entries, rows);
   device_write(mask->device, graph_value(mask->graph, mask->scan), 0, sizeof(uint32_t) * batch, scans);
   device_write(mask->device, graph_find(mask->graph, "values")->value, 0, sizeof(float) * entries, values);
   graph_forward(mask->graph);
   arena_close(arena);
+}
+
+/* taken: bits of the first entries. */
+static void run_mask(struct mask *mask, const float *values, uint32_t taken, uint32_t first) {
+  float row[512];
+  for (int i = 0; i < mask->entries; i++) row[i] = (float)(i < 32 ? taken >> i & 1 : 0);
+  run_rows(mask, values, row, first);
 }
 
 static void read_rows(const struct mask *mask, tensor x, float *to) {
@@ -191,6 +198,137 @@ static void budgets_are_exact_at_full_size(void **state) {
   }
 }
 
+/* ---- many entries: a tree of blocks (kernels/tree.cl) ----------------------------------------------------
+ */
+
+enum { MANY = 1024 };
+
+/* The same sets as above, their entries far apart: splits of the tree draw them. */
+static void draws_by_a_tree_have_the_distribution_of_the_enumeration(void **state) {
+  static const float values[ENTRIES] = {0.3f, -0.2f, 0.05f, 0.9f, -0.35f, 0.1f, 0, 0.25f, -0.1f};
+  static const int place[ENTRIES] = {5, 70, 71, 200, 511, 512, 700, 1000, 1023};
+  enum { IMAGES = 256, RUNS = 40 };
+  static unsigned seen[1 << ENTRIES];
+  static float p[IMAGES * MANY], bits[IMAGES * MANY], all_values[MANY], taken[MANY];
+  float chance[ENTRIES];
+  struct mask mask;
+  memset(seen, 0, sizeof seen);
+  for (int i = 0; i < MANY; i++) taken[i] = 1;
+  for (int i = 0; i < ENTRIES; i++) taken[place[i]] = 0, all_values[place[i]] = values[i];
+  open_mask(&mask, *state, MANY, BUDGET, IMAGES);
+  for (uint32_t run = 0; run < RUNS; run++) {
+    run_rows(&mask, all_values, taken, run * IMAGES);
+    read_rows(&mask, mask.chance, p);
+    read_rows(&mask, mask.bits, bits);
+    for (int b = 0; b < IMAGES; b++) {
+      unsigned set = 0, count = 0;
+      for (int i = 0; i < ENTRIES; i++) set |= (unsigned)(bits[b * MANY + place[i]] > 0) << i;
+      for (int i = 0; i < MANY; i++) count += bits[b * MANY + i] > 0;
+      assert_int_equal(count, BUDGET);
+      seen[set]++;
+    }
+  }
+  for (int i = 0; i < ENTRIES; i++) chance[i] = p[place[i]];
+  check_sets(chance, seen, (size_t)RUNS * IMAGES);
+  close_mask(&mask);
+}
+
+/* Of independent entries given that `budget` of them are 1: from the chances of those before and after each.
+ */
+static void find_inclusion(const float *p, size_t budget, double *inclusion, struct arena *arena) {
+  size_t width = budget + 1;
+  double *before = ARENA_NEW(arena, double, (MANY + 1) * width),
+         *after = ARENA_NEW(arena, double, (MANY + 1) * width);
+  before[0] = after[MANY * width] = 1;
+  for (size_t i = 0; i < MANY; i++)
+    for (size_t c = 0; c < width; c++)
+      before[(i + 1) * width + c] =
+          (c ? p[i] * before[i * width + c - 1] : 0) + (1 - (double)p[i]) * before[i * width + c];
+  for (size_t i = MANY; i-- > 0;)
+    for (size_t c = 0; c < width; c++)
+      after[i * width + c] =
+          (c ? p[i] * after[(i + 1) * width + c - 1] : 0) + (1 - (double)p[i]) * after[(i + 1) * width + c];
+  for (size_t i = 0; i < MANY; i++) {
+    inclusion[i] = 0;
+    for (size_t c = 0; c < budget; c++)
+      inclusion[i] += p[i] * before[i * width + c] * after[(i + 1) * width + budget - 1 - c] / after[budget];
+  }
+}
+
+/* The bound is the mean of the sum and 4.5 deviations. */
+static void many_entries_are_drawn_as_often_as_they_should(void **state) {
+  enum { IMAGES = 256, RUNS = 12, DRAWN = 200, DRAWS = IMAGES * RUNS };
+  static float p[IMAGES * MANY], bits[IMAGES * MANY], values[MANY], taken[MANY];
+  static double seen[MANY], inclusion[MANY];
+  struct arena *arena = arena_open();
+  struct mask mask;
+  struct random random;
+  double square = 0, count = 0;
+  random_start(&random, 6, STREAM_PHANTOM, 0);
+  for (int i = 0; i < MANY; i++) {
+    values[i] = 0.4f * (float)random_normal(&random);
+    taken[i] = i >= 500 && i < 530;
+  }
+  open_mask(&mask, *state, MANY, DRAWN, IMAGES);
+  for (uint32_t run = 0; run < RUNS; run++) {
+    run_rows(&mask, values, taken, run * IMAGES);
+    read_rows(&mask, mask.bits, bits);
+    for (int i = 0; i < IMAGES * MANY; i++) seen[i % MANY] += bits[i];
+  }
+  read_rows(&mask, mask.chance, p);
+  find_inclusion(p, DRAWN, inclusion, arena);
+  for (int i = 0; i < MANY; i++) {
+    double spread = DRAWS * inclusion[i] * (1 - inclusion[i]), off = seen[i] - DRAWS * inclusion[i];
+    if (spread < 5) continue;
+    square += off * off / spread;
+    count++;
+  }
+  assert_true(count > 900);
+  if (fabs(square - count) > 4.5 * sqrt(2 * count))
+    fail_msg("chi-square is %g over %g entries", square, count);
+  close_mask(&mask);
+  arena_close(arena);
+}
+
+/* Nearly or quite certain entries, none left to choose; a draw is of its scan. */
+static void budgets_of_many_entries_are_exact(void **state) {
+  enum { POINTS = 4096, IMAGES = 16, TAKEN = 96 };
+  static const uint32_t budgets[] = {1, 900, POINTS - TAKEN - 1, POINTS - TAKEN};
+  static float values[POINTS], taken[POINTS], bits[IMAGES * POINTS], again[IMAGES * POINTS];
+  struct mask mask;
+  struct random random;
+  random_start(&random, 5, STREAM_PHANTOM, 0);
+  for (int i = 0; i < POINTS; i++) taken[i] = i >= 2000 && i < 2000 + TAKEN;
+  for (size_t k = 0; k < 4 * sizeof budgets / sizeof *budgets; k++) {
+    static const float widths[] = {0, 0.5f, 4, 40}; /* at 40 probabilities are 0 and 1 */
+    uint32_t budget = budgets[k / 4];
+    for (int i = 0; i < POINTS; i++) values[i] = widths[k % 4] * (float)random_normal(&random);
+    open_mask(&mask, *state, POINTS, budget, IMAGES);
+    run_rows(&mask, values, taken, 100);
+    read_rows(&mask, mask.bits, bits);
+    run_rows(&mask, values, taken, 110);
+    read_rows(&mask, mask.bits, again);
+    for (int b = 0; b < IMAGES; b++) {
+      uint32_t drawn = 0;
+      for (int i = 0; i < POINTS; i++) {
+        drawn += bits[b * POINTS + i] > 0;
+        assert_true(!(taken[i] > 0 && bits[b * POINTS + i] > 0));
+      }
+      assert_int_equal(drawn, budget);
+    }
+    assert_memory_equal(bits + 10 * POINTS, again, sizeof(float) * (IMAGES - 10) * POINTS);
+    mask.graph->best = true;
+    run_rows(&mask, values, taken, 100);
+    read_rows(&mask, mask.bits, bits);
+    for (int b = 0; b < IMAGES; b++) {
+      uint32_t drawn = 0;
+      for (int i = 0; i < POINTS; i++) drawn += bits[b * POINTS + i] > 0;
+      assert_int_equal(drawn, budget);
+    }
+    close_mask(&mask);
+  }
+}
+
 /* ---- the gradient -------------------------------------------------------------------------------------- */
 
 /* Of values v: chance p = sigmoid(5 v), brought to q = p s/m or 1 - (1 - p)(1 - s)/(1 - m), and a step at the
@@ -270,12 +408,6 @@ static void shapes_are_refused(void **state) {
   assert_holds(error.text, "the scans 'scan' are 1x1x2; they must be 1x1x1");
   graph_close(graph);
   graph_open(&graph);
-  x = graph_input(graph, "chances", 1, 32, 32);
-  exact_threshold(graph, x, x, graph_input(graph, "scan", 1, 1, 1), 513, 0, 0);
-  assert_false(graph_good(graph, &error));
-  assert_holds(error.text, "a budget of 513; an exact draw takes at most 512");
-  graph_close(graph);
-  graph_open(&graph);
   x = graph_input(graph, "chances", 1, 1, 8);
   add(graph, x, graph_input(graph, "taken", 1, 2, 4));
   assert_false(graph_good(graph, &error));
@@ -288,6 +420,9 @@ int main(void) {
       cmocka_unit_test(draws_have_the_distribution_of_the_enumeration),
       cmocka_unit_test(chances_line_by_line_are_those_of_the_sets),
       cmocka_unit_test(budgets_are_exact_at_full_size),
+      cmocka_unit_test(draws_by_a_tree_have_the_distribution_of_the_enumeration),
+      cmocka_unit_test(many_entries_are_drawn_as_often_as_they_should),
+      cmocka_unit_test(budgets_of_many_entries_are_exact),
       cmocka_unit_test(the_straight_through_gradient_is_the_formula),
       cmocka_unit_test(shapes_are_refused),
   };

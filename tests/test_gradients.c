@@ -134,14 +134,16 @@ static double share_at(const double *x, const double *taken, int entries, int en
   return taken[entry] > 0 ? 0 : log1p(exp(x[entry])) / log1p(exp(top));
 }
 
-/* Predicted and acquired frequencies, and the mask on every line; no gradient passes to the last two. */
+/* Predicted and acquired frequencies, and the mask, the same on every line or of points; no gradient passes
+ * to the last two. */
 static double planes_at(const struct reference *r, const struct node *node, size_t image, int c, int y,
                         int x) {
   const struct tensor_shape *shape = &node->shape;
-  const double *mask = r->value[node->input[2].node] + image * (size_t)shape->width;
+  size_t entries = elements(r, node->input[2].node);
+  const double *mask = r->value[node->input[2].node] + image * entries;
   size_t pixels = (size_t)(shape->height * shape->width), place = (size_t)(y * shape->width + x);
   if (r->smooth && c > 1) return r->value[node - r->graph->node][(5 * image + (size_t)c) * pixels + place];
-  if (c == 4) return mask[x];
+  if (c == 4) return mask[place % entries];
   return r->value[node->input[c / 2].node][(2 * image + (size_t)c % 2) * pixels + place];
 }
 
@@ -174,7 +176,8 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   double value = plane[y * in->width + x];
   if (node->op == &op_restore) return restored_at(second, in->channels * pixels, value);
   if (node->op == &op_norm) return norm_at(plane, pixels, value);
-  if (node->op == &op_mask_columns) return value * second[x];
+  if (node->op == &op_mask_columns)
+    return value * second[(size_t)(y * in->width + x) % elements(r, node->input[1].node)];
   if (node->op == &op_scale) return node->slope * value;
   if (node->op == &op_add) return value + second[c * pixels + y * in->width + x];
   if (node->op == &op_rescale)
@@ -543,6 +546,12 @@ static tensor build_planes(struct graph *graph, tensor x) {
   return concat(graph, sampler_planes(graph, x, input_like(graph, x, "acquired"), mask), x);
 }
 
+static tensor build_planes_of_points(struct graph *graph, tensor x) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  tensor mask = graph_input(graph, "mask", 1, shape->height, shape->width);
+  return concat(graph, sampler_planes(graph, x, input_like(graph, x, "acquired"), mask), x);
+}
+
 /* The same parameters twice, with others between. */
 static tensor build_twice(struct graph *graph, tensor x) {
   graph_share(graph);
@@ -584,6 +593,20 @@ static tensor build_loupe_complex(struct graph *graph, tensor x) {
   return add(graph, reconstruct_complex(graph, net.observed, 0), x);
 }
 
+/* The same of points. */
+static tensor build_loupe_points(struct graph *graph, tensor x) {
+  struct net_loupe_setup setup = {.size = graph_node(graph, x)->shape.width,
+                                  .points = true,
+                                  .budget = 9,
+                                  .seed = 5,
+                                  .slope = 2,
+                                  .views = true,
+                                  .view = VIEW_MAGNITUDE,
+                                  .smooth = true};
+  struct net_loupe net = net_loupe(graph, &setup);
+  return add(graph, reconstruct_small(graph, net.observed, 0), x);
+}
+
 /* All of tau-step training in one graph, with the step replaced by the sigmoid that backward takes it for:
  * the reconstructor of every pass and the sampler of every step are the same. */
 static tensor build_tau(struct graph *graph, tensor x, enum net_view_kind view, bool adaptive) {
@@ -600,6 +623,24 @@ static tensor build_tau(struct graph *graph, tensor x, enum net_view_kind view, 
                                 .reconstruct = complex ? reconstruct_complex : reconstruct_small};
   struct net_tau net = net_tau(graph, &setup);
   return add(graph, setup.reconstruct(graph, net.observed[2], 2), x);
+}
+
+/* The sampler of points is a U-Net. */
+static tensor build_tau_points(struct graph *graph, tensor x) {
+  struct net_tau_setup setup = {.size = graph_node(graph, x)->shape.width,
+                                .points = true,
+                                .channels = 2,
+                                .pools = 1,
+                                .steps = 2,
+                                .budget = 9,
+                                .seed = 5,
+                                .slope = 2,
+                                .view = VIEW_MAGNITUDE,
+                                .adaptive = true,
+                                .smooth = true,
+                                .reconstruct = reconstruct_small};
+  struct net_tau net = net_tau(graph, &setup);
+  return add(graph, reconstruct_small(graph, net.observed[2], 2), x);
 }
 
 static tensor build_tau_adaptive(struct graph *graph, tensor x) {
@@ -620,6 +661,11 @@ static tensor build_fourier(struct graph *graph, tensor x) {
 
 static tensor build_inverse(struct graph *graph, tensor x) {
   return inverse_fourier(graph, x);
+}
+
+static tensor build_points(struct graph *graph, tensor x) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  return mask_columns(graph, x, graph_input(graph, "mask", 1, shape->height, shape->width));
 }
 
 static tensor build_columns(struct graph *graph, tensor x) {
@@ -693,11 +739,14 @@ static void test_operations(void **state) {
                {"share of the largest", build_share, 2, 5, 7},
                {"share of the largest, turned", build_share_shared, 9, 1, 2},
                {"sampler's planes", build_planes, 2, 5, 7},
+               {"sampler's planes, of points", build_planes_of_points, 2, 5, 7},
                {"the same parameters twice", build_twice, 2, 4, 5},
                {"tau-step sampling", build_tau_adaptive, 1, 10, 10},
                {"tau-step sampling, not adaptive", build_tau_fixed, 1, 9, 9},
                {"tau-step sampling of complex images", build_tau_complex, 1, 8, 8},
                {"LOUPE's of complex images", build_loupe_complex, 1, 8, 8},
+               {"LOUPE's of points", build_loupe_points, 1, 8, 8},
+               {"tau-step sampling of points", build_tau_points, 1, 6, 6},
                {"sum with a magnitude", build_sum, 2, 5, 7},
                {"absolute sum with a magnitude", build_absolute_sum, 2, 5, 7},
                {"transform of a real image", build_fourier, 1, 6, 10},
@@ -709,6 +758,7 @@ static void test_operations(void **state) {
                {"inverse transform", build_inverse, 2, 9, 8},
                {"mask of columns", build_columns, 3, 5, 37},
                {"mask of columns, twice", build_columns_twice, 2, 9, 7},
+               {"mask of points", build_points, 3, 5, 37},
                {"magnitude", build_magnitude, 2, 5, 7},
                {"masked image", build_masked_image, 2, 6, 7},
                {"shared inputs", build_shared, 2, 6, 10}};
@@ -751,6 +801,7 @@ static void test_adjoints(void **state) {
   check_adjoint(*state, build_fourier, 1, 30, 35);
   check_adjoint(*state, build_inverse, 2, 26, 99);
   check_adjoint(*state, build_columns, 3, 31, 37);
+  check_adjoint(*state, build_points, 3, 31, 37);
 }
 
 /* The bias before a norm changes nothing: its gradient is 0, not rounding. */

@@ -32,22 +32,41 @@ static const struct {
   size_t height, width;
 } sizes[] = {{33, 45}, {32, 32}, {70, 64}, {40, 128}, {20, 256}};
 
-static void check_row(const struct kernel_desc *row, size_t height, size_t width, size_t rows, bool half) {
-  const size_t shape[SHAPE_COUNT] = {1, width, height * width, 3 * height * width};
-  struct check_sizes check = {rows, height, width, shape, TABLE_SHARED, half, (uint32_t)(rows + height)};
+/* points: masks have an entry for every point of k-space. */
+static void check_row(const struct kernel_desc *row, size_t height, size_t width, size_t rows, bool half,
+                      bool points) {
+  size_t actions = points ? height * width : width;
+  const size_t shape[SHAPE_COUNT] = {1, width, actions, height * width, 3 * height * width};
+  struct check_sizes check = {rows,
+                              height,
+                              width,
+                              shape,
+                              TABLE_SHARED,
+                              half,
+                              (uint32_t)(rows + height),
+                              points ? "ACTIONS=PIXELS" : NULL,
+                              actions};
   struct check_result result;
   struct error error;
   if (row->fits && !row->fits(height, width)) return;
   if (!kernel_check(&device, &kernel_table, row, &check, "", &result, &error)) fail_msg("%s", error.text);
   if (result.worst > result.bound)
-    fail_msg("%s, %zu rows of %zux%zu, %s: %s[%zu] is %.9g, expected %.9g (error %.3g, bound %.3g)", row->name,
-             rows, height, width, half ? "f16" : "f32", result.argument, result.index, result.found,
-             result.expected, result.worst, result.bound);
+    fail_msg(
+        "%s, %zu rows of %zux%zu, %s, %zu actions: %s[%zu] is %.9g, expected %.9g (error %.3g, bound %.3g)",
+        row->name, rows, height, width, half ? "f16" : "f32", actions, result.argument, result.index,
+        result.found, result.expected, result.worst, result.bound);
 }
 
 static bool uses_real(const struct kernel_desc *row) {
   for (int i = 0; i < ARGS_MOST; i++)
     if (row->args[i].kind != ARG_END && row->args[i].element == ELEMENT_REAL) return true;
+  return false;
+}
+
+static bool has_mask(const struct kernel_desc *row) {
+  for (int i = 0; i < ARGS_MOST; i++)
+    if (row->args[i].kind != ARG_END && row->args[i].kind != ARG_VALUE && row->args[i].shape == SHAPE_A)
+      return true;
   return false;
 }
 
@@ -61,7 +80,8 @@ static void test_row(void **state) {
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (size_t r = 0; r < (item ? 5u : 2u); r++)
       for (int half = 0; half <= uses_real(row); half++)
-        check_row(row, sizes[s].height, sizes[s].width, item ? item_rows[r] : group_rows[r], half);
+        for (int points = 0; points <= (has_mask(row) && s < 3 && r < 2); points++)
+          check_row(row, sizes[s].height, sizes[s].width, item ? item_rows[r] : group_rows[r], half, points);
 }
 
 int main(void) {

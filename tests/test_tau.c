@@ -17,6 +17,15 @@ static void set_options(struct run *run, const char *output) {
   run->options.tau.hidden = HIDDEN;
 }
 
+/* Of 1,024 points 36 are given and 220 drawn. */
+static void set_points(struct run *run, const char *output) {
+  set_training(run, METHOD_TAU_STEP, output);
+  run->options.acquisition.geometry = GEOMETRY_POINTS;
+  run->options.acquisition.horizon = "long";
+  run->options.tau.steps = STEPS;
+  run->options.tau.channels = 2;
+}
+
 /* Root of the summed squares of what differs, over that of the second. */
 static double distance(const float *a, const float *b, size_t count) {
   double off = 0, size = 0;
@@ -59,8 +68,11 @@ static void open_whole(struct whole *whole, const struct run *run) {
       .device = &device, .kernels = run->training.train.simulation.kernels, .batch = BATCH, .train = true};
   struct net_tau_setup net = {.size = N,
                               .hidden = HIDDEN,
+                              .points = run->options.acquisition.geometry == GEOMETRY_POINTS,
+                              .channels = (int)run->options.tau.channels,
+                              .pools = TAU_POOLS,
                               .steps = run->options.tau.steps,
-                              .budget = LINES - INITIAL,
+                              .budget = run->training.tau.acquisition.budget,
                               .seed = run->options.world.seed,
                               .slope = 10,
                               .view = (enum net_view_kind)run->options.network.input,
@@ -155,10 +167,11 @@ static void check(const char *what, const float *found, const float *expected, s
   if (!(off < bound)) fail_msg("%s is off by %.2e, bound %.0e", what, off, bound);
 }
 
-static void check_update(uint32_t steps, bool adaptive, bool complex) {
+static void check_update(void (*set)(struct run *run, const char *output), uint32_t steps, bool adaptive,
+                         bool complex) {
   struct run run;
   struct whole whole;
-  set_options(&run, NULL);
+  set(&run, NULL);
   run.options.tau.steps = steps;
   run.options.tau.adaptive = adaptive;
   if (complex) set_complex(&run);
@@ -181,11 +194,13 @@ static void check_update(uint32_t steps, bool adaptive, bool complex) {
 
 static void an_update_is_that_of_one_graph(void **state) {
   (void)state;
-  check_update(1, true, false);
-  check_update(2, true, false);
-  check_update(2, false, false);
-  check_update(2, true, true);
-  check_update(1, false, true);
+  check_update(set_options, 1, true, false);
+  check_update(set_options, 2, true, false);
+  check_update(set_options, 2, false, false);
+  check_update(set_options, 2, true, true);
+  check_update(set_options, 1, false, true);
+  check_update(set_points, 2, true, false);
+  check_update(set_points, 1, true, true);
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated. */
@@ -324,13 +339,20 @@ static void the_budget_is_split_into_whole_lines(void **state) {
     }
 }
 
-/* As many parameters as the published sampler has (PROTOCOL 3.3, 9). */
+/* As many parameters as the published samplers have, of lines and of points (PROTOCOL 3.3, 9). */
 static void the_sampler_is_as_large_as_published(void **state) {
-  static const size_t counts[2][2] = {{128, 42797184}, {256, 168691968}};
+  static const size_t counts[3][2] = {{128, 42797184}, {256, 168691968}, {128, 13390595}};
   (void)state;
-  for (int k = 0; k < 2; k++) {
-    struct net_tau_setup setup = {
-        .size = (int)counts[k][0], .hidden = 512, .steps = 4, .budget = 28, .slope = 10, .adaptive = true};
+  for (int k = 0; k < 3; k++) {
+    struct net_tau_setup setup = {.size = (int)counts[k][0],
+                                  .hidden = 512,
+                                  .points = k == 2,
+                                  .channels = 64,
+                                  .pools = TAU_POOLS,
+                                  .steps = 4,
+                                  .budget = 28,
+                                  .slope = 10,
+                                  .adaptive = true};
     struct graph *graph;
     struct error error;
     graph_open(&graph);

@@ -280,6 +280,7 @@ static void print_memory(const struct call *call, const struct simulation *simul
                               .half = options->world.observation == OBSERVATION_F16,
                               .shape = {[SHAPE_ONE] = 1,
                                         [SHAPE_W] = side,
+                                        [SHAPE_A] = geometry_actions(geometry_chosen(options), side),
                                         [SHAPE_HW] = side * side,
                                         [SHAPE_CHW] = side * side}};
   component_set columns = method_columns(simulation);
@@ -351,6 +352,7 @@ static bool print_mask(struct call *call, struct error *error) {
   struct graph *graph;
   if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
   struct net_loupe_setup setup = {.size = (int)options->data.size,
+                                  .points = geometry_chosen(options)->points,
                                   .budget = acquisition.budget,
                                   .seed = options->world.seed,
                                   .slope = (float)options->loupe.slope,
@@ -372,6 +374,9 @@ static bool print_steps(struct call *call, struct error *error) {
   if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
   struct net_tau_setup setup = {.size = (int)options->data.size,
                                 .hidden = (int)options->tau.hidden,
+                                .points = geometry_chosen(options)->points,
+                                .channels = (int)options->tau.channels,
+                                .pools = TAU_POOLS,
                                 .steps = options->tau.steps,
                                 .budget = acquisition.budget,
                                 .seed = options->world.seed,
@@ -403,6 +408,11 @@ static void print_scans(const struct call *call, const struct acquisition *scan)
     printf(
         "{\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"initial_start\":%u,\"budget\":%u}\n",
         scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_start, scan->budget);
+  else if (geometry->points)
+    printf("# x%u %s: the %u points of the centred square of side %u are given, then %u are acquired at "
+           "once: %u of %u\n",
+           scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_side, scan->budget, total,
+           scan->lines);
   else if (!geometry->columns)
     printf("# x%u %s: %u %ss are given, evenly spaced, then %u are chosen: %u of %u, acceleration %.4g by "
            "%ss, %.4g by "

@@ -27,7 +27,7 @@ static void print_setting(const struct evaluation *evaluation, const struct opti
   printf("\nx%u %s: %u initial + %u acquired of %u %ss, %zu slices\n", setting->acceleration,
          setting->horizon, setting->initial_lines, setting->budget, setting->lines, geometry->one,
          evaluation->slices);
-  if (!geometry->columns)
+  if (!geometry->columns && !geometry->points)
     printf("  acceleration %.4g by %ss (N / %u), %.4g by cells where they are evenly spaced (N^2 / cells)\n",
            (double)setting->lines / total, geometry->one, total,
            geometry_acceleration(geometry, setting->lines, total));
@@ -43,13 +43,13 @@ static void print_run(const struct options *options, const struct evaluate_run *
   for (size_t m = 0; m < METRICS; m++) {
     double mean, std;
     if (!is_shown(options, m)) continue;
-    evaluate_mean(run, m, run->acquisition.budget, &mean, &std);
+    evaluate_mean(run, m, acquisition_steps(&run->acquisition), &mean, &std);
     printf(strstr(metric_list[m].name, "psnr")  ? " %9.3f +- %6.3f"
            : strcmp(metric_list[m].name, "mse") ? " %9.5f +- %6.4f"
                                                 : " %9.3e +- %6.0e", /* as small as the images */
            mean, std);
   }
-  double n = run->acquisition.lines;
+  double n = run->acquisition.size;
   if (!geometry_of(&run->acquisition)->columns) printf(" %10.3f", n * n / evaluate_cells(run));
   printf(" %10.1f\n", (double)run->scans / run->seconds);
 }
@@ -73,13 +73,13 @@ static void print_table(const struct evaluation *evaluation, const struct option
 static void print_json_metric(const struct evaluation *evaluation, const struct evaluate_run *run,
                               size_t metric) {
   double mean, std;
-  evaluate_mean(run, metric, run->acquisition.budget, &mean, &std);
+  evaluate_mean(run, metric, acquisition_steps(&run->acquisition), &mean, &std);
   printf("\"%s\":{\"mean\":", metric_list[metric].name);
   json_number(stdout, mean);
   printf(",\"std\":");
   json_number(stdout, std);
   if (evaluation->curves) printf(",\"curve\":[");
-  for (size_t t = 0; evaluation->curves && t <= run->acquisition.budget; t++) {
+  for (size_t t = 0; evaluation->curves && t <= acquisition_steps(&run->acquisition); t++) {
     evaluate_mean(run, metric, t, &mean, &std);
     if (t) putchar(',');
     json_number(stdout, mean);
@@ -134,7 +134,7 @@ static void write_slices(FILE *file, const struct evaluation *evaluation) {
       const struct evaluate_run *run = &evaluation->runs[r];
       size_t slice = i % evaluation->slices;
       const struct slice_name *name = &evaluation->report.names[slice];
-      size_t steps = run->acquisition.budget + 1;
+      size_t steps = acquisition_steps(&run->acquisition) + 1;
       fprintf(file, "%u,%s,%s,%s,%zu,%zu,%.9g,%u", run->acquisition.acceleration, run->acquisition.horizon,
               run->sampler->name, evaluation->dataset.volumes[name->volume].name, name->slice,
               i / evaluation->slices, evaluation->report.data_range[slice],
@@ -152,10 +152,11 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
   fputc('\n', file);
   for (size_t r = 0; r < evaluation->run_count; r++) {
     const struct evaluate_run *run = &evaluation->runs[r];
-    for (size_t t = evaluation->curves ? 0 : run->acquisition.budget; t <= run->acquisition.budget; t++) {
+    for (size_t t = evaluation->curves ? 0 : acquisition_steps(&run->acquisition);
+         t <= acquisition_steps(&run->acquisition); t++) {
       double mean[METRICS], std[METRICS];
-      fprintf(file, "%u,%s,%s,%zu", run->acquisition.acceleration, run->acquisition.horizon,
-              run->sampler->name, run->acquisition.initial_lines + t);
+      fprintf(file, "%u,%s,%s,%u", run->acquisition.acceleration, run->acquisition.horizon,
+              run->sampler->name, acquisition_after(&run->acquisition, t));
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) {
           evaluate_mean(run, m, t, &mean[m], &std[m]);
@@ -181,19 +182,33 @@ static bool write_csv(const char *folder, const char *name, const struct evaluat
 
 /* ---- HDF5 ---------------------------------------------------------------------------------------------- */
 
+/* Which lines were chosen, one after the other; of points, which were given: all others came at once. */
+static bool store_choice(struct store *store, const char *group, const struct evaluate_run *run,
+                         struct error *error) {
+  const struct acquisition *setting = &run->acquisition;
+  size_t action[] = {run->scans, acquisition_steps(setting)}, initial[] = {setting->lines};
+  struct arena *arena = arena_open();
+  uint8_t *given = ARENA_NEW(arena, uint8_t, setting->lines);
+  acquisition_initial(setting, given);
+  bool good = geometry_of(setting)->points ? store_write(store, arena_text(arena, "%s/initial", group),
+                                                         STORE_U8, 1, initial, given, true, error)
+                                           : store_write(store, arena_text(arena, "%s/action", group),
+                                                         STORE_U32, 2, action, run->action, true, error);
+  arena_close(arena);
+  return good;
+}
+
 static bool store_run(struct store *store, const struct evaluation *evaluation,
                       const struct evaluate_run *run, struct error *error) {
   struct arena *arena = arena_open();
   const struct acquisition *setting = &run->acquisition;
   const char *group =
       arena_text(arena, "x%u_%s/%s", setting->acceleration, setting->horizon, run->sampler->name);
-  size_t scans = run->scans, n = evaluation->size, steps = setting->budget;
-  size_t curve[] = {scans, steps + 1}, mask[] = {scans, n}, action[] = {scans, steps},
-         image[] = {scans, n, n};
+  size_t scans = run->scans, n = evaluation->size, steps = acquisition_steps(setting);
+  size_t curve[] = {scans, steps + 1}, mask[] = {scans, setting->lines}, image[] = {scans, n, n};
   bool good =
       store_write(store, arena_text(arena, "%s/mask", group), STORE_U8, 2, mask, run->mask, true, error) &&
-      store_write(store, arena_text(arena, "%s/action", group), STORE_U32, 2, action, run->action, true,
-                  error) &&
+      store_choice(store, group, run, error) &&
       store_write(store, arena_text(arena, "%s/return", group), STORE_F32, 1, curve, run->returns, false,
                   error);
   for (size_t m = 0; good && m < METRICS; m++)

@@ -37,7 +37,7 @@ static bool read_wanted(const struct call *call, struct wanted *wanted, struct e
 static const unsigned char *drawn_mask(const struct acquisition *setting, const uint8_t *chosen,
                                        struct arena *arena) {
   const struct geometry *geometry = geometry_of(setting);
-  size_t n = setting->lines;
+  size_t n = setting->size;
   if (geometry->columns) return chosen;
   uint8_t *mask = ARENA_NEW(arena, uint8_t, n * n);
   geometry_mask(geometry, (uint32_t)n, chosen, mask);
@@ -46,10 +46,11 @@ static const unsigned char *drawn_mask(const struct acquisition *setting, const 
 
 static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
                         const unsigned char *initial, struct picture_column *column, struct arena *arena) {
-  size_t n = evaluation->size, steps = run->acquisition.budget + 1, last = slice * steps + steps - 1;
+  size_t n = evaluation->size, steps = acquisition_steps(&run->acquisition) + 1,
+         last = slice * steps + steps - 1;
   column->title = run->sampler->name;
   column->image = run->images + slice * n * n;
-  column->mask = drawn_mask(&run->acquisition, run->mask + slice * n, arena);
+  column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.lines, arena);
   column->initial = initial;
   column->caption = arena_text(arena, "SSIM %.4f  PSNR %.2f dB", run->metric[0][last], run->metric[2][last]);
 }
@@ -61,7 +62,7 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   const struct slice_name *name = &evaluation->report.names[slice];
   const char *volume = evaluation->dataset.volumes[name->volume].name;
   size_t n = evaluation->size;
-  uint8_t *given = arena_new(arena, n);
+  uint8_t *given = arena_new(arena, setting->lines);
   struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
   acquisition_initial(setting, given);
   const unsigned char *initial = drawn_mask(setting, given, arena);

@@ -38,7 +38,7 @@ static const char *cell_of(struct arena *arena, const struct evaluate_run *run,
   for (size_t m = 0; m < METRICS; m++) {
     double mean, std;
     if (!run->metric[m] || !option_has(options->evaluate.metrics, metric_list[m].name)) continue;
-    evaluate_mean(run, m, run->acquisition.budget, &mean, &std);
+    evaluate_mean(run, m, acquisition_steps(&run->acquisition), &mean, &std);
     const char *form = strstr(metric_list[m].name, "psnr")  ? "%s%s%.2f+-%.2f"
                        : strcmp(metric_list[m].name, "mse") ? "%s%s%.4f+-%.4f"
                                                             : "%s%s%.2e+-%.0e";

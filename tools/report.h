@@ -39,7 +39,7 @@ struct report_run {
   size_t setting;
   size_t scans, steps;     /* steps: budget + 1 */
   float *metric[METRICS];  /* [scan][steps]; NULL: not there */
-  uint8_t *mask, *initial; /* [scans][size]; initial: of the given lines, [size] */
+  uint8_t *mask, *initial; /* [scans][lines that there are]; initial: the given ones */
   double gamma;            /* of the policy; NaN: none */
   bool curve;
   const char *device, *reconstructor, *policy, *seed; /* as the file says; "": none */

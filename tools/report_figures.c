@@ -61,9 +61,10 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
 
 static struct chart_line make_line(struct report *report, const struct report_run *run, size_t metric) {
   struct arena *arena = report->arena;
+  const struct report_setting *setting = &report->setting[run->setting];
   double *x = ARENA_NEW(arena, double, run->steps), *y = ARENA_NEW(arena, double, run->steps);
   for (size_t t = 0; t < run->steps; t++) {
-    x[t] = report->setting[run->setting].initial_lines + (double)t;
+    x[t] = setting->initial_lines + (double)t * (setting->geometry->points ? setting->budget : 1);
     for (size_t i = 0; i < run->scans; i++)
       y[t] += run->metric[metric][i * run->steps + t] / (double)run->scans;
   }
@@ -82,7 +83,9 @@ bool report_put_curves(struct report_page *page, size_t setting, struct error *e
   if (!used) return true;
   struct tabular table = tabular_make(report->arena, lines[0].points, used + 1);
   table.file = arena_text(report->arena, "curve_%zu", setting + 1);
-  table.title = arena_text(report->arena, "mean %s after every %s at %s", name, one, label);
+  table.title = report->setting[setting].geometry->points
+                    ? arena_text(report->arena, "mean %s at the start and at the end at %s", name, label)
+                    : arena_text(report->arena, "mean %s after every %s at %s", name, one, label);
   table.numbers = true;
   table.head[0] = arena_text(report->arena, "%ss", one);
   for (size_t l = 0; l < used; l++) {

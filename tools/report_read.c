@@ -205,22 +205,39 @@ static bool read_metric(struct reading *reading, struct report_run *run, size_t 
   return true;
 }
 
-/* The lines that a scan was given are those of its mask that it did not choose. */
-static bool read_mask(struct reading *reading, struct report_run *run, size_t size, uint32_t *lines,
-                      struct error *error) {
+/* The lines that a scan was given are those of its mask that it did not choose; points are named. */
+static bool read_initial(struct reading *reading, struct report_run *run, size_t size, bool points,
+                         struct error *error) {
   struct arena *arena = reading->report->arena;
   uint32_t *action;
   size_t total;
-  if (!store_read_all(reading->store, arena_text(arena, "%s/mask", run->folder), STORE_U8, arena,
-                      (void **)&run->mask, &total, error) ||
-      !store_read_all(reading->store, arena_text(arena, "%s/action", run->folder), STORE_U32, arena,
+  if (points)
+    return store_read_all(reading->store, arena_text(arena, "%s/initial", run->folder), STORE_U8, arena,
+                          (void **)&run->initial, &total, error) &&
+           (total == size || fail(error, "%s: %s/initial has %zu points, expected %zu; the file is damaged",
+                                  reading->path, run->folder, total, size));
+  if (!store_read_all(reading->store, arena_text(arena, "%s/action", run->folder), STORE_U32, arena,
                       (void **)&action, &total, error))
     return false;
   run->initial = arena_new(arena, size);
   memcpy(run->initial, run->mask, size);
   for (size_t t = 0; t + 1 < run->steps; t++)
     if (action[t] < size) run->initial[action[t]] = 0;
-  for (size_t x = 0; x < size; x++) *lines += run->initial[x] != 0;
+  return true;
+}
+
+/* Also how many lines a scan was given, and how many it chose. */
+static bool read_mask(struct reading *reading, struct report_run *run, size_t size,
+                      struct report_setting *setting, struct error *error) {
+  size_t total;
+  if (!store_read_all(reading->store, arena_text(reading->report->arena, "%s/mask", run->folder), STORE_U8,
+                      reading->report->arena, (void **)&run->mask, &total, error) ||
+      !read_initial(reading, run, size, setting->geometry->points, error))
+    return false;
+  for (size_t x = 0; x < size; x++) {
+    setting->initial_lines += run->initial[x] != 0;
+    setting->budget += run->mask[x] && !run->initial[x];
+  }
   return true;
 }
 
@@ -237,12 +254,15 @@ static bool is_oracle(const char *sampler) {
   return found && sampler_is_oracle(found);
 }
 
-static bool read_shape(struct reading *reading, struct report_run *run, size_t *size, struct error *error) {
+/* Points have no actions: all are one step. */
+static bool read_shape(struct reading *reading, struct report_run *run, bool points, size_t *size,
+                       struct error *error) {
   struct arena *arena = reading->report->arena;
-  struct store_shape mask, action;
+  struct store_shape mask, action = {.rank = 2, .size = {0, 1}};
   if (!store_shape(reading->store, arena_text(arena, "%s/mask", run->folder), &mask, error) ||
-      !store_shape(reading->store, arena_text(arena, "%s/action", run->folder), &action, error))
+      (!points && !store_shape(reading->store, arena_text(arena, "%s/action", run->folder), &action, error)))
     return false;
+  if (points) action.size[0] = mask.size[0];
   if (mask.rank != 2 || action.rank != 2 || mask.size[0] != action.size[0] || !mask.size[0] || !mask.size[1])
     return fail(error, "%s: %s holds no scans, or mask and action of other numbers of them; evaluate again",
                 reading->path, run->folder);
@@ -250,6 +270,11 @@ static bool read_shape(struct reading *reading, struct report_run *run, size_t *
   run->steps = action.size[1] + 1;
   *size = mask.size[1];
   return true;
+}
+
+/* Of the images. */
+static size_t side_of(const struct report_setting *setting, size_t size) {
+  return setting->geometry->points ? (size_t)lround(sqrt((double)size)) : size;
 }
 
 static void read_origin(const struct reading *reading, struct report_run *run) {
@@ -309,10 +334,11 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
   if (sscanf(folder, "x%u_%31[^/]/%127[^/]", &setting.acceleration, horizon, sampler) != 3)
     return fail(error, "%s: group %s is no xACCELERATION_HORIZON/SAMPLER; it is of another program",
                 reading->path, folder);
-  if (!find_geometry(reading, &setting, error) || !read_shape(reading, &run, &size, error) ||
-      !find_set(reading, size, error) || !read_mask(reading, &run, size, &setting.initial_lines, error))
+  if (!find_geometry(reading, &setting, error) ||
+      !read_shape(reading, &run, setting.geometry->points, &size, error) ||
+      !find_set(reading, side_of(&setting, size), error) || !read_mask(reading, &run, size, &setting, error))
     return false;
-  if (!check_images(reading, &run, size, error)) return false;
+  if (!check_images(reading, &run, side_of(&setting, size), error)) return false;
   for (size_t m = 0; m < METRICS; m++)
     if (!read_metric(reading, &run, m, error)) return false;
   if (run.scans % report->set[reading->set].slices)
@@ -328,7 +354,6 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
               : !*run.reconstructor     ? REPORT_ZERO_FILLED
                                         : REPORT_FIXED;
   setting.set = reading->set;
-  setting.budget = (uint32_t)run.steps - 1;
   setting.horizon = arena_text(report->arena, "%s", horizon);
   if (report->runs == REPORT_RUNS)
     return fail(error, "the results have more than %d methods and settings; write several reports",

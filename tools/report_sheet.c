@@ -131,7 +131,8 @@ static bool draw_cells(const struct sheet *sheet, size_t column, const struct re
   struct arena *arena = arena_open();
   struct colour *pixel = ARENA_NEW(arena, struct colour, pixels);
   uint8_t *all = ARENA_NEW(arena, uint8_t, pixels), *first = ARENA_NEW(arena, uint8_t, pixels);
-  geometry_mask(sheet->setting->geometry, (uint32_t)n, run->mask + sheet->row * n, all);
+  geometry_mask(sheet->setting->geometry, (uint32_t)n,
+                run->mask + sheet->row * geometry_actions(sheet->setting->geometry, n), all);
   geometry_mask(sheet->setting->geometry, (uint32_t)n, run->initial, first);
   for (size_t i = 0; i < pixels; i++) pixel[i] = first[i] ? given : all[i] ? acquired : none;
   bool good = svg_image(sheet->page->html, left, top, SIDE, pixel, n, n, n < SHARP_BELOW, error);

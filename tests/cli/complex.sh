@@ -80,7 +80,7 @@ for method in l2s l2sr pgmri; do
   refuse 2 'network.input is complex, and policies look at magnitudes; set it to magnitude' train scene --quiet \
     --method $method --output "none_$method" --set reward.form=dense
 done
-refuse 2 'network.input is complex, which is of lines, and acquisition.geometry is spokes' train scene --quiet \
+refuse 2 'network.input is complex, which is of lines and points, and acquisition.geometry is spokes' train scene --quiet \
   --method reconstructor --output none --set acquisition.geometry=spokes
 refuse 2 'data.kspace is measured; set it to image, network.input to complex' train measured --quiet --output none \
   --set network.input=magnitude

@@ -5,12 +5,14 @@ scenes=$2/scenes
 . "${0%/*}/setup.sh"
 export L2SR_CACHE=off OCL_ICD_VENDORS="$dir"
 
-# holds TEXT ARGUMENTS...: l2sr describe scene ARGUMENTS prints the line
+# holds TEXT ARGUMENTS...: l2sr describe scene ARGUMENTS prints the line; said once for the lines that are asked for in a row
+said=
 holds() {
   text=$1
   shift
   tried=$((tried + 1))
-  "$l2sr" describe scene "$@" --json >out 2>err || complain "$* is refused"
+  [ "$said" = "$*" ] || "$l2sr" describe scene "$@" --json >out 2>err || complain "$* is refused"
+  said="$*"
   grep -qxF -e "$text" out || complain "$*: no $text"
 }
 key() { # key KEY VALUE ARGUMENTS...
@@ -112,28 +114,39 @@ done
 key data.kspace image "$scenes/brain_x8_base.yaml"
 
 count=0
-for body in knee brain; do
-  for method in loupe tau1 tau2 tau4; do
-    scene=$scenes/seqmri_${body}_x4_$method.yaml
-    count=$((count + 1))
-    scans 4 long 4 62 28 "$scene"
-    case $method in
-    loupe) key train.method loupe "$scene" ;;
-    *)
-      key train.method tau_step "$scene"
-      key tau.steps "${method#tau}" "$scene"
-      ;;
-    esac
-    for pair in data.size=128 data.range=slice data.slices=all data.fraction=1 world.seed=42 network.input=complex \
-      network.channels=64 network.pools=4 train.epochs=50 train.batch=16 train.loss=ssim_uniform train.optimiser=adam \
-      train.rate=5e-05 train.weight_decay=0 train.schedule=milestones train.rate_factor=0.5 \
-      'train.milestones=[11,21,31,41]' tau.hidden=512 loupe.masks=batch 'evaluate.metrics=[ssim_uniform,psnr_unclamped]'; do
-      key "${pair%%=*}" "${pair#*=}" "$scene"
+while read -r set acceleration ratio initial start budget rate geometry; do
+  for body in knee brain; do
+    for method in loupe tau1 tau2 tau4; do
+      scene=$scenes/seqmri_${body}_${set}_$method.yaml
+      count=$((count + 1))
+      scans "$acceleration" long "$initial" "$start" "$budget" "$scene"
+      key acquisition.geometry "$geometry" "$scene"
+      key train.rate "$rate" "$scene"
+      key train.accelerations "[$acceleration]" "$scene"
+      key train.initial_accelerations "[$ratio]" "$scene"
+      case $method in
+      loupe) key train.method loupe "$scene" ;;
+      *)
+        key train.method tau_step "$scene"
+        key tau.steps "${method#tau}" "$scene"
+        ;;
+      esac
+      for pair in data.size=128 data.range=slice data.slices=all data.fraction=1 world.seed=42 network.input=complex \
+        network.channels=64 network.pools=4 train.epochs=50 train.batch=16 train.loss=ssim_uniform train.optimiser=adam \
+        train.weight_decay=0 train.schedule=milestones train.rate_factor=0.5 'train.milestones=[11,21,31,41]' \
+        tau.hidden=512 tau.channels=64 loupe.masks=batch 'evaluate.metrics=[ssim_uniform,psnr_unclamped]'; do
+        key "${pair%%=*}" "${pair#*=}" "$scene"
+      done
     done
   done
-done
+done <<'T'
+x4 4 32 4 62 28 5e-05 lines
+points_x4 4 32 484 53 3612 0.001 points
+points_x8 8 64 256 56 1792 0.001 points
+points_x16 16 128 144 58 880 0.001 points
+T
 tried=$((tried + 1))
-[ "$(find "$scenes" -name 'seqmri_*_*' | wc -l)" = $count ] || complain "$count scenes of SeqMRI were looked at, there are others"
+[ "$(find "$scenes" -name 'seqmri_*_x*' | wc -l)" = $count ] || complain "$count scenes of SeqMRI were looked at, there are others"
 for pair in data.source=kspace data.kspace=measured data.crop=kspace data.scale=9.052292518093242e-05; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/seqmri_knee_x4_loupe.yaml"
 done

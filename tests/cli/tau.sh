@@ -93,7 +93,7 @@ refuse 2 'sampler tau_step is for the one setting that it was trained for and th
   --set sampler.tau_step=whole/best.h5 --set acquisition.horizon=base,long
 refuse 2 'tau.steps is 8 and 7 lines are acquired (x4 long): every step takes one at least' train scene --quiet --output none \
   --set tau.steps=8
-refuse 2 'train.method is tau_step, which learns masks of lines, and acquisition.geometry is spokes' train scene --quiet \
+refuse 2 'train.method is tau_step, which learns masks of lines or points, and acquisition.geometry is spokes' train scene --quiet \
   --output none --set acquisition.geometry=spokes
 refuse 2 'train.method is tau_step, which transforms images, and data.kspace is measured' train scene --quiet --output none \
   --set data.kspace=measured
