@@ -25,7 +25,7 @@ enum { MULTIPLE = 16 }; /* kernels/linear.cl */
 /* Of a work-group: warps, and what each of them sums in units of 16 x 8. */
 static const struct tile {
   int warps_a, warps_b, a_tiles, b_tiles;
-} tiles[GRAPH_TILES] = {[TILE_FEW] = {1, 8, 2, 2}, [TILE_MANY] = {2, 4, 4, 4}};
+} tiles[GRAPH_TILES] = {[TILE_FEW] = {1, 8, 2, 2}, [TILE_MANY] = {4, 4, 2, 4}};
 
 static size_t rows_of(const struct tile *tile) {
   return (size_t)(tile->warps_a * tile->a_tiles * 16);

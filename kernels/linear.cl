@@ -16,9 +16,9 @@
 #define TF32 0
 #define TURNED_A 0
 #define TURNED_B 0
-#define WARPS_A 2
+#define WARPS_A 4
 #define WARPS_B 4
-#define A_TILES 4
+#define A_TILES 2
 #define B_TILES 4
 #endif
 
@@ -76,9 +76,10 @@ INLINE void load_chunk(float4 *four, __global const float *from, uint tile, bool
 /* A value's words: rounded, and what rounding left. */
 INLINE void store_word(__local uint *words, uint part_words, uint at, float value) {
 #if TF32
-  words[at] = round_tf32(value);
+  uint word = round_tf32(value);
+  words[at] = word;
 #if PARTS == 2
-  words[at + part_words] = round_tf32(value - as_float(words[at]));
+  words[at + part_words] = round_tf32(value - as_float(word));
 #endif
 #endif
 }
@@ -217,6 +218,7 @@ __kernel void linear_product(__global const float *restrict a_values, __global c
     acc[m][n][2u * e] = sums.x;
     acc[m][n][2u * e + 1u] = sums.y;
   }
+  /* Two chunks a turn, the last perhaps of zeros: PoCL 3.1 loses private values where a barrier is conditional. */
   load_share(&even, &a, &b, first, end);
   load_share(&odd, &a, &b, first + CHUNK, end);
   NO_UNROLL for (uint k = first; k < end; k += 2u * CHUNK) {
@@ -225,7 +227,6 @@ __kernel void linear_product(__global const float *restrict a_values, __global c
     load_share(&even, &a, &b, k + 2u * CHUNK, end);
     multiply_chunk(acc, a_words[0], b_words[0], a_row, b_row GIVE_LANES);
     if (STAGES == 1) barrier(CLK_LOCAL_MEM_FENCE);
-    if (k + CHUNK >= end) break;
     store_share(&odd, a_words[STAGES - 1], b_words[STAGES - 1]);
     barrier(CLK_LOCAL_MEM_FENCE);
     load_share(&odd, &a, &b, k + 3u * CHUNK, end);

@@ -230,9 +230,11 @@ static bool open_fused_pass(struct reconstructor *reconstructor, struct reconstr
     if (!open_sum(reconstructor, pass, fused_batch(reconstructor), error)) return false;
     pass->network.input = pass->whole.input;
     pass->network.output = graph_value(pass->sum, pass->residual);
-  } else if (!(pass->network.input = device_buffer(device, bytes, "the network's input", error)) ||
-             !(pass->network.output = device_buffer(device, bytes, "the network's output", error))) {
-    return false;
+  } else {
+    if (!(pass->own.input = device_buffer(device, bytes, "the network's input", error)) ||
+        !(pass->own.output = device_buffer(device, bytes, "the network's output", error)))
+      return false;
+    pass->network = pass->own;
   }
   device_fill(device, pass->network.input, 0, bytes * channels_in(reconstructor), 0);
   return true;
@@ -268,11 +270,6 @@ static bool open_fused_buffers(struct reconstructor *reconstructor, struct error
   return true;
 }
 
-static void release_images(struct reconstructor *reconstructor, const struct reconstructor_pass *pass) {
-  device_release(reconstructor->setup.device, pass->network.input, fused_bytes(reconstructor));
-  device_release(reconstructor->setup.device, pass->network.output, fused_bytes(reconstructor));
-}
-
 static void close_fused_buffers(struct reconstructor *reconstructor) {
   struct device *device = reconstructor->setup.device;
   size_t bytes = fused_bytes(reconstructor);
@@ -281,7 +278,8 @@ static void close_fused_buffers(struct reconstructor *reconstructor) {
   device_release(device, reconstructor->level, sizeof(float));
   for (size_t p = 0; p < reconstructor->passes; p++) {
     struct reconstructor_pass *pass = &reconstructor->pass[p];
-    if (!reconstructor->setup.complex && !pass->lent) release_images(reconstructor, pass);
+    device_release(device, pass->own.input, bytes);
+    device_release(device, pass->own.output, bytes);
     graph_close(pass->sum);
     *pass = (struct reconstructor_pass){0};
   }
@@ -386,21 +384,24 @@ void reconstructor_close(struct reconstructor *reconstructor) {
   *reconstructor = (struct reconstructor){0};
 }
 
+static void replace(struct reconstructor *reconstructor, cl_mem *own, cl_mem *used, cl_mem lent) {
+  if (!lent) return;
+  device_release(reconstructor->setup.device, *own, fused_bytes(reconstructor));
+  *own = NULL;
+  *used = lent;
+}
+
 /* Of an odd number of images the fused path computes one more, for which others' buffers have no room. */
-bool reconstructor_lend(struct reconstructor *reconstructor, size_t number,
+void reconstructor_lend(struct reconstructor *reconstructor, size_t number,
                         const struct reconstructor_ends *ends) {
   struct reconstructor_pass *pass = &reconstructor->pass[number];
-  REQUIRE(number < reconstructor->passes && ends->input && ends->output, "pass %zu of %zu", number,
-          reconstructor->passes);
-  if (!reconstructor->fused || reconstructor->setup.complex || reconstructor->batch % 2) return false;
-  if (!pass->lent) release_images(reconstructor, pass);
-  pass->lent = true;
-  pass->network.input = ends->input;
-  pass->network.output = ends->output;
+  REQUIRE(number < reconstructor->passes, "pass %zu; there are %zu", number, reconstructor->passes);
+  if (!reconstructor->fused || reconstructor->setup.complex || reconstructor->batch % 2) return;
+  replace(reconstructor, &pass->own.input, &pass->network.input, ends->input);
+  replace(reconstructor, &pass->own.output, &pass->network.output, ends->output);
   if (ends->output_gradient) pass->network.output_gradient = ends->output_gradient;
   if (ends->input_gradient) pass->network.input_gradient = ends->input_gradient;
   pass->whole = pass->network;
-  return true;
 }
 
 void reconstructor_select(struct reconstructor *reconstructor, size_t number) {

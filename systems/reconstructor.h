@@ -35,7 +35,7 @@ struct reconstructor_pass {
   struct graph *sum;   /* complex: from the network's output and input to the image */
   tensor image, residual, out; /* of it */
   struct reconstructor_ends network, whole;
-  bool lent; /* input and output are another's (reconstructor_lend) */
+  struct reconstructor_ends own; /* of the network, fused: what no one has lent (reconstructor_lend) */
 };
 
 struct reconstructor {
@@ -66,9 +66,11 @@ bool reconstructor_open(struct reconstructor *reconstructor, const struct recons
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
 
-/* After opening: the pass works on buffers of the caller's, which outlive it, with room for the batch, in place of
- * its own; of the gradients NULL: that of before. False where it cannot: values are the caller's to copy. Select a pass anew. */
-bool reconstructor_lend(struct reconstructor *reconstructor, size_t pass, const struct reconstructor_ends *ends);
+/* After opening: the pass works on buffers of the caller's that outlive it and have room for the batch, in
+ * place of its own; NULL: on that of before. Where it cannot, nothing changes: values are the caller's to
+ * copy. A pass must be selected anew. */
+void reconstructor_lend(struct reconstructor *reconstructor, size_t pass,
+                        const struct reconstructor_ends *ends);
 
 /* What is read, written and run from here on is of this pass. */
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);

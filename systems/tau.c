@@ -102,6 +102,22 @@ static struct tau describe(const struct tau_setup *setup) {
                       .noise_seed = options->world.seed};
 }
 
+/* Of a training that looks at every pass the two work on the same images; else a pass serves many parts. */
+static void lend(struct tau *tau) {
+  const struct graph *graph = tau->graph;
+  if (!tau->train || !tau->adaptive) return;
+  for (uint32_t part = 0; part <= tau->steps; part++) {
+    struct reconstructor_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
+    if (part) ends.input_gradient = graph_gradient(graph, tau->net.observed[part]);
+    if (part < tau->steps) {
+      ends.output = graph_value(graph, tau->net.reconstruction[part]);
+      ends.output_gradient = graph_gradient(graph, tau->net.reconstruction[part]);
+    }
+    reconstructor_lend(tau->reconstructor, part, &ends);
+  }
+  reconstructor_select(tau->reconstructor, 0);
+}
+
 bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
               struct error *error) {
   const struct options *options = setup->options;
@@ -113,6 +129,7 @@ bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstruct
   if (open_planned(tau, setup, error) &&
       (!setup->train || optimise_open(&tau->optimiser, tau->graph, &optimiser, error))) {
     graph_start(tau->graph, options->world.seed);
+    lend(tau);
     return true;
   }
   tau_close(tau);

@@ -135,6 +135,7 @@ static void check_sizes(struct device *device, const struct sizes *sizes) {
 static void test_rounded(void **state) {
   const double tolerance = 3e-3;
   check_sizes(*state, &(struct sizes){1, 16, 1, PRODUCTS_ROUNDED, tolerance});
+  check_sizes(*state, &(struct sizes){5, 16, 32, PRODUCTS_ROUNDED, tolerance});
   check_sizes(*state, &(struct sizes){5, 48, 7, PRODUCTS_ROUNDED, tolerance});
   check_sizes(*state, &(struct sizes){70, 176, 144, PRODUCTS_ROUNDED, tolerance});
   check_sizes(*state, &(struct sizes){3, 4112, 2, PRODUCTS_ROUNDED, tolerance});
@@ -142,6 +143,7 @@ static void test_rounded(void **state) {
 
 static void test_split(void **state) {
   const double tolerance = 1e-5;
+  check_sizes(*state, &(struct sizes){5, 16, 32, PRODUCTS_SPLIT, tolerance});
   check_sizes(*state, &(struct sizes){5, 48, 7, PRODUCTS_SPLIT, tolerance});
   check_sizes(*state, &(struct sizes){70, 80, 144, PRODUCTS_SPLIT, tolerance});
 }
