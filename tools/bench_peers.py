@@ -167,7 +167,7 @@ def network(args):
         tf32, half = PRECISIONS[precision]
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
         for kind in ("eager", "compiled"):
-            model = UNet().to(device)
+            model = UNet(args.channels).to(device)
             if half:
                 model = model.to(memory_format=torch.channels_last)
             fast = model if kind == "eager" else torch.compile(model)
@@ -187,7 +187,7 @@ def network(args):
             for work, run in (("forward", forward), ("train", train)):
                 seconds = median_seconds(run, device)
                 row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "network", "work": work,
-                       "precision": precision, "device": name, "size": args.size, "batch": args.batch,
+                       "precision": precision, "device": name, "size": args.size, "channels": args.channels, "batch": args.batch,
                        "images_per_second": args.batch / seconds, "milliseconds": 1e3 * seconds}
                 print(json.dumps(row) if args.json else
                       f"{row['peer']}, {precision}, {work}: {row['images_per_second']:.5g} images/s "
@@ -475,6 +475,7 @@ def main():
     parser.add_argument("--slices", type=int, default=1024)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--channels", type=int, default=16, help="network: of the U-Net")
     parser.add_argument("--precisions", default="f32,tf32,autocast", help="comma list of f32, tf32, autocast")
     parser.add_argument("--data", help="train-unet: folder with train and val")
     parser.add_argument("--epochs", type=int, default=50)
