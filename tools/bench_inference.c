@@ -217,7 +217,9 @@ static bool measure_scene(struct call *call, struct device *device, const char *
   size_t found;
   struct options named = *options; /* no checkpoint is read: parameters are random */
   if (!*named.sampler.tau_step) named.sampler.tau_step = "random parameters";
-  if (!acquisition_list(&list, &found, options, call->arena, error)) return false;
+  if (!bench_check_geometry(options, "inference", error) ||
+      !acquisition_list(&list, &found, options, call->arena, error))
+    return false;
   if (*count + found > SETTINGS_MOST)
     return fail_usage(error, "the scenes have more than %d settings; give fewer", SETTINGS_MOST);
   if (!kernels_open(&kernels, device, &kernel_table, &setup, error)) return false;
