@@ -217,9 +217,7 @@ static bool measure_scene(struct call *call, struct device *device, const char *
   size_t found;
   struct options named = *options; /* no checkpoint is read: parameters are random */
   if (!*named.sampler.tau_step) named.sampler.tau_step = "random parameters";
-  if (!bench_check_geometry(options, "inference", error) ||
-      !acquisition_list(&list, &found, options, call->arena, error))
-    return false;
+  if (!acquisition_list(&list, &found, options, call->arena, error)) return false;
   if (*count + found > SETTINGS_MOST)
     return fail_usage(error, "the scenes have more than %d settings; give fewer", SETTINGS_MOST);
   if (!kernels_open(&kernels, device, &kernel_table, &setup, error)) return false;
@@ -321,9 +319,19 @@ static void print_tables(const struct setting settings[], size_t count, const st
   printf("\n");
 }
 
+/* All of them, before the first is measured. */
+static bool check_scenes(struct call *call, struct error *error) {
+  bool good = true;
+  for (int i = 1; good && i < call->operand_count; i++)
+    good =
+        call_scene(call, call->operand[i], error) && bench_check_geometry(&call->options, "inference", error);
+  return good;
+}
+
 bool bench_inference(struct call *call, struct device *device, struct error *error) {
   struct setting *settings = ARENA_NEW(call->arena, struct setting, SETTINGS_MOST);
   size_t count = 0;
+  if (!check_scenes(call, error)) return false;
   bool good = call->operand_count > 1 || measure_scene(call, device, "defaults", settings, &count, error);
   for (int i = 1; good && i < call->operand_count; i++)
     good = call_scene(call, call->operand[i], error) &&
