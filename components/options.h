@@ -219,7 +219,8 @@
     "tau: steps of the budget; before each the reconstruction is looked at")                                 \
   X(tau, U32, hidden, "512", 1, 65536, NULL, "lines: values of each of the sampler's four hidden layers")    \
   X(tau, U32, channels, "64", 2, 1024, NULL,                                                                 \
-    "points: channels of the sampler, a U-Net of four pools, after its first block")                         \
+    "points: channels of the sampler, a U-Net, after its first block; twice as many after each pooling")     \
+  X(tau, U32, pools, "4", 1, 12, NULL, "points: times that it halves what it sees")                          \
   X(tau, BOOL, adaptive, "true", 0, 0, NULL,                                                                 \
     "false: the sampler sees the same random numbers always, as the published control")                      \
   X(tau, F64, slope, "10", 0.01, 1000, NULL,                                                                 \

@@ -24,10 +24,6 @@ static struct block_tile tile_f32(const struct block_layer *layer) {
   return tile;
 }
 
-static int at_least(int a, int b) {
-  return a > b ? a : b;
-}
-
 static struct block_tile tile_mixed(const struct block_layer *layer) {
   int four = at_most(4, layer->out / 16);
   struct block_tile tile = {32, 8, 8, four, 1, 0, 1, 1, 128};
@@ -129,43 +125,16 @@ size_t block_groups(const struct block_tile *tile, int outs, int rows, int colum
   return images * out_groups * (size_t)((columns / tile->x) * (rows / tile->y) / tile->tiles);
 }
 
-/* Maps of 8x8 are computed two images at a time: room for an even number. */
-size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns) {
-  size_t element = blocks->precision == BLOCK_HALF ? 2 : 4, images = blocks->batch + blocks->batch % 2;
-  return images * (size_t)(channels * rows * columns) * element;
-}
-
-static size_t sums_bytes(const struct blocks *blocks, const struct block_layer *layer) {
-  size_t bytes = (blocks->batch + blocks->batch % 2) * (size_t)layer->out * 16;
-  return round_up(bytes, GRAPH_ALIGNMENT);
-}
-
-static bool size_maps(struct blocks *blocks, struct block_layer *layer, struct error *error) {
-  const char *name = block_node(blocks->graph, layer->conv)->name;
-  layer->weight_words = (size_t)layer->in * (size_t)layer->out * 9 / (layer->source == SOURCE_IMAGE ? 1 : 2);
-  size_t map = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
-  size_t widest = block_map_bytes(blocks, at_least(layer->in, layer->out), layer->rows, layer->columns);
-  if (widest / sizeof(uint32_t) > UINT32_MAX)
-    return fail(error,
-                "maps of %s for %zu images are more than the 2^32 words that kernels count; ask for fewer",
-                name, blocks->batch);
-  layer->full_bytes = layer->store_full ? map : 0;
-  layer->pooled_bytes = layer->store_pooled ? map / 4 : 0;
-  return true;
-}
-
 static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct error *error) {
-  layer->tile = block_choose_tile(layer, blocks->precision, block_on_amd(blocks));
   const char *macros = block_macros(blocks, layer, &layer->tile, layer->source, false);
-  return size_maps(blocks, layer, error) &&
-         kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros,
+  return kernel_variant_open(blocks->kernels, &layer->forward, "block_forward", macros,
                              block_group(&layer->tile), error);
 }
 
 bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct error *error) {
   size_t offset = 0;
   for (int l = 0; l < blocks->layers; l++) {
-    cl_buffer_region region = {offset, sums_bytes(blocks, &blocks->layer[l])};
+    cl_buffer_region region = {offset, block_sums_bytes(blocks, &blocks->layer[l])};
     cl_int code;
     piece[l] = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     if (code != CL_SUCCESS) return fail(error, "no piece of the sums: %s (%d)", device_code_name(code), code);
@@ -187,7 +156,6 @@ static bool open_pass(struct blocks *blocks, struct block_pass *pass, struct err
 }
 
 static bool open_passes(struct blocks *blocks, struct error *error) {
-  for (int l = 0; l < blocks->layers; l++) blocks->sums_bytes += sums_bytes(blocks, &blocks->layer[l]);
   blocks->pass = ARENA_NEW(blocks->arena, struct block_pass, blocks->passes);
   for (size_t p = 0; p < blocks->passes; p++)
     if (!open_pass(blocks, &blocks->pass[p], error)) return false;
@@ -226,16 +194,12 @@ void blocks_select(struct blocks *blocks, size_t number) {
 
 enum { PACK_FIELDS = 8, PACK_IMAGE = 0, PACK_FORWARD = 1, PACK_BACKWARD = 2 }; /* kernels/block_pack.cl */
 
-static size_t weight_parts(const struct blocks *blocks) {
-  return blocks->precision == BLOCK_F32 ? 2 : 1;
-}
-
-/* Notes one packed layer in the table and moves on by its words, padded to where a sub-buffer may start. */
-static void note_packed(struct blocks *blocks, const struct block_layer *layer, bool back, uint32_t *table,
-                        int row) {
+/* Notes one packed layer in the table and moves on by its words. */
+static void note_packed(const struct blocks *blocks, const struct block_layer *layer, bool back,
+                        uint32_t *table, int row, size_t *word) {
   const struct parameter *weight = &blocks->graph->parameter[block_node(blocks->graph, layer->conv)->weight];
   uint32_t kind = back ? PACK_BACKWARD : layer->source == SOURCE_IMAGE ? PACK_IMAGE : PACK_FORWARD;
-  uint32_t facts[PACK_FIELDS] = {(uint32_t)blocks->packed_words,
+  uint32_t facts[PACK_FIELDS] = {(uint32_t)*word,
                                  (uint32_t)layer->weight_words,
                                  (uint32_t)(back ? layer->out : layer->in),
                                  (uint32_t)(back ? layer->in : layer->out),
@@ -244,11 +208,11 @@ static void note_packed(struct blocks *blocks, const struct block_layer *layer, 
                                  (uint32_t)(back ? layer->own_out : layer->own_in),
                                  (uint32_t)(back ? layer->own_in : layer->own_out)};
   for (int f = 0; f < PACK_FIELDS; f++) table[row * PACK_FIELDS + f] = facts[f];
-  blocks->packed_words += round_up(layer->weight_words, GRAPH_ALIGNMENT / 4);
+  *word += block_packed_words(layer);
 }
 
 static bool cut_packed(struct blocks *blocks, const uint32_t *facts, cl_mem *piece, struct error *error) {
-  size_t parts = weight_parts(blocks);
+  size_t parts = block_weight_parts(blocks);
   cl_buffer_region region = {4 * parts * facts[0], 4 * parts * facts[1]};
   cl_int code;
   *piece = clCreateSubBuffer(blocks->packed, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
@@ -260,10 +224,10 @@ static bool cut_packed(struct blocks *blocks, const uint32_t *facts, cl_mem *pie
 static bool open_packed(struct blocks *blocks, struct error *error) {
   uint32_t table[2 * LAYERS_MOST * PACK_FIELDS];
   int rows = 0, count = blocks->layers;
-  for (int l = 0; l < count; l++) note_packed(blocks, &blocks->layer[l], false, table, rows++);
+  size_t word = 0;
+  for (int l = 0; l < count; l++) note_packed(blocks, &blocks->layer[l], false, table, rows++, &word);
   for (int l = 1; blocks->train && l < count; l++)
-    note_packed(blocks, &blocks->layer[l], true, table, rows++);
-  blocks->packed_bytes = 4 * weight_parts(blocks) * blocks->packed_words;
+    note_packed(blocks, &blocks->layer[l], true, table, rows++, &word);
   blocks->table_bytes = sizeof *table * (size_t)(rows * PACK_FIELDS);
   blocks->packed = device_buffer(blocks->device, blocks->packed_bytes, "the packed weights", error);
   blocks->table =
@@ -294,19 +258,9 @@ static bool open_head(struct blocks *blocks, struct error *error) {
 
 bool blocks_open(struct blocks **out, struct graph *graph, struct device *device, struct kernels *kernels,
                  const struct block_setup *setup, struct error *error) {
-  struct arena *arena = arena_open();
-  struct blocks *blocks = ARENA_NEW(arena, struct blocks, 1);
-  *blocks = (struct blocks){.arena = arena,
-                            .graph = graph,
-                            .device = device,
-                            .kernels = kernels,
-                            .precision = setup->precision,
-                            .batch = setup->batch,
-                            .train = setup->train,
-                            .input_gradient = setup->input_gradient,
-                            .passes = setup->passes ? setup->passes : 1};
-  bool good = block_find(blocks, error);
-  for (int l = 0; setup->train && l < blocks->layers; l++) blocks->layer[l].store_full = true;
+  struct blocks *blocks = block_describe(arena_open(), graph, device, setup);
+  blocks->kernels = kernels;
+  bool good = block_size(blocks, error);
   for (int l = 0; good && l < blocks->layers; l++) good = open_layer(blocks, &blocks->layer[l], error);
   good = good && open_packed(blocks, error) && open_passes(blocks, error) && open_head(blocks, error) &&
          (!setup->train || block_back_open(blocks, error));

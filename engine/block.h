@@ -1,7 +1,7 @@
 /* The fused path of a network: chains of 3x3 convolution, instance norm and ReLU as one kernel a layer, with
  * pooling on the store and up-sampling and concatenation on the load (kernels/block.cl).
  *
- * Works on any graph made of such blocks that starts from one channel or two and ends in three 1x1
+ * Works on any graph made of such blocks that starts from a few channels and ends in three 1x1
  * convolutions to one channel (the U-Net) or in a pooled block (an encoder; what follows in the graph is the
  * graph's own: graph_give), on devices with the matrix instructions: NVIDIA's, and AMD's of gfx11, whose
  * kernels have not run on a card yet. blocks_fit says why not. The parameters are the graph's own:
@@ -34,11 +34,14 @@ struct block_setup {
 bool blocks_open(struct blocks **blocks, struct graph *graph, struct device *device, struct kernels *kernels,
                  const struct block_setup *setup, struct error *error);
 void blocks_close(struct blocks *blocks);
+/* The bytes that blocks of that setup would take, but for some words. Refuses what blocks_fit does. */
+bool blocks_measure(const struct graph *graph, const struct device *device, const struct block_setup *setup,
+                    size_t *bytes, struct error *error);
 void blocks_pack(struct blocks *blocks);
 /* Forward and backward from here on are of this pass: one is run backward any time after its forward, whatever
  * others ran between; what backward works in they share. */
 void blocks_select(struct blocks *blocks, size_t pass);
-/* [images][1 or 2][H][W] in; out [images][1][H][W], or an encoder's maps, [images][C][h][w]; f32; enqueues.
+/* [images][channels][H][W] in; out [images][1][H][W], or an encoder's maps, [images][C][h][w]; f32; enqueues.
  * With an odd number of images the buffers must hold one more: maps of 8x8 are computed two images at a time.
  */
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images);

@@ -76,8 +76,6 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
   call->tile_y = call->tile_x <= 16 && large ? 8 : large || call->tile_x == 64 ? 4 : half ? 8 : 4;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
-
 static const char *weights_macros(const struct blocks *blocks, const struct block_layer *layer,
                                   const struct block_weights *call) {
   bool pairs = takes_pairs(blocks);
@@ -100,14 +98,54 @@ static size_t weights_tiles(const struct block_layer *layer, const struct block_
   return images * (size_t)((layer->columns / call->tile_x) * (layer->rows / call->tile_y));
 }
 
-static bool open_weights_run(struct blocks *blocks, struct block_layer *layer, struct error *error) {
+/* ---- sizes --------------------------------------------------------------------------------------------- */
+
+static void take_at_least(size_t *bytes, size_t wanted) {
+  if (*bytes < wanted) *bytes = wanted;
+}
+
+static void size_weights_run(struct blocks *blocks, struct block_layer *layer) {
   struct block_weights *call = &layer->weights_run;
   weights_tile(blocks, layer, call);
   size_t groups = (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
   size_t wanted = 2 * blocks->device->facts.units / groups, tiles = weights_tiles(layer, call, blocks->batch);
   call->parts = wanted < 1 ? 1 : wanted > tiles ? tiles : wanted;
-  size_t bytes = call->parts * (size_t)(layer->in * layer->out * 9) * 4;
-  if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
+  take_at_least(&blocks->part_bytes, call->parts * (size_t)(layer->in * layer->out * 9) * 4);
+}
+
+/* Whether its data gradient is the gradient of its source's activation itself. */
+static bool is_direct(const struct block_layer *layer) {
+  return layer->source == SOURCE_BLOCK && !layer->first_pooled;
+}
+
+static void size_layer(struct blocks *blocks, struct block_layer *layer) {
+  layer->gradient_bytes = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
+  if (layer->source == SOURCE_IMAGE) {
+    take_at_least(&blocks->part_bytes, blocks->batch * (size_t)(layer->in * layer->out * 9) * 4);
+    return;
+  }
+  size_weights_run(blocks, layer);
+  if (layer->source == SOURCE_UP)
+    take_at_least(&blocks->up_bytes,
+                  block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns));
+  if (!is_direct(layer)) layer->given_bytes = block_map_bytes(blocks, layer->in, layer->rows, layer->columns);
+}
+
+bool block_back_size(struct blocks *blocks, struct error *error) {
+  const struct block_layer *last = &blocks->layer[blocks->layers - 1];
+  if (!find_consumers(blocks, error)) return false;
+  for (int l = 0; l < blocks->layers; l++) size_layer(blocks, &blocks->layer[l]);
+  if (blocks->end == END_MAPS)
+    blocks->maps_bytes = last->pooled_bytes;
+  else
+    blocks->totals_bytes = 4 * blocks->batch * ((size_t)last->out + 1);
+  return true;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static bool open_weights_run(struct blocks *blocks, struct block_layer *layer, struct error *error) {
+  struct block_weights *call = &layer->weights_run;
   return kernel_variant_open(blocks->kernels, &call->run, "block_weights",
                              weights_macros(blocks, layer, call), 256, error);
 }
@@ -147,8 +185,6 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
     const char *sizes = merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false);
     const char *macros = arena_text(blocks->arena, "%s -DNORMED=%d -DOWN=%d -DINPUTS=%d", sizes,
                                     layer->normed, layer->own_out, layer->in);
-    size_t bytes = blocks->batch * (size_t)(layer->in * layer->out * 9) * 4;
-    if (bytes > blocks->part_bytes) blocks->part_bytes = bytes;
     if (blocks->input_gradient && !kernel_variant_open(blocks->kernels, &blocks->image_gradient,
                                                        "block_image_gradient", macros, 64, error))
       return false;
@@ -158,8 +194,6 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
   if (layer->source == SOURCE_BLOCK) return open_weights_run(blocks, layer, error);
   const char *macros =
       merge_macros(blocks, layer->up_channels, layer->rows, layer->columns, layer->in, 0, false);
-  size_t bytes = block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns);
-  if (bytes > blocks->up_bytes) blocks->up_bytes = bytes;
   return kernel_variant_open(blocks->kernels, &layer->up_run, "block_up", macros,
                              merge_group(layer->rows, layer->columns), error) &&
          open_weights_run(blocks, layer, error);
@@ -170,11 +204,10 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
 static bool open_gradient(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) return true;
   const char *name = block_node(blocks->graph, layer->conv)->name;
-  bool direct = layer->source == SOURCE_BLOCK && !layer->first_pooled;
+  bool direct = is_direct(layer);
   bool copies = layer->normed && blocks->precision == BLOCK_HALF && !block_on_amd(blocks);
   layer->back_tile = copies ? normed_tile(blocks, layer) : back_tile(blocks, layer);
   const char *macros = block_macros(blocks, layer, &layer->back_tile, SOURCE_GRADIENT, direct);
-  layer->given_bytes = direct ? 0 : block_map_bytes(blocks, layer->in, layer->rows, layer->columns);
   if (!direct && !(layer->given = device_buffer(blocks->device, layer->given_bytes, name, error)))
     return false;
   return kernel_variant_open(blocks->kernels, &layer->gradient_run, "block_gradient", macros,
@@ -182,7 +215,6 @@ static bool open_gradient(struct blocks *blocks, struct block_layer *layer, stru
 }
 
 static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct error *error) {
-  layer->gradient_bytes = block_map_bytes(blocks, layer->out, layer->rows, layer->columns);
   layer->gradient = device_buffer(blocks->device, layer->gradient_bytes,
                                   block_node(blocks->graph, layer->conv)->name, error);
   return layer->gradient && open_collect(blocks, layer, error) && open_weights(blocks, layer, error) &&
@@ -199,13 +231,10 @@ bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const ch
 
 /* The way back into the last block. */
 static bool open_end(struct blocks *blocks, struct error *error) {
-  const struct block_layer *last = &blocks->layer[blocks->layers - 1];
   if (blocks->end == END_MAPS) {
-    blocks->maps_bytes = last->pooled_bytes;
     blocks->maps_gradient = device_buffer(blocks->device, blocks->maps_bytes, "the maps' gradient", error);
     return blocks->maps_gradient && block_maps_open(blocks, &blocks->fold_back, "block_maps_back", error);
   }
-  blocks->totals_bytes = 4 * blocks->batch * ((size_t)last->out + 1);
   blocks->totals =
       device_buffer(blocks->device, blocks->totals_bytes, "totals of the 1x1 convolutions", error);
   return blocks->totals && block_maps_open(blocks, &blocks->fold_back, "block_fold_back", error);
@@ -231,7 +260,7 @@ static bool open_shared(struct blocks *blocks, struct error *error) {
 }
 
 bool block_back_open(struct blocks *blocks, struct error *error) {
-  bool good = find_consumers(blocks, error);
+  bool good = true;
   for (int l = 0; good && l < blocks->layers; l++) good = open_layer(blocks, &blocks->layer[l], error);
   return good && open_shared(blocks, error);
 }
@@ -313,10 +342,11 @@ static void reduce_weights(struct blocks *blocks, const struct block_layer *laye
                           arg_u32((uint32_t)layer->own_in), arg_u32((uint32_t)layer->own_out)));
 }
 
-/* The first layer's, from the input itself. */
+/* The first layer's, from the input itself. Of more than two channels a group takes one. */
 static void run_image_weights(struct blocks *blocks, const struct block_layer *layer, cl_mem input,
                               float factor, size_t images) {
-  kernel_variant_run(blocks->kernels, &layer->image_run, block_planes(blocks, layer->out, images),
+  size_t shares = layer->in > 2 ? (size_t)layer->in : 1;
+  kernel_variant_run(blocks->kernels, &layer->image_run, block_planes(blocks, layer->out, images) * shares,
                      ARGS(floats(ARG_IN, input), words(ARG_IN, layer->gradient), words(ARG_IN, layer->full),
                           sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
                           floats(ARG_OUT, blocks->part)));

@@ -40,9 +40,9 @@ static bool find_source(struct blocks *blocks, struct block_layer *layer, struct
   if (!node->op) {
     layer->source = SOURCE_IMAGE;
     layer->in = layer->own_in;
-    return layer->in <= 2 ? true
-                          : fail(error, "input %s has %d channels; the fused path takes one or two",
-                                 node->name, layer->in);
+    return layer->in <= INPUTS_MOST ? true
+                                    : fail(error, "input %s has %d channels; the fused path takes one to %d",
+                                           node->name, layer->in, INPUTS_MOST);
   }
   layer->source = SOURCE_BLOCK;
   if (is_op(graph, from, &op_pool)) {

@@ -1,11 +1,11 @@
-/* The fused blocks' plan, shared by block_find.c (recognising), block.c (forward) and block_back.c
- * (backward). */
+/* The fused blocks' plan, shared by block_find.c (recognising), block_size.c (memory), block.c (forward) and
+ * block_back.c (backward). */
 #ifndef L2SR_ENGINE_BLOCK_PLAN_H
 #define L2SR_ENGINE_BLOCK_PLAN_H
 
 #include "engine/block.h"
 
-enum { LAYERS_MOST = 64 };
+enum { LAYERS_MOST = 64, INPUTS_MOST = 8 /* channels of the image */ };
 enum block_source {
   SOURCE_IMAGE,
   SOURCE_BLOCK,
@@ -90,6 +90,17 @@ const struct node *block_node(const struct graph *graph, int i);
 /* Fills the layers and the end from the graph; refuses what is not of the kind. */
 bool block_find(struct blocks *blocks, struct error *error);
 
+/* block_size.c */
+struct blocks *block_describe(struct arena *arena, const struct graph *graph, const struct device *device,
+                              const struct block_setup *setup);
+/* Finds the layers, chooses their tiles and sets the bytes of every buffer. */
+bool block_size(struct blocks *blocks, struct error *error);
+size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns);
+size_t block_sums_bytes(const struct blocks *blocks, const struct block_layer *layer);
+size_t block_weight_parts(const struct blocks *blocks); /* of an operand: high and low, or one */
+/* Of one part, padded to where a sub-buffer may start. */
+size_t block_packed_words(const struct block_layer *layer);
+
 /* block.c, for block_back.c */
 /* Whether the layers run AMD's kernels, of which tiles are other ones. */
 bool block_on_amd(const struct blocks *blocks);
@@ -102,7 +113,6 @@ const char *block_macros(const struct blocks *blocks, const struct block_layer *
                          const struct block_tile *tile, enum block_source source, bool target_sums);
 size_t block_group(const struct block_tile *tile);
 size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images);
-size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns);
 /* A piece of `whole` for every layer, sums_bytes in all. */
 bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct error *error);
 struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient);
@@ -112,6 +122,7 @@ size_t block_planes(const struct blocks *blocks, int channels, size_t images); /
 /* A kernel of kernels/block_merge.cl on the last layer's map. */
 bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
                      struct error *error);
+bool block_back_size(struct blocks *blocks, struct error *error);
 bool block_back_open(struct blocks *blocks, struct error *error);
 void block_back_close(struct blocks *blocks);
 

@@ -6,7 +6,7 @@
  *   CIN COUT ROWS COLUMNS     channels and size of the layer
  *   TILE_X TILE_Y STRIP       a group's output tile; rows of a warp's strip of 16 pixels
  *   WARPS_OUT IMAGES          warps side by side over output channels, 16 each; images in a tile (2: 8x8 maps)
- *   SOURCE                    0 image of one channel or two, 1 previous block, 2 up-sampled block joined with another,
+ *   SOURCE                    0 image of a few channels, 1 previous block, 2 up-sampled block joined with another,
  *                             3 backward: the gradient of a block's activation (CIN and COUT exchanged)
  *   TARGET_SUMS               SOURCE 3: the gradient is that of a block's only consumer; leave its sums
  *   NORMED                    SOURCE 3: the gradient is that of the raw output already (block_unpool)

@@ -315,8 +315,10 @@ INLINE void load_window(__global const float *image, int y, int x, float window[
 }
 
 /* The first layer's weights: per image and plane the nine sums of every channel of the image,
- * part[n][CHANNELS][INPUTS][9]. Four pixels at a time. A row is a plane. */
-#define SUMS (18 * INPUTS)
+ * part[n][CHANNELS][INPUTS][9]. Four pixels at a time. A row is a plane; registers hold the sums of two channels of the
+ * image: of more, a row takes a plane and one of them (engine/block_back.c). */
+#define TAKEN (INPUTS <= 2 ? INPUTS : 1)
+#define SUMS (18 * TAKEN)
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_weights_image(__global const float *restrict image, __global const uint *restrict gradient,
@@ -324,24 +326,26 @@ block_weights_image(__global const float *restrict image, __global const uint *r
                     __global const long *restrict back, __global float *restrict part, uint rows) {
   OPEN_LANES(GROUP);
   __local float reduced[GROUP / 32 * SUMS];
-  uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
+  const uint first = TAKEN == INPUTS ? 0u : (uint)get_group_id(0) % INPUTS; /* of the channels that are taken */
+  const uint place = (uint)get_group_id(0) / (TAKEN == INPUTS ? 1u : INPUTS);
+  uint plane = place % ALL_PLANES, n = place / ALL_PLANES;
   uint item = (uint)get_local_id(0), start = (n * ALL_PLANES + plane) * MAP;
   uint at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
   float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
   if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
-  float acc[9 * INPUTS][2];
-  UNROLL for (int k = 0; k < 9 * INPUTS; k++) acc[k][0] = acc[k][1] = 0.0f;
+  float acc[9 * TAKEN][2];
+  UNROLL for (int k = 0; k < 9 * TAKEN; k++) acc[k][0] = acc[k][1] = 0.0f;
   for (uint i = item; i < MAP / 4; i += GROUP) {
     uint4 given4 = *(__global const uint4 *)&gradient[start + 4 * i], raw4 = *(__global const uint4 *)&raw_output[start + 4 * i];
     uint given_words[4] = {given4.x, given4.y, given4.z, given4.w}, raw_words[4] = {raw4.x, raw4.y, raw4.z, raw4.w};
-    float window[INPUTS][3][6];
-    UNROLL for (int in = 0; in < INPUTS; in++)
-      load_window(image + (n * INPUTS + in) * MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window[in]);
+    float window[TAKEN][3][6];
+    UNROLL for (int in = 0; in < TAKEN; in++)
+      load_window(image + (n * INPUTS + first + in) * MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window[in]);
     UNROLL for (int j = 0; j < 4; j++) {
       float2 given = read_word(given_words[j]), raw_value = read_word(raw_words[j]);
       if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
       if (!NORMED && PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
-      UNROLL for (int tap = 0; tap < 9 * INPUTS; tap++) {
+      UNROLL for (int tap = 0; tap < 9 * TAKEN; tap++) {
         float pixel = window[tap / 9][tap / 3 % 3][j + tap % 3];
         acc[tap][0] = fma(given.x, pixel, acc[tap][0]);
         if (PLANE_CHANNELS == 2) acc[tap][1] = fma(given.y, pixel, acc[tap][1]);
@@ -354,11 +358,11 @@ block_weights_image(__global const float *restrict image, __global const uint *r
     if ((item & 31u) == 0u) reduced[(item >> 5) * SUMS + k] = value;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (item < 9u * INPUTS * PLANE_CHANNELS) {
+  if (item < 9u * TAKEN * PLANE_CHANNELS) {
     uint tap = item / PLANE_CHANNELS, which = item % PLANE_CHANNELS;
     float total = 0.0f;
     for (uint w = 0u; w < GROUP / 32; w++) total += reduced[w * SUMS + tap * 2 + which];
-    part[(n * CHANNELS + plane * PLANE_CHANNELS + which) * 9 * INPUTS + tap] = total;
+    part[(n * CHANNELS + plane * PLANE_CHANNELS + which) * 9 * INPUTS + 9 * first + tap] = total;
   }
 }
 

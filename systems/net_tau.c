@@ -50,12 +50,24 @@ static bool is_seen(const struct net_tau_setup *setup, uint32_t step) {
   return setup->adaptive || step + 1 == setup->steps;
 }
 
+/* What the sampler gives for what it has seen: apart an input, and the caller's part ends before it. */
+static tensor score(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup, tensor seen,
+                    uint32_t step) {
+  if (!setup->apart) return layers(graph, seen, setup);
+  net->planes[step] = seen;
+  net->cut[step] = graph->nodes;
+  net->scores[step] = graph_input(graph, graph_name(graph, "scores.%u", step), 1, setup->size, setup->size);
+  graph_want(graph, net->scores[step]);
+  return net->scores[step];
+}
+
 /* The lines of a step, as a mask with those before. */
 static tensor draw(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup, tensor seen,
                    uint32_t step) {
   tensor before = net->mask[step];
   uint32_t budget = net_tau_share(setup->budget, setup->steps, step);
-  tensor chance = rescale(graph, softplus_share(graph, layers(graph, seen, setup), before), before, budget);
+  tensor scores = score(graph, net, setup, seen, step);
+  tensor chance = rescale(graph, softplus_share(graph, scores, before), before, budget);
   tensor threshold = exact_threshold(graph, chance, before, net->scan, budget, setup->seed, step);
   tensor drawn = straight_through(graph, chance, threshold, setup->slope);
   tensor after = add(graph, drawn, before);

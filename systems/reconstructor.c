@@ -14,7 +14,8 @@ static size_t image_bytes(const struct reconstructor *reconstructor) {
 }
 
 static size_t channels_in(const struct reconstructor *reconstructor) {
-  return reconstructor->setup.complex ? 2 : 1;
+  const struct reconstructor_setup *setup = &reconstructor->setup;
+  return setup->inputs ? setup->inputs : setup->complex ? 2 : 1;
 }
 
 /* The fused path computes small maps two images at a time. */
@@ -32,7 +33,8 @@ static bool build_graph(struct reconstructor *reconstructor, struct graph **grap
   graph_open(graph);
   reconstructor->in =
       graph_input(*graph, "input", (int)channels_in(reconstructor), (int)setup->size, (int)setup->size);
-  reconstructor->out = net_unet(*graph, reconstructor->in, (int)setup->channels, (int)setup->pools);
+  reconstructor->out = net_unet_named(*graph, reconstructor->in, setup->before ? setup->before : "",
+                                      (int)setup->channels, (int)setup->pools);
   return graph_good(*graph, error);
 }
 
@@ -158,7 +160,7 @@ static bool refuse_one(struct reconstructor *reconstructor, size_t left, struct 
       error,
       "training on one image a pass needs %.1f MiB, of which %.1f for %zu passes of the network and %.1f "
       "for optimisers, the loss and what draws masks; %s has %.1f MiB left, 0 images would fit: lower "
-      "data.size, data.most, network.channels, tau.steps or tau.hidden",
+      "data.size, data.most, network.channels, tau.steps or tau.hidden (points: tau.channels)",
       (double)need * mebi, (double)(need - beside) * mebi, reconstructor->passes, (double)beside * mebi,
       reconstructor->setup.device->facts.name, (double)left * mebi);
 }
@@ -231,7 +233,8 @@ static bool open_fused_pass(struct reconstructor *reconstructor, struct reconstr
     pass->network.input = pass->whole.input;
     pass->network.output = graph_value(pass->sum, pass->residual);
   } else {
-    if (!(pass->own.input = device_buffer(device, bytes, "the network's input", error)) ||
+    if (!(pass->own.input =
+              device_buffer(device, bytes * channels_in(reconstructor), "the network's input", error)) ||
         !(pass->own.output = device_buffer(device, bytes, "the network's output", error)))
       return false;
     pass->network = pass->own;
@@ -253,7 +256,7 @@ static bool open_fused_gradients(struct reconstructor *reconstructor, struct err
       !(own->input_gradient =
             device_buffer(setup->device, bytes * channels_in(reconstructor), "the input's gradient", error)))
     return false;
-  return !(setup->input_gradient || (setup->complex && setup->train)) ||
+  return !setup->train ||
          (reconstructor->level = device_buffer(setup->device, sizeof(float), "the gradient's level", error));
 }
 
@@ -278,7 +281,7 @@ static void close_fused_buffers(struct reconstructor *reconstructor) {
   device_release(device, reconstructor->level, sizeof(float));
   for (size_t p = 0; p < reconstructor->passes; p++) {
     struct reconstructor_pass *pass = &reconstructor->pass[p];
-    device_release(device, pass->own.input, bytes);
+    device_release(device, pass->own.input, bytes * channels_in(reconstructor));
     device_release(device, pass->own.output, bytes);
     graph_close(pass->sum);
     *pass = (struct reconstructor_pass){0};
@@ -311,7 +314,7 @@ static bool refuse_fused(const struct reconstructor *reconstructor, struct error
   return fail(
       error,
       "training on one image a pass does not fit: %.1000s; lower data.size, data.most, network.channels, "
-      "tau.steps or tau.hidden",
+      "tau.steps or tau.hidden (points: tau.channels)",
       reason.text);
 }
 
@@ -351,7 +354,7 @@ static bool open_path(struct reconstructor *reconstructor, struct error *error) 
   struct error reason;
   if (blocks_fit(reconstructor->graph, setup->device, &reason))
     return open_fused_or_portable(reconstructor, error);
-  if (setup->precision == BLOCK_F32) return open_portable(reconstructor, error);
+  if (setup->precision == BLOCK_F32 || setup->any_path) return open_portable(reconstructor, error);
   return fail(error,
               "network.precision is %s, the portable path computes in f32 only; the fused one cannot run: "
               "%.900s",
@@ -413,6 +416,40 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
   reconstructor->output_gradient = pass->whole.output_gradient;
   reconstructor->input_gradient = pass->whole.input_gradient;
   if (reconstructor->blocks) blocks_select(reconstructor->blocks, number);
+}
+
+/* What two images take and, for each, half of what two more do: buffers that grow less with the batch make it
+ * too much, never too little. */
+static bool measure_fused(const struct reconstructor *reconstructor, size_t *bytes, size_t *image,
+                          struct error *error) {
+  const struct reconstructor_setup *setup = &reconstructor->setup;
+  size_t values = reconstructor->passes * (channels_in(reconstructor) + 1) + 1 +
+                  (setup->input_gradient ? channels_in(reconstructor) : 0);
+  size_t two, four;
+  struct block_setup blocks = {2, setup->precision, setup->train, setup->input_gradient,
+                               reconstructor->passes};
+  if (!blocks_measure(reconstructor->graph, setup->device, &blocks, &two, error)) return false;
+  blocks.batch = 4;
+  if (!blocks_measure(reconstructor->graph, setup->device, &blocks, &four, error)) return false;
+  *bytes += two + graph_measure(reconstructor->graph, 1, setup->train, setup->input_gradient);
+  *image = (four - two) / 2 + values * image_bytes(reconstructor);
+  return true;
+}
+
+bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *bytes, size_t *image,
+                           struct error *error) {
+  struct reconstructor measured = {.setup = *setup, .passes = setup->passes ? setup->passes : 1};
+  struct error reason;
+  bool good = build(&measured, error);
+  if (good) {
+    *bytes = 4 * sizeof(float) * measured.graph->elements;
+    if (blocks_fit(measured.graph, setup->device, &reason))
+      good = measure_fused(&measured, bytes, image, error);
+    else
+      *image = measured.passes * graph_measure(measured.graph, 1, setup->train, setup->input_gradient);
+  }
+  graph_close(measured.graph);
+  return good;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */

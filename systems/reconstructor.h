@@ -16,6 +16,9 @@ struct reconstructor_setup {
   bool complex;  /* the input is a complex image, in its own units, and so is the output; else both are
                     normalised */
   bool absolute; /* complex: the output is an absolute value (LOUPE's) */
+  uint32_t inputs;    /* channels of what is no image, of which the output is a value a pixel; 0: an image */
+  const char *before; /* in front of the parameters' names; NULL: nothing */
+  bool any_path;      /* the portable path in f32 where the fused one does not run, whatever the precision */
   enum block_precision precision;
   size_t batch; /* images a pass at most */
   bool train;
@@ -52,8 +55,8 @@ struct reconstructor {
   struct graph *view; /* complex: from frequencies to the input */
   tensor frequencies, viewed;
   /* Of the selected pass: */
-  cl_mem input, output;   /* [batch][1][N][N], complex: input [batch][2][N][N]; f32; the caller writes the one
-                             and reads the other */
+  cl_mem input, output;   /* [batch][1][N][N], complex: input [batch][2][N][N], or setup.inputs channels; f32;
+                             the caller writes the one and reads the other */
   cl_mem output_gradient; /* as the output, to train */
   cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
 };
@@ -65,6 +68,9 @@ struct reconstructor {
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
+/* What training such a network takes, with its optimiser: bytes in all, and for an image a pass. */
+bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *bytes, size_t *image,
+                           struct error *error);
 
 /* After opening: the pass works on buffers of the caller's that outlive it and have room for the batch, in
  * place of its own; NULL: on that of before. Where it cannot, nothing changes: values are the caller's to

@@ -38,9 +38,8 @@ static void build(struct tau *tau, const struct tau_setup *setup) {
   const struct options *options = setup->options;
   struct net_tau_setup net = {.size = (int)tau->size,
                               .hidden = (int)tau->hidden,
-                              .points = geometry_of(&tau->acquisition)->points,
-                              .channels = (int)tau->channels,
-                              .pools = TAU_POOLS,
+                              .points = tau->points,
+                              .apart = tau->points,
                               .steps = tau->steps,
                               .budget = tau->acquisition.budget,
                               .seed = options->world.seed,
@@ -54,11 +53,40 @@ static void build(struct tau *tau, const struct tau_setup *setup) {
         (enum block_precision)options->network.precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
 }
 
+/* The U-Net of points looks from the planes to a value a point, as a reconstructor does to an image. */
+static struct reconstructor_setup sampler_setup(const struct tau *tau, const struct tau_setup *setup) {
+  return (struct reconstructor_setup){.device = setup->device,
+                                      .kernels = setup->kernels,
+                                      .size = tau->size,
+                                      .channels = tau->channels,
+                                      .pools = tau->pools,
+                                      .inputs = 5,
+                                      .before = "unet.",
+                                      .any_path = true,
+                                      .precision = (enum block_precision)setup->options->network.precision,
+                                      .batch = tau->batch,
+                                      .train = tau->train,
+                                      .input_gradient = tau->train && tau->adaptive,
+                                      .passes = tau->train && tau->adaptive ? tau->steps : 1};
+}
+
+/* To scan with, as many images a pass as fit; training has planned for it (tau_measure). */
+static bool open_sampler(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+  struct reconstructor_setup sampler = sampler_setup(tau, setup);
+  if (!tau->points) return true;
+  if (!reconstructor_open(&tau->sampler, &sampler, error)) return false;
+  if (tau->sampler.batch < tau->batch && tau->train)
+    return fail(error, "%s has room for %zu images a pass, and %zu were planned: lower network.batch",
+                setup->device->facts.name, tau->sampler.batch, tau->batch);
+  tau->batch = tau->sampler.batch;
+  return true;
+}
+
 static bool plan(struct tau *tau, const struct tau_setup *setup, struct error *error) {
   struct graph_setup graph = {
-      .device = setup->device, .kernels = setup->kernels, .batch = setup->batch, .train = setup->train};
+      .device = setup->device, .kernels = setup->kernels, .batch = tau->batch, .train = setup->train};
   build(tau, setup);
-  tau->slice = device_buffer(setup->device, sizeof(uint32_t) * setup->batch, "slices", error);
+  tau->slice = device_buffer(setup->device, sizeof(uint32_t) * tau->batch, "slices", error);
   return tau->slice && graph_plan(tau->graph, &graph, error) &&
          kernel_need(setup->kernels, tau->complex ? "view_present" : "loupe_present", error) &&
          kernel_need(setup->kernels, "loupe_number", error) &&
@@ -78,10 +106,10 @@ static bool check_lines(const struct tau *tau, struct error *error) {
 /* The plan's buffers; of what the sampler is, the fields are set. */
 static bool open_planned(struct tau *tau, const struct tau_setup *setup, struct error *error) {
   struct arena *arena = arena_open();
-  bool good =
-      check_lines(tau, error) && (plan(tau, setup, error) || fail_in(error, "the sampler of tau_step"));
-  if (good) write_taken(tau, setup->batch, arena);
-  if (good && !tau->adaptive) write_noise(tau, setup->batch, arena);
+  bool good = check_lines(tau, error) && ((open_sampler(tau, setup, error) && plan(tau, setup, error)) ||
+                                          fail_in(error, "the sampler of tau_step"));
+  if (good) write_taken(tau, tau->batch, arena);
+  if (good && !tau->adaptive) write_noise(tau, tau->batch, arena);
   arena_close(arena);
   return good;
 }
@@ -96,6 +124,8 @@ static struct tau describe(const struct tau_setup *setup) {
                       .steps = options->tau.steps,
                       .hidden = options->tau.hidden,
                       .channels = options->tau.channels,
+                      .pools = options->tau.pools,
+                      .points = geometry_of(&setup->acquisition)->points,
                       .adaptive = options->tau.adaptive,
                       .train = setup->train,
                       .complex = options->network.input == INPUT_COMPLEX,
@@ -118,6 +148,14 @@ static void lend(struct tau *tau) {
   reconstructor_select(tau->reconstructor, 0);
 }
 
+struct graph *tau_parameters(const struct tau *tau) {
+  return tau->points ? tau->sampler.graph : tau->graph;
+}
+
+void tau_changed(struct tau *tau) {
+  if (tau->points) reconstructor_changed(&tau->sampler);
+}
+
 bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
               struct error *error) {
   const struct options *options = setup->options;
@@ -127,8 +165,9 @@ bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstruct
   tau->reconstructor = reconstructor;
   optimiser.clip = options->train.clip;
   if (open_planned(tau, setup, error) &&
-      (!setup->train || optimise_open(&tau->optimiser, tau->graph, &optimiser, error))) {
-    graph_start(tau->graph, options->world.seed);
+      (!setup->train || optimise_open(&tau->optimiser, tau_parameters(tau), &optimiser, error))) {
+    graph_start(tau_parameters(tau), options->world.seed);
+    tau_changed(tau);
     lend(tau);
     return true;
   }
@@ -140,18 +179,23 @@ void tau_close(struct tau *tau) {
   if (tau->optimiser.device) optimise_close(&tau->optimiser);
   if (tau->graph) device_release(tau->device, tau->slice, sizeof(uint32_t) * tau->batch);
   graph_close(tau->graph);
+  reconstructor_close(&tau->sampler);
   reconstructor_close(&tau->own);
   *tau = (struct tau){0};
 }
 
-/* Parameters, their gradients and an optimiser's two moments; activations of an image. */
+/* Parameters, their gradients and an optimiser's two moments; activations of an image. Of points with what
+ * their U-Net takes. */
 bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error) {
   struct tau tau = describe(setup);
+  struct reconstructor_setup sampler = sampler_setup(&tau, setup);
+  size_t beside = 0, beside_image = 0;
   build(&tau, setup);
-  bool good = graph_good(tau.graph, error);
+  bool good = graph_good(tau.graph, error) &&
+              (!tau.points || reconstructor_measure(&sampler, &beside, &beside_image, error));
   if (good) {
-    *bytes = 4 * sizeof(float) * tau.graph->elements;
-    *image = graph_measure(tau.graph, 1, true, false);
+    *bytes = 4 * sizeof(float) * tau.graph->elements + beside;
+    *image = graph_measure(tau.graph, 1, true, false) + beside_image;
   }
   graph_close(tau.graph);
   return good;
@@ -219,10 +263,57 @@ static void hand_over(struct tau *tau, uint32_t part, size_t images) {
        observed_bytes(tau, images));
 }
 
+static void select_step(struct tau *tau, uint32_t step) {
+  reconstructor_select(&tau->sampler, tau->train && tau->adaptive ? step : 0);
+}
+
+/* The U-Net of points between what it sees and what is drawn by it. */
+static void forward_sampler(struct tau *tau, uint32_t step, size_t images) {
+  const struct graph *graph = tau->graph;
+  select_step(tau, step);
+  hand(tau, graph_value(graph, tau->net.planes[step]), tau->sampler.input, 5 * image_bytes(tau, images));
+  reconstructor_forward(&tau->sampler, images);
+  hand(tau, tau->sampler.output, graph_value(graph, tau->net.scores[step]), image_bytes(tau, images));
+}
+
+static void backward_sampler(struct tau *tau, uint32_t step, size_t images) {
+  const struct graph *graph = tau->graph;
+  select_step(tau, step);
+  hand(tau, graph_gradient(graph, tau->net.scores[step]), tau->sampler.output_gradient,
+       image_bytes(tau, images));
+  reconstructor_backward_level(&tau->sampler, images, tau->adaptive);
+  if (tau->adaptive)
+    hand(tau, tau->sampler.input_gradient, graph_gradient(graph, tau->net.planes[step]),
+         5 * image_bytes(tau, images));
+}
+
+/* A part of the graph, which of points is cut in two. */
+static void forward_part(struct tau *tau, uint32_t part, size_t images) {
+  int start = part_start(tau, part);
+  if (tau->points && part) {
+    int cut = tau->net.cut[part - 1];
+    graph_forward_part(tau->graph, start, cut);
+    forward_sampler(tau, part - 1, images);
+    start = cut;
+  }
+  graph_forward_part(tau->graph, start, tau->net.end[part]);
+}
+
+static void backward_part(struct tau *tau, uint32_t part, size_t images) {
+  int end = tau->net.end[part];
+  if (tau->points && part) {
+    int cut = tau->net.cut[part - 1];
+    graph_backward_part(tau->graph, cut, end);
+    backward_sampler(tau, part - 1, images);
+    end = cut;
+  }
+  graph_backward_part(tau->graph, part_start(tau, part), end);
+}
+
 /* All steps; after the last the image of all lines is looked at too. */
 static void run_steps(struct tau *tau, size_t images) {
   for (uint32_t part = 0; part <= tau->steps; part++) {
-    graph_forward_part(tau->graph, part_start(tau, part), tau->net.end[part]);
+    forward_part(tau, part, images);
     if (!tau->adaptive || part == tau->steps) continue;
     hand_over(tau, part, images);
     reconstructor_forward(tau->reconstructor, images);
@@ -244,7 +335,7 @@ void tau_backward(struct tau *tau, size_t images) {
   for (uint32_t part = tau->steps; part > 0; part--) {
     hand(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
          observed_bytes(tau, images));
-    graph_backward_part(tau->graph, part_start(tau, part), tau->net.end[part]);
+    backward_part(tau, part, images);
     if (!tau->adaptive) break;
     select_pass(tau, part - 1);
     hand(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), reconstructor->output_gradient,
@@ -291,24 +382,33 @@ void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, ui
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
+static bool write_kind(const struct tau *tau, struct store *store, struct error *error) {
+  if (!tau->points) return store_put_number(store, "sampler_hidden", tau->hidden, error);
+  return store_put_number(store, "sampler_channels", tau->channels, error) &&
+         store_put_number(store, "sampler_pools", tau->pools, error);
+}
+
 bool tau_write(const struct tau *tau, struct store *store, struct error *error) {
   const struct acquisition *scan = &tau->acquisition;
-  bool points = geometry_of(scan)->points;
   return store_put_text(store, "sampler", "tau_step", error) &&
          store_put_text(store, "scan_geometry", geometry_of(scan)->name, error) &&
-         store_put_number(store, "sampler_steps", tau->steps, error) &&
-         (points ? store_put_number(store, "sampler_channels", tau->channels, error)
-                 : store_put_number(store, "sampler_hidden", tau->hidden, error)) &&
+         store_put_number(store, "sampler_steps", tau->steps, error) && write_kind(tau, store, error) &&
          store_put_number(store, "sampler_adaptive", tau->adaptive, error) &&
          store_put_number(store, "sampler_noise_seed", tau->noise_seed, error) &&
          store_put_number(store, "initial_lines", scan->initial_lines, error) &&
          store_put_number(store, "budget", scan->budget, error) &&
-         checkpoint_write_parameters(store, "sampler", tau->graph, error) &&
+         checkpoint_write_parameters(store, "sampler", tau_parameters(tau), error) &&
          checkpoint_write_moments(store, "sampler_optimiser", &tau->optimiser, error);
 }
 
+static bool read_parameters(struct tau *tau, struct store *store, struct error *error) {
+  bool good = checkpoint_read_parameters(store, "sampler", tau_parameters(tau), error);
+  if (good) tau_changed(tau);
+  return good;
+}
+
 bool tau_read(struct tau *tau, struct store *store, struct error *error) {
-  return checkpoint_read_parameters(store, "sampler", tau->graph, error) &&
+  return read_parameters(tau, store, error) &&
          checkpoint_read_moments(store, "sampler_optimiser", &tau->optimiser, error);
 }
 
@@ -354,13 +454,21 @@ static bool check_geometry(const struct tau *tau, struct store *store, struct er
               wanted, found);
 }
 
+/* The first checkpoints of points say no pools: there were four. */
+static bool read_unet(struct tau *tau, struct store *store, struct error *error) {
+  double pools;
+  tau->pools = 4;
+  return read_whole(store, "sampler_channels", 2, 1024, &tau->channels, error) &&
+         (!store_number(store, "sampler_pools", &pools) ||
+          read_whole(store, "sampler_pools", 1, 12, &tau->pools, error));
+}
+
 static bool read_kind(struct tau *tau, struct store *store, struct error *error) {
   uint32_t adaptive = 0, initial = 0, budget = 0;
-  bool points = geometry_of(&tau->acquisition)->points;
   if (!check_geometry(tau, store, error) ||
       !read_whole(store, "sampler_steps", 1, TAU_MOST, &tau->steps, error) ||
-      !(points ? read_whole(store, "sampler_channels", 2, 1024, &tau->channels, error)
-               : read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error)) ||
+      !(tau->points ? read_unet(tau, store, error)
+                    : read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error)) ||
       !read_whole(store, "sampler_adaptive", 0, 1, &adaptive, error) ||
       !read_whole(store, "sampler_noise_seed", 0, UINT32_MAX, &tau->noise_seed, error) ||
       !read_whole(store, "initial_lines", 0, tau->acquisition.lines, &initial, error) ||
@@ -372,10 +480,9 @@ static bool read_kind(struct tau *tau, struct store *store, struct error *error)
 
 /* After its reconstructor, whose images are of the size. */
 static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
-  struct tau_setup fitting = *setup;
   struct store_shape shape;
-  bool points = geometry_of(&tau->acquisition)->points;
-  fitting.batch = tau->batch = tau->own.batch;
+  bool points = tau->points;
+  tau->batch = tau->own.batch;
   if (!read_kind(tau, store, error) ||
       !store_shape(store,
                    points ? "sampler/unet.down_sample_layers.0.layers.0.weight" : "sampler/layers.0.weight",
@@ -384,8 +491,7 @@ static bool load(struct tau *tau, struct store *store, const struct tau_setup *s
   if (shape.rank != (points ? 4 : 2) || shape.size[0] != (points ? tau->channels : tau->hidden))
     return fail(error, "its sampler is not of %u %s, as it says; the file is damaged",
                 points ? tau->channels : tau->hidden, points ? "channels" : "hidden values");
-  return open_planned(tau, &fitting, error) &&
-         checkpoint_read_parameters(store, "sampler", tau->graph, error);
+  return open_planned(tau, setup, error) && read_parameters(tau, store, error);
 }
 
 bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, struct error *error) {

@@ -27,11 +27,13 @@ struct tau {
   struct acquisition acquisition;
   size_t size; /* N */
   size_t batch; /* images a pass that it was planned for */
-  uint32_t steps, hidden, channels;
+  uint32_t steps, hidden, channels, pools;
   bool adaptive, train;
+  bool points;         /* the sampler is a U-Net, apart from the graph */
   bool complex;        /* the reconstructor takes complex images */
   uint32_t noise_seed; /* of the sampler's input where it is not adaptive */
   struct graph *graph; /* NULL: not open */
+  struct reconstructor sampler; /* points: that U-Net, a pass for each step that learns */
   struct net_tau net;
   struct optimiser optimiser;          /* to train */
   struct reconstructor *reconstructor; /* the caller's; to train with tau_passes passes */
@@ -43,6 +45,10 @@ struct tau {
 bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
               struct error *error);
 void tau_close(struct tau *tau);
+
+/* The graph that owns the sampler's parameters; after they have changed, tau_changed. */
+struct graph *tau_parameters(const struct tau *tau);
+void tau_changed(struct tau *tau);
 
 /* Passes of the reconstructor that training keeps. */
 size_t tau_passes(const struct options *options);

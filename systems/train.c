@@ -32,12 +32,12 @@ static bool check_masks(const struct training *training, struct error *error) {
                       "image, network.input to complex, or train.method to reconstructor, l2s, l2sr or pgmri",
                       method);
   if (options->acquisition.geometry == GEOMETRY_POINTS && is_method(training, METHOD_TAU_STEP) &&
-      options->data.size % (1 << TAU_POOLS))
+      options->data.size % (1u << options->tau.pools))
     return fail_usage(
         error,
         "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
-        "data.size %u four times; set it to a multiple of %d",
-        options->data.size, 1 << TAU_POOLS);
+        "data.size %u %u times (tau.pools); set it to a multiple of %u, or tau.pools lower",
+        options->data.size, options->tau.pools, 1u << options->tau.pools);
   if (options->acquisition.geometry != GEOMETRY_SPOKES) return true;
   return fail_usage(
       error,
@@ -296,7 +296,7 @@ void training_step(struct training *training, size_t first, size_t count) {
   REQUIRE(training->pending < training->options->train.log_every, "%zu losses are unread", training->pending);
   graph_zero_gradients(reconstructor->graph);
   if (training->loupe.graph) graph_zero_gradients(training->loupe.graph);
-  if (training->tau.graph) graph_zero_gradients(training->tau.graph);
+  if (training->tau.graph) graph_zero_gradients(tau_parameters(&training->tau));
   for (size_t done = 0; done < count; done += reconstructor->batch)
     run_part(training, first, count - done < reconstructor->batch ? count - done : reconstructor->batch, done,
              1.0 / (double)count);
@@ -304,6 +304,7 @@ void training_step(struct training *training, size_t first, size_t count) {
   optimise_step(&training->optimiser);
   if (training->loupe.graph) step_masks(training, &training->loupe.optimiser, training->options->loupe.rate);
   if (training->tau.graph) step_masks(training, &training->tau.optimiser, training->options->tau.rate);
+  if (training->tau.graph) tau_changed(&training->tau);
   reconstructor_changed(reconstructor);
   training->pending++;
 }

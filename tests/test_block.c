@@ -43,7 +43,7 @@ static struct graph *open_graph(struct pair *pair, const struct fused_case *test
   pair->input = graph_input(graph, "input", test->inputs, test->size, test->size);
   pair->output = test->build(graph, pair->input, test->channels, test->pools);
   pair->outputs = graph_elements(graph, pair->output) * test->images;
-  pair->scale = (double)pair->outputs * (test->build == net_unet && test->inputs > 1 ? 4096 : 1);
+  pair->scale = (double)pair->outputs * (test->build == net_unet && test->inputs == 2 ? 4096 : 1);
   assert_good(graph_plan(graph, &setup, &error), &error);
   graph_start(graph, 7);
   graph_zero_gradients(graph);
@@ -67,7 +67,7 @@ static cl_mem open_buffer(struct pair *pair, uint32_t seed, double scale) {
 
 static void open_pair(struct pair *pair, struct device *device, const struct fused_case *test) {
   struct error error;
-  size_t n = (size_t)test->size, even = test->images + test->images % 2;
+  size_t bytes, n = (size_t)test->size, even = test->images + test->images % 2;
   struct kernel_setup kernel_setup = {n, n, false, ""};
   struct block_setup setup = {test->images, test->precision, true, true, PASSES};
   n *= n * (size_t)test->inputs;
@@ -81,7 +81,10 @@ static void open_pair(struct pair *pair, struct device *device, const struct fus
   pair->gradient = open_buffer(pair, 3, 1 / (double)pair->outputs);
   pair->input_gradient = open_buffer(pair, 4, 1);
   assert_good(blocks_fit(pair->fused, device, &error), &error);
+  assert_good(blocks_measure(pair->fused, device, &setup, &bytes, &error), &error);
+  uint64_t before = device->bytes;
   assert_good(blocks_open(&pair->blocks, pair->fused, device, pair->kernels, &setup, &error), &error);
+  assert_in_range(device->bytes - before, bytes, bytes + 4096); /* and tables */
 }
 
 static void close_pair(struct pair *pair) {
@@ -160,6 +163,13 @@ static void test_complex_images(void **state) {
   check_case(*state, &(struct fused_case){net_policy_maps, 128, 64, 1, 1, BLOCK_HALF, 1e-2, 1e-1, 2});
 }
 
+/* Five channels, as a sampler of points sees: the network's maps of all sizes, and wide ones. */
+static void test_five_channels(void **state) {
+  check_case(*state, &(struct fused_case){net_unet, 32, 16, 2, 3, BLOCK_F32, 1e-5, 1e-3, 5});
+  check_case(*state, &(struct fused_case){net_unet, 32, 16, 2, 3, BLOCK_HALF, 1e-2, 2e-1, 5});
+  check_case(*state, &(struct fused_case){net_policy_maps, 128, 64, 1, 1, BLOCK_HALF, 1e-2, 1e-1, 5});
+}
+
 /* An encoder: every map but the first is pooled, and the last is the output. */
 static void test_encoder(void **state) {
   check_case(*state, &(struct fused_case){net_policy_maps, 32, 16, 2, 3, BLOCK_F32, 1e-5, 1e-3, 1});
@@ -188,6 +198,11 @@ static void test_refused_channels(void **state) {
   net_unet(graph, graph_input(graph, "input", 1, 32, 32), 8, 2);
   assert_false(blocks_fit(graph, device, &error));
   assert_holds(error.text, "takes multiples of 16");
+  graph_close(graph);
+  graph_open(&graph);
+  net_policy_maps(graph, graph_input(graph, "input", 9, 32, 32), 16, 1);
+  assert_false(blocks_fit(graph, device, &error));
+  assert_holds(error.text, "has 9 channels; the fused path takes one to 8");
   graph_close(graph);
 }
 
@@ -310,10 +325,14 @@ static int open_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_small_maps),     cmocka_unit_test(test_wide_maps),
-      cmocka_unit_test(test_complex_images), cmocka_unit_test(test_encoder),
-      cmocka_unit_test(test_narrow_encoder), cmocka_unit_test(test_refused_channels),
-      cmocka_unit_test(test_policy_paths),   cmocka_unit_test(test_amd)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps),
+                                     cmocka_unit_test(test_wide_maps),
+                                     cmocka_unit_test(test_complex_images),
+                                     cmocka_unit_test(test_five_channels),
+                                     cmocka_unit_test(test_encoder),
+                                     cmocka_unit_test(test_narrow_encoder),
+                                     cmocka_unit_test(test_refused_channels),
+                                     cmocka_unit_test(test_policy_paths),
+                                     cmocka_unit_test(test_amd)};
   return cmocka_run_group_tests(tests, open_device, support_close_device);
 }

@@ -60,7 +60,7 @@ static tensor build_fourier_size(struct graph *graph, tensor x) {
 }
 
 static tensor build_columns(struct graph *graph, tensor x) {
-  return mask_columns(graph, x, graph_input(graph, "mask", 1, 9, 13));
+  return mask_columns(graph, x, graph_input(graph, "mask", 1, 8, 13));
 }
 
 static tensor build_magnitude(struct graph *graph, tensor x) {
@@ -101,7 +101,7 @@ static void test_refusals(void **state) {
       {build_linear, "0 outputs; there must be at least 1"},
       {build_fourier, "4 channels; a complex image has 2, real and imaginary"},
       {build_fourier_size, "17x7; height and width must be products of 2, 3, 5, 7, 11 and 13"},
-      {build_columns, "the mask 'mask' is 1x9x13; it must be 1x1x13, as wide as the image"},
+      {build_columns, "the mask 'mask' is 1x8x13; it must be 1x1x13, as wide as the image, or 1x9x13"},
       {build_magnitude, "1 channels; a complex image has 2, real and imaginary"},
       {build_standardise, "an image has one pixel; standardising needs at least 2"},
       {build_logits, "logits of 2x9x13; they must be actions x1x1"},

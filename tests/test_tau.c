@@ -26,6 +26,19 @@ static void set_points(struct run *run, const char *output) {
   run->options.tau.channels = 2;
 }
 
+/* Networks that the fused path takes, where it runs. */
+static void set_wide(struct run *run, const char *output) {
+  set_options(run, output);
+  run->options.network.channels = 16;
+  run->options.network.pools = 1;
+}
+
+static void set_wide_points(struct run *run, const char *output) {
+  set_points(run, output);
+  run->options.network.channels = run->options.tau.channels = 16;
+  run->options.network.pools = run->options.tau.pools = 1;
+}
+
 /* Root of the summed squares of what differs, over that of the second. */
 static double distance(const float *a, const float *b, size_t count) {
   double off = 0, size = 0;
@@ -70,7 +83,7 @@ static void open_whole(struct whole *whole, const struct run *run) {
                               .hidden = HIDDEN,
                               .points = run->options.acquisition.geometry == GEOMETRY_POINTS,
                               .channels = (int)run->options.tau.channels,
-                              .pools = TAU_POOLS,
+                              .pools = (int)run->options.tau.pools,
                               .steps = run->options.tau.steps,
                               .budget = run->training.tau.acquisition.budget,
                               .seed = run->options.world.seed,
@@ -87,7 +100,7 @@ static void open_whole(struct whole *whole, const struct run *run) {
 }
 
 static void copy_parameters(const struct whole *whole, const struct run *run) {
-  const struct graph *graphs[] = {run->training.tau.graph, run->training.reconstructor.graph};
+  const struct graph *graphs[] = {tau_parameters(&run->training.tau), run->training.reconstructor.graph};
   assert_int_equal(whole->graph->parameters, graphs[0]->parameters + graphs[1]->parameters);
   for (int g = 0; g < 2; g++)
     for (int i = 0; i < graphs[g]->parameters; i++) {
@@ -132,7 +145,7 @@ static struct gradients run_update(struct run *run) {
   struct reconstructor *reconstructor = &training->reconstructor;
   struct gradients found;
   graph_zero_gradients(reconstructor->graph);
-  graph_zero_gradients(training->tau.graph);
+  graph_zero_gradients(tau_parameters(&training->tau));
   feed_batch(&training->train, 0, BATCH);
   tau_forward(&training->tau, &training->train.simulation.world, 0, BATCH);
   reconstructor_forward(reconstructor, BATCH);
@@ -142,7 +155,7 @@ static struct gradients run_update(struct run *run) {
   found.last = read_gradients(run, reconstructor->graph);
   tau_backward(&training->tau, BATCH);
   found.network = read_gradients(run, reconstructor->graph);
-  found.sampler = read_gradients(run, training->tau.graph);
+  found.sampler = read_gradients(run, tau_parameters(&training->tau));
   return found;
 }
 
@@ -180,7 +193,8 @@ static void check_update(void (*set)(struct run *run, const char *output), uint3
   open_whole(&whole, &run);
   copy_parameters(&whole, &run);
   run_in_one(&whole, &run);
-  const struct graph *sampler = run.training.tau.graph, *network = run.training.reconstructor.graph;
+  const struct graph *sampler = tau_parameters(&run.training.tau),
+                     *network = run.training.reconstructor.graph;
   float *expected = gather(&run, network, whole.graph);
   check("the sampler's gradient", found.sampler, gather(&run, sampler, whole.graph), sampler->elements, 1e-3);
   check("the network's gradient", found.network, expected, network->elements, 1e-4);
@@ -204,25 +218,25 @@ static void an_update_is_that_of_one_graph(void **state) {
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated. */
-static void check_fused(enum block_precision precision, double bound, bool complex) {
+static void check_fused(void (*set)(struct run *run, const char *output), uint32_t steps,
+                        enum block_precision precision, double bound, bool complex) {
   struct run run[2];
   struct gradients found[2];
   for (int fused = 0; fused < 2; fused++) {
     enum device_matrix matrix = device.facts.matrix;
     if (!fused || matrix == MATRIX_NONE) device.facts.matrix = fused ? MATRIX_EMULATED : MATRIX_NONE;
-    set_options(&run[fused], NULL);
-    run[fused].options.network.channels = 16;
-    run[fused].options.network.pools = 1;
+    set(&run[fused], NULL);
     run[fused].options.network.precision = fused ? precision : BLOCK_F32;
-    run[fused].options.tau.steps = 1;
+    run[fused].options.tau.steps = steps;
     if (complex) set_complex(&run[fused]);
     start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.fused, fused);
+    assert_int_equal(run[fused].training.tau.sampler.fused, fused && set == set_wide_points);
     found[fused] = run_update(&run[fused]);
     subtract(found[fused].network, found[fused].last, run[0].training.reconstructor.graph->elements);
     device.facts.matrix = matrix;
   }
-  size_t sampler = run[0].training.tau.graph->elements,
+  size_t sampler = tau_parameters(&run[0].training.tau)->elements,
          network = run[0].training.reconstructor.graph->elements;
   check("the sampler's gradient", found[1].sampler, found[0].sampler, sampler, bound);
   check("what the last pass gives", found[1].last, found[0].last, network, bound);
@@ -232,10 +246,16 @@ static void check_fused(enum block_precision precision, double bound, bool compl
 
 static void the_fused_path_gives_the_same_gradient(void **state) {
   (void)state;
-  check_fused(BLOCK_F32, 5e-3, false);
-  check_fused(BLOCK_HALF, 1e-1, false);
-  check_fused(BLOCK_F32, 5e-3, true);
-  check_fused(BLOCK_HALF, 1e-1, true);
+  check_fused(set_wide, 1, BLOCK_F32, 5e-3, false);
+  check_fused(set_wide, 1, BLOCK_HALF, 1e-1, false);
+  check_fused(set_wide, 1, BLOCK_F32, 5e-3, true);
+  check_fused(set_wide, 1, BLOCK_HALF, 1e-1, true);
+}
+
+static void the_fused_sampler_of_points_too(void **state) {
+  (void)state;
+  check_fused(set_wide_points, 2, BLOCK_F32, 5e-3, false);
+  check_fused(set_wide_points, 1, BLOCK_HALF, 1e-1, false);
 }
 
 /* Of so many of the last pass, from a gradient of about that size. */
@@ -348,7 +368,7 @@ static void the_sampler_is_as_large_as_published(void **state) {
                                   .hidden = 512,
                                   .points = k == 2,
                                   .channels = 64,
-                                  .pools = TAU_POOLS,
+                                  .pools = 4,
                                   .steps = 4,
                                   .budget = 28,
                                   .slope = 10,
@@ -412,48 +432,111 @@ static bool open_within(struct run *run, cl_ulong bytes, struct error *error) {
   return good;
 }
 
+static void check_room(void (*set)(struct run *run, const char *output), bool fused) {
+  enum device_matrix matrix = device.facts.matrix;
+  struct run run;
+  struct error error;
+  if (!fused || matrix == MATRIX_NONE) device.facts.matrix = fused ? MATRIX_EMULATED : MATRIX_NONE;
+  set(&run, NULL);
+  run.options.train.batch = 8;
+  uint64_t before = device.bytes;
+  start_run(&run);
+  uint64_t whole = device.bytes - before;
+  assert_int_equal(run.training.reconstructor.batch, 8);
+  training_close(&run.training);
+  assert_int_equal(device.bytes, before);
+  assert_good(open_within(&run, whole * 3 / 4, &error), &error);
+  assert_true(run.training.reconstructor.batch < 8);
+  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  training_step(&run.training, 0, 8);
+  assert_good(device_finish(&device, &error), &error);
+  training_close(&run.training);
+  assert_false(open_within(&run, whole / 6, &error));
+  assert_holds(error.text, "training on one image a pass ");
+  assert_holds(error.text, "lower data.size, data.most, network.channels, tau.steps or tau.hidden");
+  assert_int_equal(device.bytes, before);
+  arena_close(run.arena);
+  device.facts.matrix = matrix;
+}
+
 /* Fewer images a pass where not all fit, by the one path and the other; the batch is what it was. */
 static void what_does_not_fit_is_taken_in_parts(void **state) {
   (void)state;
-  for (int fused = 0; fused < 2; fused++) {
-    enum device_matrix matrix = device.facts.matrix;
-    struct run run;
-    struct error error;
-    if (!fused || matrix == MATRIX_NONE) device.facts.matrix = fused ? MATRIX_EMULATED : MATRIX_NONE;
-    set_options(&run, NULL);
-    run.options.network.channels = 16;
-    run.options.network.pools = 1;
-    run.options.train.batch = 8;
-    uint64_t before = device.bytes;
-    start_run(&run);
-    uint64_t whole = device.bytes - before;
-    assert_int_equal(run.training.reconstructor.batch, 8);
-    training_close(&run.training);
-    assert_int_equal(device.bytes, before);
-    assert_good(open_within(&run, whole * 3 / 4, &error), &error);
-    assert_true(run.training.reconstructor.batch < 8);
-    assert_good(feed_epoch(&run.training.train, 0, &error), &error);
-    training_step(&run.training, 0, 8);
-    assert_good(device_finish(&device, &error), &error);
-    training_close(&run.training);
-    assert_false(open_within(&run, whole / 6, &error));
-    assert_holds(error.text, "training on one image a pass ");
-    assert_holds(error.text, "lower data.size, data.most, network.channels, tau.steps or tau.hidden");
-    assert_int_equal(device.bytes, before);
-    arena_close(run.arena);
-    device.facts.matrix = matrix;
-  }
+  check_room(set_wide, false);
+  check_room(set_wide, true);
+}
+
+static void so_is_what_the_sampler_of_points_leaves_no_room_for(void **state) {
+  (void)state;
+  check_room(set_wide_points, false);
+  check_room(set_wide_points, true);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
 static const struct graph *graph_of(const struct training *training) {
-  return training->tau.graph;
+  return tau_parameters(&training->tau);
 }
 
 static void going_on_equals_never_stopping(void **state) {
   (void)state;
   check_going_on(set_options, graph_of);
+}
+
+/* As little as shows it: emulated lanes are slow. */
+static void set_points_files(struct run *run, const char *output) {
+  set_wide_points(run, strcmp(output, "whole") ? "points_halves" : "points_whole");
+  run->options.tau.steps = 1;
+  run->options.data.most = BATCH;
+  run->options.train.epochs = 2;
+}
+
+/* Masks of points that the sampler of a checkpoint gives. */
+static uint8_t *scan_points(struct run *run, bool fused) {
+  struct training *training = &run->training;
+  struct simulation *simulation = &training->train.simulation;
+  struct tau_setup setup = {.device = &device,
+                            .kernels = simulation->kernels,
+                            .options = &run->options,
+                            .acquisition = training->tau.acquisition,
+                            .batch = BATCH};
+  struct tau tau;
+  struct error error;
+  uint8_t *mask = ARENA_NEW(run->arena, uint8_t, BATCH * N * N);
+  cl_mem buffer = device_buffer(&device, BATCH * N * N, "masks", &error);
+  assert_good(buffer, &error);
+  assert_good(tau_load(&tau, support_path(&folder, "points_whole/last.h5"), &setup, &error), &error);
+  assert_int_equal(tau.sampler.fused, fused);
+  tau_scan(&tau, &simulation->world, arg_buffer(ARG_INOUT, ELEMENT_U8, buffer), BATCH, 0);
+  device_read(&device, buffer, 0, BATCH * N * N, mask);
+  device_release(&device, buffer, BATCH * N * N);
+  tau_close(&tau);
+  return mask;
+}
+
+/* Trained, gone on with and loaded by the fused path; one without it scans with the same file, and gets the
+ * same points but for those whose probabilities differ in rounding. */
+static void the_fused_sampler_of_points_is_kept(void **state) {
+  enum device_matrix matrix = device.facts.matrix;
+  struct run run;
+  int differ = 0, taken = 0;
+  (void)state;
+  if (matrix == MATRIX_NONE) device.facts.matrix = MATRIX_EMULATED;
+  check_going_on(set_points_files, graph_of);
+  set_wide_points(&run, NULL);
+  start_run(&run);
+  feed_batch(&run.training.train, 0, BATCH);
+  const uint8_t *fused = scan_points(&run, true);
+  device.facts.matrix = MATRIX_NONE;
+  const uint8_t *portable = scan_points(&run, false);
+  for (int i = 0; i < BATCH * N * N; i++) {
+    differ += fused[i] != portable[i];
+    taken += fused[i];
+  }
+  assert_int_equal(taken, BATCH * N * N / 4);
+  assert_true(differ <= taken / 100);
+  close_run(&run);
+  device.facts.matrix = matrix;
 }
 
 /* `halves` holds a training with Adam by now. */
@@ -482,6 +565,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_update_is_that_of_one_graph),
       cmocka_unit_test(the_fused_path_gives_the_same_gradient),
+      cmocka_unit_test(the_fused_sampler_of_points_too),
       cmocka_unit_test(gradients_of_any_size_keep_their_digits),
       cmocka_unit_test(the_rate_of_the_sampler_is_its_own),
       cmocka_unit_test(micro_batches_change_nothing),
@@ -490,7 +574,9 @@ int main(void) {
       cmocka_unit_test(the_sampler_is_as_large_as_published),
       cmocka_unit_test(every_step_takes_its_lines),
       cmocka_unit_test(what_does_not_fit_is_taken_in_parts),
+      cmocka_unit_test(so_is_what_the_sampler_of_points_leaves_no_room_for),
       cmocka_unit_test(going_on_equals_never_stopping),
+      cmocka_unit_test(the_fused_sampler_of_points_is_kept),
       cmocka_unit_test(other_trainings_are_refused),
   };
   return cmocka_run_group_tests_name("tau", tests, open_trainings, close_trainings);

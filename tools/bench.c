@@ -2,6 +2,7 @@
 
 #include "components/components.h"
 #include "engine/log.h"
+#include "systems/geometry.h"
 #include "systems/load.h"
 
 #include <math.h>
@@ -156,4 +157,14 @@ void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uin
     device_write(device, to, sizeof(float) * n * n * i, sizeof(float) * n * n, image);
   }
   arena_close(arena);
+}
+
+bool bench_check_geometry(const struct options *options, const char *bench, struct error *error) {
+  if (!geometry_chosen(options)->points) return true;
+  return fail_usage(
+      error,
+      "acquisition.geometry is points, and bench %s measures scans that choose one action after the "
+      "other: it takes lines and spokes; set acquisition.geometry to one of these, or take bench "
+      "train, which measures an update with points",
+      bench);
 }

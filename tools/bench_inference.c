@@ -319,9 +319,19 @@ static void print_tables(const struct setting settings[], size_t count, const st
   printf("\n");
 }
 
+/* All of them, before the first is measured. */
+static bool check_scenes(struct call *call, struct error *error) {
+  bool good = true;
+  for (int i = 1; good && i < call->operand_count; i++)
+    good =
+        call_scene(call, call->operand[i], error) && bench_check_geometry(&call->options, "inference", error);
+  return good;
+}
+
 bool bench_inference(struct call *call, struct device *device, struct error *error) {
   struct setting *settings = ARENA_NEW(call->arena, struct setting, SETTINGS_MOST);
   size_t count = 0;
+  if (!check_scenes(call, error)) return false;
   bool good = call->operand_count > 1 || measure_scene(call, device, "defaults", settings, &count, error);
   for (int i = 1; good && i < call->operand_count; i++)
     good = call_scene(call, call->operand[i], error) &&

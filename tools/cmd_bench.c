@@ -210,8 +210,21 @@ static bool take_flag(struct call *call, const char *name, const char *section, 
   return false;
 }
 
+static bool check_step(const struct options *options, struct error *error) {
+  return bench_check_geometry(options, "step", error);
+}
+
 static bool check_learn(const struct options *options, struct error *error) {
-  return net_policy_check(options, error) && net_unet_check(options, error);
+  return bench_check_geometry(options, "learn", error) && net_policy_check(options, error) &&
+         net_unet_check(options, error);
+}
+
+static bool check_pgmri(const struct options *options, struct error *error) {
+  return bench_check_geometry(options, "pgmri", error) && net_unet_check(options, error);
+}
+
+static bool check_inference(const struct options *options, struct error *error) {
+  return bench_check_geometry(options, "inference", error) && net_unet_check(options, error);
 }
 
 static bool run(struct call *call, struct error *error) {
@@ -220,13 +233,13 @@ static bool run(struct call *call, struct error *error) {
     bool (*check)(const struct options *options, struct error *error);
     call_work *run;
     bool many; /* takes more than one scene */
-  } list[] = {{"step", NULL, NULL, run_step, false},
+  } list[] = {{"step", NULL, check_step, run_step, false},
               {"network", "network", net_unet_check, bench_network, false},
               {"policy", "policy", net_policy_check, bench_policy, false},
               {"train", "train", net_unet_check, bench_train, false},
               {"learn", "policy", check_learn, bench_learn, false},
-              {"pgmri", "policy", net_unet_check, bench_pgmri, false},
-              {"inference", NULL, net_unet_check, bench_inference, true}};
+              {"pgmri", "policy", check_pgmri, bench_pgmri, false},
+              {"inference", NULL, check_inference, bench_inference, true}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
     if (call->operand_count > 2 && !list[i].many)

@@ -376,7 +376,7 @@ static bool print_steps(struct call *call, struct error *error) {
                                 .hidden = (int)options->tau.hidden,
                                 .points = geometry_chosen(options)->points,
                                 .channels = (int)options->tau.channels,
-                                .pools = TAU_POOLS,
+                                .pools = (int)options->tau.pools,
                                 .steps = options->tau.steps,
                                 .budget = acquisition.budget,
                                 .seed = options->world.seed,

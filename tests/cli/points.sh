@@ -108,6 +108,14 @@ refuse 1 'has probabilities for 220 points beside the 16 initial ones, the budge
 refuse 1 'it was trained for scans of points and acquisition.geometry is lines; set it to points' evaluate scene \
   --samplers tau_step --set sampler.tau_step=tau/best.h5 --set acquisition.geometry=lines
 refuse 1 'tau.channels was 2 and is 4 now' train scene --quiet --method tau_step --output tau --resume --set tau.channels=4
-refuse 2 'its sampler halves images of data.size 40 four times; set it to a multiple of 16' train scene --quiet \
+for bench in step learn pgmri inference; do
+  refuse 2 "bench $bench measures scans that choose one action after the other: it takes lines and spokes" bench $bench scene
+done
+cat >lines.yaml <<'Y'
+extends: scene.yaml
+acquisition: {geometry: lines}
+Y
+refuse 2 'bench inference measures scans that choose one action after the other' bench inference lines.yaml scene.yaml
+refuse 2 'its sampler halves images of data.size 40 4 times (tau.pools); set it to a multiple of 16, or tau.pools lower' train scene --quiet \
   --method tau_step --output none --set data.size=40
 finish
