@@ -193,9 +193,10 @@ INLINE void store_share(const struct share *share, __local uint *a_words, __loca
 
 /* A row is a tile over a span: tiles of A fastest, then of B, then spans; C has room for every span. `across`: from
  * row to row of C and, turned, from k to k of B. add: to what is there. */
-__kernel void linear_product(__global const float *restrict a_values, __global const float *restrict b_values,
-                             __global float *restrict c_values, uint a_rows, uint b_rows, uint across, uint length,
-                             uint span, uint add, uint rows) {
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+linear_product(__global const float *restrict a_values, __global const float *restrict b_values,
+               __global float *restrict c_values, uint a_rows, uint b_rows, uint across, uint length, uint span,
+               uint add, uint rows) {
   OPEN_LANES(GROUP);
   __local uint a_words[STAGES][PARTS * A_WORDS], b_words[STAGES][PARTS * B_WORDS];
   const uint row = (uint)get_group_id(0), warp = (uint)get_local_id(0) / 32u;
