@@ -72,7 +72,7 @@ INLINE uint choose(__local const float *p, __local const float *draw, __local co
   for (uint i = 0u; i < entries; i++) {
     float all = chance[i * width + left];
     float with = left ? p[i] * chance[(i + 1u) * width + left - 1u] : 0.0f;
-    bool one = left && p[i] > 0.0f && (draw[i] * all < with || all == 0.0f);
+    bool one = left && p[i] > 0.0f && (draw[i] * all < with || with >= all);
     chosen[i] = one;
     left -= one;
   }

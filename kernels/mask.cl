@@ -13,7 +13,7 @@ __kernel void mask_reset(__global const uint *restrict done, __global uint *rest
   scan[row] = number;
   slice[row] = order[number % slices];
   step[row] = 0u;
-  for (uint line = 0u; line < ACTIONS; line++) mask[row * ACTIONS + line] = initial[line];
+  for (uint line = 0u; line < ACTIONS; line++) mask[(size_t)row * ACTIONS + line] = initial[line];
 }
 
 /* Adds the chosen line; a line that was acquired before changes nothing but the count of steps. */
@@ -22,7 +22,7 @@ __kernel void mask_acquire(__global const uint *restrict action, __global uchar 
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint line = action[row], taken = step[row] + 1u;
-  if (line < ACTIONS) mask[row * ACTIONS + line] = 1;
+  if (line < ACTIONS) mask[(size_t)row * ACTIONS + line] = 1;
   step[row] = taken;
   done[row] = taken >= budget;
 }

@@ -167,7 +167,7 @@ tree_draw(__global const float *restrict probability, __global const float *rest
     for (uint k = 0u; k < BLOCK; k++) {
       float all = table[k * (BLOCK + 1) + left];
       float with = left ? p[k] * table[(k + 1u) * (BLOCK + 1) + left - 1u] : 0.0f;
-      bool one = left && p[k] > 0.0f && (draw[k] * all < with || all == 0.0f);
+      bool one = left && p[k] > 0.0f && (draw[k] * all < with || with >= all);
       chosen[k] = one;
       left -= one;
     }

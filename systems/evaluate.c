@@ -339,6 +339,7 @@ static bool open_network(struct work *work, struct error *error) {
                                       .kernels = simulation->kernels,
                                       .size = evaluation->size,
                                       .complex = options->network.input == INPUT_COMPLEX,
+                                      .scale = options->data.scale,
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = batch};
   evaluation->reconstructor = "zero-filled reconstruction";

@@ -584,8 +584,22 @@ bool reconstructor_write(const struct reconstructor *reconstructor, struct store
          store_put_number(store, "network_pools", setup->pools, error) &&
          store_put_number(store, "network_size", (double)setup->size, error) &&
          (!setup->complex || (store_put_text(store, "network_input", "complex", error) &&
-                              store_put_number(store, "network_absolute", setup->absolute, error))) &&
+                              store_put_number(store, "network_absolute", setup->absolute, error) &&
+                              store_put_number(store, "data_scale", setup->scale, error))) &&
          checkpoint_write_parameters(store, "param", reconstructor->graph, error);
+}
+
+/* A complex network works in the units of its images. */
+static bool check_scale(struct store *store, const struct reconstructor_setup *setup, struct error *error) {
+  double scale = setup->scale;
+  if (!setup->complex || !store_number(store, "data_scale", &scale) ||
+      fabs(scale - setup->scale) <= 1e-6 * fabs(scale))
+    return true;
+  return fail(
+      error,
+      "the network was trained on images divided by %g (attribute data_scale), and data.scale is %g; set "
+      "data.scale to %g, or train one in these units",
+      scale, setup->scale, scale);
 }
 
 /* Networks of magnitudes have no such attributes. */
@@ -602,7 +616,7 @@ static bool read_input(struct store *store, struct reconstructor_setup *setup, s
     return fail(error,
                 "its attribute network_absolute is missing: the file is damaged, use another checkpoint");
   setup->absolute = absolute != 0;
-  return true;
+  return check_scale(store, setup, error);
 }
 
 static bool read_sizes(struct store *store, struct reconstructor_setup *setup, struct error *error) {

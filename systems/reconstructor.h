@@ -16,6 +16,7 @@ struct reconstructor_setup {
   bool complex;  /* the input is a complex image, in its own units, and so is the output; else both are
                     normalised */
   bool absolute; /* complex: the output is an absolute value (LOUPE's) */
+  double scale;  /* complex: by which images were divided (data.scale): a checkpoint is of these units */
   uint32_t inputs;    /* channels of what is no image, of which the output is a value a pixel; 0: an image */
   const char *before; /* in front of the parameters' names; NULL: nothing */
   bool any_path;      /* the portable path in f32 where the fused one does not run, whatever the precision */

@@ -196,6 +196,7 @@ static bool read_stored_mask(const char *path, const char *geometry, uint8_t *ma
 
 static bool check_mask(const uint8_t *mask, const struct acquisition *acquisition, const char *path,
                        struct error *error) {
+  const struct geometry *geometry = geometry_of(acquisition);
   size_t count = 0, missing = 0;
   for (size_t i = 0; i < acquisition->lines; i++) {
     count += mask[i];
@@ -203,11 +204,11 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
   }
   if (count == acquisition->initial_lines + acquisition->budget && !missing) return true;
   return fail(error,
-              "sampler.mask %s has %zu lines and misses %zu of the %u initial ones; the budget is exactly "
-              "%u lines with the initial ones; change the mask, acquisition.initial_lines or "
-              "acquisition.budget",
-              path, count, missing, acquisition->initial_lines,
-              acquisition->initial_lines + acquisition->budget);
+              "sampler.mask %s has %zu %ss and misses %zu of the %u initial ones; the budget is exactly "
+              "%u %ss with the initial ones; change the mask, acquisition.%s or acquisition.budget",
+              path, count, geometry->one, missing, acquisition->initial_lines,
+              acquisition->initial_lines + acquisition->budget, geometry->one,
+              geometry->points ? "initial_side" : "initial_lines");
 }
 
 static bool fill_fixed(const struct options *options, const struct acquisition *acquisition, uint32_t *table,

@@ -499,6 +499,7 @@ bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, 
                                     .kernels = setup->kernels,
                                     .size = setup->options->data.size,
                                     .complex = setup->options->network.input == INPUT_COMPLEX,
+                                    .scale = setup->options->data.scale,
                                     .precision = (enum block_precision)setup->options->network.precision,
                                     .batch = setup->batch};
   struct store *store;

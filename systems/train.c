@@ -124,6 +124,7 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .channels = options->network.channels,
                                       .pools = options->network.pools,
                                       .complex = options->network.input == INPUT_COMPLEX,
+                                      .scale = options->data.scale,
                                       .absolute = !is_method(training, METHOD_TAU_STEP),
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = batch,

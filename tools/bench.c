@@ -159,7 +159,13 @@ void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uin
   arena_close(arena);
 }
 
-bool bench_check_geometry(const struct options *options, const char *bench, struct error *error) {
+bool bench_check_scans(const struct options *options, const char *bench, struct error *error) {
+  if (options->network.input == INPUT_COMPLEX)
+    return fail_usage(
+        error,
+        "network.input is complex, and bench %s measures scans whose magnitude is looked at; set it to "
+        "magnitude, or take bench train, which measures an update with complex images",
+        bench);
   if (!geometry_chosen(options)->points) return true;
   return fail_usage(
       error,

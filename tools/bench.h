@@ -43,9 +43,9 @@ void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uin
 /* Slices of random smooth images, with a data range where the world has one, in their order. */
 bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error);
 
-/* Refuses, as wrong usage, a scene of points: this bench times scans whose actions are chosen one after the
- * other. */
-bool bench_check_geometry(const struct options *options, const char *bench, struct error *error);
+/* Refuses, as wrong usage, a scene of points or of complex images: this bench times scans whose actions are
+ * chosen one after the other, by what is looked at as a magnitude. */
+bool bench_check_scans(const struct options *options, const char *bench, struct error *error);
 
 /* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
 bool bench_network(struct call *call, struct device *device, struct error *error);

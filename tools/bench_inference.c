@@ -323,8 +323,7 @@ static void print_tables(const struct setting settings[], size_t count, const st
 static bool check_scenes(struct call *call, struct error *error) {
   bool good = true;
   for (int i = 1; good && i < call->operand_count; i++)
-    good =
-        call_scene(call, call->operand[i], error) && bench_check_geometry(&call->options, "inference", error);
+    good = call_scene(call, call->operand[i], error) && bench_check_scans(&call->options, "inference", error);
   return good;
 }
 

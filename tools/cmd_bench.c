@@ -211,20 +211,20 @@ static bool take_flag(struct call *call, const char *name, const char *section, 
 }
 
 static bool check_step(const struct options *options, struct error *error) {
-  return bench_check_geometry(options, "step", error);
+  return bench_check_scans(options, "step", error);
 }
 
 static bool check_learn(const struct options *options, struct error *error) {
-  return bench_check_geometry(options, "learn", error) && net_policy_check(options, error) &&
+  return bench_check_scans(options, "learn", error) && net_policy_check(options, error) &&
          net_unet_check(options, error);
 }
 
 static bool check_pgmri(const struct options *options, struct error *error) {
-  return bench_check_geometry(options, "pgmri", error) && net_unet_check(options, error);
+  return bench_check_scans(options, "pgmri", error) && net_unet_check(options, error);
 }
 
 static bool check_inference(const struct options *options, struct error *error) {
-  return bench_check_geometry(options, "inference", error) && net_unet_check(options, error);
+  return bench_check_scans(options, "inference", error) && net_unet_check(options, error);
 }
 
 static bool run(struct call *call, struct error *error) {

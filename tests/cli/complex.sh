@@ -87,5 +87,10 @@ refuse 2 'data.kspace is measured; set it to image, network.input to complex' tr
 run "phantom of coils" "$l2sr" phantom coils --train 2 --val 1 --test 1 --slices 2 --coils 3 --size 32 --rows 64 --columns 38
 refuse 2 'a network takes one complex image, and these files have 3 coils; set data.kspace to image' train measured --quiet \
   --output none --set data.path=coils
+refuse 1 'the network was trained on images divided by 0.0001 (attribute data_scale), and data.scale is 1; set data.scale to' \
+  evaluate scene --samplers random --reconstructor scene/random/best.h5 --set data.scale=1
+for bench in step learn pgmri inference; do
+  refuse 2 "bench $bench measures scans whose magnitude is looked at; set it to magnitude" bench $bench scene
+done
 refuse 2 'data.scale is' train scene --quiet --output none --set data.scale=0
 finish
