@@ -253,7 +253,6 @@ static void the_fused_path_gives_the_same_gradient(void **state) {
 static void the_fused_sampler_of_points_too(void **state) {
   (void)state;
   check_fused(set_wide_points, 2, BLOCK_F32, 5e-3, false);
-  check_fused(set_wide_points, 1, BLOCK_HALF, 1e-1, false);
 }
 
 /* Of so many of the last pass, from a gradient of about that size. */
