@@ -284,7 +284,7 @@ refuse_mask 'sampler.mask is empty; name a file of 40 values 0 or 1' '' 2
 refuse_mask 'cannot read sampler.mask data: Is a directory' data
 refuse_mask 'cannot open sampler.mask nowhere.txt' nowhere.txt
 echo ${ten}0 >long.txt
-refuse_mask 'long.txt holds 41 values; data.size is 40' long.txt
+refuse_mask 'long.txt holds 41 values; 40 are expected at data.size 40' long.txt
 echo $ten | sed 's/^0/1/' >eleven.txt
 refuse_mask 'eleven.txt has 11 lines' eleven.txt
 says err 'exactly 10 lines'
