@@ -100,14 +100,14 @@ says page/html/report.txt 'after every line'
 
 refuse 2 'sampler lowest_index: it does not choose among spokes' evaluate scene --samplers lowest_index
 refuse 2 'sampler uniform: it does not choose among lines' evaluate scene --set acquisition.geometry=lines
-refuse 2 'train.method is loupe, which learns masks of lines, and acquisition.geometry is spokes' \
+refuse 2 'train.method is loupe, which learns masks of lines or points, and acquisition.geometry is spokes' \
   train scene --quiet --output none --set train.method=loupe
 refuse 2 'no spoke is left to acquire: 4 initial spokes of 32/8' evaluate scene --set acquisition.initial_lines=4
 refuse 1 'was trained to choose spokes and acquisition.geometry is lines' evaluate scene --samplers policy \
   --set acquisition.geometry=lines --policy whole/policy_1/last.h5
 refuse 1 'acquisition.geometry was spokes and is lines now' train scene --quiet --output cut --resume \
   --set train.method=l2s --set learn.reconstructor=part/best.h5 --set acquisition.geometry=lines
-refuse 2 "acquisition.geometry is 'points'" evaluate scene --set acquisition.geometry=points
+refuse 2 "acquisition.geometry is 'circles'" evaluate scene --set acquisition.geometry=circles
 for scene in "$source"/scenes/radial_*.yaml; do
   run "$scene" "$l2sr" describe schedule "$scene"
   what=$scene
