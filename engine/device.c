@@ -83,6 +83,7 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof facts->group, &facts->group, NULL);
   clGetDeviceInfo(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
   facts->alignment = bits / 8;
+  facts->keeps_programs = strstr(facts->platform, "Portable Computing Language") != NULL;
   if (!(facts->kind & CL_DEVICE_TYPE_GPU)) return; /* a CPU may be "AuthenticAMD": no fast path of a GPU */
   facts->maker = read_maker(facts->vendor);
   if (facts->maker == MAKER_OTHER && strstr(facts->platform, "NVIDIA")) facts->maker = MAKER_NVIDIA;

@@ -28,6 +28,7 @@ struct device_facts {
   cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
   cl_uint units, alignment;        /* compute units; base address alignment in bytes */
   size_t group;                    /* largest work-group */
+  bool keeps_programs;             /* the driver has a cache of what it compiled, which ours would only double */
 };
 
 struct device {

@@ -36,10 +36,11 @@ static bool make_folders(char *path) {
   return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-char *program_cache(struct arena *arena) {
+char *program_cache(struct arena *arena, const struct device_facts *facts) {
   const char *own = getenv("L2SR_CACHE"), *shared = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (own && !strcmp(own, "off")) return NULL;
   if (own && *own) return arena_text(arena, "%s", own);
+  if (facts->keeps_programs) return NULL;
   if (shared && *shared) return arena_text(arena, "%s/l2sr", shared);
   return home && *home ? arena_text(arena, "%s/.cache/l2sr", home) : NULL;
 }
@@ -47,7 +48,7 @@ char *program_cache(struct arena *arena) {
 static char *entry_path(struct arena *arena, const struct device *device, const struct source *prelude,
                         const struct source *source, const char *options) {
   const struct device_facts *facts = &device->facts;
-  char hex[65], *folder = program_cache(arena);
+  char hex[65], *folder = program_cache(arena, facts);
   if (!folder || !make_folders(folder)) return NULL;
   char *identity = arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", magic, facts->platform,
                               facts->name, facts->version, facts->driver, options, prelude->text,

@@ -153,6 +153,28 @@ INLINE void add_products(float *m, float w, float x, float y) {
 
 INLINE float inverse_range(float range) { return range > 0.0f ? 1.0f / range : 1.0f; }
 
+/* ---- draws of exactly so many entries (kernels/exact.cl, kernels/tree.cl) ------------------------------------ */
+
+/* A draw of independent entries given how many of them are 1, `left`, from the chances that c of the entries from i on
+ * are: chance[i][c]. Where these have underflowed, entries are taken as they come. Returns how many are left. */
+INLINE uint choose(__local const float *p, __local const float *draw, __local const float *chance,
+                   __local uchar *chosen, uint entries, uint width, uint left) {
+  for (uint i = 0u; i < entries; i++) {
+    float all = chance[i * width + left];
+    float with = left ? p[i] * chance[(i + 1u) * width + left - 1u] : 0.0f;
+    bool one = left && p[i] > 0.0f && (draw[i] * all < with || with >= all);
+    chosen[i] = one;
+    left -= one;
+  }
+  return left;
+}
+
+/* Uniform below the probability where the draw has the entry 1, else above; `place` is uniform below 1. */
+INLINE float threshold_of(float taken, uchar chosen, float p, float place) {
+  float below = place * p;
+  return taken != 0.0f ? 1.0f : !chosen ? p + place * (1.0f - p) : below < p ? below : 0.0f;
+}
+
 /* ---- complex numbers; transforms of WIDTH = FFT_FIRST * FFT_SECOND values by two factors --------------------------- */
 
 INLINE float2 times(float2 a, float2 b) { return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }

@@ -64,21 +64,6 @@ rescale_backward(__global const float *restrict input, __global const float *res
 /* Entries of a draw that are decided between two barriers: local memory holds the chances of these and the next. */
 #define NEAR 6144
 
-/* A draw of independent entries given that exactly `budget` of them are 1, from the chances that c of the
- * entries from i on are: chance[i][c]. Where these have underflowed, entries are taken as they come. Returns how
- * many of the budget are left. */
-INLINE uint choose(__local const float *p, __local const float *draw, __local const float *chance,
-                   __local uchar *chosen, uint entries, uint width, uint left) {
-  for (uint i = 0u; i < entries; i++) {
-    float all = chance[i * width + left];
-    float with = left ? p[i] * chance[(i + 1u) * width + left - 1u] : 0.0f;
-    bool one = left && p[i] > 0.0f && (draw[i] * all < with || with >= all);
-    chosen[i] = one;
-    left -= one;
-  }
-  return left;
-}
-
 /* Chances of the entries from the last to the first; those of the entries after the one at hand stand in local
  * memory too: what a barrier waits for is near. */
 INLINE void fill_table(__global const float *x, __global const float *mask, __global float *table,
@@ -97,7 +82,6 @@ INLINE void fill_table(__global const float *x, __global const float *mask, __gl
   barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
 }
 
-/* The threshold of an entry is uniform below its probability where the draw has it 1, else above. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 exact_draw(__global const float *restrict probability, __global const float *restrict taken,
            __global const uint *restrict scan, __global float *restrict threshold,
@@ -125,11 +109,7 @@ exact_draw(__global const float *restrict probability, __global const float *res
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0u) left = choose(probable, draw, chance, chosen, count, width, left);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item < count) {
-      float below = place * p;
-      threshold[row * entries + i] =
-          mask[i] != 0.0f ? 1.0f : !chosen[item] ? p + place * (1.0f - p) : below < p ? below : 0.0f;
-    }
+    if (item < count) threshold[row * entries + i] = threshold_of(mask[i], chosen[item], p, place);
   }
 }
 

@@ -164,19 +164,9 @@ tree_draw(__global const float *restrict probability, __global const float *rest
   fill_block(p, table);
   if (item == 0u) {
     uint left = (uint)tree[(size_t)image * tree_size(levels) + node_place(levels, 0u, block) + COUNT];
-    for (uint k = 0u; k < BLOCK; k++) {
-      float all = table[k * (BLOCK + 1) + left];
-      float with = left ? p[k] * table[(k + 1u) * (BLOCK + 1) + left - 1u] : 0.0f;
-      bool one = left && p[k] > 0.0f && (draw[k] * all < with || with >= all);
-      chosen[k] = one;
-      left -= one;
-    }
+    choose(p, draw, table, chosen, BLOCK, BLOCK + 1u, left);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (i >= entries) return;
-  float below = place * own;
-  threshold[image * entries + i] = taken[image * entries + i] != 0.0f ? 1.0f
-                                   : !chosen[item]                    ? own + place * (1.0f - own)
-                                   : below < own                      ? below
-                                                                      : 0.0f;
+  if (i < entries)
+    threshold[image * entries + i] = threshold_of(taken[image * entries + i], chosen[item], own, place);
 }

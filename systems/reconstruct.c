@@ -16,9 +16,14 @@ const struct system system_reconstruct = {.name = "reconstruct",
                                           .kernels = {"image_zero_filled"},
                                           .run = run_zero_filled};
 
+static void standardise(struct world *world, struct reconstructor *reconstructor, size_t first,
+                        size_t images) {
+  observe_standardise(world, reconstructor->input, first, 0, images);
+}
+
 static void run_standardise(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  observe_standardise(world, simulation->reconstructor->input, 0, 0, world->rows[TABLE_ENV]);
+  standardise(world, simulation->reconstructor, 0, world->rows[TABLE_ENV]);
 }
 
 const struct system system_standardise = {.name = "standardise",
@@ -54,16 +59,24 @@ static void restore(struct world *world, const struct reconstructor *reconstruct
                   world_in(world, SLICE_mean), world_in(world, SLICE_std), to, arg_u32((uint32_t)first)));
 }
 
-static void run_complex(struct world *world, void *context) {
+/* What the network sees of scans [first, first + images) becomes its input. */
+typedef void present(struct world *world, struct reconstructor *reconstructor, size_t first, size_t images);
+
+/* As many scans at a time as the network takes. */
+static void run_passes(struct world *world, void *context, present *look) {
   struct reconstructor *reconstructor = ((const struct simulation *)context)->reconstructor;
   struct arg to = world_out(world, ENV_reconstruction);
   size_t rows = world->rows[TABLE_ENV], most = reconstructor->batch;
   for (size_t first = 0; first < rows; first += most) {
     size_t images = rows - first < most ? rows - first : most;
-    view(world, reconstructor, first, images);
+    look(world, reconstructor, first, images);
     reconstructor_forward(reconstructor, images);
     restore(world, reconstructor, to, first, images);
   }
+}
+
+static void run_complex(struct world *world, void *context) {
+  run_passes(world, context, view);
 }
 
 const struct system system_reconstruct_complex = {
@@ -74,17 +87,8 @@ const struct system system_reconstruct_complex = {
     .kernels = {"view_present", "image_restore"},
     .run = run_complex};
 
-/* As many scans at a time as the network takes. */
 static void run_network(struct world *world, void *context) {
-  struct reconstructor *reconstructor = ((const struct simulation *)context)->reconstructor;
-  struct arg to = world_out(world, ENV_reconstruction);
-  size_t rows = world->rows[TABLE_ENV], most = reconstructor->batch;
-  for (size_t first = 0; first < rows; first += most) {
-    size_t images = rows - first < most ? rows - first : most;
-    observe_standardise(world, reconstructor->input, first, 0, images);
-    reconstructor_forward(reconstructor, images);
-    restore(world, reconstructor, to, first, images);
-  }
+  run_passes(world, context, standardise);
 }
 
 const struct system system_reconstruct_network = {

@@ -97,13 +97,19 @@ unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes
 int support_open_device(void **state) {
   static struct device device;
   struct error error;
-  setenv("L2SR_CACHE", "off", 1);
   if (!device_open(&device, "", &error)) {
     print_error("%s\n", error.text);
     return 1;
   }
   *state = &device;
   return 0;
+}
+
+int support_open_matrix(void **state) {
+  int status = support_open_device(state);
+  struct device *device = *state;
+  if (!status && device->facts.matrix == MATRIX_NONE) device->facts.matrix = MATRIX_EMULATED;
+  return status;
 }
 
 int support_close_device(void **state) {
@@ -169,7 +175,6 @@ int support_open_training(struct folder *folder, struct device *device, int n, i
   struct error error;
   struct options options;
   support_open_folder(folder);
-  setenv("L2SR_CACHE", support_path(folder, "cache"), 1);
   option_defaults(&option_table, &options, folder->arena);
   support_set_phantoms(&options, n, slices);
   return !phantom_write(&options, support_path(folder, "data"), &error) || !device_open(device, "", &error) ||

@@ -37,15 +37,16 @@ void support_write(const char *path, const void *data, size_t bytes);
 void support_write_text(const char *path, const char *text);
 unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes);
 
-/* Group setup and teardown: one device a program, *state points to it. The kernel cache is off. */
+/* Group setup and teardown: one device a program, *state points to it. Kernels come from the user's cache. */
 int support_open_device(void **state);
 int support_close_device(void **state);
+/* The same device, with the matrix instructions emulated where it has none. */
+int support_open_matrix(void **state);
 
 /* Three volumes to train, one each to validate and test, of so many slices; images n x n. */
 struct options;
 void support_set_phantoms(struct options *options, int n, int slices);
-/* For trainings: the folder with these phantoms in `data` and a kernel cache of its own, for every training
- * builds the same ones; the device. 0: good. */
+/* For trainings: the folder with these phantoms in `data`; the device. 0: good. */
 struct device;
 int support_open_training(struct folder *folder, struct device *device, int n, int slices);
 int support_close_training(struct folder *folder, struct device *device);

@@ -317,13 +317,6 @@ static void test_amd(void **state) {
   device->facts.matrix = matrix;
 }
 
-static int open_device(void **state) {
-  int status = support_open_device(state);
-  struct device *device = *state;
-  if (!status && device->facts.matrix == MATRIX_NONE) device->facts.matrix = MATRIX_EMULATED;
-  return status;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_maps),
                                      cmocka_unit_test(test_wide_maps),
@@ -334,5 +327,5 @@ int main(void) {
                                      cmocka_unit_test(test_refused_channels),
                                      cmocka_unit_test(test_policy_paths),
                                      cmocka_unit_test(test_amd)};
-  return cmocka_run_group_tests(tests, open_device, support_close_device);
+  return cmocka_run_group_tests(tests, support_open_matrix, support_close_device);
 }

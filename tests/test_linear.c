@@ -185,15 +185,8 @@ static void test_images_alone(void **state) {
   close_bench(&bench);
 }
 
-static int open_device(void **state) {
-  int status = support_open_device(state);
-  struct device *device = *state;
-  if (!status && device->facts.matrix == MATRIX_NONE) device->facts.matrix = MATRIX_EMULATED;
-  return status;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounded), cmocka_unit_test(test_split),
                                      cmocka_unit_test(test_adds), cmocka_unit_test(test_images_alone)};
-  return cmocka_run_group_tests_name("linear", tests, open_device, support_close_device);
+  return cmocka_run_group_tests_name("linear", tests, support_open_matrix, support_close_device);
 }

@@ -3,48 +3,13 @@
 #include "engine/kernel_check.h"
 #include "kernels/kernels.h"
 #include "systems/geometry.h"
-#include "systems/load.h"
 #include "systems/systems.h"
-#include "tests/support.h"
+#include "tests/scans.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { N = 32, SLICES = 3 };
-
-struct scene {
-  struct arena *arena;
-  struct options options;
-  struct simulation simulation;
-  struct acquisition acquisition;
-};
-
-static void plan_scene(struct scene *scene, uint32_t n, uint32_t acceleration, const char *horizon) {
-  struct error error;
-  *scene = (struct scene){.arena = arena_open()};
-  option_defaults(&option_table, &scene->options, scene->arena);
-  scene->options.data.size = n;
-  scene->options.acquisition.geometry = GEOMETRY_POINTS;
-  assert_good(acquisition_plan(&scene->acquisition, &scene->options, acceleration, horizon, &error), &error);
-}
-
-static void open_scene(struct scene *scene, struct device *device, size_t envs) {
-  struct error error;
-  plan_scene(scene, N, 4, "long");
-  struct simulation_plan plan = {.slices = SLICES,
-                                 .envs = envs,
-                                 .rollout_steps = 2,
-                                 .score_every_step = true,
-                                 .metrics = "ssim",
-                                 .record = true};
-  assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);
-  support_fill_slices(&scene->simulation.world, N, SLICES);
-}
-
-static void close_scene(struct scene *scene) {
-  simulation_close(&scene->simulation);
-  arena_close(scene->arena);
-}
 
 /* ---- squares and budgets ------------------------------------------------------------------------------- */
 
@@ -55,7 +20,7 @@ static void squares_are_as_published(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct scene scene;
-    plan_scene(&scene, rows[i][0], rows[i][1], "long");
+    plan_scene(&scene, GEOMETRY_POINTS, rows[i][0], rows[i][1], "long");
     const struct acquisition *scan = &scene.acquisition;
     uint32_t n = rows[i][0], side = rows[i][2], count = 0;
     assert_int_equal(scan->initial_side, side);
@@ -78,7 +43,7 @@ static void given_sides_are_taken(void **state) {
   struct scene scene;
   struct error error;
   (void)state;
-  plan_scene(&scene, N, 4, "long");
+  plan_scene(&scene, GEOMETRY_POINTS, N, 4, "long");
   scene.options.acquisition.initial_side = 5;
   scene.options.acquisition.budget = 77;
   assert_good(acquisition_plan(&scene.acquisition, &scene.options, 4, "long", &error), &error);
@@ -91,12 +56,8 @@ static void given_sides_are_taken(void **state) {
 
 /* ---- scans --------------------------------------------------------------------------------------------- */
 
-static void run_scans(struct scene *scene, const char *sampler, uint32_t first, size_t envs, uint8_t *mask) {
+static void read_masks(struct scene *scene, size_t envs, uint8_t *mask) {
   struct error error;
-  const struct sampler *row = sampler_find(sampler, &error);
-  assert_good(row && simulation_set(&scene->simulation, &scene->acquisition, row, &error), &error);
-  simulation_restart(&scene->simulation, first, envs);
-  simulation_episode(&scene->simulation);
   world_read(&scene->simulation.world, ENV_mask, 0, envs, mask);
   assert_good(device_finish(scene->simulation.device, &error), &error);
 }
@@ -109,8 +70,10 @@ static void scans_have_exact_budgets(void **state) {
   for (size_t s = 0; s < sizeof names / sizeof *names; s++) {
     struct scene scene;
     size_t centre = 0, drawn = 0;
-    open_scene(&scene, *state, SCANS);
-    run_scans(&scene, names[s], 5, SCANS, mask);
+    plan_scene(&scene, GEOMETRY_POINTS, N, 4, "long");
+    open_scene(&scene, *state, SCANS, SLICES);
+    run_scans(&scene, names[s], 5, SCANS);
+    read_masks(&scene, SCANS, mask);
     for (size_t i = 0; i < SCANS; i++) {
       uint32_t count = 0;
       for (size_t point = 0; point < N * N; point++) {
@@ -124,7 +87,8 @@ static void scans_have_exact_budgets(void **state) {
       assert_int_equal(count, N * N / 4);
     }
     assert_true(s ? centre > drawn / 2 : centre < drawn / 2);
-    run_scans(&scene, names[s], 71, FEW, few);
+    run_scans(&scene, names[s], 71, FEW);
+    read_masks(&scene, FEW, few);
     assert_memory_equal(few, mask + 66 * N * N, sizeof few);
     close_scene(&scene);
   }
@@ -136,7 +100,7 @@ static void chances_add_up_to_the_budget(void **state) {
   for (size_t s = 0; s < sizeof names / sizeof *names; s++) {
     struct scene scene;
     struct error error;
-    plan_scene(&scene, 128, 16, "long");
+    plan_scene(&scene, GEOMETRY_POINTS, 128, 16, "long");
     const struct sampler *sampler = sampler_find(names[s], &error);
     size_t count = scene.acquisition.lines;
     uint32_t *table = ARENA_NEW(scene.arena, uint32_t, count);
@@ -193,7 +157,7 @@ static void what_is_of_lines_is_refused(void **state) {
   struct error error;
   uint32_t table[N * N];
   (void)state;
-  plan_scene(&scene, N, 4, "long");
+  plan_scene(&scene, GEOMETRY_POINTS, N, 4, "long");
   assert_false(
       sampler_fill(sampler_find("oracle", &error), &scene.options, &scene.acquisition, table, &error));
   assert_holds(error.text,

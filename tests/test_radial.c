@@ -7,7 +7,7 @@
 #include "systems/geometry.h"
 #include "systems/load.h"
 #include "systems/systems.h"
-#include "tests/support.h"
+#include "tests/scans.h"
 
 #include <complex.h>
 #include <math.h>
@@ -87,49 +87,6 @@ static void random_spokes_cover_less(void **state) {
 
 /* ---- scans --------------------------------------------------------------------------------------------- */
 
-struct scene {
-  struct arena *arena;
-  struct options options;
-  struct simulation simulation;
-  struct acquisition acquisition;
-};
-
-static void plan_scene(struct scene *scene, uint32_t n, uint32_t acceleration, const char *horizon) {
-  struct error error;
-  *scene = (struct scene){.arena = arena_open()};
-  option_defaults(&option_table, &scene->options, scene->arena);
-  scene->options.data.size = n;
-  scene->options.acquisition.geometry = GEOMETRY_SPOKES;
-  assert_good(acquisition_plan(&scene->acquisition, &scene->options, acceleration, horizon, &error), &error);
-}
-
-static void open_scene(struct scene *scene, struct device *device, uint32_t n, size_t envs, uint32_t slices) {
-  struct error error;
-  plan_scene(scene, n, 4, "base");
-  struct simulation_plan plan = {.slices = slices,
-                                 .envs = envs,
-                                 .rollout_steps = scene->acquisition.budget + 1,
-                                 .score_every_step = true,
-                                 .metrics = "ssim",
-                                 .record = true};
-  assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);
-  support_fill_slices(&scene->simulation.world, (int)n, slices);
-}
-
-static void close_scene(struct scene *scene) {
-  simulation_close(&scene->simulation);
-  arena_close(scene->arena);
-}
-
-static void run_scans(struct scene *scene, const char *name, uint32_t first, size_t envs) {
-  struct error error;
-  const struct sampler *sampler = sampler_find(name, &error);
-  assert_good(sampler && simulation_set(&scene->simulation, &scene->acquisition, sampler, &error), &error);
-  simulation_restart(&scene->simulation, first, envs);
-  simulation_episode(&scene->simulation);
-  assert_good(device_finish(scene->simulation.device, &error), &error);
-}
-
 /* N0 = N / (2 acc) or N / (8 acc) evenly spaced, N / acc in all. */
 static void scans_start_evenly_spaced(void **state) {
   static const struct {
@@ -141,14 +98,14 @@ static void scans_start_evenly_spaced(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uint8_t mask[128];
-    plan_scene(&scene, 128, rows[i].acceleration, rows[i].horizon);
+    plan_scene(&scene, GEOMETRY_SPOKES, 128, rows[i].acceleration, rows[i].horizon);
     assert_int_equal(scene.acquisition.initial_lines, rows[i].spokes);
     assert_int_equal(scene.acquisition.budget, rows[i].budget);
     acquisition_initial(&scene.acquisition, mask);
     for (uint32_t a = 0; a < 128; a++) assert_int_equal(mask[a], a % (128 / rows[i].spokes) == 0);
     arena_close(scene.arena);
   }
-  plan_scene(&scene, 128, 4, "base");
+  plan_scene(&scene, GEOMETRY_SPOKES, 128, 4, "base");
   for (uint32_t count = 1; count <= 128; count++) { /* any number of them, none twice */
     uint32_t found = 0;
     scene.acquisition.initial_lines = count;
@@ -164,7 +121,8 @@ static void budgets_are_exact(void **state) {
   struct scene scene;
   uint8_t mask[ENVS][N], initial[N];
   uint32_t action[N][ENVS];
-  open_scene(&scene, *state, N, ENVS, 7);
+  plan_scene(&scene, GEOMETRY_SPOKES, N, 4, "base");
+  open_scene(&scene, *state, ENVS, 7);
   acquisition_initial(&scene.acquisition, initial);
   for (size_t s = 0; s < 2; s++) {
     run_scans(&scene, samplers[s], 0, ENVS);
@@ -194,7 +152,7 @@ static void uniform_bisects(void **state) {
     struct error error;
     uint32_t rank[128], taken[128], total = 128 / acceleration;
     uint8_t mask[128];
-    plan_scene(&scene, 128, acceleration, "long");
+    plan_scene(&scene, GEOMETRY_SPOKES, 128, acceleration, "long");
     assert_good(
         sampler_fill(sampler_find("uniform", &error), &scene.options, &scene.acquisition, rank, &error),
         &error);
@@ -215,7 +173,8 @@ static void uniform_bisects(void **state) {
     for (uint32_t a = 0; a < 128; a++) assert_int_equal(mask[a], a % (128 / total) == 0);
     arena_close(scene.arena);
   }
-  plan_scene(&scene, 128, 5, "base"); /* 25 in all, 12 to start with: not evenly spaced together */
+  /* 25 in all, 12 to start with: not evenly spaced together */
+  plan_scene(&scene, GEOMETRY_SPOKES, 128, 5, "base");
   struct error error;
   uint32_t rank[128];
   assert_good(sampler_fill(sampler_find("uniform", &error), &scene.options, &scene.acquisition, rank, &error),
@@ -229,7 +188,7 @@ static void samplers_of_lines_are_refused(void **state) {
   struct error error;
   uint32_t table[512];
   (void)state;
-  plan_scene(&scene, 128, 4, "base");
+  plan_scene(&scene, GEOMETRY_SPOKES, 128, 4, "base");
   assert_false(
       sampler_fill(sampler_find("low_bias", &error), &scene.options, &scene.acquisition, table, &error));
   assert_holds(error.text,
@@ -307,7 +266,8 @@ static void observations_are_exact(void **state) {
     struct scene scene;
     struct arena *arena = arena_open();
     uint8_t *mask = ARENA_NEW(arena, uint8_t, n), *cells = ARENA_NEW(arena, uint8_t, (size_t)n * n);
-    open_scene(&scene, *state, n, envs, 3);
+    plan_scene(&scene, GEOMETRY_SPOKES, n, 4, "base");
+    open_scene(&scene, *state, envs, 3);
     run_scans(&scene, "random", 0, envs);
     for (size_t env = 0; env < envs; env += envs - 1) {
       world_read(&scene.simulation.world, ENV_mask, env, 1, mask);
@@ -338,7 +298,8 @@ static void spectra_are_as_computed(void **state) {
                 &error);
     store_close(store);
     size_t n = (size_t)atoi(names[k] + 12), pixels = n * n;
-    open_scene(&scene, *state, (uint32_t)n, 1, 1);
+    plan_scene(&scene, GEOMETRY_SPOKES, (uint32_t)n, 4, "base");
+    open_scene(&scene, *state, 1, 1);
     world_write(&scene.simulation.world, SLICE_image, 0, 1, image);
     assert_good(load_prepare(&scene.simulation.world, 0, 1, &error), &error);
     float *found = ARENA_NEW(arena, float, 2 * pixels), most = 0;
@@ -366,7 +327,8 @@ static void both_ways_agree(void **state) {
   for (int geometry = 0; geometry < 2; geometry++) {
     struct error error;
     uint32_t slice = 1;
-    open_scene(&scene, *state, N, 1, 3);
+    plan_scene(&scene, GEOMETRY_SPOKES, N, 4, "base");
+    open_scene(&scene, *state, 1, 3);
     scene.options.acquisition.geometry = (uint32_t)geometry;
     if (!geometry) {
       simulation_close(&scene.simulation);
@@ -400,7 +362,8 @@ static void results_do_not_depend_on_the_number(void **state) {
   for (int k = 0; k < 3; k++) {
     struct scene scene;
     bool alone = counts[k] == 1;
-    open_scene(&scene, device, N, counts[k], 7);
+    plan_scene(&scene, GEOMETRY_SPOKES, N, 4, "base");
+    open_scene(&scene, device, counts[k], 7);
     run_scans(&scene, "random", alone ? 3 : 0, counts[k]);
     uint64_t allocations = device->allocations, bytes = device->bytes;
     run_scans(&scene, "random", alone ? 3 : 0, counts[k]);

@@ -15,7 +15,8 @@
 struct view {
   bool json;
   size_t taken; /* place in the list, or SIZE_MAX */
-  const struct device_facts *taken_facts;
+  bool good;            /* the device could be opened */
+  struct device_facts facts;
 };
 
 static const char *kind_name(cl_device_type kind) {
@@ -87,20 +88,20 @@ static void print_libraries(const struct view *view, struct arena *arena) {
 }
 
 static void print_cache(const struct view *view, struct arena *arena) {
-  const char *folder = program_cache(arena);
+  const char *folder = view->good ? program_cache(arena, &view->facts) : NULL;
   if (view->json) {
     printf("{\"type\":\"cache\",\"folder\":");
     json_text(stdout, folder ? folder : "");
     printf(",\"on\":%s}\n", folder ? "true" : "false");
   } else {
     printf("\nkernel cache: %s\n  L2SR_CACHE names another folder; L2SR_CACHE=off switches the cache off\n",
-           folder ? folder : "off");
+           folder ? folder : view->facts.keeps_programs ? "the driver's own" : "off");
   }
 }
 
 static void match_device(size_t index, const struct device_facts *facts, void *context) {
   struct view *view = context;
-  if (view->taken == SIZE_MAX && !memcmp(facts, view->taken_facts, sizeof *facts)) view->taken = index;
+  if (view->taken == SIZE_MAX && !memcmp(facts, &view->facts, sizeof *facts)) view->taken = index;
 }
 
 /* The place of the device that would be opened: the one asked for by number, else the first of its facts. */
@@ -109,12 +110,12 @@ static bool find_taken(const struct call *call, struct view *view, struct error 
   struct device device;
   if (!select || !*select) select = getenv("L2SR_DEVICE");
   if (!device_open(&device, select ? select : "", error)) return false;
-  view->taken_facts = &device.facts;
+  view->facts = device.facts;
+  view->good = true;
   if (select && isdigit((unsigned char)*select) && !select[strspn(select, "0123456789")])
     view->taken = strtoul(select, NULL, 10);
   else
     device_list(match_device, view);
-  view->taken_facts = NULL;
   device_close(&device);
   return true;
 }

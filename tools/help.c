@@ -385,7 +385,7 @@ static void print_man_surroundings(FILE *file) {
   fprintf(file, ".SH ENVIRONMENT\n"
                 ".TP\n\\fBL2SR_DEVICE\\fR\nThe OpenCL device where \\fB\\-\\-device\\fR is not given.\n"
                 ".TP\n\\fBL2SR_CACHE\\fR\nThe folder of built kernels; off switches the cache off.\n"
-                "Else \\fBXDG_CACHE_HOME\\fR/l2sr, else ~/.cache/l2sr.\n"
+                "Else \\fBXDG_CACHE_HOME\\fR/l2sr, else ~/.cache/l2sr; PoCL keeps kernels in a cache of its own.\n"
                 ".SH FILES\n.TP\n\\fB");
   print_roff(L2SR_SCENES, file);
   fprintf(file, "\\fR\nThe installed scenes; they are found by their names.\n.SH \"EXIT STATUS\"\n"

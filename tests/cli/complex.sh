@@ -3,7 +3,6 @@
 # of images and of the k-space that one coil has measured; going on; refusals. complex.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
-export L2SR_CACHE="$dir/cache"
 
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data, order: permuted, range: slice, scale: 0.0001}

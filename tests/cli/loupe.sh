@@ -3,7 +3,6 @@
 # and gone on with, compared with one never stopped; refusals. loupe.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
-export L2SR_CACHE="$dir/cache"
 
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data, order: permuted}

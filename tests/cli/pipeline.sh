@@ -4,7 +4,6 @@ set -u
 l2sr=$1 source=$2 failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
-export L2SR_CACHE="$temp/cache"
 run() { # run NAME COMMAND...
   name=$1
   shift

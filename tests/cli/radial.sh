@@ -4,7 +4,6 @@
 set -u
 source=$2
 . "${0%/*}/setup.sh"
-export L2SR_CACHE="$dir/cache"
 
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data, order: permuted}

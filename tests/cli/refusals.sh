@@ -4,7 +4,6 @@
 set -u
 
 . "${0%/*}/setup.sh"
-export L2SR_CACHE=off
 
 # good ARGUMENTS...: l2sr succeeds
 good() {

@@ -7,7 +7,6 @@ case $0 in
 *) here=$PWD/${0%/*} ;;
 esac
 . "${0%/*}/setup.sh"
-export L2SR_CACHE="$dir/cache"
 
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}

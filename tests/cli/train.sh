@@ -3,7 +3,6 @@
 # trained network in evaluate and render; refusals. train.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
-export L2SR_CACHE="$dir/cache"
 
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}
