@@ -10,6 +10,12 @@
 
 enum { MOST = 64 };
 
+struct kept_program {
+  struct kept_program *next;
+  const char *key;
+  cl_program program;
+};
+
 struct found {
   cl_device_id id;
   cl_platform_id platform;
@@ -177,7 +183,10 @@ bool device_open(struct device *device, const char *select, struct error *error)
   if (code != CL_SUCCESS)
     return fail(error, "cannot open device %s: %s (%d)", device->facts.name, device_code_name(code), code);
   device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
-  if (code == CL_SUCCESS) return true;
+  if (code == CL_SUCCESS) {
+    device->arena = arena_open();
+    return true;
+  }
   clReleaseContext(device->context);
   device->context = NULL;
   return fail(error, "cannot make a queue on %s: %s (%d)", device->facts.name, device_code_name(code), code);
@@ -186,6 +195,8 @@ bool device_open(struct device *device, const char *select, struct error *error)
 void device_close(struct device *device) {
   if (!device->context) return;
   clFinish(device->queue);
+  for (struct kept_program *kept = device->programs; kept; kept = kept->next) clReleaseProgram(kept->program);
+  arena_close(device->arena);
   clReleaseCommandQueue(device->queue);
   clReleaseContext(device->context);
   memset(device, 0, sizeof *device);
@@ -229,6 +240,19 @@ void device_release(struct device *device, cl_mem buffer, size_t bytes) {
   if (!buffer) return;
   clReleaseMemObject(buffer);
   device->bytes -= bytes;
+}
+
+cl_program device_kept_program(struct device *device, const char *key) {
+  for (const struct kept_program *kept = device->programs; kept; kept = kept->next)
+    if (!strcmp(kept->key, key)) return clRetainProgram(kept->program) == CL_SUCCESS ? kept->program : NULL;
+  return NULL;
+}
+
+void device_keep_program(struct device *device, const char *key, cl_program program) {
+  struct kept_program *kept = ARENA_NEW(device->arena, struct kept_program, 1);
+  if (clRetainProgram(program) != CL_SUCCESS) return;
+  *kept = (struct kept_program){device->programs, arena_text(device->arena, "%s", key), program};
+  device->programs = kept;
 }
 
 const char *device_part(struct device *device, const char *part) {

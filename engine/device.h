@@ -19,6 +19,7 @@ enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
 enum device_matrix { MATRIX_NONE, MATRIX_NVIDIA, MATRIX_AMD, MATRIX_EMULATED, MATRIX_AMD_EMULATED };
 
 struct profile;
+struct kept_program; /* device.c */
 
 struct device_facts {
   char name[128], vendor[128], version[128], driver[128], platform[128];
@@ -41,6 +42,8 @@ struct device {
   uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
   struct profile *profile;               /* engine/profile.h; NULL: launches are not timed */
   const char *phase, *part, *label;      /* what the launches belong to, ever finer; for the profile */
+  struct arena *arena;                   /* of what is kept until the device is closed */
+  struct kept_program *programs;
 };
 
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
@@ -54,6 +57,11 @@ bool device_finish(struct device *device, struct error *error);
 /* Makes a buffer; the refusal names what it was for and how much the device has. NULL on failure. */
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error);
 void device_release(struct device *device, cl_mem buffer, size_t bytes);
+
+/* Built programs by a key, kept until the device is closed: one of the same key is built once. The device and
+ * the caller hold a reference each. NULL: none is kept. */
+cl_program device_kept_program(struct device *device, const char *key);
+void device_keep_program(struct device *device, const char *key, cl_program program);
 
 /* Launches from here on belong to this part of the work; returns the one before. */
 const char *device_part(struct device *device, const char *part);

@@ -1,6 +1,7 @@
 #include "engine/kernel_check.h"
 
 #include "engine/half.h"
+#include "engine/profile.h"
 
 #include <math.h>
 #include <string.h>
@@ -152,6 +153,20 @@ static void compare(const struct check *check, int place, struct check_result *r
   }
 }
 
+static bool time_launches(struct check *check, struct kernels *kernels, const struct arg *call,
+                          struct check_result *result, struct error *error) {
+  struct profile *profile = ARENA_NEW(check->arena, struct profile, 1);
+  if (!device_finish(check->device, error)) return false;
+  check->device->profile = profile;
+  for (size_t i = 0; i < check->sizes->launches; i++)
+    kernel_run(kernels, check->row->name, check->sizes->rows, call);
+  check->device->profile = NULL;
+  bool good = device_finish(check->device, error);
+  profile_collect(profile);
+  result->seconds = profile->row[0].seconds / (double)check->sizes->launches;
+  return good;
+}
+
 static bool launch(struct check *check, struct kernels *kernels, struct check_result *result,
                    struct error *error) {
   struct arg call[ARGS_MOST + 1];
@@ -167,6 +182,7 @@ static bool launch(struct check *check, struct kernels *kernels, struct check_re
   call[count] = (struct arg){.kind = ARG_END};
   if (!kernel_need(kernels, check->row->name, error)) return false;
   kernel_run(kernels, check->row->name, check->sizes->rows, call);
+  if (check->sizes->launches && !time_launches(check, kernels, call, result, error)) return false;
   for (int place = 0; place < count; place++) {
     struct operand *operand = &check->operand[place];
     if (!operand->whole) continue;
@@ -197,6 +213,7 @@ static bool run(struct check *check, struct kernels *kernels, struct check_resul
   for (int place = 0; place < ARGS_MOST && args[place].kind != ARG_END; place++)
     if (args[place].kind != ARG_VALUE && !upload(check, place, error)) return false;
   if (!launch(check, kernels, result, error)) return false;
+  if (check->sizes->launches) return true;
   check->row->reference(&check->args);
   for (int place = 0; place < ARGS_MOST && args[place].kind != ARG_END; place++) {
     if (args[place].kind == ARG_VALUE) continue;

@@ -16,6 +16,7 @@ struct check_sizes {
   uint32_t seed;
   const char *macro; /* of all files (kernels_define); NULL: none */
   size_t actions;    /* what it makes of ACTIONS; 0: the width */
+  size_t launches;   /* 0: one, whose results are compared; else so many are timed after it, and none is */
 };
 
 struct check_result {
@@ -24,7 +25,7 @@ struct check_result {
   const char *argument; /* where the worst stands */
   size_t index;
   double found, expected;
-  double seconds; /* of one launch, by the device's clock where it has one */
+  double seconds; /* of one launch, by the device's clock; 0 where none is timed */
   double bytes;   /* inputs and outputs, once each */
 };
 

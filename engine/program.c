@@ -45,16 +45,19 @@ char *program_cache(struct arena *arena, const struct device_facts *facts) {
   return home && *home ? arena_text(arena, "%s/.cache/l2sr", home) : NULL;
 }
 
-static char *entry_path(struct arena *arena, const struct device *device, const struct source *prelude,
-                        const struct source *source, const char *options) {
+/* What the binary depends on, as a hash. */
+static void name_program(struct arena *arena, const struct device *device, const struct source *prelude,
+                         const struct source *source, const char *options, char key[65]) {
   const struct device_facts *facts = &device->facts;
-  char hex[65], *folder = program_cache(arena, facts);
-  if (!folder || !make_folders(folder)) return NULL;
   char *identity = arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", magic, facts->platform,
                               facts->name, facts->version, facts->driver, options, prelude->text,
                               source->name, source->text);
-  hash_hex(identity, strlen(identity), hex);
-  return arena_text(arena, "%s/%s.clbin", folder, hex);
+  hash_hex(identity, strlen(identity), key);
+}
+
+static char *entry_path(struct arena *arena, const struct device *device, const char *key) {
+  char *folder = program_cache(arena, &device->facts);
+  return folder && make_folders(folder) ? arena_text(arena, "%s/%s.clbin", folder, key) : NULL;
 }
 
 static void digest_of(const void *data, size_t bytes, uint8_t digest[SHA256_DIGEST_SIZE]) {
@@ -163,11 +166,18 @@ static bool build_source(cl_program *program, struct device *device, const struc
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error) {
   struct arena *arena = arena_open();
-  char *path = entry_path(arena, device, prelude, source, options);
-  bool good = path && load_entry(program, device, path, options);
+  char key[65];
+  name_program(arena, device, prelude, source, options, key);
+  *program = device_kept_program(device, key);
+  bool good = *program != NULL;
   if (!good) {
-    good = build_source(program, device, prelude, source, options, error);
-    if (good && path) save_entry(*program, path);
+    char *path = entry_path(arena, device, key);
+    good = path && load_entry(program, device, path, options);
+    if (!good) {
+      good = build_source(program, device, prelude, source, options, error);
+      if (good && path) save_entry(*program, path);
+    }
+    if (good) device_keep_program(device, key, *program);
   }
   arena_close(arena);
   return good;

@@ -1,4 +1,4 @@
-/* OpenCL programs: built from source, kept on disk as binaries.
+/* OpenCL programs: built from source, kept by the device until it is closed, and on disk as binaries.
  *
  * The cache folder is L2SR_CACHE, else XDG_CACHE_HOME/l2sr, else ~/.cache/l2sr; "off" switches it off. Where the
  * driver keeps what it compiled by itself (PoCL), only a folder that L2SR_CACHE names is used: handing binaries
@@ -16,7 +16,8 @@ struct source {
   const char *text;
 };
 
-/* Builds prelude + source; the build log is in the error with the file's own line numbers. */
+/* Builds prelude + source, once for a device: equal sources and options give the same program, which the caller
+ * releases like one of its own; the build log is in the error with the file's own line numbers. */
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error);
 

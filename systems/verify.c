@@ -415,15 +415,13 @@ static bool check_kernel(const struct verify *verify, const struct kernel_desc *
     for (int half = 0; half <= uses_real(row); half++) {
       size_t height = sizes[s][0], width = sizes[s][1],
              shape[SHAPE_COUNT] = {1, width, width, height * width, 3 * height * width};
-      struct check_sizes check = {row->launch == LAUNCH_ITEM ? 1000 : 5,
-                                  height,
-                                  width,
-                                  shape,
-                                  TABLE_SHARED,
-                                  half,
-                                  (uint32_t)s,
-                                  NULL,
-                                  0};
+      struct check_sizes check = {.rows = row->launch == LAUNCH_ITEM ? 1000 : 5,
+                                  .height = height,
+                                  .width = width,
+                                  .shape = shape,
+                                  .shared_table = TABLE_SHARED,
+                                  .half = half,
+                                  .seed = (uint32_t)s};
       struct check_result result;
       if (row->fits && !row->fits(height, width)) continue;
       if (!kernel_check(verify->device, &kernel_table, row, &check, verify->kernel_folder, &result, error))

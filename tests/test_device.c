@@ -276,33 +276,59 @@ static ino_t number_of(const char *path) {
   return status.st_ino;
 }
 
-static void expect_build(struct device *device, const char *options) {
+/* On a device of its own, that keeps no program yet. */
+static void expect_build_where(bool driver_keeps, const char *options) {
+  struct device device;
   struct error error;
-  assert_good(build(device, options, &error), &error);
+  assert_good(device_open(&device, "", &error), &error);
+  device.facts.keeps_programs = driver_keeps;
+  assert_good(build(&device, options, &error), &error);
+  device_close(&device);
+}
+
+static void expect_build(const char *options) {
+  expect_build_where(false, options);
+}
+
+static void a_device_builds_a_program_once(void **state) {
+  cl_program first, again, other;
+  struct error error;
+  assert_good(program_build(&first, *state, &sources[0], &sources[1], "", &error), &error);
+  assert_good(program_build(&again, *state, &sources[0], &sources[1], "", &error), &error);
+  assert_good(program_build(&other, *state, &sources[0], &sources[1], "-DOTHER", &error), &error);
+  assert_ptr_equal(again, first);
+  assert_ptr_not_equal(other, first);
+  assert_int_equal(clReleaseProgram(first), CL_SUCCESS);
+  assert_int_equal(clReleaseProgram(again), CL_SUCCESS);
+  assert_int_equal(clReleaseProgram(other), CL_SUCCESS);
+  assert_good(program_build(&again, *state, &sources[0], &sources[1], "", &error), &error);
+  assert_ptr_equal(again, first);
+  assert_int_equal(clReleaseProgram(again), CL_SUCCESS);
 }
 
 static void a_second_build_finds_the_entry(void **state) {
   const char *cache = support_path(&folder, "deep/cache");
+  (void)state;
   setenv("L2SR_CACHE", cache, 1);
-  expect_build(*state, "");
+  expect_build("");
   const char *entry = support_only_entry(&folder, cache);
   ino_t number = number_of(entry);
-  expect_build(*state, "");
+  expect_build("");
   assert_string_equal(support_only_entry(&folder, cache), entry);
   assert_int_equal(number_of(entry), number); /* not written again */
-  expect_build(*state, "-DOTHER");
+  expect_build("-DOTHER");
   assert_int_equal(support_count(cache), 2);
 }
 
 /* The entry is taken for damaged: written again, and the new one is good. */
-static void expect_rebuilt(struct device *device, const char *entry, const void *data, size_t bytes) {
+static void expect_rebuilt(const char *entry, const void *data, size_t bytes) {
   support_write(entry, data, bytes);
   assert_int_equal(link(entry, support_path(&folder, "held")), 0); /* so that the new file is another one */
   ino_t number = number_of(entry);
-  expect_build(device, "");
+  expect_build("");
   assert_int_not_equal(number_of(entry), number);
   number = number_of(entry);
-  expect_build(device, "");
+  expect_build("");
   assert_int_equal(number_of(entry), number);
   assert_int_equal(unlink(support_path(&folder, "held")), 0);
 }
@@ -311,19 +337,20 @@ static void damaged_entries_are_built_again(void **state) {
   static const size_t places[] = {0, 8, 15, 16, 47, 48, 100};
   const char *cache = support_path(&folder, "cache");
   size_t bytes;
+  (void)state;
   setenv("L2SR_CACHE", cache, 1);
-  expect_build(*state, "");
+  expect_build("");
   const char *entry = support_only_entry(&folder, cache);
   unsigned char *data = support_read(folder.arena, entry, &bytes);
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     data[places[i]] ^= 0x40;
-    expect_rebuilt(*state, entry, data, bytes);
+    expect_rebuilt(entry, data, bytes);
     data[places[i]] ^= 0x40;
   }
-  expect_rebuilt(*state, entry, data, bytes - 1);
-  expect_rebuilt(*state, entry, data, 48);
-  expect_rebuilt(*state, entry, data, 20);
-  expect_rebuilt(*state, entry, data, 0);
+  expect_rebuilt(entry, data, bytes - 1);
+  expect_rebuilt(entry, data, 48);
+  expect_rebuilt(entry, data, 20);
+  expect_rebuilt(entry, data, 0);
   support_only_entry(&folder, cache); /* and nothing else lies there */
 }
 
@@ -333,33 +360,38 @@ static void an_entry_the_driver_refuses_is_built_again(void **state) {
   unsigned char data[48 + 64] = "l2srcl1";
   struct sha256_ctx context;
   uint64_t payload = 64;
+  (void)state;
   setenv("L2SR_CACHE", cache, 1);
-  expect_build(*state, "");
+  expect_build("");
   memcpy(data + 8, &payload, sizeof payload);
   memset(data + 48, 'x', payload);
   sha256_init(&context);
   sha256_update(&context, payload, data + 48);
   sha256_digest(&context, 32, data + 16);
-  expect_rebuilt(*state, support_only_entry(&folder, cache), data, sizeof data);
+  expect_rebuilt(support_only_entry(&folder, cache), data, sizeof data);
 }
 
 static void the_cache_can_be_switched_off(void **state) {
+  (void)state;
   setenv("L2SR_CACHE", "off", 1);
   setenv("XDG_CACHE_HOME", folder.path, 1);
-  expect_build(*state, "");
+  expect_build("");
   assert_int_equal(support_count(folder.path), 0);
   unsetenv("L2SR_CACHE");
-  expect_build(*state, "");
+  expect_build_where(true, "");
+  assert_int_equal(support_count(folder.path), 0);
+  expect_build("");
   assert_int_equal(support_count(support_path(&folder, "l2sr")), 1);
   unsetenv("XDG_CACHE_HOME");
 }
 
 static void a_cache_that_cannot_be_written_is_done_without(void **state) {
   support_write_text(support_path(&folder, "file"), "x");
+  (void)state;
   setenv("L2SR_CACHE", support_path(&folder, "file/cache"), 1);
-  expect_build(*state, "");
+  expect_build("");
   setenv("L2SR_CACHE", support_path(&folder, "file"), 1);
-  expect_build(*state, "");
+  expect_build("");
   assert_int_equal(support_count(folder.path), 1);
 }
 
@@ -559,6 +591,7 @@ int main(void) {
       TEST(codes_have_names),
       TEST(hashes_are_sha256),
       TEST(a_build_error_names_file_and_line),
+      TEST(a_device_builds_a_program_once),
       TEST(a_second_build_finds_the_entry),
       TEST(damaged_entries_are_built_again),
       TEST(an_entry_the_driver_refuses_is_built_again),

@@ -132,7 +132,15 @@ static void kernels_agree_with_their_reference(void **state) {
               {"observe_coils_fft", 64}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n * n, n * n, 3 * n * n};
-    struct check_sizes check = {3, n, n, shape, TABLE_SHARED, i == 1, 5, "ACTIONS=PIXELS", n * n};
+    struct check_sizes check = {.rows = 3,
+                                .height = n,
+                                .width = n,
+                                .shape = shape,
+                                .shared_table = TABLE_SHARED,
+                                .half = i == 1,
+                                .seed = 5,
+                                .macro = "ACTIONS=PIXELS",
+                                .actions = n * n};
     struct check_result result;
     struct error error;
     assert_good(kernel_check(*state, &kernel_table, kernel_row(&kernel_table, rows[i].name), &check, "",

@@ -389,7 +389,13 @@ static void kernels_agree_with_their_reference(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (size_t count = 1; count <= 3; count += 2) {
       const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n, n * n, 3 * n * n};
-      struct check_sizes check = {count, n, n, shape, TABLE_SHARED, i == 1, 5, NULL, 0};
+      struct check_sizes check = {.rows = count,
+                                  .height = n,
+                                  .width = n,
+                                  .shape = shape,
+                                  .shared_table = TABLE_SHARED,
+                                  .half = i == 1,
+                                  .seed = 5};
       struct check_result result;
       struct error error;
       assert_good(kernel_check(*state, &kernel_table, kernel_row(&kernel_table, rows[i].name), &check, "",
