@@ -16,6 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Before main: L2SR_TEST=PATTERN runs only the tests of that name, where * stands for anything. */
+__attribute__((constructor)) static void choose_tests(void) {
+  const char *pattern = getenv("L2SR_TEST");
+  if (pattern && *pattern) cmocka_set_test_filter(pattern);
+}
+
 void support_assert_holds(const char *text, const char *part, const char *file, int line) {
   if (strstr(text, part)) return;
   print_error("'%s'\nis not in\n'%s'\n", part, text);

@@ -1,7 +1,6 @@
 #include "engine/random.h"
 #include "tests/support.h"
 
-#include <Random123/philox.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,22 +19,6 @@ static void philox_gives_the_published_answers(void **state) {
                 (struct philox){{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}});
   expect_philox((struct philox){{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0xa4093822, 0x299f31d0,
                 (struct philox){{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
-}
-
-static void philox_agrees_with_random123(void **state) {
-  struct mersenne source;
-  (void)state;
-  mersenne_start(&source, 1);
-  for (int i = 0; i < 100000; i++) {
-    struct philox counter;
-    philox4x32_ctr_t theirs;
-    philox4x32_key_t key;
-    for (int j = 0; j < 4; j++) theirs.v[j] = counter.word[j] = mersenne_u32(&source);
-    for (int j = 0; j < 2; j++) key.v[j] = i % 3 ? mersenne_u32(&source) : (uint32_t)i;
-    theirs = philox4x32(theirs, key);
-    struct philox ours = philox_draw(counter, key.v[0], key.v[1]);
-    assert_memory_equal(ours.word, theirs.v, sizeof ours);
-  }
 }
 
 static void words_are_keyed_by_seed_stream_scan_and_step(void **state) {
@@ -231,7 +214,6 @@ static void the_pretraining_mixture_is_reproduced(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(philox_gives_the_published_answers),
-      cmocka_unit_test(philox_agrees_with_random123),
       cmocka_unit_test(words_are_keyed_by_seed_stream_scan_and_step),
       cmocka_unit_test(a_sequence_walks_the_steps),
       cmocka_unit_test(uniform_numbers_are_uniform),
