@@ -87,7 +87,8 @@
   X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense|compat",                                             \
     "sparse: S at the end; dense: gain in S at every step; compat: as the published L2SR code, S at the "    \
     "end and minus the S of the initial lines at the first step (nmse and mse count negative)")              \
-  X(reward, F64, scale, "1", 0, 1000000, NULL, "factor of the reward; the published L2SR code uses 100")
+  X(reward, F64, scale, "1", 0, 1000000, NULL,                                                               \
+    "factor of the reward, but of PSNR, which counts as it is; the published L2SR code uses 100")
 #define EVALUATE_OPTIONS(X)                                                                                  \
   X(evaluate, TEXT, name, "", 0, 0, NULL,                                                                    \
     "what the table over several scenes calls the policy, or the only sampler; empty: the sampler's name")   \
@@ -149,7 +150,8 @@
   X(learn, U32, steps, "40960000", 1, 4294967295.0, NULL,                                                    \
     "environment-steps, rounded up to whole roll-outs")                                                      \
   X(learn, U32, scans, "16", 1, 65536, NULL, "scans of a roll-out, over which an update is one mean")        \
-  X(learn, CHOICE, optimiser, "rmsprop", 0, 0, "rmsprop|adam", "PyTorch's forms")                            \
+  X(learn, CHOICE, optimiser, "auto", 0, 0, "auto|rmsprop|adam",                                             \
+    "PyTorch's forms; auto: a2c's rmsprop, ppo's adam, as in stable-baselines3")                             \
   X(learn, F64, rate, "0.0003", 0, 1000000000, NULL, "learning rate of the policy")                          \
   X(learn, CHOICE, scaling, "none", 0, 0, "none|root|linear",                                                \
     "of the rate with learn.scans / 16: for fewer, larger updates over the same steps")                      \
@@ -162,8 +164,8 @@
   X(learn, F64, value, "0.5", 0, 1000, NULL, "weight of the critic's squared error")                         \
   X(learn, F64, clip, "0.5", 0, 1000000, NULL, "largest norm of the whole gradient; 0: no limit")            \
   X(learn, F64, ratio, "0.2", 0.001, 10, NULL, "ppo: how far the probability of an action may move")         \
-  X(learn, U32, epochs, "4", 1, 1000, NULL, "ppo: passes over a roll-out")                                   \
-  X(learn, U32, rows, "448", 1, 4294967295.0, NULL, "ppo: steps an update")                                  \
+  X(learn, U32, epochs, "10", 1, 1000, NULL, "ppo: passes over a roll-out")                                  \
+  X(learn, U32, rows, "64", 1, 4294967295.0, NULL, "ppo: steps an update")                                   \
   X(learn, U32, validations, "10", 1, 100000, NULL,                                                          \
     "how often the validation slices are scanned; best.h5 is the best")                                      \
   X(learn, U32, save_every, "500", 1, 1000000000, NULL, "roll-outs between two checkpoints")                 \
@@ -175,7 +177,7 @@
   X(alternate, F64, policy_rate, "0", 0, 1000000000, NULL,                                                   \
     "learning rate of the policy in those rounds; 0: learn.rate")                                            \
   X(alternate, F64, policy_divisor, "1", 1, 1000, NULL,                                                      \
-    "by which it is divided every round; paper: 3")                                                          \
+    "by which the policy's rate is divided every round, so in the second for the first time; paper: 3")      \
   X(alternate, F64, entropy, "-1", -1, 1000, NULL,                                                           \
     "weight of the entropy in those rounds; negative: learn.entropy")                                        \
   X(alternate, U32, epochs, "10", 1, 1000000, NULL,                                                          \
@@ -293,7 +295,7 @@ enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR, METHOD_PGMRI,
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
-enum learn_optimiser { LEARN_RMSPROP, LEARN_ADAM };
+enum learn_optimiser { LEARN_AUTO, LEARN_RMSPROP, LEARN_ADAM };
 enum learn_normalise { NORMALISE_AUTO, NORMALISE_OFF, NORMALISE_ON };
 enum learn_scaling { SCALING_NONE, SCALING_ROOT, SCALING_LINEAR };
 enum evaluate_group { GROUP_AUTO, GROUP_FIXED, GROUP_JOINT };

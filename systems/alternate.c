@@ -87,12 +87,10 @@ static bool run_reconstructor(struct alternation *all, struct stage *stage, stru
 
 /* ---- a policy ------------------------------------------------------------------------------------------ */
 
-/* What alternate.* says of the rounds after the first. A rate of its own starts in the second. */
+/* What alternate.* says of the rounds after the first. */
 static void set_policy_round(struct options *options, uint32_t round) {
-  double own = options->alternate.policy_rate;
-  bool starts_later = round > 1 && own > 0;
-  if (starts_later) options->learn.rate = own;
-  options->learn.rate /= pow(options->alternate.policy_divisor, round - (starts_later ? 2.0 : 1.0));
+  if (round > 1 && options->alternate.policy_rate > 0) options->learn.rate = options->alternate.policy_rate;
+  options->learn.rate /= pow(options->alternate.policy_divisor, round - 1.0);
   if (round > 1 && options->alternate.entropy >= 0) options->learn.entropy = options->alternate.entropy;
 }
 

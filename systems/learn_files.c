@@ -110,11 +110,13 @@ void learn_log_validation_event(const struct learning *learning) {
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
-/* They say where and what is printed; or are of other work. */
-static const char *const may_differ[] = {
-    "evaluate.", "phantom.",   "train.",           "alternate.", "data.path",           "pgmri.",
-    "loupe.", "tau.", "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every",
-    "world.envs", "data.window", "learn.reconstructor", NULL};
+/* They say where and what is printed; or are of other work, as PPO's keys are of A2C's. */
+#define MAY_DIFFER                                                                                           \
+  "evaluate.", "phantom.", "train.", "alternate.", "data.path", "pgmri.", "loupe.", "tau.",                  \
+      "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every", "world.envs",              \
+      "data.window", "learn.reconstructor"
+static const char *const ppo_may_differ[] = {MAY_DIFFER, NULL};
+static const char *const a2c_may_differ[] = {MAY_DIFFER, "learn.epochs", "learn.rows", "learn.ratio", NULL};
 
 static bool read_log(struct learning *learning, struct store *store, struct error *error) {
   struct store_shape looks, validations;
@@ -190,7 +192,9 @@ bool learn_open_files(struct learning *learning, const struct learn_wish *wish, 
                                      .validation = learn_split_data(&learning->validation),
                                      .network = "policy",
                                      .others = others,
-                                     .may_differ = may_differ};
+                                     .may_differ = learning->options->learn.algorithm == LEARN_PPO
+                                                       ? ppo_may_differ
+                                                       : a2c_may_differ};
   return set_origin(learning, wish, error) &&
          run_open(&learning->run, wish->resume, read_state, learning, error);
 }

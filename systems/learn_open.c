@@ -180,7 +180,8 @@ static double scaled_rate(const struct options *options) {
 
 static bool open_optimiser(struct learning *learning, struct error *error) {
   const struct options *options = learning->options;
-  bool adam = options->learn.optimiser == LEARN_ADAM;
+  bool ppo = options->learn.algorithm == LEARN_PPO;
+  bool adam = options->learn.optimiser == LEARN_AUTO ? ppo : options->learn.optimiser == LEARN_ADAM;
   struct optimiser_setup setup =
       optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, scaled_rate(options));
   setup.epsilon = options->learn.epsilon;

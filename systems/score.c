@@ -1,10 +1,14 @@
 #include "systems/systems.h"
 
 const struct metric metric_list[METRICS] = {
-#define X(name, sign, system) {#name, ENV_##name, ROLLOUT_##name, sign, &system_##system},
+#define X(name, sign, scales, system) {#name, ENV_##name, ROLLOUT_##name, sign, scales, &system_##system},
     METRIC_ROWS(X)
 #undef X
 };
+
+double metric_scale(const struct options *options) {
+  return metric_list[options->reward.metric].scales ? options->reward.scale : 1;
+}
 
 #define PAIR                                                                                                 \
   (SET(ENV_slice) | SET(ENV_reconstruction) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std) |          \
@@ -41,7 +45,7 @@ static void run_reward(struct world *world, void *context) {
   kernel_run(world->kernels, "score_reward", world->rows[TABLE_ENV],
              ARGS(score, world_in(world, ENV_step), world_in(world, ENV_done),
                   world_inout(world, ENV_quality), world_out(world, ENV_reward), arg_f32(metric->sign),
-                  arg_f32((float)simulation->options->reward.scale),
+                  arg_f32((float)metric_scale(simulation->options)),
                   arg_u32((uint32_t)simulation->options->reward.form)));
 }
 

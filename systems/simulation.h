@@ -15,15 +15,16 @@
 #include "systems/points.h"
 #include "systems/samplers.h"
 
-/* X(name, also of its columns in ENV and ROLLOUT; sign; system that computes it), in the order of the choices
- * of reward.metric. A system's metrics stand together. */
+/* X(name, also of its columns in ENV and ROLLOUT; sign; whether reward.scale is a factor of it, which decibels
+ * need not; system that computes it), in the order of the choices of reward.metric. A system's metrics stand
+ * together. */
 #define METRIC_ROWS(X)                                                                                       \
-  X(ssim, 1, score_ssim)                                                                                     \
-  X(ssim_uniform, 1, score_ssim_uniform)                                                                     \
-  X(psnr, 1, score_error)                                                                                    \
-  X(psnr_unclamped, 1, score_error)                                                                          \
-  X(nmse, -1, score_error)                                                                                   \
-  X(mse, -1, score_error)
+  X(ssim, 1, true, score_ssim)                                                                               \
+  X(ssim_uniform, 1, true, score_ssim_uniform)                                                               \
+  X(psnr, 1, false, score_error)                                                                             \
+  X(psnr_unclamped, 1, false, score_error)                                                                   \
+  X(nmse, -1, true, score_error)                                                                             \
+  X(mse, -1, true, score_error)
 
 #define METRIC_ONE(...) +1
 enum { METRICS = METRIC_ROWS(METRIC_ONE) };
@@ -31,9 +32,11 @@ struct metric {
   const char *name;
   unsigned env, rollout; /* columns */
   float sign;            /* -1: less is better */
+  bool scales;           /* with reward.scale */
   const struct system *system;
 };
 extern const struct metric metric_list[METRICS];
+double metric_scale(const struct options *options); /* of the scene's reward */
 
 /* What decisions by the reconstruction leave for training (systems/dense.c); zero where nobody trains. */
 struct dense_kept {

@@ -143,7 +143,7 @@ void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t
 
 static double usual_advantage(const struct trajectories *trajectories) {
   const struct trajectories_setup *setup = &trajectories->setup;
-  return usual_gain * setup->simulation->options->reward.scale /
+  return usual_gain * metric_scale(setup->simulation->options) /
          (double)(trajectories->slices * setup->draws);
 }
 

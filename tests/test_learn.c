@@ -337,6 +337,49 @@ static void rounds_have_orders_of_their_own(void **state) {
   assert_memory_not_equal(order[0], order[1], sizeof order[0]);
 }
 
+/* ---- what options stand for ---------------------------------------------------------------------------- */
+
+/* auto is stable-baselines3's of the algorithm; PPO's passes and rows are its too. */
+static void the_optimiser_follows_the_algorithm(void **state) {
+  static const struct {
+    enum learn_algorithm algorithm;
+    enum learn_optimiser wanted;
+    enum optimiser_kind kind;
+  } rows[] = {{LEARN_A2C, LEARN_AUTO, OPTIMISER_RMSPROP}, {LEARN_PPO, LEARN_AUTO, OPTIMISER_ADAM},
+              {LEARN_A2C, LEARN_ADAM, OPTIMISER_ADAM},    {LEARN_PPO, LEARN_RMSPROP, OPTIMISER_RMSPROP}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct run run;
+    set_options(&run, NULL);
+    assert_int_equal(run.options.learn.optimiser, LEARN_AUTO);
+    run.options.learn.algorithm = rows[i].algorithm;
+    run.options.learn.optimiser = rows[i].wanted;
+    open_run(&run);
+    assert_int_equal(run.learning.optimiser.setup.kind, rows[i].kind);
+    assert_true(run.learning.optimiser.setup.epsilon == 1e-5);
+    close_run(&run);
+  }
+  assert_string_equal(option_find(&option_table, "learn.epochs")->standard, "10");
+  assert_string_equal(option_find(&option_table, "learn.rows")->standard, "64");
+}
+
+/* A reward of PSNR is the PSNR itself, whatever reward.scale says: a mean of decibels is no thousands. */
+static void decibels_are_not_scaled(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  assert_true(run.options.reward.scale == 100 && metric_scale(&run.options) == 100);
+  assert_good(option_set(&option_table, &run.options, run.arena, "reward.metric", "psnr", "here", &(struct error){0}),
+              &(struct error){0});
+  assert_true(metric_scale(&run.options) == 1);
+  run.wish.steps = ROWS;
+  open_run(&run);
+  run_all(&run);
+  double reward = run.learning.look[LEARN_reward][0];
+  if (!(reward > 5 && reward < 60)) fail_msg("the reward of PSNR is %g", reward);
+  close_run(&run);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------------------ */
 
 static void refuse_open(struct run *run, const char *part) {
@@ -451,7 +494,7 @@ static void other_origins_are_refused(void **state) {
   run.wish.resume = true;
   open_run(&run);
   learn_close(&run.learning);
-  run.wish.policy = support_path(&folder, "ppo/last.h5");
+  run.wish.policy = support_path(&folder, "launch_16/last.h5");
   refuse_open(&run, "it was trained with policy ");
   run.wish.policy = support_path(&folder, "a2c/last.h5");
   assert_int_equal(train_reconstructor("other", 2), 0);
@@ -544,6 +587,8 @@ int main(void) {
       cmocka_unit_test(rounds_number_their_scans_after_those_before),
       cmocka_unit_test(a_round_takes_up_the_policy),
       cmocka_unit_test(rounds_have_orders_of_their_own),
+      cmocka_unit_test(the_optimiser_follows_the_algorithm),
+      cmocka_unit_test(decibels_are_not_scaled),
       cmocka_unit_test(a_loss_of_nan_stops),
       cmocka_unit_test(scenes_are_refused),
       cmocka_unit_test(checkpoints_are_refused),

@@ -98,7 +98,7 @@ const struct command command_train = {
         "and,\n"
         "at the end, curves.png. With train.method l2s, l2sr and pgmri it gets such a folder for each stage:\n"
         "reconstructor, policy_1 (for --policy), reconstructor_1, ...\n"
-        "With loupe best.h5 holds the learned mask too, for fixed_mask: --set sampler.mask=DIR/best.h5;\n"
+        "With loupe best.h5 holds the learned mask too, for learned_mask: --set sampler.mask=DIR/best.h5;\n"
         "with tau_step the sampler too, for sampler tau_step: --set sampler.tau_step=DIR/best.h5",
     .takes_scene = true,
     .flags = flags,

@@ -13,7 +13,7 @@ reward: {scale: 100}
 train:
   {method: l2sr, epochs: 10, batch: 5, rate: 0.01, rate_every: 8, accelerations: [4], initial_accelerations: [32]}
 learn: {steps: 8064, scans: 16, rate: 0.002, validations: 6, save_every: 9, log_every: 3}
-alternate: {rounds: 2, steps: 2016, policy_rate: 0.001, entropy: 0.01, epochs: 12, batch: 5, rate: 0.01, rate_every: 9}
+alternate: {rounds: 2, steps: 2016, policy_rate: 0.003, policy_divisor: 3, entropy: 0.01, epochs: 12, batch: 5, rate: 0.01, rate_every: 9}
 evaluate: {samplers: [random], metrics: [ssim], curves: false}
 Y
 run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 32 --rows 64 --columns 38

@@ -80,7 +80,7 @@ tried=$((tried + 1))
 
 one=$scenes/knee_x4_long_l2sr.yaml
 for pair in learn.steps=40960000 learn.rate=0.0003 learn.entropy=0.03 learn.value=0.5 learn.gamma=1 learn.lambda=0.95 \
-  learn.clip=0.5 learn.optimiser=rmsprop learn.epsilon=1e-05 reward.scale=100 reward.form=sparse reward.metric=ssim \
+  learn.clip=0.5 learn.optimiser=auto learn.epsilon=1e-05 reward.scale=100 reward.form=sparse reward.metric=ssim \
   data.order=permuted data.fraction=0.5 data.slices=centre alternate.rounds=5 alternate.steps=8192000 \
   alternate.epochs=10 alternate.rate=0.003 alternate.divisor=3 alternate.rate_every=5 alternate.rate_factor=0.1 \
   alternate.actions=best train.epochs=50 train.rate=0.001 train.rate_every=40; do
@@ -99,7 +99,7 @@ done
 
 for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16 train.schedule=milestones \
   train.rate_factor=0.5 'train.milestones=[11,21,31,41]' train.loss=ssim loupe.masks=batch loupe.slope=10 loupe.rate=0 \
-  'evaluate.samplers=[fixed_mask]'; do
+  'evaluate.samplers=[learned_mask]'; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/knee_x8_base_loupe.yaml"
 done
 
