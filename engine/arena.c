@@ -73,6 +73,22 @@ void *arena_new(struct arena *arena, size_t bytes) {
   return place;
 }
 
+void *arena_try_array(struct arena *arena, size_t size, size_t count) {
+  size_t bytes;
+  return __builtin_mul_overflow(size, count, &bytes) ? NULL : arena_try(arena, bytes);
+}
+
+void *arena_new_array(struct arena *arena, size_t size, size_t count) {
+  void *place = arena_try_array(arena, size, count);
+  if (!place) {
+    fprintf(stderr,
+            "l2sr: the host has no memory left for %zu times %zu bytes; free memory or ask for less\n", count,
+            size);
+    exit(1);
+  }
+  return place;
+}
+
 char *arena_text(struct arena *arena, const char *format, ...) {
   va_list list, again;
   va_start(list, format);

@@ -15,7 +15,12 @@ void *arena_new(struct arena *arena, size_t bytes);
 /* The same, but returns NULL: for sizes that come from a file or an option. */
 void *arena_try(struct arena *arena, size_t bytes);
 
-#define ARENA_NEW(arena, type, count) ((type *)arena_new(arena, sizeof(type) * (size_t)(count)))
+/* Arrays, whose size in bytes is checked: a count out of a file may wrap it. */
+void *arena_new_array(struct arena *arena, size_t size, size_t count);
+void *arena_try_array(struct arena *arena, size_t size, size_t count);
+
+#define ARENA_NEW(arena, type, count) ((type *)arena_new_array(arena, sizeof(type), (size_t)(count)))
+#define ARENA_TRY(arena, type, count) ((type *)arena_try_array(arena, sizeof(type), (size_t)(count)))
 
 char *arena_text(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

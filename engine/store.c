@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -167,7 +168,8 @@ bool store_has(struct store *store, const char *name) {
   }
 }
 
-enum { CACHE_MOST = 1 << 30 }; /* bytes of chunks that are kept decompressed */
+/* Of chunks that are kept decompressed: bytes, and how many, for each takes slots of a table too. */
+enum { CACHE_MOST = 1 << 30, CACHE_CHUNKS = 1 << 16 };
 
 static hid_t open_dataset(struct store *store, const char *name, struct error *error) {
   if (!store_has(store, name)) {
@@ -264,18 +266,19 @@ static size_t shared_chunks(hid_t dataset, size_t *chunks) {
   hsize_t size[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
   hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset), plist = H5Dget_create_plist(dataset);
   int rank = H5Pget_layout(plist) == H5D_CHUNKED ? H5Pget_chunk(plist, H5S_MAX_RANK, chunk) : 0;
-  double bytes = (double)H5Tget_size(type);
+  double bytes = (double)H5Tget_size(type), count = 1;
   H5Sget_simple_extent_dims(space, size, NULL);
-  *chunks = 1;
   for (int i = 0; i < rank; i++) {
-    size_t across = i ? (size_t)((size[i] + chunk[i] - 1) / chunk[i]) : 1;
-    *chunks *= across;
-    bytes *= (double)chunk[i] * (double)across;
+    double across = i && chunk[i] ? ceil((double)size[i] / (double)chunk[i]) : 1;
+    count *= across;
+    bytes *= (double)chunk[i] * across;
   }
   H5Pclose(plist);
   H5Tclose(type);
   H5Sclose(space);
-  return rank > 0 && chunk[0] > 1 && bytes <= CACHE_MOST ? (size_t)bytes : 0;
+  bool kept = rank > 0 && chunk[0] > 1 && bytes <= CACHE_MOST && count <= CACHE_CHUNKS;
+  *chunks = kept ? (size_t)count : 0;
+  return kept ? (size_t)bytes : 0;
 }
 
 /* Opens the dataset with room for such chunks: else HDF5 decompresses them once an entry. */
@@ -304,23 +307,127 @@ bool store_read(struct store *store, const char *name, enum store_type type, con
          read_dataset(store, store->dataset, name, type, start, count, to, error);
 }
 
+/* ---- what a file can hold ------------------------------------------------------------------------------ */
+
+/* Deflate makes at most 1032 bytes of one, and most filters less. */
+enum { EXPANSION = 4096 };
+static const size_t MOST_ENTRIES = (size_t)1 << 52; /* a double holds every number below */
+
+struct extent {
+  double bytes;          /* that the shape says, up to whole chunks */
+  hsize_t stored;        /* bytes in the file */
+  hsize_t chunks, there; /* that the shape says; that are written */
+};
+
+static void measure_chunks(hid_t dataset, hid_t plist, hid_t space, struct extent *extent) {
+  hsize_t size[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
+  int rank = H5Pget_chunk(plist, H5S_MAX_RANK, chunk);
+  H5Sget_simple_extent_dims(space, size, NULL);
+  extent->chunks = 1;
+  for (int i = 0; i < rank; i++) {
+    hsize_t across = chunk[i] ? size[i] / chunk[i] + (size[i] % chunk[i] != 0) : size[i];
+    if (__builtin_mul_overflow(extent->chunks, across, &extent->chunks)) extent->chunks = UINT64_MAX;
+    extent->bytes *= (double)across * (double)chunk[i];
+  }
+#if H5_VERSION_GE(1, 10, 5)
+  if (H5Dget_num_chunks(dataset, space, &extent->there) < 0) extent->there = 0;
+#else
+  (void)dataset;
+  extent->there = extent->chunks;
+#endif
+}
+
+static void measure_extent(hid_t dataset, hid_t plist, struct extent *extent) {
+  hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+  *extent = (struct extent){.bytes = (double)H5Tget_size(type), .stored = H5Dget_storage_size(dataset)};
+  if (H5Pget_layout(plist) == H5D_CHUNKED)
+    measure_chunks(dataset, plist, space, extent);
+  else
+    extent->bytes *= (double)H5Sget_simple_extent_npoints(space);
+  H5Sclose(space);
+  H5Tclose(type);
+}
+
+static bool check_extent(struct store *store, const char *name, const struct extent *extent, bool filtered,
+                         struct error *error) {
+  hsize_t length = 0;
+  if (H5Fget_filesize(store->file, &length) < 0) return refuse(store, "measure", name, error);
+  double stored = (double)(extent->stored < length ? extent->stored : length);
+  if (extent->bytes > stored * (filtered ? EXPANSION : 1) && stored > 0)
+    return fail(
+        error,
+        "%s in %s claims %.4g bytes, of which the file of %.4g bytes holds %.4g; it is damaged, fetch "
+        "or write it again",
+        name, store->path, extent->bytes, (double)length, stored);
+  if (extent->bytes > 0 && (extent->stored == 0 || extent->there < extent->chunks))
+    return fail(
+        error,
+        "%s in %s was never written, or only in part (%llu of %llu chunks); the file is damaged, fetch "
+        "or write it again",
+        name, store->path, (unsigned long long)extent->there, (unsigned long long)extent->chunks);
+  return true;
+}
+
+static bool check_held(struct store *store, hid_t dataset, const char *name, struct error *error) {
+  struct extent extent;
+  hid_t plist = H5Dget_create_plist(dataset);
+  H5D_layout_t layout = H5Pget_layout(plist);
+  bool elsewhere = layout == H5D_VIRTUAL || H5Pget_external_count(plist) > 0;
+  bool filtered = H5Pget_nfilters(plist) > 0, good = true;
+  if (!elsewhere) {
+    measure_extent(dataset, plist, &extent);
+    good = check_extent(store, name, &extent, filtered, error);
+  }
+  H5Pclose(plist);
+  return good;
+}
+
+bool store_check_held(struct store *store, const char *name, struct error *error) {
+  hid_t dataset = open_dataset(store, name, error);
+  if (dataset < 0) return false;
+  bool good = check_held(store, dataset, name, error);
+  H5Dclose(dataset);
+  return good;
+}
+
 static size_t type_bytes(enum store_type type) {
   static const size_t bytes[] = {1, 4, 4, 8, 8};
   return bytes[type];
 }
 
-bool store_read_all(struct store *store, const char *name, enum store_type type, struct arena *arena,
-                    void **data, size_t *total, struct error *error) {
+/* Of a dataset of at most `most` entries that the file can hold. */
+static bool count_entries(struct store *store, const char *name, size_t most, struct store_shape *shape,
+                          size_t *total, struct error *error) {
+  if (!store_shape(store, name, shape, error)) return false;
+  REQUIRE(most <= MOST_ENTRIES, "%s may have %zu entries", name, most);
+  double entries = 1;
+  for (int i = 0; i < shape->rank; i++) entries *= (double)shape->size[i];
+  if (entries > (double)most)
+    return fail(error, "%s in %s has %.20g entries; at most %zu are expected: the file is damaged or another",
+                name, store->path, entries, most);
+  *total = (size_t)entries;
+  return !*total || store_check_held(store, name, error);
+}
+
+bool store_read_all(struct store *store, const char *name, enum store_type type, size_t most,
+                    struct arena *arena, void **data, size_t *total, struct error *error) {
   struct store_shape shape;
-  if (!store_shape(store, name, &shape, error)) return false;
-  bool fits = true;
-  *total = 1;
-  for (int i = 0; i < shape.rank; i++) fits = !__builtin_mul_overflow(*total, shape.size[i], total) && fits;
-  fits = fits && *total <= SIZE_MAX / type_bytes(type);
-  *data = fits ? arena_try(arena, *total * type_bytes(type)) : NULL;
+  if (!count_entries(store, name, most, &shape, total, error)) return false;
+  *data = arena_try_array(arena, type_bytes(type), *total);
   if (!*data) return fail(error, "%s in %s is too large for this host", name, store->path);
   if (!*total) return true;
   return store_read(store, name, type, NULL, shape.size, *data, error);
+}
+
+bool store_read_known(struct store *store, const char *name, enum store_type type, size_t total, void *to,
+                      struct error *error) {
+  struct store_shape shape;
+  size_t found = 0;
+  if (!count_entries(store, name, total, &shape, &found, error)) return false;
+  if (found != total)
+    return fail(error, "%s in %s has %zu entries; expected %zu: the file is damaged or another", name,
+                store->path, found, total);
+  return !total || store_read(store, name, type, NULL, shape.size, to, error);
 }
 
 /* Opens an attribute of the root, or a scalar dataset of that name; *is_attribute says which. */

@@ -33,9 +33,16 @@ bool store_shape(struct store *store, const char *name, struct store_shape *shap
  * first axis are decompressed once, not once an entry, where those of one entry take at most 1 GiB. */
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error);
-/* Reads a whole dataset; *total is its number of elements. */
-bool store_read_all(struct store *store, const char *name, enum store_type type, struct arena *arena,
-                    void **data, size_t *total, struct error *error);
+/* Whether the file can hold what the dataset's shape says, all of it written: for shapes that decide how much
+ * is allocated or how long is looped. Files of other sources of data (virtual, external) are not looked at. */
+bool store_check_held(struct store *store, const char *name, struct error *error);
+/* Reads a whole dataset; *total is its number of elements. Refuses, before it allocates or reads, one of more
+ * than `most` and one that the file cannot hold. */
+bool store_read_all(struct store *store, const char *name, enum store_type type, size_t most,
+                    struct arena *arena, void **data, size_t *total, struct error *error);
+/* The same of exactly so many, into the caller's memory. */
+bool store_read_known(struct store *store, const char *name, enum store_type type, size_t total, void *to,
+                      struct error *error);
 /* Attribute or scalar dataset; false without a message when it is not there or of another kind. */
 bool store_text(struct store *store, const char *name, char *text, size_t size);
 bool store_number(struct store *store, const char *name, double *value);

@@ -116,7 +116,8 @@ static bool read_flat(struct store *store, const char *group, const struct graph
   for (int i = 0; good && i < graph->parameters; i++) {
     void *data;
     size_t total;
-    good = store_read_all(store, comparison.path[i], STORE_F32, arena, &data, &total, error);
+    good = store_read_all(store, comparison.path[i], STORE_F32, graph->parameter[i].count, arena, &data,
+                          &total, error);
     for (size_t k = 0; good && k < total; k++)
       if (!isfinite(((float *)data)[k]))
         good =

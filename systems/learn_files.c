@@ -131,14 +131,14 @@ static bool read_log(struct learning *learning, struct store *store, struct erro
   learning->looks = looks.size[0];
   learning->validations = validations.size[0];
   bool good =
-      store_read(store, "log/look/rollouts", STORE_F64, NULL, &learning->looks, learning->look_at, error) &&
-      store_read(store, "log/validation/rollouts", STORE_F64, NULL, &learning->validations,
-                 learning->score_at, error) &&
-      store_read(store, "log/validation/score", STORE_F64, NULL, &learning->validations, learning->score,
-                 error);
+      store_read_known(store, "log/look/rollouts", STORE_F64, learning->looks, learning->look_at, error) &&
+      store_read_known(store, "log/validation/rollouts", STORE_F64, learning->validations, learning->score_at,
+                       error) &&
+      store_read_known(store, "log/validation/score", STORE_F64, learning->validations, learning->score,
+                       error);
   for (int v = 0; good && v < LEARN_VALUE_COUNT; v++) {
     snprintf(name, sizeof name, "log/look/%s", value_names[v]);
-    good = store_read(store, name, STORE_F64, NULL, &learning->looks, learning->look[v], error);
+    good = store_read_known(store, name, STORE_F64, learning->looks, learning->look[v], error);
   }
   return good;
 }

@@ -52,11 +52,13 @@ static bool check(const double *probability, const struct acquisition *acquisiti
       path, sum, geometry_of(acquisition)->one, acquisition->initial_lines, acquisition->budget);
 }
 
+enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told from a broken file */
+
 static bool read_stored(struct store *store, const struct acquisition *acquisition, const char *path,
                         double *probability, struct arena *arena, struct error *error) {
   void *data;
   size_t found;
-  if (!store_read_all(store, "probability", STORE_F64, arena, &data, &found, error)) return false;
+  if (!store_read_all(store, "probability", STORE_F64, MASK_MOST, arena, &data, &found, error)) return false;
   if (found != acquisition->lines)
     return fail(error, "sampler.mask %s holds %zu probabilities; %u are expected at data.size %u", path,
                 found, acquisition->lines, acquisition->size);

@@ -178,6 +178,8 @@ static bool check_stored_geometry(struct store *store, const char *path, const c
               geometry, wanted);
 }
 
+enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told from a broken file */
+
 static bool read_stored_mask(const char *path, const char *geometry, uint8_t *mask, size_t lines,
                              size_t *found, struct error *error) {
   struct store *store;
@@ -186,7 +188,7 @@ static bool read_stored_mask(const char *path, const char *geometry, uint8_t *ma
   bool good = store_open(&store, path, error);
   if (good) {
     good = check_stored_geometry(store, path, geometry, error) &&
-           store_read_all(store, "mask", STORE_U8, arena, &data, found, error);
+           store_read_all(store, "mask", STORE_U8, MASK_MOST, arena, &data, found, error);
     for (size_t i = 0; good && i < lines && i < *found; i++) mask[i] = ((const uint8_t *)data)[i] != 0;
     store_close(store);
   }

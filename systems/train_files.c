@@ -133,11 +133,8 @@ static const char *const may_differ[] = {"evaluate.",
 
 static bool read_history(struct training *training, struct store *store, const char *name, size_t count,
                          double *to, struct error *error) {
-  struct store_shape shape;
-  if (!store_shape(store, name, &shape, error)) return false;
-  if (shape.rank != 1 || shape.size[0] != count)
-    return fail(error, "%s has not the %zu entries of %u epochs", name, count, training->epoch);
-  return store_read(store, name, STORE_F64, NULL, &count, to, error);
+  if (store_read_known(store, name, STORE_F64, count, to, error)) return true;
+  return fail_in(error, "the log of %u epochs", training->epoch);
 }
 
 static bool read_log(struct training *training, struct store *store, struct error *error) {

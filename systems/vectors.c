@@ -19,11 +19,19 @@ void vectors_close(struct vectors *vectors) {
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
+bool vectors_check_images(const struct store_shape *shape) {
+  if (shape->rank != 3 || shape->size[1] != shape->size[2] || !shape->size[0] || !shape->size[1])
+    return false;
+  size_t n = shape->size[1];
+  return n <= VECTORS_SIDE && shape->size[0] <= VECTORS_MOST / (n * n);
+}
+
 bool vectors_sizes(struct vectors *vectors, const char *name, size_t *count, size_t *n, struct error *error) {
   struct store_shape shape;
   if (!store_shape(vectors->store, name, &shape, error)) return false;
-  if (shape.rank != 3 || shape.size[1] != shape.size[2] || !shape.size[0])
-    return fail(error, "%s must be [count, N, N]", name);
+  if (!vectors_check_images(&shape))
+    return fail(error, "%s must be [count, N, N], of N at most %d and 2^28 numbers together", name,
+                VECTORS_SIDE);
   *count = shape.size[0];
   *n = shape.size[1];
   return true;
@@ -36,7 +44,7 @@ bool vectors_number(struct vectors *vectors, const char *name, double *value, st
 bool vectors_read(struct vectors *vectors, const char *name, enum store_type type, size_t total, void **data,
                   struct error *error) {
   size_t found;
-  if (!store_read_all(vectors->store, name, type, vectors->arena, data, &found, error)) return false;
+  if (!store_read_all(vectors->store, name, type, total, vectors->arena, data, &found, error)) return false;
   return found == total ? true : fail(error, "%s has %zu elements; expected %zu", name, found, total);
 }
 

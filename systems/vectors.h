@@ -17,6 +17,10 @@ bool vectors_open(struct vectors *vectors, const struct verify *verify, const ch
                   struct error *error);
 void vectors_close(struct vectors *vectors);
 
+/* The largest N, and the most numbers of a dataset of images: those of a reference's are far fewer. */
+enum { VECTORS_SIDE = 4096, VECTORS_MOST = 1 << 28 };
+/* Whether the shape is [count][N][N] within these. */
+bool vectors_check_images(const struct store_shape *shape);
 /* [count][N][N] of the dataset; refused when it has another shape. */
 bool vectors_sizes(struct vectors *vectors, const char *name, size_t *count, size_t *n, struct error *error);
 /* A number among the attributes. */

@@ -1,4 +1,5 @@
 #include "systems/verify.h"
+#include "systems/vectors.h"
 
 #include "engine/fft.h"
 #include "engine/half.h"
@@ -254,7 +255,7 @@ static bool read_vector(const struct vector_file *file, const char *name, enum s
                         const void **data, struct error *error) {
   void *read;
   size_t found;
-  if (!store_read_all(file->store, name, type, file->arena, &read, &found, error)) return false;
+  if (!store_read_all(file->store, name, type, total, file->arena, &read, &found, error)) return false;
   *data = read;
   return found == total
              ? true
@@ -264,8 +265,9 @@ static bool read_vector(const struct vector_file *file, const char *name, enum s
 static bool read_sizes(struct vector_file *file, const char *name, struct error *error) {
   struct store_shape shape;
   if (!store_shape(file->store, name, &shape, error)) return false;
-  if (shape.rank != 3 || shape.size[1] != shape.size[2] || !shape.size[0])
-    return fail(error, "%s in %s must be [count, N, N]", name, file->path);
+  if (!vectors_check_images(&shape))
+    return fail(error, "%s in %s must be [count, N, N], of N at most %d and 2^28 numbers together", name,
+                file->path, VECTORS_SIDE);
   file->count = shape.size[0];
   file->n = shape.size[1];
   return true;
@@ -343,7 +345,9 @@ bool verify_file(const struct verify *verify, const char *path, struct error *er
     else if (store_has(file.store, "grad"))
       good = verify_network_file(verify, path, error);
     else
-      good = fail(error, "%s holds no acquisition, metric, network, policy or advantage vectors; this version knows no others",
+      good = fail(error,
+                  "%s holds no acquisition, metric, network, policy or advantage vectors; this version knows "
+                  "no others",
                   path);
     store_close(file.store);
   }

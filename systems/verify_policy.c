@@ -236,7 +236,9 @@ static bool open_advantages(struct advantages *a, struct error *error) {
   struct kernel_setup setup = {32, 32, false, a->vectors.verify->kernel_folder};
   struct store_shape shape;
   if (!store_shape(a->vectors.store, "reward", &shape, error)) return false;
-  if (shape.rank != 2) return fail(error, "reward must be [steps, scans]");
+  if (shape.rank != 2 || !shape.size[0] || !shape.size[1] || shape.size[0] > VECTORS_MOST ||
+      shape.size[1] > VECTORS_MOST / shape.size[0])
+    return fail(error, "reward must be [steps, scans], of 1 to 2^28 numbers together");
   a->steps = shape.size[0];
   a->scans = shape.size[1];
   size_t total = a->steps * a->scans, bytes = sizeof(float) * total;

@@ -102,8 +102,13 @@ static bool cut_kspace(struct volume *volume, const struct options *options, str
   return true;
 }
 
+enum { SLICES_MOST = 1 << 20 };
+
 /* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
 static bool check_memory(const struct volume *volume, struct error *error) {
+  if (volume->slices > SLICES_MOST)
+    return fail(error, "%s has %zu slices; at most %d are read: the file is broken or must be cut",
+                volume->path, volume->slices, SLICES_MOST);
   double bytes = (double)volume->coils * (double)volume->height * (double)volume->width * 8;
   double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   if (bytes < host / 8) return true;
@@ -123,7 +128,7 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
   uint32_t source = kspace ? SOURCE_KSPACE : options->data.source;
   if (!choose_key(store, volume, source, error) || !read_shape(store, volume, error)) return false;
-  if (!check_memory(volume, error)) return false;
+  if (!check_memory(volume, error) || !store_check_held(store, volume->key, error)) return false;
   find_image_size(store, volume);
   store_text(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
   store_text(store, "patient_id", volume->patient, sizeof volume->patient);

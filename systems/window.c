@@ -48,7 +48,7 @@ size_t window_rows(const struct world_setup *setup, const struct device *device,
 static bool make_room(struct window *window, struct error *error) {
   struct arena *arena = window->arena;
   size_t slices = window->slices, rows = window->rows;
-  if (!(window->image = arena_try(arena, sizeof(float) * window->pixels * slices)))
+  if (!(window->image = arena_try_array(arena, sizeof(float) * window->pixels, slices)))
     return fail(error,
                 "no host memory for %zu slices, of which the device holds %zu at a time; set data.most or "
                 "data.volumes",

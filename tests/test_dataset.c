@@ -460,6 +460,27 @@ static void volumes_too_large_for_the_host_are_broken(void **state) {
   expect_broken("a.h5", "slices of 1 x 2000000 x 2000000 numbers, too large for a host of");
 }
 
+/* Files of 1400 bytes that claim so many slices, at no memory and in no time; one stops no data set. */
+static void volumes_of_more_slices_than_the_file_holds_are_broken(void **state) {
+  static const struct {
+    hsize_t slices;
+    const char *part;
+  } known[] = {{(hsize_t)1 << 62, "a.h5 has 4611686018427387904 slices; at most 1048576 are read"},
+               {(hsize_t)1 << 27, "a.h5 has 134217728 slices; at most 1048576 are read"},
+               {1000, "a.h5 was never written"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    const hsize_t size[] = {known[i].slices, 8, 8};
+    hid_t file = H5Fcreate(support_path(&folder, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(3, size, NULL);
+    H5Dclose(
+        H5Dcreate2(file, "reconstruction_esc", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+    H5Fclose(file);
+    expect_broken("a.h5", known[i].part);
+  }
+}
+
 static void volumes_of_another_type_are_broken(void **state) {
   (void)state;
   expect_broken_volume((struct made){.key = "kspace", .type = STORE_F32, .rank = 3, .size = {1, 8, 8}},
@@ -543,6 +564,7 @@ int main(void) {
       TEST(volumes_of_another_shape_are_broken),
       TEST(volumes_of_another_type_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
+      TEST(volumes_of_more_slices_than_the_file_holds_are_broken),
       TEST(files_without_target_are_broken),
       TEST(small_images_need_padding),
       TEST(what_was_left_out_is_printed),

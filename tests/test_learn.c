@@ -103,9 +103,9 @@ static void compare_dataset(const char *name, void *context) {
   size_t total[2];
   struct error error;
   for (int k = 0; k < 2; k++)
-    assert_good(
-        store_read_all(comparison->store[k], name, STORE_F64, comparison->arena, &data[k], &total[k], &error),
-        &error);
+    assert_good(store_read_all(comparison->store[k], name, STORE_F64, 1 << 28, comparison->arena, &data[k],
+                               &total[k], &error),
+                &error);
   assert_int_equal(total[0], total[1]);
   if (memcmp(data[0], data[1], sizeof(double) * total[0])) fail_msg("%s differs", name);
   comparison->count++;
@@ -416,7 +416,8 @@ static void diverge(const char *output, uint32_t log_every, const char *part) {
 
 static void a_loss_of_nan_stops(void **state) {
   (void)state;
-  diverge("nan_1", 1, "last.h5 is from before; lower learn.rate or learn.clip (0 is no limit) and train anew");
+  diverge("nan_1", 1,
+          "last.h5 is from before; lower learn.rate or learn.clip (0 is no limit) and train anew");
   diverge("nan_7", 7, "is not written; lower the learning rate or set a clip");
 }
 

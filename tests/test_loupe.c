@@ -280,8 +280,9 @@ static void the_stored_mask_is_the_most_probable_one(void **state) {
   start_run(&run);
   run_epochs(&run);
   assert_good(store_open(&store, support_path(&folder, "stored/best.h5"), &error), &error);
-  assert_good(store_read_all(store, "mask", STORE_U8, run.arena, &mask, &lines, &error), &error);
-  assert_good(store_read_all(store, "probability", STORE_F64, run.arena, &chance, &count, &error), &error);
+  assert_good(store_read_all(store, "mask", STORE_U8, 1 << 28, run.arena, &mask, &lines, &error), &error);
+  assert_good(store_read_all(store, "probability", STORE_F64, 1 << 28, run.arena, &chance, &count, &error),
+              &error);
   store_close(store);
   assert_int_equal(lines, N);
   assert_int_equal(count, N);

@@ -69,7 +69,7 @@ static void *read_dataset(struct store *store, const char *name, enum store_type
   size_t total;
   assert_good(store_shape(store, name, shape, &error), &error);
   assert_int_equal(shape->rank, rank);
-  assert_good(store_read_all(store, name, type, folder.arena, &data, &total, &error), &error);
+  assert_good(store_read_all(store, name, type, 1 << 28, folder.arena, &data, &total, &error), &error);
   return data;
 }
 

@@ -292,10 +292,11 @@ static void spectra_are_as_computed(void **state) {
     size_t count;
     float *image, *re, *im, unit;
     assert_good(store_open(&store, arena_text(arena, "%s/%s", folder, names[k]), &error), &error);
-    assert_good(store_read_all(store, "image", STORE_F32, arena, (void **)&image, &count, &error) &&
-                    store_read_all(store, "kspace_re", STORE_F32, arena, (void **)&re, &count, &error) &&
-                    store_read_all(store, "kspace_im", STORE_F32, arena, (void **)&im, &count, &error),
-                &error);
+    assert_good(
+        store_read_all(store, "image", STORE_F32, 1 << 28, arena, (void **)&image, &count, &error) &&
+            store_read_all(store, "kspace_re", STORE_F32, 1 << 28, arena, (void **)&re, &count, &error) &&
+            store_read_all(store, "kspace_im", STORE_F32, 1 << 28, arena, (void **)&im, &count, &error),
+        &error);
     store_close(store);
     size_t n = (size_t)atoi(names[k] + 12), pixels = n * n;
     plan_scene(&scene, GEOMETRY_SPOKES, (uint32_t)n, 4, "base");

@@ -5,6 +5,7 @@
 #include "tools/report.h"
 #include "tools/svg.h"
 
+#include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,25 +140,28 @@ struct results {
   const char *version, *selection, *name, *range;
   size_t scans;
   const char *image; /* a dataset of one image of SIZE x SIZE, beside kept/row of one row; NULL: neither */
+  uint32_t more;     /* added to the volume of the last slice */
+  const char *lines; /* of section data, beside the usual ones; NULL: none */
 };
 
 enum { SLICES = 3, SIZE = 4, LINES = 2 };
 
 static void write_results(const char *path, const struct results *results) {
-  static const uint32_t volume[SLICES] = {0, 0, 1}, number[SLICES] = {0, 1, 0};
+  const uint32_t volume[SLICES] = {0, 0, 1 + results->more};
+  static const uint32_t number[SLICES] = {0, 1, 0};
   static const double range[SLICES] = {1, 1, 1};
   static const uint8_t mask[SLICES * SIZE] = {0, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1};
   static const uint32_t action[SLICES * LINES] = {1, 3, 0, 1, 3, 1};
   static const float ssim[SLICES * (LINES + 1)] = {0.5f, 0.6f, 0.7f, 0.4f, 0.5f, 0.6f, 0.3f, 0.4f, 0.8f};
   struct error error;
   struct store *store;
-  char scene[512];
+  char scene[8192];
   size_t slices[] = {SLICES}, masks[] = {results->scans, SIZE}, actions[] = {results->scans, LINES},
          curve[] = {results->scans, LINES + 1};
   snprintf(scene, sizeof scene,
-           "data:\n  path: \"x\"\n  size: 4\n  range: %s\nevaluate:\n  name: \"%s\"\n  samplers: [random]\n"
+           "data:\n  path: \"x\"\n  size: 4\n%s  range: %s\nevaluate:\n  name: \"%s\"\n  samplers: [random]\n"
            "  metrics: [ssim]\n  policy: \"\"\n  reconstructor: \"r.h5\"\n",
-           results->range, results->name);
+           results->lines ? results->lines : "", results->range, results->name);
   assert_good(store_create(&store, path, &error), &error);
   assert_good(store_put_text(store, "version", results->version, &error), &error);
   assert_good(store_put_text(store, "selection", results->selection, &error), &error);
@@ -180,7 +184,7 @@ static void write_results(const char *path, const struct results *results) {
   assert_good(store_commit(store, &error), &error);
 }
 
-static const struct results standard = {"1.0", "0123", "A", "volume", SLICES, NULL};
+static const struct results standard = {"1.0", "0123", "A", "volume", SLICES, NULL, 0, NULL};
 
 /* Two results, the second one as given; returns the path of the second. */
 static struct report *two_results(struct folder *folder, const struct results *second, const char **path) {
@@ -235,9 +239,71 @@ static void another_version_is_refused(void **state) {
   support_close_folder(&folder);
 }
 
+/* Its volume and 1 wrap to 0, and few names cannot have so many numbers. */
+static void volumes_without_a_name_are_refused(void **state) {
+  static const uint32_t more[] = {UINT32_MAX - 1, 1};
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    struct folder folder;
+    struct error error;
+    const char *path;
+    struct results second = standard;
+    support_open_folder(&folder);
+    second.more = more[i];
+    struct report *report = two_results(&folder, &second, &path);
+    assert_false(report_add(report, path, &error));
+    assert_holds(error.text, "two/results.h5 is damaged: slice/volume names volume ");
+    assert_holds(error.text, "at slice 2; there are names of 2");
+    support_close_folder(&folder);
+  }
+}
+
+/* Each of them would add what results of before data.kspace lack. */
+static void many_lines_of_a_source_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  (void)state;
+  support_open_folder(&folder);
+  char *lines = arena_new(folder.arena, 4096);
+  for (size_t i = 0; i < 200; i++) strcat(lines, "  source: x\n");
+  second.lines = lines;
+  struct report *report = two_results(&folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_int_equal(report->sets, 2);
+  assert_holds(report->set[1].scene, "  size: 4\n  source: x\n  kspace: image\n  source: x\n");
+  assert_int_equal(strlen(report->set[1].scene),
+                   strlen(lines) + strlen("  size: 4\n  kspace: image\n  range: volume\n"));
+  support_close_folder(&folder);
+}
+
+/* 2^31 slices in a file of a few kB. */
+static void more_slices_than_the_file_holds_are_refused(void **state) {
+  const hsize_t size = (hsize_t)1 << 31, few = 1000;
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    struct folder folder;
+    struct error error;
+    const char *path;
+    support_open_folder(&folder);
+    struct report *report = two_results(&folder, &standard, &path);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT),
+          space = H5Screate_simple(1, i ? &few : &size, NULL);
+    H5Ldelete(file, "slice/volume", H5P_DEFAULT);
+    H5Dclose(H5Dcreate2(file, "slice/volume", H5T_STD_U32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+    H5Fclose(file);
+    assert_false(report_add(report, path, &error));
+    assert_holds(error.text, i ? "slice/volume in" : "has 2147483648 entries; at most 4194304 are expected");
+    if (i) assert_holds(error.text, "was never written");
+    support_close_folder(&folder);
+  }
+}
+
 static void other_data_stand_apart(void **state) {
-  static const struct results others[] = {{"1.0", "4567", "B", "volume", SLICES, NULL},
-                                          {"1.0", "0123", "B", "slice", SLICES, NULL}};
+  static const struct results others[] = {{"1.0", "4567", "B", "volume", SLICES, NULL, 0, NULL},
+                                          {"1.0", "0123", "B", "slice", SLICES, NULL, 0, NULL}};
   (void)state;
   for (size_t i = 0; i < 2; i++) {
     struct folder folder;
@@ -362,6 +428,9 @@ int main(void) {
       cmocka_unit_test(results_are_read),
       cmocka_unit_test(another_version_is_refused),
       cmocka_unit_test(missing_images_are_refused),
+      cmocka_unit_test(volumes_without_a_name_are_refused),
+      cmocka_unit_test(many_lines_of_a_source_are_read),
+      cmocka_unit_test(more_slices_than_the_file_holds_are_refused),
       cmocka_unit_test(other_data_stand_apart),
       cmocka_unit_test(equal_names_are_told_apart),
       cmocka_unit_test(what_is_no_result_is_refused),

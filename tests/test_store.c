@@ -64,7 +64,7 @@ static void expect_data(struct store *store, const char *name, enum store_type t
   struct error error;
   void *data;
   size_t total;
-  assert_good(store_read_all(store, name, type, folder.arena, &data, &total, &error), &error);
+  assert_good(store_read_all(store, name, type, 1 << 28, folder.arena, &data, &total, &error), &error);
   assert_memory_equal(data, want, bytes);
 }
 
@@ -361,7 +361,7 @@ static void expect_read_refusal(struct store *store, const char *name, enum stor
   struct error error;
   void *data;
   size_t total;
-  assert_false(store_read_all(store, name, type, folder.arena, &data, &total, &error));
+  assert_false(store_read_all(store, name, type, 1 << 28, folder.arena, &data, &total, &error));
   assert_holds(error.text, part);
   assert_holds(error.text, name);
   assert_holds(error.text, "a.h5");
@@ -407,6 +407,100 @@ static void data_of_another_kind_are_refused(void **state) {
   store_close(store);
 }
 
+/* ---- what a file claims ----------------------------------------------------------------------------------
+ */
+
+/* A dataset of `rows` x 16 bytes, of which the first `written` are written; rows of a chunk, 0: contiguous.
+ */
+static void put_claim(hid_t file, const char *name, hsize_t rows, hsize_t chunk, hsize_t written,
+                      bool deflate) {
+  static const uint8_t zeros[64 * 16];
+  hsize_t size[] = {rows, 16}, chunks[] = {chunk, 16}, from[] = {0, 0}, count[] = {written, 16};
+  hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, size, NULL);
+  hid_t memory = H5Screate_simple(2, written ? count : size, NULL);
+  if (chunk) H5Pset_chunk(list, 2, chunks);
+  if (deflate) H5Pset_deflate(list, 9);
+  hid_t dataset = H5Dcreate2(file, name, H5T_NATIVE_UINT8, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  assert_true(dataset >= 0);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, count, NULL);
+  if (written) assert_true(H5Dwrite(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, zeros) >= 0);
+  H5Dclose(dataset);
+  H5Sclose(memory);
+  H5Sclose(space);
+  H5Pclose(list);
+}
+
+static void expect_held(struct store *store, const char *name, const char *part) {
+  struct error error = {.text = ""};
+  if (store_check_held(store, name, &error) == (part == NULL)) {
+    if (part) assert_holds(error.text, part);
+    return;
+  }
+  fail_msg("%s: %s", name, error.text);
+}
+
+static void what_a_file_cannot_hold_is_refused(void **state) {
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0);
+  put_claim(file, "whole", 64, 0, 64, false);
+  put_claim(file, "chunked", 64, 8, 64, false);
+  put_claim(file, "packed", 64, 64, 64, true);
+  put_claim(file, "wider", 10, 8, 10, false); /* the last chunk goes beyond the end */
+  put_claim(file, "unwritten", 64, 0, 0, false);
+  put_claim(file, "no_chunk", 64, 8, 0, true);
+  put_claim(file, "partly", 64, 8, 56, true);
+  put_claim(file, "endless", (hsize_t)1 << 40, 8, 64, true);
+  put_claim(file, "nothing", 0, 0, 0, false);
+  H5Fclose(file);
+  struct store *store = open_store("a.h5");
+  static const char *const good[] = {"whole", "chunked", "packed", "wider", "nothing"};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) expect_held(store, good[i], NULL);
+  expect_held(store, "unwritten", "unwritten in");
+  expect_held(store, "unwritten", "was never written");
+  expect_held(store, "no_chunk", "or only in part (0 of 8 chunks)");
+  expect_held(store, "partly", "or only in part (7 of 8 chunks)");
+  expect_held(store, "endless", "endless in");
+  expect_held(store, "endless", "claims 1.759e+13 bytes, of which the file of ");
+  expect_read_refusal(store, "partly", STORE_U8, "only in part");
+  store_close(store);
+}
+
+/* As many slots as chunks would be gigabytes of them. */
+static void a_table_of_chunks_is_bounded(void **state) {
+  hsize_t size[] = {4, (hsize_t)1 << 40}, chunk[] = {2, 1};
+  size_t start[] = {0, 0}, count[] = {1, 2};
+  struct error error;
+  uint8_t bytes[2];
+  (void)state;
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0), list = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t space = H5Screate_simple(2, size, NULL);
+  H5Pset_chunk(list, 2, chunk);
+  H5Dclose(H5Dcreate2(file, "wide", H5T_NATIVE_UINT8, space, H5P_DEFAULT, list, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Pclose(list);
+  H5Fclose(file);
+  struct store *store = open_store("a.h5");
+  assert_good(store_read(store, "wide", STORE_U8, start, count, bytes, &error), &error);
+  store_close(store);
+}
+
+static void exactly_so_many_are_read(void **state) {
+  struct error error;
+  uint8_t to[8];
+  struct store *store = create("a.h5");
+  (void)state;
+  write_all(store, "six", STORE_U8, 2, (size_t[]){2, 3}, "abcdef", false);
+  commit(store);
+  store = open_store("a.h5");
+  assert_good(store_read_known(store, "six", STORE_U8, 6, to, &error), &error);
+  assert_memory_equal(to, "abcdef", 6);
+  assert_false(store_read_known(store, "six", STORE_U8, 5, to, &error));
+  assert_holds(error.text, "has 6 entries; at most 5 are expected");
+  assert_false(store_read_known(store, "six", STORE_U8, 7, to, &error));
+  assert_holds(error.text, "has 6 entries; expected 7");
+  store_close(store);
+}
+
 static void odd_ranks_and_sizes_are_refused(void **state) {
   hsize_t seven[] = {1, 1, 1, 1, 1, 1, 1}, huge[] = {(hsize_t)1 << 31, (hsize_t)1 << 30}, chunk[] = {16, 16};
   struct error error;
@@ -428,7 +522,8 @@ static void odd_ranks_and_sizes_are_refused(void **state) {
   expect_read_refusal(store, "seven", STORE_U8, "has rank 7; at most 6 is understood");
   assert_false(store_read(store, "seven", STORE_U8, NULL, (size_t[]){1, 1, 1, 1, 1, 1, 1}, &byte, &error));
   assert_holds(error.text, "has rank 7; at most 6 is understood");
-  expect_read_refusal(store, "huge", STORE_F64, "is too large for this host");
+  expect_read_refusal(store, "huge", STORE_F64,
+                      "has 2305843009213693952 entries; at most 268435456 are expected");
   expect_read_refusal(store, "null", STORE_U8, "cannot read");
   store_close(store);
 }
@@ -823,6 +918,9 @@ int main(void) {
       TEST(complex_numbers_of_all_kinds_are_read),
       TEST(data_of_another_kind_are_refused),
       TEST(odd_ranks_and_sizes_are_refused),
+      TEST(what_a_file_cannot_hold_is_refused),
+      TEST(a_table_of_chunks_is_bounded),
+      TEST(exactly_so_many_are_read),
       TEST(masks_of_all_kinds_are_read),
       TEST(strings_of_all_kinds_are_read),
       TEST(formats_of_all_ages_are_read),

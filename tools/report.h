@@ -8,6 +8,8 @@
 #include "tools/tabular.h"
 
 enum { REPORT_RUNS = 512, REPORT_SETTINGS = 64, REPORT_SETS = 16, REPORT_TRAININGS = 64, REPORT_STAGES = 64 };
+/* Of results, most of slices, of scans of a run, of steps and lines of a scan, and of a volume's number. */
+enum { REPORT_SLICES = 1 << 22, REPORT_SCANS = 1 << 24, REPORT_STEPS = 1 << 18, REPORT_VOLUMES = 1 << 22 };
 
 /* ---- what was read ------------------------------------------------------------------------------------- */
 

@@ -49,15 +49,21 @@ static const char *scene_word(const struct reading *reading, const char *name) {
 static const char *data_section(const char *scene, struct arena *arena) {
   static const char added[] = "  kspace: image\n";
   const char *at = strstr(scene, "data:\n");
-  char *text = arena_new(arena, strlen(scene) + sizeof added);
+  char *text = arena_new(arena, strlen(scene) + sizeof added), *end = text;
   bool old = !strstr(scene, "\n  kspace: ");
   if (!at) return text;
   for (at = strchr(at, '\n') + 1; *at == ' ';) {
-    size_t length = strcspn(at, "\n");
-    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9))
-      strncat(text, at, length + 1);
-    if (old && !strncmp(at, "  source:", 9)) strcat(text, added);
-    at += length + (at[length] == '\n');
+    size_t length = strcspn(at, "\n"), line = length + (at[length] == '\n');
+    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9)) {
+      memcpy(end, at, line);
+      end += line;
+    }
+    if (old && !strncmp(at, "  source:", 9)) {
+      memcpy(end, added, sizeof added - 1);
+      end += sizeof added - 1;
+      old = false; /* a damaged scene may have several such lines; there is room for one */
+    }
+    at += line;
   }
   return text;
 }
@@ -86,21 +92,37 @@ static bool check_version(struct reading *reading, struct error *error) {
 
 /* ---- slices -------------------------------------------------------------------------------------------- */
 
+/* Files without slices have numbers too: there may be more volumes than slices, but not than names, of which
+ * very many are not all read. */
+static bool count_volumes(const struct reading *reading, struct report_set *set, struct error *error) {
+  size_t names = 1;
+  for (const char *c = set->names; *c; c++) names += *c == '\n';
+  if (strlen(set->names) + 1 >= NAMES_MOST) names = REPORT_VOLUMES;
+  for (size_t i = 0; i < set->slices; i++) {
+    if (set->volume[i] >= names)
+      return fail(error, "%s is damaged: slice/volume names volume %u at slice %zu; there are names of %zu",
+                  reading->path, set->volume[i], i, names);
+    if (set->volume[i] >= set->volumes) set->volumes = (size_t)set->volume[i] + 1;
+  }
+  return true;
+}
+
 static bool read_set(struct reading *reading, struct report_set *set, struct error *error) {
   struct arena *arena = reading->report->arena;
   char *selection = arena_new(arena, 80), *names = arena_new(arena, NAMES_MOST);
+  const size_t most = REPORT_SLICES;
   size_t numbers = 0, ranges = 0;
   *set = (struct report_set){.path = reading->path, .selection = selection, .names = names};
   if (!store_text(reading->store, "selection", selection, 80) ||
       !store_text(reading->store, "volume_names", names, NAMES_MOST))
     return fail(error, "%s does not say of which files it is (selection, volume_names); evaluate again",
                 reading->path);
-  if (!store_read_all(reading->store, "slice/volume", STORE_U32, arena, (void **)&set->volume, &set->slices,
+  if (!store_read_all(reading->store, "slice/volume", STORE_U32, most, arena, (void **)&set->volume,
+                      &set->slices, error) ||
+      !store_read_all(reading->store, "slice/number", STORE_U32, most, arena, (void **)&set->number, &numbers,
                       error) ||
-      !store_read_all(reading->store, "slice/number", STORE_U32, arena, (void **)&set->number, &numbers,
-                      error) ||
-      !store_read_all(reading->store, "slice/data_range", STORE_F64, arena, (void **)&set->range, &ranges,
-                      error))
+      !store_read_all(reading->store, "slice/data_range", STORE_F64, most, arena, (void **)&set->range,
+                      &ranges, error))
     return false;
   if (!set->slices)
     return fail(error, "%s holds no slices; evaluate a data set that has some", reading->path);
@@ -109,11 +131,7 @@ static bool read_set(struct reading *reading, struct report_set *set, struct err
                 "%s is damaged: slice/volume has %zu entries, slice/number %zu and slice/data_range %zu",
                 reading->path, set->slices, numbers, ranges);
   set->scene = data_section(reading->scene, arena);
-  for (size_t i = 0; i < set->slices; i++)
-    if (set->volume[i] + 1 > set->volumes) set->volumes = (size_t)set->volume[i] + 1;
-  return set->volumes <= set->slices * 1000
-             ? true
-             : fail(error, "%s is damaged: slice/volume names volume %zu", reading->path, set->volumes);
+  return count_volumes(reading, set, error);
 }
 
 static bool same_set(const struct report_set *a, const struct report_set *b) {
@@ -194,8 +212,8 @@ static bool read_metric(struct reading *reading, struct report_run *run, size_t 
   const char *name = arena_text(reading->report->arena, "%s/%s", run->folder, metric_list[metric].name);
   size_t total, first = 0;
   if (!store_has(reading->store, name)) return true;
-  if (!store_read_all(reading->store, name, STORE_F32, reading->report->arena, (void **)&run->metric[metric],
-                      &total, error))
+  if (!store_read_all(reading->store, name, STORE_F32, run->scans * run->steps, reading->report->arena,
+                      (void **)&run->metric[metric], &total, error))
     return false;
   if (total != run->scans * run->steps)
     return fail(error, "%s: %s has %zu values, expected %zu scans of %zu; the file is damaged", reading->path,
@@ -212,12 +230,12 @@ static bool read_initial(struct reading *reading, struct report_run *run, size_t
   uint32_t *action;
   size_t total;
   if (points)
-    return store_read_all(reading->store, arena_text(arena, "%s/initial", run->folder), STORE_U8, arena,
+    return store_read_all(reading->store, arena_text(arena, "%s/initial", run->folder), STORE_U8, size, arena,
                           (void **)&run->initial, &total, error) &&
            (total == size || fail(error, "%s: %s/initial has %zu points, expected %zu; the file is damaged",
                                   reading->path, run->folder, total, size));
-  if (!store_read_all(reading->store, arena_text(arena, "%s/action", run->folder), STORE_U32, arena,
-                      (void **)&action, &total, error))
+  if (!store_read_all(reading->store, arena_text(arena, "%s/action", run->folder), STORE_U32,
+                      run->scans * (run->steps - 1), arena, (void **)&action, &total, error))
     return false;
   run->initial = arena_new(arena, size);
   memcpy(run->initial, run->mask, size);
@@ -231,7 +249,7 @@ static bool read_mask(struct reading *reading, struct report_run *run, size_t si
                       struct report_setting *setting, struct error *error) {
   size_t total;
   if (!store_read_all(reading->store, arena_text(reading->report->arena, "%s/mask", run->folder), STORE_U8,
-                      reading->report->arena, (void **)&run->mask, &total, error) ||
+                      run->scans * size, reading->report->arena, (void **)&run->mask, &total, error) ||
       !read_initial(reading, run, size, setting->geometry->points, error))
     return false;
   for (size_t x = 0; x < size; x++) {
@@ -266,6 +284,12 @@ static bool read_shape(struct reading *reading, struct report_run *run, bool poi
   if (mask.rank != 2 || action.rank != 2 || mask.size[0] != action.size[0] || !mask.size[0] || !mask.size[1])
     return fail(error, "%s: %s holds no scans, or mask and action of other numbers of them; evaluate again",
                 reading->path, run->folder);
+  if (mask.size[0] > REPORT_SCANS || mask.size[1] > REPORT_STEPS || action.size[1] > REPORT_STEPS)
+    return fail(error,
+                "%s: %s has %zu scans of %zu lines and %zu actions; at most %d of %d are read: the file is "
+                "damaged",
+                reading->path, run->folder, mask.size[0], mask.size[1], action.size[1], REPORT_SCANS,
+                REPORT_STEPS);
   run->scans = mask.size[0];
   run->steps = action.size[1] + 1;
   *size = mask.size[1];

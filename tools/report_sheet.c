@@ -42,7 +42,8 @@ static bool find_image(struct store *store, struct arena *arena, uint32_t row, b
   *kept = store_has(store, "kept/row");
   *place = row;
   if (!*kept) return store_has(store, "slice/image");
-  if (!store_read_all(store, "kept/row", STORE_U32, arena, (void **)&rows, &count, &error)) return false;
+  if (!store_read_all(store, "kept/row", STORE_U32, REPORT_SLICES, arena, (void **)&rows, &count, &error))
+    return false;
   for (*place = 0; *place < count; ++*place)
     if (rows[*place] == row) return true;
   return false;
@@ -270,8 +271,9 @@ static bool list_rows(struct report *report, size_t set, uint32_t *rows, size_t 
     size_t number = report->set[set].slices < ROWS_MOST ? report->set[set].slices : ROWS_MOST;
     if (report->setting[report->run[r].setting].set != set) continue;
     if (!store_open(&store, report->run[r].path, error)) return false;
-    bool good = !store_has(store, "kept/row") ||
-                store_read_all(store, "kept/row", STORE_U32, report->arena, (void **)&kept, &number, error);
+    bool good =
+        !store_has(store, "kept/row") || store_read_all(store, "kept/row", STORE_U32, REPORT_SLICES,
+                                                        report->arena, (void **)&kept, &number, error);
     if (good && !store_has(store, "kept/row")) kept = all;
     if (good && !store_has(store, "kept/row") && !store_has(store, "slice/image")) number = 0;
     store_close(store);
