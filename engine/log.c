@@ -1,7 +1,10 @@
 #include "engine/log.h"
 
+#include "engine/text.h"
+
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,12 +14,27 @@ void log_level(enum log_level level) {
   shown = level;
 }
 
-static void print_line(enum log_level level, const char *prefix, const char *format, va_list list) {
-  if (level > shown) return;
-  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+void log_line(const char *prefix, const char *text) {
+  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* over an unfinished progress line */
   fputs(prefix, stderr);
-  vfprintf(stderr, format, list);
+  text_show(stderr, text);
   fputc('\n', stderr);
+}
+
+void log_lines(const char *text) {
+  struct arena *arena = arena_open();
+  for (size_t length; *text; text += length + (text[length] == '\n')) {
+    length = strcspn(text, "\n");
+    log_line("  ", arena_text(arena, "%.*s", (int)length, text));
+  }
+  arena_close(arena);
+}
+
+static void print_line(enum log_level level, const char *prefix, const char *format, va_list list) {
+  char text[4096];
+  if (level > shown) return;
+  vsnprintf(text, sizeof text, format, list);
+  log_line(prefix, text);
 }
 
 #define DEFINE_LOG(name, level, prefix)                                                                      \
@@ -68,15 +86,27 @@ void progress_close(struct progress *progress) {
     fputs("\r\033[K", stderr);
 }
 
+/* What steers a terminal stands as JSON's own escape; what JSON cannot hold, as elsewhere, as \xNN. */
+static void json_escape(FILE *file, const char *text, size_t bytes) {
+  const unsigned char *c = (const unsigned char *)text;
+  if (!bytes)
+    fprintf(file, "\\\\x%02x", *c);
+  else if (bytes == 1)
+    fprintf(file, "\\u%04x", *c);
+  else if (bytes == 2)
+    fprintf(file, "\\u%04x", (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu));
+  else
+    fprintf(file, "\\u%04x", (c[0] & 0xfu) << 12 | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu));
+}
+
 void json_text(FILE *file, const char *text) {
   fputc('"', file);
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    if (*c == '"' || *c == '\\')
-      fprintf(file, "\\%c", *c);
-    else if (*c < 0x20)
-      fprintf(file, "\\u%04x", *c);
-    else
-      fputc(*c, file);
+  while (*text) {
+    size_t plain = text_plain(text), bytes = text_character(text);
+    if (!plain) json_escape(file, text, bytes);
+    if (plain && (*text == '"' || *text == '\\')) fputc('\\', file);
+    fwrite(text, 1, plain, file);
+    text += bytes ? bytes : 1;
   }
   fputc('"', file);
 }

@@ -13,6 +13,10 @@ void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* One line, whatever the text holds, and lines of a text that has several (of a compiler): at every level. */
+void log_line(const char *prefix, const char *text);
+void log_lines(const char *text);
+
 /* One line that is rewritten on a terminal, a plain line every ten seconds elsewhere. */
 struct progress {
   const char *what, *unit;
@@ -28,7 +32,8 @@ double clock_seconds(void); /* monotonic */
 
 const char *plural(size_t count); /* "s", or "" for one */
 
-/* Writes text as a JSON string, quotes included. */
+/* Writes text as a JSON string, quotes included: always one of UTF-8, where bytes that are none are the text
+ * \xNN. */
 void json_text(FILE *file, const char *text);
 /* Writes a number that JSON can hold: null for infinities and not-a-number. */
 void json_number(FILE *file, double value);

@@ -130,19 +130,26 @@ static void save_entry(cl_program program, const char *path) {
   arena_close(arena);
 }
 
+/* The line of a compiler's log that says most. */
+static const char *first_error(const char *log) {
+  const char *line = strcasestr(log, "error");
+  while (line && line > log && line[-1] != '\n') line--;
+  return line ? line : log + strspn(log, " \n");
+}
+
 static bool report_build(cl_program program, struct device *device, const char *name, cl_int code,
                          struct error *error) {
-  char log[1200];
   size_t bytes = 0;
   struct arena *arena = arena_open();
   clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
-  char *whole = arena_new(arena, bytes + 1);
-  clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL);
-  log_detail("%s", whole);
-  snprintf(log, sizeof log, "%s", whole);
+  char *log = arena_new(arena, bytes + 1);
+  clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+  log_lines(log);
+  const char *line = first_error(log);
+  fail(error, "kernel file %s does not build on %s: %s (%d): %.*s", name, device->facts.name,
+       device_code_name(code), code, (int)strcspn(line, "\n"), line);
   arena_close(arena);
-  return fail(error, "kernel file %s does not build on %s: %s (%d)\n%s", name, device->facts.name,
-              device_code_name(code), code, log);
+  return false;
 }
 
 static bool build_source(cl_program *program, struct device *device, const struct source *prelude,

@@ -1,7 +1,9 @@
 /* Compares two result files number by number, a slab or a line at a time, so that size does not matter. */
 #include "engine/log.h"
 #include "engine/store.h"
+#include "engine/text.h"
 #include "tools/command.h"
+#include "tools/csv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -59,7 +61,7 @@ static void report_other(struct report *report, const char *name, const char *re
     json_text(stdout, text);
     printf("}\n");
   } else {
-    printf("differs  %-32s %s\n", name, text);
+    printf("differs  %-32s %s\n", text_shown(report->call->arena, name), text);
   }
 }
 
@@ -87,12 +89,14 @@ static void print_json(const struct finding *finding, const char *name, bool sam
   printf("}\n");
 }
 
-static void print_text(const struct finding *finding, const char *name, bool same, const char *where) {
-  printf("%-8s %-32s ", same ? "same" : "differs", name);
+static void print_text(struct arena *arena, const struct finding *finding, const char *name, bool same,
+                       const char *where) {
+  printf("%-8s %-32s ", same ? "same" : "differs", text_shown(arena, name));
   if (finding->worst == 0)
     printf("0\n");
   else if (finding->text)
-    printf("text at %s: '%s' and '%s'\n", where, finding->word_a, finding->word_b);
+    printf("text at %s: '%s' and '%s'\n", where, text_shown(arena, finding->word_a),
+           text_shown(arena, finding->word_b));
   else
     printf("%.3g at %s: %.9g and %.9g\n", relative(finding), where, finding->a, finding->b);
 }
@@ -102,7 +106,10 @@ static void report_finding(struct report *report, const char *name, const struct
   bool same = !finding->text && relative(finding) <= report->tolerance;
   report->compared++;
   report->differing += !same;
-  (report->json ? print_json : print_text)(finding, name, same, where);
+  if (report->json)
+    print_json(finding, name, same, where);
+  else
+    print_text(report->call->arena, finding, name, same, where);
 }
 
 /* ---- HDF5 --------------------------------------------------------------------------------------------- */
@@ -301,63 +308,6 @@ static bool compare_hdf5(struct report *report, const char *path_a, const char *
 
 /* ---- CSV ---------------------------------------------------------------------------------------------- */
 
-enum { LINE = 1 << 16, COLUMNS = 512 };
-
-struct csv {
-  const char *path;
-  FILE *file;
-  size_t line;
-  char text[LINE];
-  char *cell[COLUMNS];
-  size_t cells;
-};
-
-/* Takes the quotes off a cell in place and returns what follows it: a comma or the end. */
-static char *unquote(char *cell) {
-  char *to = cell, *from = cell + 1;
-  while (*from && !(from[0] == '"' && from[1] != '"')) {
-    if (*from == '"') from++;
-    *to++ = *from++;
-  }
-  char *rest = *from ? from + 1 : from;
-  *to = 0;
-  return rest;
-}
-
-/* Reads the next line into cells; *end is set when there is none. */
-static bool next_line(struct csv *csv, bool *end, struct error *error) {
-  *end = !fgets(csv->text, sizeof csv->text, csv->file);
-  csv->cells = 0;
-  csv->line++;
-  if (*end && ferror(csv->file)) return fail(error, "cannot read %s: %s", csv->path, strerror(errno));
-  if (*end) return true;
-  size_t length = strlen(csv->text);
-  if (length + 1 == sizeof csv->text)
-    return fail(error, "%s:%zu: the line is longer than %d bytes; is it a CSV file?", csv->path, csv->line,
-                LINE - 2);
-  while (length && (csv->text[length - 1] == '\n' || csv->text[length - 1] == '\r')) csv->text[--length] = 0;
-  for (char *c = csv->text; c;) {
-    if (csv->cells == COLUMNS)
-      return fail(error, "%s:%zu: more than %d cells in a line", csv->path, csv->line, COLUMNS);
-    csv->cell[csv->cells++] = c;
-    c = *c == '"' ? unquote(c) : c;
-    c += strcspn(c, ",");
-    char *rest = *c ? c + 1 : NULL;
-    *c = 0;
-    c = rest;
-  }
-  return true;
-}
-
-static bool open_csv(struct csv *csv, const char *path, struct error *error) {
-  bool end;
-  csv->path = path;
-  csv->file = fopen(path, "rb");
-  if (!csv->file) return fail(error, "cannot open %s: %s", path, strerror(errno));
-  if (!next_line(csv, &end, error)) return false;
-  return end ? fail(error, "%s is empty; it must start with a line of column names", path) : true;
-}
-
 static bool is_number(const char *text, double *value) {
   char *end;
   *value = strtod(text, &end);
@@ -380,9 +330,9 @@ static void see_cells(struct finding *finding, const char *a, const char *b, siz
 
 struct columns {
   size_t count;
-  const char *name[COLUMNS];
-  size_t in_a[COLUMNS], in_b[COLUMNS]; /* places of the column */
-  struct finding finding[COLUMNS];
+  const char *name[CSV_COLUMNS];
+  size_t in_a[CSV_COLUMNS], in_b[CSV_COLUMNS]; /* places of the column */
+  struct finding finding[CSV_COLUMNS];
   size_t cells_a, cells_b;
 };
 
@@ -428,7 +378,7 @@ static bool check_cells(const struct csv *csv, size_t cells, struct error *error
 static bool compare_lines(struct report *report, struct columns *columns, struct csv *a, struct csv *b,
                           struct error *error) {
   for (bool end_a = false, end_b = false;;) {
-    if (!next_line(a, &end_a, error) || !next_line(b, &end_b, error)) return false;
+    if (!csv_next(a, &end_a, error) || !csv_next(b, &end_b, error)) return false;
     if (end_a && end_b) return true;
     if (end_a || end_b) {
       report_other(report, "lines", "shape",
@@ -446,13 +396,13 @@ static bool compare_csv(struct report *report, const char *path_a, const char *p
   struct arena *arena = report->call->arena;
   struct csv *a = ARENA_NEW(arena, struct csv, 1), *b = ARENA_NEW(arena, struct csv, 1);
   struct columns *columns = ARENA_NEW(arena, struct columns, 1);
-  bool good = open_csv(a, path_a, error) && open_csv(b, path_b, error) &&
+  bool good = csv_open(a, path_a, error) && csv_open(b, path_b, error) &&
               match_columns(report, columns, a, b, error) && compare_lines(report, columns, a, b, error);
   for (size_t i = 0; good && i < columns->count; i++)
     report_finding(report, columns->name[i], &columns->finding[i],
                    arena_text(arena, "line %zu", columns->finding[i].place));
-  if (b->file) fclose(b->file);
-  if (a->file) fclose(a->file);
+  csv_close(b);
+  csv_close(a);
   return good;
 }
 

@@ -2,9 +2,11 @@
 #include "engine/log.h"
 #include "engine/scene.h"
 #include "engine/store.h"
+#include "engine/text.h"
 #include "systems/evaluate.h"
 #include "systems/geometry.h"
 #include "tools/command.h"
+#include "tools/csv.h"
 #include "tools/paper_table.h"
 
 #include <stdlib.h>
@@ -125,6 +127,15 @@ static void write_metric_names(FILE *file, const struct evaluation *evaluation, 
     if (evaluation->runs[0].metric[m]) fprintf(file, ",%s%s", metric_list[m].name, suffix);
 }
 
+/* The cells that say of what setting and sampler a row is, and the comma behind them. */
+static void write_start(FILE *file, const struct evaluate_run *run) {
+  fprintf(file, "%u,", run->acquisition.acceleration);
+  csv_text(file, run->acquisition.horizon);
+  fputc(',', file);
+  csv_text(file, run->sampler->name);
+  fputc(',', file);
+}
+
 static void write_slices(FILE *file, const struct evaluation *evaluation) {
   fprintf(file, "acceleration,horizon,sampler,volume,slice,trajectory,data_range,lines");
   write_metric_names(file, evaluation, "");
@@ -135,10 +146,10 @@ static void write_slices(FILE *file, const struct evaluation *evaluation) {
       size_t slice = i % evaluation->slices;
       const struct slice_name *name = &evaluation->report.names[slice];
       size_t steps = acquisition_steps(&run->acquisition) + 1;
-      fprintf(file, "%u,%s,%s,%s,%zu,%zu,%.9g,%u", run->acquisition.acceleration, run->acquisition.horizon,
-              run->sampler->name, evaluation->dataset.volumes[name->volume].name, name->slice,
-              i / evaluation->slices, evaluation->report.data_range[slice],
-              run->acquisition.initial_lines + run->acquisition.budget);
+      write_start(file, run);
+      csv_text(file, evaluation->dataset.volumes[name->volume].name);
+      fprintf(file, ",%zu,%zu,%.9g,%u", name->slice, i / evaluation->slices,
+              evaluation->report.data_range[slice], run->acquisition.initial_lines + run->acquisition.budget);
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) fprintf(file, ",%.9g", run->metric[m][i * steps + steps - 1]);
       fprintf(file, ",%.9g\n", run->returns[i]);
@@ -155,8 +166,8 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
     for (size_t t = evaluation->curves ? 0 : acquisition_steps(&run->acquisition);
          t <= acquisition_steps(&run->acquisition); t++) {
       double mean[METRICS], std[METRICS];
-      fprintf(file, "%u,%s,%s,%u", run->acquisition.acceleration, run->acquisition.horizon,
-              run->sampler->name, acquisition_after(&run->acquisition, t));
+      write_start(file, run);
+      fprintf(file, "%u", acquisition_after(&run->acquisition, t));
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) {
           evaluate_mean(run, m, t, &mean[m], &std[m]);
@@ -239,10 +250,11 @@ static bool store_slices(struct store *store, const struct evaluation *evaluatio
   size_t count = evaluation->slices, shape[] = {count}, used = 0, bytes = 1;
   uint32_t *volume = ARENA_NEW(arena, uint32_t, count), *slice = ARENA_NEW(arena, uint32_t, count);
   for (size_t v = 0; v < evaluation->dataset.volume_count; v++)
-    bytes += strlen(evaluation->dataset.volumes[v].name) + 1;
+    bytes += 4 * strlen(evaluation->dataset.volumes[v].name) + 1;
   char *names = arena_new(arena, bytes);
-  for (size_t v = 0; v < evaluation->dataset.volume_count; v++)
-    used += (size_t)sprintf(names + used, "%s%s", v ? "\n" : "", evaluation->dataset.volumes[v].name);
+  for (size_t v = 0; v < evaluation->dataset.volume_count; v++) /* shown: one line each, of UTF-8 */
+    used += (size_t)sprintf(names + used, "%s%s", v ? "\n" : "",
+                            text_shown(arena, evaluation->dataset.volumes[v].name));
   for (size_t i = 0; i < count; i++) {
     volume[i] = (uint32_t)evaluation->report.names[i].volume;
     slice[i] = (uint32_t)evaluation->report.names[i].slice;
@@ -274,8 +286,8 @@ static bool store_gamma(struct store *store, const char *path, struct error *err
   return good;
 }
 
-/* A reconstructor that was trained on the scans of a policy says of which, one that was trained with what draws its
- * masks of what kind that is: the two were trained jointly. */
+/* A reconstructor that was trained on the scans of a policy says of which, one that was trained with what
+ * draws its masks of what kind that is: the two were trained jointly. */
 static bool store_group(struct store *store, const struct options *options, struct error *error) {
   static const char *const names[] = {"fixed", "fixed", "joint"}; /* of evaluate.group: auto as found */
   const char *name = names[options->evaluate.group], *path = options->evaluate.reconstructor;
@@ -389,7 +401,8 @@ static bool evaluate_all(struct call *call, struct device *device, struct error 
 }
 
 static bool check_file(const char *key, const char *path, struct error *error) {
-  return !*path || file_is_there(path) ? true : fail(error, "%s names %s, and there is no such file", key, path);
+  return !*path || file_is_there(path) ? true
+                                       : fail(error, "%s names %s, and there is no such file", key, path);
 }
 
 /* Of a scene among several: what can be refused before any of them is evaluated. */

@@ -1,5 +1,6 @@
 /* What a file or a folder of volumes holds, and what a scene would take of it. */
 #include "engine/log.h"
+#include "engine/text.h"
 #include "systems/dataset.h"
 #include "tools/command.h"
 
@@ -53,7 +54,8 @@ static void see_dataset(const char *name, void *context) {
   }
   store_layout(view->store, name, layout, sizeof layout);
   if (!view->json) {
-    printf("  %-20s %-10s %-18s %s%s%s\n", name, type, size, layout, error.text[0] ? ": " : "", error.text);
+    printf("  %-20s %-10s %-18s %s%s%s\n", text_shown(view->arena, name), type, size, layout,
+           error.text[0] ? ": " : "", text_shown(view->arena, error.text));
     return;
   }
   printf("{\"type\":\"dataset\"");
@@ -70,7 +72,7 @@ static void show_texts(const struct view *view) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     bool there = store_text(view->store, names[i], text, sizeof text);
     if (!view->json)
-      printf("  %-20s %s\n", names[i], there ? text : "-");
+      printf("  %-20s %s\n", names[i], there ? text_shown(view->arena, text) : "-");
     else if (there)
       json_member(names[i], text);
   }
@@ -244,7 +246,7 @@ static bool inspect_file(struct call *call, const char *path, struct error *erro
   struct view view = {.arena = call->arena, .json = call_flag(call, "json")};
   bool good = store_open(&view.store, path, error);
   if (good) {
-    if (!view.json) printf("%s\n", path);
+    if (!view.json) printf("%s\n", text_shown(call->arena, path));
     show_stored(&view);
     store_close(view.store);
     good = show_images(call, path, error);
@@ -359,19 +361,20 @@ static size_t count_small(const struct folder *folder, const struct dataset *dat
 
 /* ---- a folder: the parts ------------------------------------------------------------------------------- */
 
-static void print_volume(const struct volume *volume) {
-  printf("  %-32s %-18s %4zu of %zu slices, %zux%zu  %s\n", volume->name, volume->key, volume->slice_count,
-         volume->slices, volume->image_height, volume->image_width, volume->acquisition);
+static void print_volume(struct arena *arena, const struct volume *volume) {
+  printf("  %-32s %-18s %4zu of %zu slices, %zux%zu  %s\n", text_shown(arena, volume->name), volume->key,
+         volume->slice_count, volume->slices, volume->image_height, volume->image_width,
+         text_shown(arena, volume->acquisition));
 }
 
 static void print_part(const struct folder *folder, const struct part *part) {
   const struct dataset *dataset = &part->dataset;
   printf("%s\n", part->name);
   if (!part->usable) {
-    printf("  cannot be used: %s\n", part->error.text);
+    printf("  cannot be used: %s\n", text_shown(folder->arena, part->error.text));
     return;
   }
-  for (size_t v = 0; v < dataset->volume_count; v++) print_volume(&dataset->volumes[v]);
+  for (size_t v = 0; v < dataset->volume_count; v++) print_volume(folder->arena, &dataset->volumes[v]);
   dataset_print(dataset, stdout);
   size_t small = count_small(folder, dataset);
   if (small)
@@ -380,7 +383,8 @@ static void print_part(const struct folder *folder, const struct part *part) {
   printf("  patients       %zu\n", part->patients);
   printf("  selection      %s\n", dataset->hash);
   printf("  complete list  %s\n", part->complete);
-  for (size_t i = 0; i < dataset->broken; i++) printf("  broken: %s\n", dataset->skipped[i].reason);
+  for (size_t i = 0; i < dataset->broken; i++)
+    printf("  broken: %s\n", text_shown(folder->arena, dataset->skipped[i].reason));
 }
 
 static void print_volume_json(const struct folder *folder, const struct part *part,
@@ -464,7 +468,8 @@ static void print_kind(const struct folder *folder, const struct kind *kind) {
   if (!folder->json) {
     const char *matrix = arena_text(folder->arena, "%zux%zux%zu", like->coils, like->height, like->width);
     const char *image = arena_text(folder->arena, "%zux%zu", like->image_height, like->image_width);
-    printf("  %-24s %-18s %-14s %-10s %8zu %8zu\n", like->acquisition[0] ? like->acquisition : "-", like->key,
+    printf("  %-24s %-18s %-14s %-10s %8zu %8zu\n",
+           like->acquisition[0] ? text_shown(folder->arena, like->acquisition) : "-", like->key,
            like->coils > 1 ? matrix : strchr(matrix, 'x') + 1, image, kind->volumes, kind->slices);
     return;
   }
@@ -497,7 +502,7 @@ static void print_overlap(const struct folder *folder) {
     if (folder->json)
       json_text(stdout, folder->example[i]);
     else
-      printf("%s", folder->example[i]);
+      printf("%s", text_shown(folder->arena, folder->example[i]));
   }
   printf(folder->json ? "]}\n" : "\n");
 }

@@ -7,6 +7,7 @@
 #include "systems/net_policy.h"
 #include "systems/net_unet.h"
 #include "tools/command.h"
+#include "tools/csv.h"
 #include "tools/curves.h"
 
 #include <ctype.h>
@@ -279,17 +280,10 @@ static void print_json(const struct sweep *sweep) {
   }
 }
 
-/* A cell in quotes, which it needs for commas. */
-static void write_cell(FILE *file, const char *text) {
-  fputc('"', file);
-  for (; *text; text++) fprintf(file, *text == '"' ? "\"\"" : "%c", *text);
-  fputc('"', file);
-}
-
 static void write_row(FILE *file, const struct sweep *sweep, size_t place) {
   const struct row *row = &sweep->rows[place];
   for (size_t a = 0; a < sweep->axes; a++) {
-    write_cell(file, value_of(sweep, place, a));
+    csv_text(file, value_of(sweep, place, a));
     fputc(',', file);
   }
   fprintf(file, row->epochs ? "%u,%u" : ",", row->epochs, row->best_epoch);
@@ -297,9 +291,9 @@ static void write_row(FILE *file, const struct sweep *sweep, size_t place) {
     fprintf(file, row->failure || isnan(row->value[columns[c].value]) ? "," : ",%.9g",
             row->value[columns[c].value]);
   fputc(',', file);
-  write_cell(file, row->folder);
+  csv_text(file, row->folder);
   fputc(',', file);
-  write_cell(file, row->failure ? row->failure : "");
+  csv_text(file, row->failure ? row->failure : "");
   fputc('\n', file);
 }
 
@@ -309,7 +303,10 @@ static bool write_csv(const struct call *call, const struct sweep *sweep, struct
   if (!folder_make(folder, error) ||
       !file_create(&file, arena_text(call->arena, "%s/sweep.csv", folder), error))
     return false;
-  for (size_t a = 0; a < sweep->axes; a++) fprintf(file.file, "%s,", sweep->axis[a].key);
+  for (size_t a = 0; a < sweep->axes; a++) {
+    csv_text(file.file, sweep->axis[a].key);
+    fputc(',', file.file);
+  }
   fprintf(file.file, "epochs,best_epoch,val_loss,val_ssim,val_psnr,folder,failure\n");
   for (size_t i = 0; i < sweep->count; i++) write_row(file.file, sweep, i);
   return file_commit(&file, error);

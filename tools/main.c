@@ -4,6 +4,7 @@
 #include "engine/log.h"
 #include "engine/scene.h"
 #include "engine/store.h"
+#include "engine/text.h"
 #include "tools/command.h"
 #include "tools/help.h"
 
@@ -213,8 +214,7 @@ static bool run_call(struct call *call, char **argv, struct error *error) {
 /* ---- the process -------------------------------------------------------------------------------------- */
 
 static int report(const char *text, int status) {
-  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* over an unfinished progress line */
-  fprintf(stderr, "l2sr: %s\n", text);
+  log_line("l2sr: ", text);
   return status;
 }
 
@@ -299,8 +299,21 @@ static int finish_output(int status) {
   return report(error.text, status ? status : STATUS_FAILED);
 }
 
+/* Results name files, data sets and words of scenes, whose bytes shall not steer the terminal that shows
+ * them: whatever a command prints goes through one stream that escapes them. */
+static void guard_output(struct text_guard *guard) {
+  FILE *guarded = text_guard_open(guard, stdout);
+  if (!guarded) return;
+  if (isatty(STDOUT_FILENO)) setvbuf(guarded, NULL, _IOLBF, BUFSIZ);
+  stdout = guarded;
+}
+
 int main(int argc, char **argv) {
+  struct text_guard guard;
   hold_standard_files();
   catch_signals();
-  return finish_output(run_program(argc, argv));
+  guard_output(&guard);
+  int status = finish_output(run_program(argc, argv));
+  fclose(stdout);
+  return status;
 }

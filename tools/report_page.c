@@ -1,5 +1,6 @@
 /* The page: one HTML file that loads nothing, its tables as text, and each as CSV and LaTeX. */
 #include "engine/store.h"
+#include "engine/text.h"
 #include "tools/report.h"
 #include "tools/svg.h"
 
@@ -42,7 +43,9 @@ void report_heading(struct report_page *page, int level, const char *id, const c
   fprintf(page->html, id ? "<h%d id=\"%s\">" : "<h%d>", level, id);
   svg_escape(page->html, text);
   fprintf(page->html, "</h%d>\n", level);
-  fprintf(page->text, level < 3 ? "\n\n==== %s ====\n" : "\n-- %s --\n", text);
+  fprintf(page->text, level < 3 ? "\n\n==== " : "\n-- ");
+  text_show(page->text, text);
+  fprintf(page->text, level < 3 ? " ====\n" : " --\n");
 }
 
 void report_say(struct report_page *page, const char *text) {

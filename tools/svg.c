@@ -1,5 +1,7 @@
 #include "tools/svg.h"
 
+#include "engine/text.h"
+
 #include <math.h>
 #include <png.h>
 #include <string.h>
@@ -11,40 +13,25 @@ static const char *const dashes[] = {"none", "7 3", "2 3", "9 3 2 3", "12 4", "4
 
 /* ---- text ---------------------------------------------------------------------------------------------- */
 
-/* Bytes of the character at the start; 0: it is none that UTF-8 has. */
-static size_t character_bytes(const unsigned char *c) {
-  size_t bytes = *c < 0x80 ? 1 : *c >= 0xc2 && *c < 0xe0 ? 2 : *c >= 0xe0 && *c < 0xf0 ? 3 : 4;
-  if ((*c >= 0x80 && *c < 0xc2) || *c > 0xf4) return 0;
-  for (size_t i = 1; i < bytes; i++)
-    if ((c[i] & 0xc0) != 0x80) return 0;
-  bool overlong = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xf0 && c[1] < 0x90);
-  bool beyond = (*c == 0xed && c[1] > 0x9f) || (*c == 0xf4 && c[1] > 0x8f);
-  return overlong || beyond ? 0 : bytes;
-}
-
-static bool is_control(unsigned char c) {
-  return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-}
-
 void svg_escape(FILE *file, const char *text) {
-  static const char special[] = "&<>\"'";
-  static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-  for (const unsigned char *c = (const unsigned char *)text; *c;) {
-    const char *found = strchr(special, *c);
-    size_t bytes = is_control(*c) ? 0 : character_bytes(c);
+  static const char special[] = "&<>\"'\n\t";
+  static const char *const instead[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", "\n", "\t"};
+  while (*text) {
+    const char *found = strchr(special, *text);
     if (found)
-      fputs(entity[found - special], file);
-    else if (bytes)
-      fwrite(c, 1, bytes, file);
+      fputs(instead[found - special], file), text++;
     else
-      fputs("\xef\xbf\xbd", file);
-    c += bytes ? bytes : 1;
+      text += text_show_character(file, text);
   }
 }
 
 size_t svg_length(const char *text) {
   size_t length = 0;
-  for (; *text; text++) length += ((unsigned char)*text & 0xc0) != 0x80;
+  for (size_t bytes; *text; text += bytes) {
+    bytes = text_character(text);
+    if (!bytes) bytes = 1;
+    length += text_plain(text) ? 1 : 4 * bytes; /* shown as \xNN */
+  }
   return length;
 }
 

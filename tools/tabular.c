@@ -1,5 +1,7 @@
 #include "tools/tabular.h"
 
+#include "engine/text.h"
+#include "tools/csv.h"
 #include "tools/svg.h"
 
 #include <math.h>
@@ -117,7 +119,8 @@ static size_t width_of(const struct tabular *table, size_t column) {
 static void plain_cell(const struct tabular *table, size_t column, const char *text, const char *star,
                        FILE *file) {
   int gap = (int)(width_of(table, column) - svg_length(text) - strlen(star));
-  fprintf(file, "%s%*s%s%s%*s", column ? "  " : "", column ? gap : 0, "", text, star, column ? 0 : gap, "");
+  fprintf(file, "%s%*s%s%s%*s", column ? "  " : "", column ? gap : 0, "", text_shown(table->arena, text),
+          star, column ? 0 : gap, "");
 }
 
 void tabular_wrap(const char *text, FILE *file) {
@@ -125,18 +128,20 @@ void tabular_wrap(const char *text, FILE *file) {
   while (*text) {
     size_t length = strcspn(text, " ");
     if (column && column + length > 100) fputc('\n', file), column = 0;
-    column += (size_t)fprintf(file, "%s%.*s", column ? " " : "", (int)length, text);
-    text += length + strspn(text + length, " ");
+    if (column) fputc(' ', file);
+    column += length + (column > 0);
+    for (const char *end = text + length; text < end;) text += text_show_character(file, text);
+    text += strspn(text, " ");
   }
   fputc('\n', file);
 }
 
 void tabular_plain(const struct tabular *table, FILE *file) {
-  fprintf(file, "\n%s\n", table->title);
+  fprintf(file, "\n%s\n", text_shown(table->arena, table->title));
   for (size_t c = 0; c < table->columns; c++) plain_cell(table, c, table->head[c], "", file);
   fputc('\n', file);
   for (size_t r = 0; r < table->rows; r++) {
-    if (has_heading(table, r)) fprintf(file, "[%s]\n", table->group[r]);
+    if (has_heading(table, r)) fprintf(file, "[%s]\n", text_shown(table->arena, table->group[r]));
     for (size_t c = 0; c < table->columns; c++)
       plain_cell(table, c, text_of(table, r, c), tabular_cell(table, r, c)->best ? "*" : "", file);
     fputc('\n', file);
@@ -145,16 +150,6 @@ void tabular_plain(const struct tabular *table, FILE *file) {
 }
 
 /* ---- CSV ----------------------------------------------------------------------------------------------- */
-
-static void csv_text(const char *text, FILE *file) {
-  if (!strpbrk(text, ",\"\n\r")) {
-    fputs(text, file);
-    return;
-  }
-  fputc('"', file);
-  for (; *text; text++) fprintf(file, *text == '"' ? "\"\"" : "%c", *text);
-  fputc('"', file);
-}
 
 static bool has_spread(const struct tabular *table, size_t column) {
   for (size_t r = 0; r < table->rows; r++)
@@ -167,7 +162,7 @@ static void csv_cell(const struct tabular *table, size_t row, size_t column, FIL
   if (!isnan(cell->value))
     fprintf(file, "%.9g", cell->value);
   else
-    csv_text(cell->text ? cell->text : "", file);
+    csv_text(file, cell->text ? cell->text : "");
   if (has_spread(table, column)) fputc(',', file);
   if (!isnan(cell->spread)) fprintf(file, "%.9g", cell->spread);
 }
@@ -176,14 +171,14 @@ void tabular_csv(const struct tabular *table, FILE *file) {
   if (table->group) fprintf(file, "group,");
   for (size_t c = 0; c < table->columns; c++) {
     if (c) fputc(',', file);
-    csv_text(table->head[c], file);
+    csv_text(file, table->head[c]);
     if (!has_spread(table, c)) continue;
     fputc(',', file);
-    csv_text(arena_text(table->arena, "%s std", table->head[c]), file);
+    csv_text(file, arena_text(table->arena, "%s std", table->head[c]));
   }
   fputc('\n', file);
   for (size_t r = 0; r < table->rows; r++) {
-    if (table->group) csv_text(table->group[r], file), fputc(',', file);
+    if (table->group) csv_text(file, table->group[r]), fputc(',', file);
     for (size_t c = 0; c < table->columns; c++) {
       if (c) fputc(',', file);
       csv_cell(table, r, c, file);
@@ -194,7 +189,7 @@ void tabular_csv(const struct tabular *table, FILE *file) {
 
 /* ---- LaTeX --------------------------------------------------------------------------------------------- */
 
-static void latex_text(const char *text, FILE *file) {
+static void latex_text(const struct tabular *table, const char *text, FILE *file) {
   static const struct {
     const char *from, *to;
   } list[] = {{"\\", "\\textbackslash{}"},
@@ -214,6 +209,7 @@ static void latex_text(const char *text, FILE *file) {
               {"\u03b3", "$\\gamma$"},
               {"<", "$<$"},
               {">", "$>$"}};
+  text = text_shown(table->arena, text);
   while (*text) {
     size_t i = 0, count = sizeof list / sizeof *list;
     while (i < count && strncmp(text, list[i].from, strlen(list[i].from))) i++;
@@ -228,13 +224,13 @@ static void latex_text(const char *text, FILE *file) {
 static void latex_row(const struct tabular *table, size_t row, FILE *file) {
   if (has_heading(table, row)) {
     fprintf(file, "%s\\multicolumn{%zu}{l}{\\textit{", row ? "\\midrule\n" : "", table->columns);
-    latex_text(table->group[row], file);
+    latex_text(table, table->group[row], file);
     fprintf(file, "}} \\\\\n");
   }
   for (size_t c = 0; c < table->columns; c++) {
     bool best = tabular_cell(table, row, c)->best;
     fprintf(file, "%s%s", c ? " & " : "", best ? "\\textbf{" : "");
-    latex_text(text_of(table, row, c), file);
+    latex_text(table, text_of(table, row, c), file);
     if (best) fputc('}', file);
   }
   fprintf(file, " \\\\\n");
@@ -242,20 +238,20 @@ static void latex_row(const struct tabular *table, size_t row, FILE *file) {
 
 void tabular_latex(const struct tabular *table, FILE *file) {
   fprintf(file, "%% needs \\usepackage{booktabs}\n\\begin{table}\n\\caption{");
-  latex_text(table->title, file);
+  latex_text(table, table->title, file);
   fprintf(file, "}\n\\label{tab:%s}\n\\begin{tabular}{l", table->file);
   for (size_t c = 1; c < table->columns; c++) fputc('r', file);
   fprintf(file, "}\n\\toprule\n");
   for (size_t c = 0; c < table->columns; c++) {
     if (c) fprintf(file, " & ");
-    latex_text(table->head[c], file);
+    latex_text(table, table->head[c], file);
   }
   fprintf(file, " \\\\\n\\midrule\n");
   for (size_t r = 0; r < table->rows; r++) latex_row(table, r, file);
   fprintf(file, "\\bottomrule\n\\end{tabular}\n");
   if (table->note) {
     fprintf(file, "\\par\\small ");
-    latex_text(table->note, file);
+    latex_text(table, table->note, file);
     fputc('\n', file);
   }
   fprintf(file, "\\end{table}\n");

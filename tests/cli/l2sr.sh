@@ -154,7 +154,7 @@ run "sweep" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1 --json
 run "its table" "$l2sr" sweep l2s --output grid --set learn.gamma=0.5,1
 says out 'val_ssim   folder'
 ! grep -q -e nan -e val_loss out || complain "the table of policies has columns that do not apply"
-says grid/sweep.csv '"0.5",,,,0.'
+says grid/sweep.csv '0.5,,,,0.'
 run "a policy of a sweep is that of train" "$l2sr" compare grid/learn.gamma=1/policy_1/last.h5 l2s/policy_1/last.h5
 run "a finished l2s goes on as l2sr" "$l2sr" train l2s --method l2sr --output l2s --resume --set alternate.rounds=1 \
   --set alternate.epochs=2 --set alternate.actions=drawn

@@ -32,6 +32,53 @@ done
 good inspect data
 good inspect $volume
 
+# ---- names of any bytes --------------------------------------------------------------------------------
+
+# A file name may hold all but a slash and the zero byte.
+odd=$(printf 'a\nb",=c \377\033[31m.h5')
+mkdir bytes
+cp $volume "bytes/$odd"
+good evaluate scene --data bytes --output named
+good compare named/slices.csv named/slices.csv
+tried=$((tried + 1))
+python3 - "$odd" >out 2>err <<'END' || complain 'names of any bytes: slices.csv has other rows or another name'
+import csv, sys
+rows = list(csv.reader(open("named/slices.csv", newline="", encoding="utf-8", errors="surrogateescape")))
+assert len(rows) == 4 and {len(row) for row in rows} == {len(rows[0])}, rows
+assert {row[rows[0].index("volume")] for row in rows[1:]} == {sys.argv[1]}, rows
+END
+# json_lines: the last output is JSON of UTF-8, an object a line
+json_lines() {
+  tried=$((tried + 1))
+  python3 -c 'import json; [dict(json.loads(l)) for l in open("out", "rb").read().decode().splitlines()]' 2>err ||
+    complain "$what: not JSON"
+}
+# harmless FILE: no byte that steers a terminal or is no UTF-8
+harmless() {
+  tried=$((tried + 1))
+  ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177\377]')" "$1" || complain "$what: $1 holds other bytes"
+}
+good inspect bytes --json
+json_lines
+harmless out
+says out 'a\u000ab\",=c \\xff\u001b[31m.h5'
+good inspect bytes
+says out '  a\x0ab",=c \xff\x1b[31m.h5'
+harmless out
+good inspect "bytes/$odd"
+harmless out
+mkdir "bytes$odd"
+echo text >"bytes$odd/a.h5"
+refuse 1 'bytesa\x0ab",=c \xff\x1b[31m.h5/a.h5 has no HDF5 signature' inspect "bytes$odd/a.h5"
+harmless err
+good compare named/results.h5 named/results.h5
+good report named --output "named$odd"
+harmless out
+for file in report.txt report.html ssim.tex; do [ ! -e "named$odd/$file" ] || harmless "named$odd/$file"; done
+good evaluate scene --data bytes --json --set evaluate.name="$odd"
+json_lines
+harmless out
+
 # ---- folders and files that cannot be used -------------------------------------------------------------
 
 # refuse_data TEXT PATH: as a data set and for inspect

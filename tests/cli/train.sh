@@ -94,7 +94,7 @@ run "the same by hand" "$l2sr" train scene --output hand --epochs 1 --set train.
 run "sweep trains what train does" "$l2sr" compare hand/log.h5 \
   grid/train.rate=0.01/log.h5
 says grid/sweep.csv 'train.rate,train.initial_accelerations,network.channels,epochs,best_epoch,val_loss,'
-says grid/sweep.csv '"0.01","[8]","2",1,1,-0.'
+says grid/sweep.csv '0.01,[8],2,1,1,-0.'
 cp grid/sweep.csv first.csv
 before=$(ls -l --time-style=full-iso grid/train.rate=0.01/last.h5)
 rm -r grid/train.rate=0.001

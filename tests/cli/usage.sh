@@ -238,6 +238,27 @@ says out '"at":"line 3"'
 sed 's/,b,/,"B ""q"", r",/' a.csv >words.csv
 expect 1 compare a.csv words.csv --tolerance 1000
 says out "text at line 3: 'b' and 'B \"q\", r'"
+printf 'name,ssim\r\n"a\nb"",=c\377.h5",0.5\r\n,1\n' >quoted.csv
+expect 0 compare quoted.csv quoted.csv
+says out '0 of 2 differ'
+sed 's/0.5/0.75/' quoted.csv >other.csv
+expect 1 compare quoted.csv other.csv
+says out '0.25 at line 2'
+sed 's/"",=/"",?/' quoted.csv >other.csv
+expect 1 compare quoted.csv other.csv
+says out 'at line 2'
+printf 'name\n"a\n' >open.csv
+expect 1 compare open.csv open.csv
+says err 'open.csv:2: a quote does not end; is the file cut short?'
+printf 'name\n"a"b\n' >after.csv
+expect 1 compare after.csv after.csv
+says err 'after.csv:2: text follows a closing quote; a quote within a cell must stand twice'
+printf 'name\na\0b\n' >zero.csv
+expect 1 compare zero.csv zero.csv
+says err 'zero.csv:2 holds a zero byte; is it a CSV file?'
+head -c 70000 /dev/zero | tr '\0' a >long.csv
+expect 1 compare long.csv long.csv
+says err 'long.csv:1: the line is longer than 65536 bytes'
 sed 's/nan/1/' a.csv >number.csv
 expect 1 compare a.csv number.csv --tolerance 1000
 says out 'nan and 1'
