@@ -96,32 +96,69 @@ float *vectors_flat(struct vectors *vectors, const struct graph *graph, cl_mem b
   return values;
 }
 
-/* What a group of the file says of every parameter. */
-static bool read_group(struct vectors *vectors, const char *group, const struct graph *graph,
-                       const double **expected, struct error *error) {
+double *vectors_group(struct vectors *vectors, const char *group, const struct graph *graph, struct error *error) {
+  double *values = ARENA_NEW(vectors->arena, double, graph->elements);
+  memset(values, 0, sizeof *values * graph->elements);
   for (int i = 0; i < graph->parameters; i++) {
     void *data;
     const struct parameter *parameter = &graph->parameter[i];
     if (!vectors_read(vectors, arena_text(vectors->arena, "%s/%s", group, parameter->name), STORE_F64,
                       parameter->count, &data, error))
-      return false;
-    expected[i] = data;
+      return NULL;
+    memcpy(values + parameter->offset, data, sizeof *values * parameter->count);
   }
-  return true;
+  return values;
+}
+
+static void see_parameter(const struct vectors *vectors, const char *group, const struct parameter *parameter,
+                          double worst, double bound) {
+  vectors_see(vectors, arena_text(vectors->arena, "%s %s", group, parameter->name), worst, bound);
 }
 
 bool vectors_compare_flat(struct vectors *vectors, const char *group, const struct graph *graph,
                           cl_mem buffer, double bound, struct error *error) {
-  const double *expected[PARAMETERS_MOST];
   const float *found = vectors_flat(vectors, graph, buffer);
-  double largest = 0;
-  if (!read_group(vectors, group, graph, expected, error)) return false;
-  for (int i = 0; i < graph->parameters; i++)
-    largest = fmax(largest, largest_of(expected[i], graph->parameter[i].count));
+  const double *expected = vectors_group(vectors, group, graph, error);
+  if (!expected) return false;
+  double floor = 1e-10 * largest_of(expected, graph->elements);
   for (int i = 0; i < graph->parameters; i++) {
     const struct parameter *parameter = &graph->parameter[i];
-    double worst = vectors_error(found + parameter->offset, expected[i], parameter->count, 1e-10 * largest);
-    vectors_see(vectors, arena_text(vectors->arena, "%s %s", group, parameter->name), worst, bound);
+    size_t at = parameter->offset;
+    see_parameter(vectors, group, parameter, vectors_error(found + at, expected + at, parameter->count, floor),
+                  bound);
+  }
+  return true;
+}
+
+/* ---- after steps --------------------------------------------------------------------------------------- */
+
+/* A hundredth of the tensor's largest is a hundred times what gradients may be off. Where a whole tensor is but
+ * rounding, none is far. */
+bool *vectors_far(struct vectors *vectors, const double *gradients, const struct graph *graph) {
+  bool *far = ARENA_NEW(vectors->arena, bool, graph->elements);
+  double floor = 1e-6 * largest_of(gradients, graph->elements);
+  for (int i = 0; i < graph->parameters; i++) {
+    const struct parameter *parameter = &graph->parameter[i];
+    const double *of = gradients + parameter->offset;
+    double least = 1e-2 * fmax(floor, largest_of(of, parameter->count));
+    for (size_t k = 0; k < parameter->count; k++) far[parameter->offset + k] = fabs(of[k]) > least;
+  }
+  return far;
+}
+
+bool vectors_compare_steps(struct vectors *vectors, const char *group, const struct graph *graph, double bound,
+                           struct error *error) {
+  float *found = vectors_flat(vectors, graph, graph->values);
+  const double *expected = vectors_group(vectors, group, graph, error);
+  const double *gradients = expected ? vectors_group(vectors, "grad", graph, error) : NULL;
+  if (!gradients) return false;
+  const bool *far = vectors_far(vectors, gradients, graph);
+  for (int i = 0; i < graph->parameters; i++) {
+    const struct parameter *parameter = &graph->parameter[i];
+    size_t at = parameter->offset;
+    for (size_t k = at; k < at + parameter->count; k++)
+      if (!far[k] && isfinite(found[k])) found[k] = (float)expected[k];
+    see_parameter(vectors, group, parameter, vectors_error(found + at, expected + at, parameter->count, 0), bound);
   }
   return true;
 }

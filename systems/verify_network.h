@@ -4,8 +4,9 @@
 
 #include "systems/verify.h"
 
-/* Output, loss, every gradient, the losses of three Adam steps and the parameters after them. False when the
- * file cannot be read or run; errors beyond a bound are the caller's to judge. */
+/* Output, loss, every gradient, a step of Adam by the file's own gradient, the losses of two more and the
+ * parameters after them where single precision can tell them. False when the file cannot be read or run; errors
+ * beyond a bound are the caller's to judge. */
 bool verify_network_file(const struct verify *verify, const char *path, struct error *error);
 
 #endif
