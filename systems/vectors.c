@@ -96,7 +96,8 @@ float *vectors_flat(struct vectors *vectors, const struct graph *graph, cl_mem b
   return values;
 }
 
-double *vectors_group(struct vectors *vectors, const char *group, const struct graph *graph, struct error *error) {
+double *vectors_group(struct vectors *vectors, const char *group, const struct graph *graph,
+                      struct error *error) {
   double *values = ARENA_NEW(vectors->arena, double, graph->elements);
   memset(values, 0, sizeof *values * graph->elements);
   for (int i = 0; i < graph->parameters; i++) {
@@ -124,16 +125,16 @@ bool vectors_compare_flat(struct vectors *vectors, const char *group, const stru
   for (int i = 0; i < graph->parameters; i++) {
     const struct parameter *parameter = &graph->parameter[i];
     size_t at = parameter->offset;
-    see_parameter(vectors, group, parameter, vectors_error(found + at, expected + at, parameter->count, floor),
-                  bound);
+    see_parameter(vectors, group, parameter,
+                  vectors_error(found + at, expected + at, parameter->count, floor), bound);
   }
   return true;
 }
 
 /* ---- after steps --------------------------------------------------------------------------------------- */
 
-/* A hundredth of the tensor's largest is a hundred times what gradients may be off. Where a whole tensor is but
- * rounding, none is far. */
+/* A hundredth of the tensor's largest is a hundred times what gradients may be off. Where a whole tensor is
+ * but rounding, none is far. */
 bool *vectors_far(struct vectors *vectors, const double *gradients, const struct graph *graph) {
   bool *far = ARENA_NEW(vectors->arena, bool, graph->elements);
   double floor = 1e-6 * largest_of(gradients, graph->elements);
@@ -146,8 +147,8 @@ bool *vectors_far(struct vectors *vectors, const double *gradients, const struct
   return far;
 }
 
-bool vectors_compare_steps(struct vectors *vectors, const char *group, const struct graph *graph, double bound,
-                           struct error *error) {
+bool vectors_compare_steps(struct vectors *vectors, const char *group, const struct graph *graph,
+                           double bound, struct error *error) {
   float *found = vectors_flat(vectors, graph, graph->values);
   const double *expected = vectors_group(vectors, group, graph, error);
   const double *gradients = expected ? vectors_group(vectors, "grad", graph, error) : NULL;
@@ -158,7 +159,8 @@ bool vectors_compare_steps(struct vectors *vectors, const char *group, const str
     size_t at = parameter->offset;
     for (size_t k = at; k < at + parameter->count; k++)
       if (!far[k] && isfinite(found[k])) found[k] = (float)expected[k];
-    see_parameter(vectors, group, parameter, vectors_error(found + at, expected + at, parameter->count, 0), bound);
+    see_parameter(vectors, group, parameter, vectors_error(found + at, expected + at, parameter->count, 0),
+                  bound);
   }
   return true;
 }

@@ -45,13 +45,14 @@ float *vectors_flat(struct vectors *vectors, const struct graph *graph, cl_mem b
  * the reference's own rounding (gradients of biases before a norm) is measured against the largest of all. */
 bool vectors_compare_flat(struct vectors *vectors, const char *group, const struct graph *graph,
                           cl_mem buffer, double bound, struct error *error);
-/* The parameters after steps of Adam or RMSprop, as above, where the first gradient, which GRAD/NAME holds, is far
- * from zero. Elsewhere those steps go by its sign, and single precision cannot tell it: PyTorch's own is off by
- * 1.4e-2 there. */
-bool vectors_compare_steps(struct vectors *vectors, const char *group, const struct graph *graph, double bound,
-                           struct error *error);
+/* The parameters after steps of Adam or RMSprop, as above, where the first gradient, which GRAD/NAME holds,
+ * is far from zero. Elsewhere those steps go by its sign, and single precision cannot tell it: PyTorch's own
+ * is off by 1.4e-2 there. */
+bool vectors_compare_steps(struct vectors *vectors, const char *group, const struct graph *graph,
+                           double bound, struct error *error);
 /* What a group of the file says of every parameter, in the graph's layout; 0 between them. NULL: an error. */
-double *vectors_group(struct vectors *vectors, const char *group, const struct graph *graph, struct error *error);
+double *vectors_group(struct vectors *vectors, const char *group, const struct graph *graph,
+                      struct error *error);
 /* Whether each of the elements of GRAD is far from zero, in the graph's layout. */
 bool *vectors_far(struct vectors *vectors, const double *gradients, const struct graph *graph);
 

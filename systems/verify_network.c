@@ -85,8 +85,8 @@ static void close_check(struct check *check) {
 
 /* ---- comparing ----------------------------------------------------------------------------------------- */
 
-/* How far a norm may be off because of elements whose steps single precision cannot tell: each may have gone the
- * other way. */
+/* How far a norm may be off because of elements whose steps single precision cannot tell: each may have gone
+ * the other way. */
 static double slack_of(const struct check *check, const struct parameter *parameter, const bool *far) {
   size_t near = 0;
   for (size_t k = 0; k < parameter->count; k++) near += !far[parameter->offset + k];
@@ -99,8 +99,8 @@ static bool compare_norms(struct check *check, struct error *error) {
   const float *values = vectors_flat(&check->vectors, graph, graph->values);
   const double *gradients = vectors_group(&check->vectors, "grad", graph, error);
   void *expected;
-  if (!gradients || !vectors_read(&check->vectors, "param_after_3_steps_l2", STORE_F64, (size_t)graph->parameters,
-                                  &expected, error))
+  if (!gradients || !vectors_read(&check->vectors, "param_after_3_steps_l2", STORE_F64,
+                                  (size_t)graph->parameters, &expected, error))
     return false;
   const bool *far = vectors_far(&check->vectors, gradients, graph);
   for (int i = 0; i < graph->parameters; i++) {

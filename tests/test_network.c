@@ -26,12 +26,12 @@ static void see(const char *source, const char *quantity, double worst, double b
   print_error("%s: %s is off by %.3g, bound %.0e\n", source, quantity, worst, bound);
 }
 
-/* A copy of the small vectors whose `name` after three steps is moved by two steps, at its largest or its smallest
- * gradient. */
+/* A copy of the small vectors whose `name` after three steps is moved by two steps, at its largest or its
+ * smallest gradient. */
 static void move_step(struct folder *folder, const char *path, const char *name, bool largest) {
   size_t bytes;
-  unsigned char *data = support_read(folder->arena, arena_text(folder->arena, "%s/unet_c4_p2_n32.h5",
-                                                               getenv("L2SR_TEST_DATA")), &bytes);
+  unsigned char *data = support_read(
+      folder->arena, arena_text(folder->arena, "%s/unet_c4_p2_n32.h5", getenv("L2SR_TEST_DATA")), &bytes);
   support_write(path, data, bytes);
   hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
   hid_t grad = H5Dopen2(file, arena_text(folder->arena, "grad/%s", name), H5P_DEFAULT);
