@@ -37,7 +37,7 @@ struct comparison {
   const char *group;
   const char **path; /* by parameter: where it stands in the file */
   struct arena *arena;
-  struct names missing, unexpected, misshaped;
+  struct names missing, twice, unexpected, misshaped;
 };
 
 static const char *plain_name(const char *name) {
@@ -49,8 +49,11 @@ static void see_dataset(const char *name, void *context) {
   size_t length = strlen(comparison->group);
   if (strncmp(name, comparison->group, length) || name[length] != '/') return;
   const struct parameter *parameter = graph_find(comparison->graph, plain_name(name + length + 1));
-  if (parameter)
-    comparison->path[parameter - comparison->graph->parameter] = arena_text(comparison->arena, "%s", name);
+  const char **path = parameter ? &comparison->path[parameter - comparison->graph->parameter] : NULL;
+  if (path && *path)
+    add_name(&comparison->twice, parameter->name);
+  else if (path)
+    *path = arena_text(comparison->arena, "%s", name);
   else
     add_name(&comparison->unexpected, name + length + 1);
 }
@@ -78,10 +81,11 @@ static bool compare_shape(struct comparison *comparison, const struct parameter 
 }
 
 static bool refuse(struct comparison *c, struct error *error) {
-  struct names *lists[] = {&c->missing, &c->unexpected, &c->misshaped};
-  static const char *const labels[] = {"missing", "unexpected", "of another shape"};
+  struct names *lists[] = {&c->missing, &c->twice, &c->unexpected, &c->misshaped};
+  static const char *const labels[] = {"missing", "there as NAME and as module.NAME", "unexpected",
+                                       "of another shape"};
   fail(error, "the parameters in group '%s' are not those of the network", c->group);
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     char before[sizeof error->text];
     if (!lists[i]->count) continue;
     end_names(lists[i]);
@@ -100,61 +104,90 @@ static bool compare(struct comparison *c, struct error *error) {
     else if (!compare_shape(c, parameter, c->path[i], error))
       return false;
   }
-  return c->missing.count || c->unexpected.count || c->misshaped.count ? refuse(c, error) : true;
+  bool good = !c->missing.count && !c->twice.count && !c->unexpected.count && !c->misshaped.count;
+  return good ? true : refuse(c, error);
 }
 
 /* ---- flat buffers -------------------------------------------------------------------------------------- */
 
+/* Sums of products of larger ones leave float32; second moments are squares of gradients. */
+static const float MOST_PARAMETER = 1e15f, MOST_MOMENT = 1e30f;
+
+/* A flat buffer of a checkpoint, of parameters or of moments. */
+struct flat {
+  const char *group;
+  const struct graph *graph;
+  cl_mem buffer;
+  float low, high;
+};
+
+static struct flat flat_of(const char *group, const struct graph *graph, cl_mem buffer, float low,
+                           float high) {
+  return (struct flat){group, graph, buffer, low, high};
+}
+
+static struct flat flat_parameters(const char *group, const struct graph *graph) {
+  return flat_of(group, graph, graph->values, -MOST_PARAMETER, MOST_PARAMETER);
+}
+
+static bool is_good(const struct flat *flat, float value) {
+  return value >= flat->low && value <= flat->high; /* NaN is neither */
+}
+
+static bool check_values(const struct flat *flat, const char *path, const float *values, size_t count,
+                         struct error *error) {
+  for (size_t k = 0; k < count; k++)
+    if (!is_good(flat, values[k]))
+      return fail(error,
+                  "%s holds %g at element %zu; a checkpoint's numbers are finite, here from %g to %g: the "
+                  "file is damaged",
+                  path, values[k], k, flat->low, flat->high);
+  return true;
+}
+
 /* Reads what the group holds for every parameter into a buffer of the parameters' layout. */
-static bool read_flat(struct store *store, const char *group, const struct graph *graph, cl_mem to,
-                      struct error *error) {
+static bool read_flat(struct store *store, struct flat flat, struct error *error) {
+  const struct graph *graph = flat.graph;
   struct arena *arena = arena_open();
-  struct comparison comparison = {.store = store, .graph = graph, .group = group, .arena = arena};
+  struct comparison comparison = {.store = store, .graph = graph, .group = flat.group, .arena = arena};
   comparison.path = ARENA_NEW(arena, const char *, graph->parameters + 1);
   float *values = ARENA_NEW(arena, float, graph->elements);
   bool good = compare(&comparison, error);
   for (int i = 0; good && i < graph->parameters; i++) {
-    void *data;
-    size_t total;
-    good = store_read_all(store, comparison.path[i], STORE_F32, graph->parameter[i].count, arena, &data,
-                          &total, error);
-    for (size_t k = 0; good && k < total; k++)
-      if (!isfinite(((float *)data)[k]))
-        good =
-            fail(error, "%s holds %g at element %zu; a checkpoint's numbers are finite: the file is damaged",
-                 comparison.path[i], ((float *)data)[k], k);
-    if (good) memcpy(values + graph->parameter[i].offset, data, sizeof(float) * total);
+    const struct parameter *parameter = &graph->parameter[i];
+    float *to = values + parameter->offset;
+    good = store_read_known(store, comparison.path[i], STORE_F32, parameter->count, to, error) &&
+           check_values(&flat, comparison.path[i], to, parameter->count, error);
   }
-  if (good) device_write(graph->device, to, 0, sizeof(float) * graph->elements, values);
+  if (good) device_write(graph->device, flat.buffer, 0, sizeof(float) * graph->elements, values);
   arena_close(arena);
   return good;
 }
 
 /* What could not be read again is not written. */
-static bool check_finite(const char *group, const struct graph *graph, const float *values,
-                         struct error *error) {
-  for (int i = 0; i < graph->parameters; i++)
-    for (size_t k = 0; k < graph->parameter[i].count; k++) {
-      float value = values[graph->parameter[i].offset + k];
-      if (!isfinite(value))
+static bool check_written(const struct flat *flat, const float *values, struct error *error) {
+  for (int i = 0; i < flat->graph->parameters; i++)
+    for (size_t k = 0; k < flat->graph->parameter[i].count; k++) {
+      float value = values[flat->graph->parameter[i].offset + k];
+      if (!is_good(flat, value))
         return fail(error,
                     "%s/%s has become %g at element %zu and is not written; lower the learning rate or set a "
                     "clip and train anew",
-                    group, graph->parameter[i].name, value, k);
+                    flat->group, flat->graph->parameter[i].name, value, k);
     }
   return true;
 }
 
-static bool write_flat(struct store *store, const char *group, const struct graph *graph, cl_mem from,
-                       struct error *error) {
+static bool write_flat(struct store *store, struct flat flat, struct error *error) {
+  const struct graph *graph = flat.graph;
   struct arena *arena = arena_open();
   float *values = ARENA_NEW(arena, float, graph->elements);
-  device_read(graph->device, from, 0, sizeof(float) * graph->elements, values);
-  bool good = device_finish(graph->device, error) && check_finite(group, graph, values, error);
+  device_read(graph->device, flat.buffer, 0, sizeof(float) * graph->elements, values);
+  bool good = device_finish(graph->device, error) && check_written(&flat, values, error);
   for (int i = 0; good && i < graph->parameters; i++) {
     const struct parameter *parameter = &graph->parameter[i];
-    good = store_write(store, arena_text(arena, "%s/%s", group, parameter->name), STORE_F32, parameter->rank,
-                       parameter->size, values + parameter->offset, false, error);
+    good = store_write(store, arena_text(arena, "%s/%s", flat.group, parameter->name), STORE_F32,
+                       parameter->rank, parameter->size, values + parameter->offset, false, error);
   }
   arena_close(arena);
   return good;
@@ -162,12 +195,12 @@ static bool write_flat(struct store *store, const char *group, const struct grap
 
 bool checkpoint_read_parameters(struct store *store, const char *group, const struct graph *graph,
                                 struct error *error) {
-  return read_flat(store, group, graph, graph->values, error);
+  return read_flat(store, flat_parameters(group, graph), error);
 }
 
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error) {
-  return write_flat(store, group, graph, graph->values, error);
+  return write_flat(store, flat_parameters(group, graph), error);
 }
 
 bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *error) {
@@ -186,24 +219,51 @@ bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *erro
 
 /* ---- the optimiser ------------------------------------------------------------------------------------- */
 
-bool checkpoint_read_moments(struct store *store, const char *group, const struct optimiser *optimiser,
-                             struct error *error) {
+typedef bool pass_flat(struct store *store, struct flat flat, struct error *error);
+
+/* Those that the optimiser has. */
+static bool pass_moments(struct store *store, const char *group, const struct optimiser *optimiser,
+                         pass_flat *pass, struct error *error) {
+  const struct graph *graph = optimiser->graph;
   struct arena *arena = arena_open();
-  const char *first = arena_text(arena, "%s/first", group), *second = arena_text(arena, "%s/second", group);
-  bool good = (!optimiser->first || read_flat(store, first, optimiser->graph, optimiser->first, error)) &&
-              (!optimiser->second || read_flat(store, second, optimiser->graph, optimiser->second, error));
+  struct flat first =
+      flat_of(arena_text(arena, "%s/first", group), graph, optimiser->first, -MOST_MOMENT, MOST_MOMENT);
+  struct flat second =
+      flat_of(arena_text(arena, "%s/second", group), graph, optimiser->second, 0, MOST_MOMENT);
+  bool good =
+      (!optimiser->first || pass(store, first, error)) && (!optimiser->second || pass(store, second, error));
   arena_close(arena);
   return good;
 }
 
+bool checkpoint_read_moments(struct store *store, const char *group, const struct optimiser *optimiser,
+                             struct error *error) {
+  return pass_moments(store, group, optimiser, read_flat, error);
+}
+
 bool checkpoint_write_moments(struct store *store, const char *group, const struct optimiser *optimiser,
                               struct error *error) {
-  struct arena *arena = arena_open();
-  const char *first = arena_text(arena, "%s/first", group), *second = arena_text(arena, "%s/second", group);
-  bool good = (!optimiser->first || write_flat(store, first, optimiser->graph, optimiser->first, error)) &&
-              (!optimiser->second || write_flat(store, second, optimiser->graph, optimiser->second, error));
-  arena_close(arena);
-  return good;
+  return pass_moments(store, group, optimiser, write_flat, error);
+}
+
+bool checkpoint_number(struct store *store, const char *name, double low, double high, double *value,
+                       struct error *error) {
+  if (!store_number(store, name, value))
+    return fail(error, "it is no checkpoint of this kind, or damaged: %s is missing or no number", name);
+  if (*value >= low && *value <= high) return true;
+  return fail(error,
+              "it has %s %g; expected a number from %g to %g: the file is damaged, start anew in another "
+              "train.output",
+              name, *value, low, high);
+}
+
+bool checkpoint_whole(struct store *store, const char *name, double high, double *value,
+                      struct error *error) {
+  if (!checkpoint_number(store, name, 0, high, value, error)) return false;
+  if (*value == floor(*value)) return true;
+  return fail(
+      error, "it has %s %g; expected a whole number: the file is damaged, start anew in another train.output",
+      name, *value);
 }
 
 bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser, struct error *error) {
@@ -212,9 +272,10 @@ bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser,
   const char *expected = kind_names[optimiser->setup.kind];
   if (!store_text(store, "optimiser", kind, sizeof kind) || strcmp(kind, expected))
     return fail(error, "the optimiser in the checkpoint is '%s', expected '%s'", kind, expected);
-  if (!store_number(store, "optimiser_step", &step) || !store_number(store, "optimiser_rate", &rate))
-    return fail(error, "the checkpoint lacks optimiser_step or optimiser_rate");
-  if (!checkpoint_read_moments(store, "optimiser", optimiser, error)) return false;
+  if (!checkpoint_whole(store, "optimiser_step", 1e15, &step, error) ||
+      !checkpoint_number(store, "optimiser_rate", 0, 1e9, &rate, error) ||
+      !checkpoint_read_moments(store, "optimiser", optimiser, error))
+    return false;
   optimiser->step = (uint64_t)step;
   optimiser->rate = rate;
   return true;

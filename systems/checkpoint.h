@@ -7,12 +7,19 @@
 #include "engine/store.h"
 
 /* Every parameter of the graph from GROUP/NAME, or GROUP/module.NAME. Refused, with the list of what is
- * missing, unexpected or of another shape, before any parameter changes. */
+ * missing, there under both names, unexpected or of another shape, and where a number is not finite or above
+ * 1e15, before any parameter changes. */
 bool checkpoint_read_parameters(struct store *store, const char *group, const struct graph *graph,
                                 struct error *error);
-/* Refused when one of them is no finite number. */
+/* Refused when one of them could not be read again. */
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
+
+/* A number among the attributes, from low to high: for NaN lies between no two. Refused with its name. */
+bool checkpoint_number(struct store *store, const char *name, double low, double high, double *value,
+                       struct error *error);
+/* The same of a whole number from 0. */
+bool checkpoint_whole(struct store *store, const char *name, double high, double *value, struct error *error);
 
 /* SHA-256 of all parameters. */
 bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *error);

@@ -143,28 +143,39 @@ static bool read_log(struct learning *learning, struct store *store, struct erro
   return good;
 }
 
+/* A best score that no validation had would keep best.h5 from ever being replaced. */
+static bool check_best(const struct learning *learning, struct error *error) {
+  for (size_t i = 0; i < learning->validations; i++)
+    if (learning->score_at[i] == (double)learning->best_at && learning->score[i] == learning->best)
+      return true;
+  if (!learning->best_at && learning->best == -INFINITY) return true;
+  return fail(
+      error,
+      "it has best %g at best_at %llu, which is none of the validations in its log: the file is damaged, "
+      "start anew in another train.output",
+      learning->best, (unsigned long long)learning->best_at);
+}
+
 static bool read_state(struct store *store, void *context, struct error *error) {
   struct learning *learning = context;
   double rollouts, best_at, scan;
-  if (!store_number(store, "rollouts", &rollouts) || !store_number(store, "best", &learning->best) ||
-      !store_number(store, "best_at", &best_at) || !store_number(store, "first_scan", &scan))
-    return fail(error, "it is no checkpoint of a policy's training: rollouts, best, best_at or first_scan is "
-                       "missing");
-  if (rollouts > (double)learning->wanted && run_whole(rollouts, 1e15))
+  if (!checkpoint_whole(store, "rollouts", 1e15, &rollouts, error) ||
+      !checkpoint_whole(store, "best_at", rollouts, &best_at, error) ||
+      !checkpoint_number(store, "best", best_at > 0 ? -1e15 : -INFINITY, 1e15, &learning->best, error) ||
+      !checkpoint_whole(store, "first_scan", UINT32_MAX, &scan, error))
+    return false;
+  if (rollouts > (double)learning->wanted)
     return fail(error,
                 "it has %.0f roll-outs of %zu steps and %llu are wanted; set alternate.steps to %.0f or more",
                 rollouts, learning->rollout.rows, (unsigned long long)learning->wanted,
                 rollouts * (double)learning->rollout.rows);
-  if (!run_whole(rollouts, (double)learning->wanted) || !run_whole(best_at, rollouts) ||
-      isnan(learning->best) || scan != learning->first_scan)
-    return fail(
-        error,
-        "it has rollouts %g, best %g, best_at %g and first_scan %g; expected whole numbers, best_at at most "
-        "rollouts, and scans from %u on: it is of another training or damaged",
-        rollouts, learning->best, best_at, scan, learning->first_scan);
+  if (scan != learning->first_scan)
+    return fail(error,
+                "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged",
+                scan, learning->first_scan);
   learning->rollouts = (uint64_t)rollouts;
   learning->best_at = (uint64_t)best_at;
-  if (!read_log(learning, store, error)) return false;
+  if (!read_log(learning, store, error) || !check_best(learning, error)) return false;
   policy_changed(&learning->policy);
   log_info("going on from %s after %llu roll-outs", learn_path(learning, "last.h5"),
            (unsigned long long)learning->rollouts);

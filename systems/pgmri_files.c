@@ -89,11 +89,12 @@ static const char *const may_differ[] = {
 static bool read_state(struct store *store, void *context, struct error *error) {
   struct pgmri *pgmri = context;
   double updates;
-  if (!store_number(store, "updates", &updates) || !store_number(store, "score", &pgmri->score))
-    return fail(error, "it is no checkpoint of PG-MRI's training: updates or score is missing");
-  if (!run_whole(updates, (double)pgmri->wanted))
+  if (!checkpoint_whole(store, "updates", 1e15, &updates, error) ||
+      !checkpoint_number(store, "score", -1e15, 1e15, &pgmri->score, error))
+    return false;
+  if (updates > (double)pgmri->wanted)
     return fail(error,
-                "it has updates %g; expected a whole number, at most %llu updates of pgmri.epochs %u: raise "
+                "it has updates %g; expected at most %llu updates of pgmri.epochs %u: raise "
                 "those, or the file is damaged",
                 updates, (unsigned long long)pgmri->wanted, pgmri->options->pgmri.epochs);
   pgmri->updates = (uint64_t)updates;

@@ -316,7 +316,8 @@ static void read_origin(struct policy *policy, struct store *store) {
   store_text(store, "origin_reconstructor", policy->reconstructor, sizeof policy->reconstructor);
   if (!store_number(store, "scan_initial_lines", &initial_lines) ||
       !store_number(store, "scan_budget", &budget) ||
-      !(initial_lines >= 0 && initial_lines <= UINT16_MAX && budget >= 0 && budget <= UINT16_MAX))
+      !(initial_lines >= 0 && initial_lines <= UINT16_MAX && initial_lines == floor(initial_lines)) ||
+      !is_whole(budget, UINT16_MAX))
     return;
   policy->initial_lines = (uint32_t)initial_lines;
   policy->budget = (uint32_t)budget;

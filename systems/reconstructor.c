@@ -615,6 +615,11 @@ static bool read_input(struct store *store, struct reconstructor_setup *setup, s
   if (setup->complex && !store_number(store, "network_absolute", &absolute))
     return fail(error,
                 "its attribute network_absolute is missing: the file is damaged, use another checkpoint");
+  if (absolute != 0 && absolute != 1)
+    return fail(error,
+                "its attribute network_absolute is %g; it must be 0 or 1: the file is damaged, use "
+                "another checkpoint",
+                absolute);
   setup->absolute = absolute != 0;
   return check_scale(store, setup, error);
 }

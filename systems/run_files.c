@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -173,10 +172,6 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
-bool run_whole(double value, double most) {
-  return value >= 0 && value <= most && value == floor(value);
-}
-
 static bool compare_data(const struct run_data *data, const char *name, struct store *store,
                          struct error *error) {
   char selection[80] = "", key[64];
@@ -219,16 +214,12 @@ struct lengths {
 
 static bool read_facts(const struct run_files *run, struct store *store, struct lengths *lengths, char *scene,
                        struct error *error) {
-  if (!store_text(store, "scene", scene, SCENE_MOST) || !store_number(store, "log_bytes", &lengths->log) ||
-      !store_number(store, "events_bytes", &lengths->events))
-    return fail(error, "it is no checkpoint of a training of this version: scene, log_bytes or events_bytes "
-                       "is missing; use another train.output");
-  if (!run_whole(lengths->log, 1e15) || !run_whole(lengths->events, 1e15))
-    return fail(
-        error,
-        "it has log_bytes %g and events_bytes %g; they are whole and at least 0: the file is damaged, start "
-        "anew in another train.output",
-        lengths->log, lengths->events);
+  if (!store_text(store, "scene", scene, SCENE_MOST))
+    return fail(error, "it is no checkpoint of a training of this version: scene is missing; use another "
+                       "train.output");
+  if (!checkpoint_whole(store, "log_bytes", 1e15, &lengths->log, error) ||
+      !checkpoint_whole(store, "events_bytes", 1e15, &lengths->events, error))
+    return false;
   char network[32] = "";
   store_text(store, "network", network, sizeof network);
   if (strcmp(network, run->network))

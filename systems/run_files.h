@@ -51,9 +51,6 @@ bool run_flush(const struct run_files *run, struct error *error);
  * own. */
 bool run_write(const struct run_files *run, struct store *store, struct error *error);
 
-/* Whether it is a count as a checkpoint holds them. */
-bool run_whole(double value, double most);
-
 /* Opens the file of the folder, which it makes, to append; holds it against a second training there. */
 bool run_hold(FILE **file, const char *folder, const char *path, struct error *error);
 

@@ -4,6 +4,7 @@
 #include "systems/checkpoint.h"
 #include "systems/train.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -133,8 +134,12 @@ static const char *const may_differ[] = {"evaluate.",
 
 static bool read_history(struct training *training, struct store *store, const char *name, size_t count,
                          double *to, struct error *error) {
-  if (store_read_known(store, name, STORE_F64, count, to, error)) return true;
-  return fail_in(error, "the log of %u epochs", training->epoch);
+  if (!store_read_known(store, name, STORE_F64, count, to, error))
+    return fail_in(error, "the log of %u epochs", training->epoch);
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(to[i]))
+      return fail(error, "%s holds %g at entry %zu; it must be finite: the file is damaged", name, to[i], i);
+  return true;
 }
 
 static bool read_log(struct training *training, struct store *store, struct error *error) {
@@ -150,6 +155,29 @@ static bool read_log(struct training *training, struct store *store, struct erro
     good = read_history(training, store, name, epochs, training->epoch_value[v], error);
   }
   return good;
+}
+
+/* A best loss that no epoch had would keep best.h5 from ever being replaced. */
+static bool check_best(const struct training *training, struct error *error) {
+  uint32_t epoch = training->best_epoch;
+  double loss = epoch ? training->epoch_value[EPOCH_VAL_LOSS][epoch - 1] : training->best;
+  if ((epoch || !training->epoch) && loss == training->best) return true;
+  return fail(
+      error,
+      "it has best_val_loss %.9g of epoch %u, whose loss in its log is %.9g: the file is damaged, start "
+      "anew in another train.output",
+      training->best, epoch, loss);
+}
+
+static bool check_steps(const struct training *training, struct error *error) {
+  uint64_t expected = (uint64_t)training->epoch * training->updates;
+  if (training->optimiser.step == expected) return true;
+  return fail(
+      error,
+      "it has optimiser_step %llu; %u epochs of %zu updates are %llu: the file is damaged, start anew in "
+      "another train.output",
+      (unsigned long long)training->optimiser.step, training->epoch, training->updates,
+      (unsigned long long)expected);
 }
 
 /* What one of the methods has trained the others do not go on with. */
@@ -169,19 +197,15 @@ static bool read_masks(struct training *training, struct store *store, struct er
 static bool read_state(struct store *store, void *context, struct error *error) {
   struct training *training = context;
   double epoch, best_epoch;
-  if (!store_number(store, "epoch", &epoch) || !store_number(store, "best_epoch", &best_epoch) ||
-      !store_number(store, "best_val_loss", &training->best))
-    return fail(error, "it is no checkpoint of a reconstructor's training: epoch, best_epoch or "
-                       "best_val_loss is missing");
-  if (!run_whole(epoch, 1e9) || !run_whole(best_epoch, epoch))
-    return fail(
-        error,
-        "it has epoch %g and best_epoch %g; epochs are whole, best_epoch is at most epoch: the file is "
-        "damaged, start anew in another train.output",
-        epoch, best_epoch);
+  if (!checkpoint_whole(store, "epoch", 1e9, &epoch, error) ||
+      !checkpoint_whole(store, "best_epoch", epoch, &best_epoch, error) ||
+      !checkpoint_number(store, "best_val_loss", -1e15, 1e15, &training->best, error))
+    return false;
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
-  if (!read_log(training, store, error) || !read_masks(training, store, error)) return false;
+  if (!read_log(training, store, error) || !check_best(training, error) || !check_steps(training, error) ||
+      !read_masks(training, store, error))
+    return false;
   reconstructor_changed(&training->reconstructor);
   log_info("going on from %s after epoch %u", training_path(training, "last.h5"), training->epoch);
   return true;

@@ -389,14 +389,14 @@ static void refuse_open(struct run *run, const char *part) {
 }
 
 /* Seen by a look, or before a checkpoint is written: the last one stays good. */
-static void diverge(const char *output, uint32_t log_every, const char *part) {
+static void diverge(const char *output, uint32_t log_every, uint32_t save_every, const char *part) {
   struct run run;
   struct error error;
   set_options(&run, output);
-  run.options.learn.save_every = 1;
+  run.options.learn.save_every = save_every;
   run.options.learn.log_every = log_every;
   open_run(&run);
-  for (int updates = 0; updates < 2; updates++) learn_step(&run.learning);
+  for (int updates = 0; updates < 3; updates++) learn_step(&run.learning);
   assert_good(learn_save(&run.learning, "last.h5", &error), &error);
   learn_close(&run.learning);
   run.wish.resume = true;
@@ -407,7 +407,7 @@ static void diverge(const char *output, uint32_t log_every, const char *part) {
   assert_holds(error.text, part);
   close_run(&run);
   set_options(&run, output);
-  run.options.learn.save_every = 1;
+  run.options.learn.save_every = save_every;
   run.options.learn.log_every = log_every;
   run.wish.resume = true;
   open_run(&run);
@@ -416,9 +416,9 @@ static void diverge(const char *output, uint32_t log_every, const char *part) {
 
 static void a_loss_of_nan_stops(void **state) {
   (void)state;
-  diverge("nan_1", 1,
+  diverge("nan_1", 1, ROLLOUTS,
           "last.h5 is from before; lower learn.rate or learn.clip (0 is no limit) and train anew");
-  diverge("nan_7", 7, "is not written; lower the learning rate or set a clip");
+  diverge("nan_7", 7, 1, "is not written; lower the learning rate or set a clip");
 }
 
 static void scenes_are_refused(void **state) {
@@ -546,10 +546,10 @@ static void damaged_values_are_refused(void **state) {
   run_all(&run);
   struct learning *learning = &run.learning;
   learning->best_at = ROLLOUTS + 1;
-  refuse_saved(&run, "best_at 8");
+  refuse_saved(&run, "it has best_at 8; expected a number from 0 to 7");
   learning->best_at = 1;
   learning->first_scan = 5;
-  refuse_saved(&run, "first_scan 5");
+  refuse_saved(&run, "it has first_scan 5; expected scans from 0 on");
   learning->first_scan = 0;
   learning->rollouts = ROLLOUTS + 1;
   refuse_saved(&run, "it has 8 roll-outs of 30 steps");
@@ -558,7 +558,13 @@ static void damaged_values_are_refused(void **state) {
   refuse_saved(&run, "its log is longer than its training");
   learning->looks = ROLLOUTS;
   learning->best = NAN;
-  refuse_saved(&run, "best nan");
+  refuse_saved(&run, "it has best nan; expected a number from");
+  learning->best = INFINITY;
+  refuse_saved(&run, "it has best inf");
+  learning->best = -INFINITY;
+  refuse_saved(&run, "it has best -inf");
+  learning->best = 2;
+  refuse_saved(&run, "it has best 2 at best_at 1, which is none of the validations in its log");
   learning->best = 1;
   device_write(&device, learning->optimiser.second, 0, sizeof nan_value, &nan_value);
   assert_false(learn_save(learning, "last.h5", &error));
