@@ -26,6 +26,7 @@ const char *device_code_name(cl_int code) {
     cl_int code;
     const char *name;
   } names[] = {
+      {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"},
       {CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"},
       {CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE (device memory is full)"},
       {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
@@ -151,9 +152,7 @@ static bool select_device(const char *select, struct found *chosen, struct devic
                           struct error *error) {
   struct found list[MOST];
   size_t count = find_devices(list);
-  if (!count)
-    return fail(error, "no OpenCL device found; install a driver (for the CPU: apt-get install "
-                       "pocl-opencl-icd) and see `l2sr info`");
+  if (!count) return device_none(error);
   if (!*select && getenv("L2SR_DEVICE")) select = getenv("L2SR_DEVICE");
   const char *wishes[] = {*select ? select : "gpu", *select ? NULL : "accelerator", *select ? NULL : "0"};
   for (size_t w = 0; w < 3 && wishes[w]; w++)

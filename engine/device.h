@@ -90,4 +90,10 @@ const char *device_code_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
 typedef void device_see(size_t index, const struct device_facts *facts, void *context);
 size_t device_list(device_see *see, void *context);
 
+/* Calls `see` for every platform: what asking for its devices gave, and what may be the cause where it gave none.
+ * (platform.c) */
+typedef void device_see_platform(const char *name, cl_int code, const char *cause, void *context);
+size_t device_platforms(device_see_platform *see, void *context);
+bool device_none(struct error *error); /* says why there is no device at all */
+
 #endif

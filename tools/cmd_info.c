@@ -61,6 +61,20 @@ static void see_device(size_t index, const struct device_facts *facts, void *con
   (view->json ? print_device_json : print_device_text)(index, facts, index == view->taken);
 }
 
+/* Of those without a device alone: the others stand with their devices. */
+static void see_platform(const char *name, cl_int code, const char *cause, void *context) {
+  const struct view *view = context;
+  if (code == CL_SUCCESS) return;
+  if (view->json) {
+    printf("{\"type\":\"platform\"");
+    print_member("name", name);
+    print_member("devices", device_code_name(code));
+    printf("}\n");
+  } else {
+    printf("platform %s: no device (%s); %s\n", name, device_code_name(code), cause);
+  }
+}
+
 static void print_library(const struct view *view, const char *name, const char *version) {
   if (view->json) {
     printf("{\"type\":\"library\"");
@@ -127,6 +141,7 @@ static bool run(struct call *call, struct error *error) {
   print_cache(&view, call->arena);
   if (!view.json) putchar('\n');
   if (!device_list(see_device, &view) && !view.json) printf("no OpenCL device\n");
+  device_platforms(see_platform, &view);
   return good;
 }
 

@@ -256,6 +256,17 @@ refuse 2 "acquisition.horizon is 'lang'; it must be base or long" \
 refuse 1 "no OpenCL device matches 'abacus'; there are: 0: " evaluate scene --device abacus
 refuse 1 "no OpenCL device matches '99'" evaluate scene --device 99
 refuse 1 'nowhere' evaluate scene --kernels nowhere
+if "$l2sr" info | grep -q 'platform  *Portable Computing Language'; then
+  : >file # PoCL has no device where it cannot make its cache
+  for command in info 'evaluate scene'; do
+    what="POCL_CACHE_DIR of no folder: $command"
+    # shellcheck disable=SC2086
+    ! POCL_CACHE_DIR=$PWD/file/x "$l2sr" $command >out 2>err || complain "$what ends well"
+    says err 'the OpenCL platform Portable Computing Language is there but gives no device (CL_DEVICE_NOT_FOUND)'
+    says err "cannot write its kernel cache $PWD/file/x: set POCL_CACHE_DIR to a folder that can be written"
+    ! grep -q 'install a driver' err || complain "$what: a driver that is there is to be installed"
+  done
+fi
 
 # ---- scenes and options --------------------------------------------------------------------------------
 

@@ -288,7 +288,8 @@ says err 'no HDF5 signature'
 # ---- no device, and results that cannot be written -----------------------------------------------------
 
 expect 1 info
-says err 'no OpenCL device found'
+says err 'no OpenCL platform found in OCL_ICD_VENDORS='
+says err 'install a driver'
 says out 'HDF5'
 if [ -e /dev/full ]; then
   what='describe options to a full disk'
