@@ -1,5 +1,6 @@
 #include "engine/graph.h"
 
+#include "engine/log.h"
 #include "engine/orthogonal.h"
 #include "engine/random.h"
 #include "engine/round.h"
@@ -190,14 +191,15 @@ static bool refuse_batch(struct graph *graph, const struct graph_setup *setup, s
   double mebi = 0x1p-20;
   if (need > SIZE_MAX / 2)
     return fail(error,
-                "the network's largest activation for %zu images exceeds one allocation of %s (%.1f MiB); "
-                "%zu images would fit: ask for a smaller batch",
-                setup->batch, device->facts.name, (double)graph->largest * mebi, room);
+                "the network's largest activation for %zu image%s exceeds one allocation of %s (%.1f MiB); "
+                "%zu image%s would fit: ask for a smaller batch",
+                setup->batch, plural(setup->batch), device->facts.name, (double)graph->largest * mebi, room,
+                plural(room));
   return fail(error,
-              "the network needs %.1f MiB %s %zu images, %s has %.1f MiB left; %zu images would fit: ask "
+              "the network needs %.1f MiB %s %zu image%s, %s has %.1f MiB left; %zu image%s would fit: ask "
               "for a smaller batch",
-              (double)need * mebi, setup->train ? "to train on" : "for", setup->batch, device->facts.name,
-              (double)left * mebi, room);
+              (double)need * mebi, setup->train ? "to train on" : "for", setup->batch, plural(setup->batch),
+              device->facts.name, (double)left * mebi, room, plural(room));
 }
 
 static bool part(cl_mem whole, size_t offset, size_t bytes, cl_mem *out, struct error *error) {

@@ -52,8 +52,8 @@ static void set_round(struct options *options, uint32_t round) {
 static bool train_on(struct alternation *all, const struct stage *stage, struct training *training,
                      const struct training_wish *wish, struct error *error) {
   const char *next = arena_text(all->arena, "policy_%u", stage->round + 1);
-  const char *state =
-      arena_text(all->arena, "%u of %u epochs are done", training->epoch, training->options->train.epochs);
+  const char *state = arena_text(all->arena, "%u of %u epoch%s are done", training->epoch,
+                                 training->options->train.epochs, plural(training->options->train.epochs));
   return (training_done(training) || check_next(all, next, state, error)) &&
          training_run(training, wish, error) &&
          (!all->wish->draw_training || all->wish->draw_training(training, error));
@@ -98,8 +98,8 @@ static bool learn_on(struct alternation *all, const struct stage *stage, struct 
                      const struct learn_wish *wish, struct error *error) {
   const char *next = arena_text(all->arena, "reconstructor_%u", stage->round);
   const char *state =
-      arena_text(all->arena, "%llu of %llu roll-outs are done", (unsigned long long)learning->rollouts,
-                 (unsigned long long)learning->wanted);
+      arena_text(all->arena, "%llu of %llu roll-out%s are done", (unsigned long long)learning->rollouts,
+                 (unsigned long long)learning->wanted, plural(learning->wanted));
   return (learning->rollouts == learning->wanted || check_next(all, next, state, error)) &&
          learn_run(learning, wish, error) &&
          (!all->wish->draw_learning || all->wish->draw_learning(learning, error));

@@ -65,10 +65,12 @@ static bool refuse_loss(const struct learning *learning, double loss, struct err
   const char *last = learning->run.folder ? learn_path(learning, "last.h5") : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
   fail(error,
-       "the loss is %g after %llu roll-outs (%llu updates)%s; lower learn.rate or learn.clip (0 is no limit) "
+       "the loss is %g after %llu roll-out%s (%llu update%s)%s; lower learn.rate or learn.clip (0 is no "
+       "limit) "
        "and train "
        "anew",
-       loss, (unsigned long long)learning->rollouts, (unsigned long long)learning->optimiser.step, kept);
+       loss, (unsigned long long)learning->rollouts, plural(learning->rollouts),
+       (unsigned long long)learning->optimiser.step, plural(learning->optimiser.step), kept);
   arena_close(arena);
   return false;
 }
@@ -169,8 +171,8 @@ static bool attend(struct learning *learning, const struct learn_wish *wish, str
     if (!validate_beside(learning, pace, error)) return false;
     learn_log_validation(learning, learning->run.log);
     learn_log_validation_event(learning);
-    log_info("%llu of %llu roll-outs: validation %s %.5f%s", (unsigned long long)done,
-             (unsigned long long)wanted, metric_list[options->reward.metric].name,
+    log_info("%llu of %llu roll-out%s: validation %s %.5f%s", (unsigned long long)done,
+             (unsigned long long)wanted, plural(wanted), metric_list[options->reward.metric].name,
              learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
   }
   if (learning->run.folder && learn_due(done, options->learn.save_every, wanted))

@@ -166,9 +166,9 @@ static bool read_state(struct store *store, void *context, struct error *error) 
     return false;
   if (rollouts > (double)learning->wanted)
     return fail(error,
-                "it has %.0f roll-outs of %zu steps and %llu are wanted; set alternate.steps to %.0f or more",
-                rollouts, learning->rollout.rows, (unsigned long long)learning->wanted,
-                rollouts * (double)learning->rollout.rows);
+                "it has %.0f roll-out%s of %zu steps, %llu wanted; set alternate.steps to %.0f or more",
+                rollouts, plural((size_t)rollouts), learning->rollout.rows,
+                (unsigned long long)learning->wanted, rollouts * (double)learning->rollout.rows);
   if (scan != learning->first_scan)
     return fail(error,
                 "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged",
@@ -177,8 +177,8 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   learning->best_at = (uint64_t)best_at;
   if (!read_log(learning, store, error) || !check_best(learning, error)) return false;
   policy_changed(&learning->policy);
-  log_info("going on from %s after %llu roll-outs", learn_path(learning, "last.h5"),
-           (unsigned long long)learning->rollouts);
+  log_info("going on from %s after %llu roll-out%s", learn_path(learning, "last.h5"),
+           (unsigned long long)learning->rollouts, plural(learning->rollouts));
   return true;
 }
 

@@ -154,7 +154,7 @@ static bool plan_epochs(struct pgmri *pgmri, struct error *error) {
   pgmri->wanted = (uint64_t)pgmri->each * options->pgmri.epochs;
   if (!pgmri->each)
     return fail(error,
-                "there are %zu training slices, %zu minibatches of pgmri.batch %u; an update takes "
+                "training slices: %zu, minibatches: %zu of pgmri.batch %u; an update takes "
                 "pgmri.accumulation %u of them; lower one of the two",
                 pgmri->slices, divide_up(pgmri->slices, options->pgmri.batch), options->pgmri.batch,
                 options->pgmri.accumulation);

@@ -99,8 +99,8 @@ static bool read_state(struct store *store, void *context, struct error *error) 
                 updates, (unsigned long long)pgmri->wanted, pgmri->options->pgmri.epochs);
   pgmri->updates = (uint64_t)updates;
   policy_changed(&pgmri->policy);
-  log_info("going on from %s after %llu updates", run_path(&pgmri->run, pgmri->arena, "last.h5"),
-           (unsigned long long)pgmri->updates);
+  log_info("going on from %s after %llu update%s", run_path(&pgmri->run, pgmri->arena, "last.h5"),
+           (unsigned long long)pgmri->updates, plural(pgmri->updates));
   return true;
 }
 

@@ -43,8 +43,8 @@ static void fit_batch(struct policy *policy) {
   if (room >= policy->batch) return;
   policy->batch = room ? room : 1;
   if (room)
-    log_info("%s has room for %zu images a pass through the policy, of the %zu asked for", device->facts.name,
-             room, policy->setup.batch);
+    log_info("%s has room for %zu image%s a pass through the policy, of the %zu asked for",
+             device->facts.name, room, plural(room), policy->setup.batch);
 }
 
 static bool plan(struct policy *policy, struct error *error) {
@@ -87,14 +87,15 @@ static bool try_fused(struct policy *policy, struct error *error) {
 static bool open_fused(struct policy *policy, struct error *error) {
   while (!try_fused(policy, error)) {
     close_parts(policy);
-    if (policy->setup.whole) return fail_in(error, "%zu images a pass", policy->batch);
+    if (policy->setup.whole)
+      return fail_in(error, "%zu image%s a pass", policy->batch, plural(policy->batch));
     if (policy->batch == 1) return fail_in(error, "one image a pass");
     policy->batch /= 2;
     if (!build(policy, error)) return false;
   }
   if (policy->batch < policy->setup.batch)
-    log_info("%s has room for %zu images a pass through the policy, of the %zu asked for",
-             policy->setup.device->facts.name, policy->batch, policy->setup.batch);
+    log_info("%s has room for %zu image%s a pass through the policy, of the %zu asked for",
+             policy->setup.device->facts.name, policy->batch, plural(policy->batch), policy->setup.batch);
   return true;
 }
 

@@ -158,7 +158,7 @@ static bool refuse_one(struct reconstructor *reconstructor, size_t left, struct 
   double mebi = 0x1p-20;
   return fail(
       error,
-      "training on one image a pass needs %.1f MiB, of which %.1f for %zu passes of the network and %.1f "
+      "training on one image a pass needs %.1f MiB, of which %.1f for the network (passes: %zu) and %.1f "
       "for optimisers, the loss and what draws masks; %s has %.1f MiB left, 0 images would fit: lower "
       "data.size, data.most, network.channels, tau.steps or tau.hidden (points: tau.channels)",
       (double)need * mebi, (double)(need - beside) * mebi, reconstructor->passes, (double)beside * mebi,
@@ -178,8 +178,8 @@ static bool fit_batch(struct reconstructor *reconstructor, struct error *error) 
     return refuse_one(reconstructor, left, error);
   reconstructor->batch = room ? room : 1;
   if (room)
-    log_info("%s has room for %zu images a pass through the network, of the %zu asked for",
-             device->facts.name, room, reconstructor->setup.batch);
+    log_info("%s has room for %zu image%s a pass through the network, of the %zu asked for",
+             device->facts.name, room, plural(room), reconstructor->setup.batch);
   return true;
 }
 
@@ -193,10 +193,10 @@ static bool check_room(const struct reconstructor *reconstructor, struct error *
   if (need <= left) return true;
   return fail(
       error,
-      "training with %zu images a pass needs %.1f MiB beside the network's %zu passes, %s has %.1f MiB of "
+      "training with %zu image%s a pass needs %.1f MiB beside the network (passes: %zu), %s has %.1f MiB of "
       "%.1f MiB left",
-      reconstructor->batch, (double)need / 0x1p20, reconstructor->passes, device->facts.name,
-      (double)left / 0x1p20, (double)device->facts.memory / 0x1p20);
+      reconstructor->batch, plural(reconstructor->batch), (double)need / 0x1p20, reconstructor->passes,
+      device->facts.name, (double)left / 0x1p20, (double)device->facts.memory / 0x1p20);
 }
 
 static bool open_portable_pass(struct reconstructor *reconstructor, struct reconstructor_pass *pass,
@@ -332,8 +332,9 @@ static bool open_fused(struct reconstructor *reconstructor, struct error *error)
     reconstructor->batch /= 2;
   }
   if (reconstructor->batch < reconstructor->setup.batch)
-    log_info("%s has room for %zu images a pass through the network, of the %zu asked for",
-             reconstructor->setup.device->facts.name, reconstructor->batch, reconstructor->setup.batch);
+    log_info("%s has room for %zu image%s a pass through the network, of the %zu asked for",
+             reconstructor->setup.device->facts.name, reconstructor->batch, plural(reconstructor->batch),
+             reconstructor->setup.batch);
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "systems/tau.h"
 
+#include "engine/log.h"
 #include "engine/random.h"
 #include "systems/checkpoint.h"
 #include "systems/geometry.h"
@@ -76,8 +77,8 @@ static bool open_sampler(struct tau *tau, const struct tau_setup *setup, struct 
   if (!tau->points) return true;
   if (!reconstructor_open(&tau->sampler, &sampler, error)) return false;
   if (tau->sampler.batch < tau->batch && tau->train)
-    return fail(error, "%s has room for %zu images a pass, and %zu were planned: lower network.batch",
-                setup->device->facts.name, tau->sampler.batch, tau->batch);
+    return fail(error, "%s has room for %zu image%s a pass, and %zu were planned: lower network.batch",
+                setup->device->facts.name, tau->sampler.batch, plural(tau->sampler.batch), tau->batch);
   tau->batch = tau->sampler.batch;
   return true;
 }

@@ -200,9 +200,9 @@ static bool open_history(struct training *training, struct error *error) {
 static void state_memory(const struct training *training) {
   const struct device *device = training->device;
   size_t batch = training->options->train.batch, images = training->reconstructor.batch;
-  log_info("training takes %.1f of %.1f MiB: updates of %zu slices, %zu a pass%s, %zu %s of the network",
-           (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20, batch, images,
-           images < batch ? " whose gradients add up" : "", training->reconstructor.passes,
+  log_info("training takes %.1f of %.1f MiB: updates of %zu slice%s, %zu a pass%s, %zu %s of the network",
+           (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20, batch, plural(batch),
+           images, images < batch ? " whose gradients add up" : "", training->reconstructor.passes,
            training->reconstructor.passes == 1 ? "pass" : "passes");
 }
 
@@ -495,8 +495,8 @@ bool training_run(struct training *training, const struct training_wish *wish, s
     if (good && wish->see) wish->see(training, wish->context);
   }
   if (good && training->epoch < epochs)
-    log_info("stopped early: no better validation loss for %u epochs",
-             training->options->train.early_stopping);
+    log_info("stopped early: no better validation loss for %u epoch%s",
+             training->options->train.early_stopping, plural(training->options->train.early_stopping));
   progress_close(&progress);
   return good;
 }

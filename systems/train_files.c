@@ -135,7 +135,7 @@ static const char *const may_differ[] = {"evaluate.",
 static bool read_history(struct training *training, struct store *store, const char *name, size_t count,
                          double *to, struct error *error) {
   if (!store_read_known(store, name, STORE_F64, count, to, error))
-    return fail_in(error, "the log of %u epochs", training->epoch);
+    return fail_in(error, "the log of %u epoch%s", training->epoch, plural(training->epoch));
   for (size_t i = 0; i < count; i++)
     if (!isfinite(to[i]))
       return fail(error, "%s holds %g at entry %zu; it must be finite: the file is damaged", name, to[i], i);
@@ -146,8 +146,8 @@ static bool read_log(struct training *training, struct store *store, struct erro
   size_t epochs = training->epoch;
   char name[64];
   if (epochs > training->options->train.epochs)
-    return fail(error, "it has %zu epochs, train.epochs is %u; set it to %zu or more", epochs,
-                training->options->train.epochs, epochs);
+    return fail(error, "it has %zu epoch%s, train.epochs is %u; set it to %zu or more", epochs,
+                plural(epochs), training->options->train.epochs, epochs);
   bool good = read_history(training, store, "log/update/loss", epochs * training->updates,
                            training->update_loss, error);
   for (int v = 0; good && v < EPOCH_VALUES; v++) {

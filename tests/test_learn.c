@@ -466,7 +466,7 @@ static void checkpoints_are_refused(void **state) {
   refuse_open(&run, "first_scan 0");
   run.wish.round = 0;
   run.wish.steps = ROWS;
-  refuse_open(&run, "it has 7 roll-outs of 30 steps and 1 are wanted; set alternate.steps to 210 or more");
+  refuse_open(&run, "it has 7 roll-outs of 30 steps, 1 wanted; set alternate.steps to 210 or more");
   run.wish.steps = ROWS * ROLLOUTS;
   run.options.data.path = support_path(&folder, "data/train");
   refuse_open(&run, "it is of other data");

@@ -61,16 +61,17 @@ static bool print_json(struct learning *learning, double seconds, bool profile, 
 static bool print_text(struct learning *learning, double seconds, bool profile, struct error *error) {
   const struct rollout *rollout = &learning->rollout;
   const struct device *device = learning->device;
-  printf("learn: %s, %zu scans of %zu steps, %zu at a time, %ux%u, policy %s, on %s\n",
-         algorithm_of(learning), rollout->scans, rollout->steps, rollout->launch,
-         learning->options->data.size, learning->options->data.size, precision_of(learning),
-         device->facts.name);
+  printf("learn: %s, %zu scan%s of %zu step%s, %zu at a time, %ux%u, policy %s, on %s\n",
+         algorithm_of(learning), rollout->scans, plural(rollout->scans), rollout->steps,
+         plural(rollout->steps), rollout->launch, learning->options->data.size, learning->options->data.size,
+         precision_of(learning), device->facts.name);
   printf("  %.5g environment-steps/s, %.4g ms from a roll-out to the next\n", (double)rollout->rows / seconds,
          1e3 * seconds);
-  printf("  %.2f GiB of device memory; %zu observations and %zu images a pass; %zu training and %zu "
-         "validation slices\n",
-         (double)device->bytes / 0x1p30, learning->policy.batch, learning->reconstructor.batch,
-         learning->train.report.slices, learning->validation.report.slices);
+  printf("  %.2f GiB of device memory; %zu observation%s and %zu image%s a pass; %zu training and %zu "
+         "validation slice%s\n",
+         (double)device->bytes / 0x1p30, learning->policy.batch, plural(learning->policy.batch),
+         learning->reconstructor.batch, plural(learning->reconstructor.batch), learning->train.report.slices,
+         learning->validation.report.slices, plural(learning->validation.report.slices));
   return !profile || bench_parts(learning->device, run_once, learning, false, error);
 }
 

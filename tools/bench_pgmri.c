@@ -195,10 +195,10 @@ static void print_result(const struct pgmri_bench *bench, bool json) {
            rate, made, rate / made, least, rate / least, 1e3 * bench->seconds, bench->gradient_error);
     return;
   }
-  printf("PG-MRI, %s: %zu slices x q = %u, T = %zu, %ux%u, reconstructor %s, policy %s, %s path, on %s\n",
-         estimator, bench->group, options->pgmri.trajectories, bench->trajectories.steps, options->data.size,
-         options->data.size, network, policy, bench->policy.blocks ? "fused" : "portable",
-         bench->device->facts.name);
+  printf("PG-MRI, %s: %zu slice%s x q = %u, T = %zu, %ux%u, reconstructor %s, policy %s, %s path, on %s\n",
+         estimator, bench->group, plural(bench->group), options->pgmri.trajectories,
+         bench->trajectories.steps, options->data.size, options->data.size, network, policy,
+         bench->policy.blocks ? "fused" : "portable", bench->device->facts.name);
   printf(
       "  update %.5g reconstructions/s, %.4g ms: %.1f %% of the networks' passes alone (%.5g/s), %.1f %% of "
       "the least of them (%.5g/s)",

@@ -161,10 +161,10 @@ static void print_step(struct bench_step *bench, const struct device *device, bo
         1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth, bandwidth / bench->copy_bandwidth);
     return;
   }
-  printf("step: %zu environments of %zux%zu over %zu slices, %s observations, %u + %u %ss, on %s\n",
-         bench->envs, bench->n, bench->n, bench->slices, bench->half ? "f16" : "f32",
-         bench->acquisition.initial_lines, bench->acquisition.budget, geometry_of(&bench->acquisition)->one,
-         device->facts.name);
+  printf("step: %zu environment%s of %zux%zu over %zu slice%s, %s observations, %u + %u %ss, on %s\n",
+         bench->envs, plural(bench->envs), bench->n, bench->n, bench->slices, plural(bench->slices),
+         bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget,
+         geometry_of(&bench->acquisition)->one, device->facts.name);
   printf("  %.4g environment-steps/s (%.4g ms a step of all, median of %d scans)\n", rate, 1e3 * seconds,
          BENCH_REPEATS);
   printf("  %.4g kB needed a step, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)\n", bytes / 1e3,

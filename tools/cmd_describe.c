@@ -304,8 +304,8 @@ static void print_activations(const struct call *call, struct graph *graph, uint
     if (wants_json(call))
       printf("{\"kind\":\"activations\",\"to\":\"%s\",\"images\":%u,\"bytes\":%zu}\n", purpose, batch, bytes);
     else
-      printf("%u images to %s: %.1f MiB of activations on the portable path\n", batch, purpose,
-             (double)bytes / 0x1p20);
+      printf("%u image%s to %s: %.1f MiB of activations on the portable path\n", batch, plural(batch),
+             purpose, (double)bytes / 0x1p20);
   }
 }
 

@@ -26,9 +26,9 @@ static void print_setting(const struct evaluation *evaluation, const struct opti
                           const struct acquisition *setting) {
   const struct geometry *geometry = geometry_of(setting);
   uint32_t total = setting->initial_lines + setting->budget;
-  printf("\nx%u %s: %u initial + %u acquired of %u %ss, %zu slices\n", setting->acceleration,
+  printf("\nx%u %s: %u initial + %u acquired of %u %ss, %zu slice%s\n", setting->acceleration,
          setting->horizon, setting->initial_lines, setting->budget, setting->lines, geometry->one,
-         evaluation->slices);
+         evaluation->slices, plural(evaluation->slices));
   if (!geometry->columns && !geometry->points)
     printf("  acceleration %.4g by %ss (N / %u), %.4g by cells where they are evenly spaced (N^2 / cells)\n",
            (double)setting->lines / total, geometry->one, total,

@@ -362,9 +362,9 @@ static size_t count_small(const struct folder *folder, const struct dataset *dat
 /* ---- a folder: the parts ------------------------------------------------------------------------------- */
 
 static void print_volume(struct arena *arena, const struct volume *volume) {
-  printf("  %-32s %-18s %4zu of %zu slices, %zux%zu  %s\n", text_shown(arena, volume->name), volume->key,
-         volume->slice_count, volume->slices, volume->image_height, volume->image_width,
-         text_shown(arena, volume->acquisition));
+  printf("  %-32s %-18s %4zu of %zu slice%s, %zux%zu  %s\n", text_shown(arena, volume->name), volume->key,
+         volume->slice_count, volume->slices, plural(volume->slices), volume->image_height,
+         volume->image_width, text_shown(arena, volume->acquisition));
 }
 
 static void print_part(const struct folder *folder, const struct part *part) {

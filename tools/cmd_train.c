@@ -1,4 +1,5 @@
 /* Trains what train.method names on the scene's training slices and keeps the best and the last. */
+#include "engine/log.h"
 #include "systems/alternate.h"
 #include "tools/command.h"
 #include "tools/curves.h"
@@ -14,9 +15,10 @@ static void print_summary(const struct training *training) {
   const char *folder = training->options->train.output;
   if (!training->best_epoch) return;
   size_t best = training->best_epoch - 1;
-  printf("%u epochs of %zu slices; best is epoch %u: validation loss %.5f, SSIM %.5f, PSNR %.3f dB\n",
-         training->epoch, training->train.slices, training->best_epoch, training->best,
-         training->epoch_value[EPOCH_VAL_SSIM][best], training->epoch_value[EPOCH_VAL_PSNR][best]);
+  printf("%u epoch%s of %zu slice%s; best is epoch %u: validation loss %.5f, SSIM %.5f, PSNR %.3f dB\n",
+         training->epoch, plural(training->epoch), training->train.slices, plural(training->train.slices),
+         training->best_epoch, training->best, training->epoch_value[EPOCH_VAL_SSIM][best],
+         training->epoch_value[EPOCH_VAL_PSNR][best]);
   printf("written: %s/best.h5, last.h5, log.h5, log.jsonl, " EVENTS_NAME ", curves.png\n", folder);
 }
 

@@ -1,5 +1,6 @@
 #include "tools/curves.h"
 
+#include "engine/log.h"
 #include "tools/plot.h"
 
 static struct plot_line line_of(const char *name, const double *value, const double *at, size_t points) {
@@ -13,9 +14,9 @@ bool curves_draw(const struct training *training, struct error *error) {
   if (!epochs) return true;
   if (is_ssim) ssim = ARENA_NEW(training->arena, double, epochs);
   for (uint32_t i = 0; is_ssim && i < epochs; i++) ssim[i] = -value[EPOCH_LOSS][i];
-  struct plot plot = {arena_text(training->arena, "%s: %zu slices, best epoch %u",
+  struct plot plot = {arena_text(training->arena, "%s: %zu slice%s, best epoch %u",
                                  training->options->train.output, training->train.slices,
-                                 training->best_epoch),
+                                 plural(training->train.slices), training->best_epoch),
                       "epoch",
                       epochs,
                       {{"loss",
@@ -33,9 +34,11 @@ bool curves_draw_policy(const struct learning *learning, struct error *error) {
   const double *at = learning->look_at;
   if (!learning->rollouts) return true;
   struct plot plot = {
-      arena_text(learning->arena, "%s: %zu slices, best after %llu roll-outs", learning->run.folder,
-                 learning->train.report.slices, (unsigned long long)learning->best_at),
-      arena_text(learning->arena, "roll-outs of %zu steps", learning->rollout.rows),
+      arena_text(learning->arena, "%s: %zu slice%s, best after %llu roll-out%s", learning->run.folder,
+                 learning->train.report.slices, plural(learning->train.report.slices),
+                 (unsigned long long)learning->best_at, plural(learning->best_at)),
+      arena_text(learning->arena, "roll-outs of %zu step%s", learning->rollout.rows,
+                 plural(learning->rollout.rows)),
       learning->rollouts,
       {{"reward of a scan", {line_of("training", learning->look[LEARN_reward], at, looks)}},
        {metric, {line_of("validation", learning->score, learning->score_at, learning->validations)}},

@@ -1,4 +1,5 @@
 /* Figures of results: histograms of slices, and scores after every line. Their numbers are tables beside. */
+#include "engine/log.h"
 #include "tools/chart.h"
 #include "tools/report.h"
 #include "tools/statistics.h"
@@ -52,8 +53,8 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
                    count);
   report_close_figure(
       page, arena_text(report->arena,
-                       "%zu slices; bars are shares of them on one scale, the dark line is the mean.",
-                       rows[0].count));
+                       "%zu slice%s; bars are shares of them on one scale, the dark line is the mean.",
+                       rows[0].count, plural(rows[0].count)));
   return report_put_table(page, &table, error);
 }
 

@@ -1,4 +1,5 @@
 /* The page: one HTML file that loads nothing, its tables as text, and each as CSV and LaTeX. */
+#include "engine/log.h"
 #include "engine/store.h"
 #include "engine/text.h"
 #include "tools/report.h"
@@ -86,9 +87,10 @@ bool report_put_table(struct report_page *page, struct tabular *table, struct er
 
 static const char *set_title(const struct report *report, size_t set) {
   const struct report_set *data = &report->set[set];
-  return arena_text(report->arena, "%s%s: N = %zu, %zu slices of %zu volumes (%.8s)", "Results",
+  return arena_text(report->arena, "%s%s: N = %zu, %zu slice%s of %zu volume%s (%.8s)", "Results",
                     report->sets > 1 ? arena_text(report->arena, " on data set %zu", set + 1) : "",
-                    data->size, data->slices, data->volumes, data->selection);
+                    data->size, data->slices, plural(data->slices), data->volumes, plural(data->volumes),
+                    data->selection);
 }
 
 /* What differs of the keys `data`, in words: the first line that does. */

@@ -1,4 +1,5 @@
 /* The tables of scores: method by setting, by initial lines, by discount; comparisons in pairs. */
+#include "engine/log.h"
 #include "tools/chart.h"
 #include "tools/report.h"
 #include "tools/statistics.h"
@@ -70,8 +71,8 @@ static bool put_metric(struct report_page *page, size_t set, size_t metric, stru
   table.group = ARENA_NEW(report->arena, const char *, grid->methods);
   table.head[0] = "method";
   table.file = file_name(report, metric_list[metric].name, set);
-  table.title = arena_text(report->arena, "%s, mean \u00b1 standard deviation, %zu slices",
-                           report_title(metric), report->set[set].slices);
+  table.title = arena_text(report->arena, "%s, mean \u00b1 standard deviation, %zu slice%s",
+                           report_title(metric), report->set[set].slices, plural(report->set[set].slices));
   table.note =
       metric_list[metric].sign > 0
           ? "Larger is better. Marked: best of a column; oracles, which see the truth, take no part."
@@ -257,8 +258,8 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
   table.file = arena_text(report->arena, "pairs_%zu", setting + 1);
   table.title = arena_text(report->arena, "%s against %s, slice by slice, at %s", report_title(metric),
                            baseline->method, report->setting[setting].label);
-  table.note = arena_text(report->arena, "%zu slices of %zu volumes; 95 %% confidence intervals.",
-                          set->slices, set->volumes);
+  table.note = arena_text(report->arena, "%zu slice%s of %zu volume%s; 95 %% confidence intervals.",
+                          set->slices, plural(set->slices), set->volumes, plural(set->volumes));
   for (size_t i = 0; i < count; i++)
     if (list[i] != baseline) {
       put_pair(report, &table, row, list[i], baseline, metric, &interval[row]);

@@ -125,7 +125,7 @@ refuse_train 2 "pgmri.keep has '-1'" --set pgmri.keep=-1
 refuse_train 2 'policy.pools 6 at data.size 32: ' --set policy.pools=6
 refuse_train 2 'no line is left to acquire' --set acquisition.initial_lines=8
 refuse_train 2 'the scene has 2 settings' --set acquisition.horizon=base,long
-refuse_train 1 'there are 40 training slices, 10 minibatches of pgmri.batch 4; an update takes pgmri.accumulation 11' \
+refuse_train 1 'training slices: 40, minibatches: 10 of pgmri.batch 4; an update takes pgmri.accumulation 11' \
   --set pgmri.accumulation=11
 refuse_train 1 'was trained for 32x32 images, data.size is 40' --set data.size=40 --set data.pad=40
 refuse 1 'is no checkpoint of a reconstructor' train scene --quiet --output none --set learn.reconstructor=$policy/last.h5
