@@ -136,6 +136,14 @@ static bool refuse_flag(const struct call *call, const char *word, struct error 
                     call->command->name, call->command->name);
 }
 
+/* "" is a shell's variable that is not set: a folder of that name would be the root of the file system. */
+static bool check_path(const struct flag *flag, const char *value, struct error *error) {
+  bool path = flag->value && (!strcmp(flag->value, "DIR") || !strcmp(flag->value, "FILE"));
+  if (!path || *value) return true;
+  return fail_usage(error, "--%s is empty; name a %s, or leave the flag out", flag->name,
+                    !strcmp(flag->value, "DIR") ? "folder" : "file");
+}
+
 /* Takes the flag at argv[*place], and its value, which may be the next word. */
 static bool take_flag(struct call *call, char **argv, int *place, struct error *error) {
   const char *word = argv[*place], *equals = strchr(word, '='), *value = "";
@@ -150,6 +158,7 @@ static bool take_flag(struct call *call, char **argv, int *place, struct error *
       return fail_usage(error, "--%s has no value; write --%s %s", flag->name, flag->name, flag->value);
     if (!equals) ++*place;
   }
+  if (!check_path(flag, value, error)) return false;
   if (call->given_count == GIVEN_MOST)
     return fail_usage(error, "more than %d flags; put the options into a scene file", GIVEN_MOST);
   call->given[call->given_count].flag = flag;
@@ -187,6 +196,10 @@ static bool check_operands(const struct call *call, struct error *error) {
   const struct command *command = call->command;
   int scene = command->takes_scene ? 1 : 0;
   const char *usage = command->operands ? command->operands : "";
+  for (int i = 0; i < call->operand_count; i++)
+    if (!*call->operand[i])
+      return fail_usage(error, "operand %d of l2sr %s is empty; write l2sr %s %s", i + 1, command->name,
+                        command->name, usage);
   if (call->operand_count < command->operands_least + scene)
     return fail_usage(error, "an operand is missing; write l2sr %s %s", command->name, usage);
   if (call->operand_count > command->operands_most + scene)

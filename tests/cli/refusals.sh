@@ -91,7 +91,7 @@ mkdir empty other
 echo text >other/README
 refuse 1 'nowhere is not a folder' evaluate scene --data nowhere
 refuse 1 'nowhere: No such file' inspect nowhere
-refuse 1 'data.path is empty' evaluate scene --data ''
+refuse 1 'data.path is empty' evaluate scene --set data.path=
 refuse_data 'no .h5 file in empty (0 other files)' empty
 refuse_data 'no .h5 file in other (1 other file)' other
 refuse 1 'README is not a folder' evaluate scene --data other/README

@@ -96,6 +96,22 @@ says err 'describe schedule needs a scene'
 expect 2 describe options extra
 says err 'one operand too many for describe options: extra'
 
+# An empty path is a variable of the shell that is not set; a folder of that name is the root of the file system.
+touch scene
+for command in phantom inspect compare report verify train evaluate render sweep 'bench step' 'describe schedule'; do
+  # shellcheck disable=SC2086 # it may be two words
+  expect 2 $command ''
+  says err "of l2sr ${command%% *} is empty; write l2sr ${command%% *}"
+  silent out
+  "$l2sr" "${command%% *}" --help >help
+  for flag in $(sed -n 's/^ *\(--[a-z]*\) \(DIR\|FILE\).*/\1/p' help); do
+    expect 2 "${command%% *}" scene "$flag" ''
+    says err "$flag is empty; name a f"
+    expect 2 "${command%% *}" scene "$flag="
+    says err "$flag is empty; name a f"
+  done
+done
+
 # ---- scenes and options --------------------------------------------------------------------------------
 
 expect 0 describe options --yaml
