@@ -32,7 +32,7 @@ const struct flag common_flags[] = {
     {"set", "KEY=VALUE", NULL,
      "sets an option, section.key=value or section.list=[a,b], after scene and flags; may be repeated"},
     {"kernels", "DIR", NULL, "reads the OpenCL files from this folder instead of the built-in ones"},
-    {"quiet", NULL, NULL, "prints errors only"},
+    {"quiet", NULL, NULL, "prints errors only, and what --json or --yaml asks for; no table, warning or progress"},
     {"verbose", NULL, NULL, "prints details"},
     {"help", NULL, NULL, "prints this help"},
     {NULL, NULL, NULL, NULL},

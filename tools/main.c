@@ -208,9 +208,21 @@ static bool check_operands(const struct call *call, struct error *error) {
   return true;
 }
 
-static void set_log(const struct call *call) {
-  if (call_flag(call, "quiet")) log_level(LOG_QUIET);
-  if (call_flag(call, "verbose")) log_level(LOG_DETAIL);
+/* What a command prints goes nowhere from here on: no table, no summary. */
+static void drop_output(void) {
+  FILE *nowhere = fopen("/dev/null", "w");
+  if (nowhere) stdout = nowhere;
+}
+
+/* Words for programs are asked for by name, so that --quiet leaves them. */
+static bool set_log(const struct call *call, struct error *error) {
+  bool quiet = call_flag(call, "quiet"), verbose = call_flag(call, "verbose");
+  if (quiet && verbose)
+    return fail_usage(error, "--quiet and --verbose contradict each other; give one of them");
+  if (quiet) log_level(LOG_QUIET);
+  if (verbose) log_level(LOG_DETAIL);
+  if (quiet && !call_flag(call, "json") && !call_flag(call, "yaml")) drop_output();
+  return true;
 }
 
 static bool run_call(struct call *call, char **argv, struct error *error) {
@@ -219,7 +231,7 @@ static bool run_call(struct call *call, char **argv, struct error *error) {
     help_command(call->command, stdout);
     return true;
   }
-  set_log(call);
+  if (!set_log(call, error)) return false;
   if (!check_operands(call, error) || !call_scene(call, take_scene(call), error)) return false;
   return call->command->run(call, error);
 }

@@ -31,6 +31,9 @@ for file in results.h5 slices.csv curves.csv; do
 done
 good inspect data
 good inspect $volume
+good evaluate scene --quiet
+tried=$((tried + 1))
+[ ! -s out ] && [ ! -s err ] || complain 'evaluate --quiet prints more than errors'
 
 # ---- names of any bytes --------------------------------------------------------------------------------
 

@@ -67,6 +67,13 @@ expect 2 --versio
 says err 'did you mean --version?'
 expect 2 --quiet info
 says err 'the command comes first'
+expect 0 describe samplers --quiet
+silent out
+silent err
+expect 0 describe samplers --quiet --json
+says out '"random"'
+expect 2 describe samplers --quiet --verbose
+says err '--quiet and --verbose contradict each other'
 expect 2 info --jsn
 says err 'unknown flag --jsn of l2sr info; did you mean --json?'
 expect 2 info -json
