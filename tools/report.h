@@ -44,7 +44,8 @@ struct report_run {
   uint8_t *mask, *initial; /* [scans][lines that there are]; initial: the given ones */
   double gamma;            /* of the policy; NaN: none */
   bool curve;
-  const char *device, *reconstructor, *policy, *seed; /* as the file says; "": none */
+  const char *device, *reconstructor, *seed; /* as the file says; "": none */
+  const char *chooser; /* file that its sampler goes by: policy, mask or tau-step's network; "": none */
 };
 
 /* Where its training looked, and what it found. */

@@ -125,9 +125,25 @@ static bool put_set(struct report_page *page, size_t set, struct error *error) {
   return report_put_sheets(page, set, error);
 }
 
+static const char no_chooser[] = "none";
+
+/* To those that the cell lists already, unless it is one of them. */
+static void add_word(struct arena *arena, struct tabular_cell *cell, const char *word) {
+  size_t length = strlen(word);
+  if (!length) return;
+  if (!strcmp(cell->text, no_chooser)) {
+    cell->text = word;
+    return;
+  }
+  for (const char *at = cell->text; at; at = strstr(at, ", ") ? strstr(at, ", ") + 2 : NULL)
+    if (!strncmp(at, word, length) && (!at[length] || at[length] == ',')) return;
+  cell->text = arena_text(arena, "%s, %s", cell->text, word);
+}
+
 bool report_put_origins(struct report_page *page, struct error *error) {
   struct report *report = page->report;
-  static const char *const heads[] = {"results", "methods", "device", "seed", "reconstructor", "policy"};
+  static const char *const heads[] = {"results", "methods",       "device",
+                                      "seed",    "reconstructor", "policy, mask or sampler"};
   size_t rows = 0;
   if (!report->runs) return true;
   struct tabular table = tabular_make(report->arena, report->runs, 6);
@@ -137,10 +153,9 @@ bool report_put_origins(struct report_page *page, struct error *error) {
   for (size_t r = 0; r < report->runs; r++) {
     const struct report_run *run = &report->run[r];
     bool again = rows && !strcmp(tabular_cell(&table, rows - 1, 0)->text, run->path);
-    struct tabular_cell *methods = again ? tabular_cell(&table, rows - 1, 1) : NULL;
-    if (again && strstr(methods->text, run->method)) continue;
     if (again) {
-      methods->text = arena_text(report->arena, "%s, %s", methods->text, run->method);
+      add_word(report->arena, tabular_cell(&table, rows - 1, 1), run->method);
+      add_word(report->arena, tabular_cell(&table, rows - 1, 5), run->chooser);
       continue;
     }
     const char *cells[] = {run->path,
@@ -148,7 +163,7 @@ bool report_put_origins(struct report_page *page, struct error *error) {
                            run->device,
                            run->seed,
                            *run->reconstructor ? run->reconstructor : "none: zero-filled",
-                           *run->policy ? run->policy : "none"};
+                           *run->chooser ? run->chooser : no_chooser};
     for (size_t c = 0; c < 6; c++) tabular_text(&table, rows, c, cells[c]);
     rows++;
   }

@@ -301,7 +301,25 @@ static size_t side_of(const struct report_setting *setting, size_t size) {
   return setting->geometry->points ? (size_t)lround(sqrt((double)size)) : size;
 }
 
-static void read_origin(const struct reading *reading, struct report_run *run) {
+/* What the sampler goes by: a key of the scene that names a file. */
+static const char *chooser_of(const struct reading *reading, const char *sampler) {
+  static const struct {
+    const char *sampler, *section, *key;
+  } rows[] = {{"policy", "evaluate", "policy"},
+              {"fixed_mask", "sampler", "mask"},
+              {"learned_mask", "sampler", "mask"},
+              {"tau_step", "sampler", "tau_step"},
+              {"tau_step_best", "sampler", "tau_step"}};
+  struct arena *arena = reading->report->arena;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(rows[i].sampler, sampler)) continue;
+    const char *value = scene_value(reading->scene, rows[i].section, rows[i].key, arena);
+    return value ? unquote(value, arena) : "";
+  }
+  return "";
+}
+
+static void read_origin(const struct reading *reading, const char *sampler, struct report_run *run) {
   struct arena *arena = reading->report->arena;
   char *device = arena_new(arena, 256);
   const char *seed = scene_value(reading->scene, "world", "seed", arena);
@@ -309,7 +327,7 @@ static void read_origin(const struct reading *reading, struct report_run *run) {
   run->device = device;
   run->seed = seed ? seed : "";
   run->reconstructor = scene_word(reading, "reconstructor");
-  run->policy = scene_word(reading, "policy");
+  run->chooser = chooser_of(reading, sampler);
 }
 
 static bool check_image(const struct reading *reading, const char *name, const char *beside, size_t rows,
@@ -372,7 +390,7 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
   const char *name = arena_text(report->arena, "%s", sampler);
   run.method = method_of(reading, name);
   if (!strcmp(name, sampler_policy.name)) store_number(reading->store, "gamma", &run.gamma);
-  read_origin(reading, &run);
+  read_origin(reading, name, &run);
   run.group = is_oracle(name)           ? REPORT_ORACLES
               : !strcmp(group, "joint") ? REPORT_JOINT
               : !*run.reconstructor     ? REPORT_ZERO_FILLED

@@ -32,6 +32,14 @@ run "evaluate the policy" "$l2sr" evaluate named --output results/l2sr
 run "bench inference" "$l2sr" bench inference scene --envs 1 --set acquisition.horizon=long --json
 cp out cost.json
 
+# where a mask is from stands beside the policies
+seq 0 31 | awk '{ print ($1 >= 14 && $1 < 18 || $1 % 8 == 3) ? 1 : 0 }' >mask.txt
+run "evaluate a mask" "$l2sr" evaluate scene --samplers random,fixed_mask --set sampler.mask=mask.txt --output masked
+run "its report" "$l2sr" report masked results/l2sr --output origins
+says origins/origins.csv ',mask.txt'
+says origins/origins.csv ',run/policy_1/last.h5'
+says origins/origins.csv '"random, fixed_mask"'
+
 # ---- what is written ----------------------------------------------------------------------------------------
 
 run "report" "$l2sr" report results run cost.json --output page
