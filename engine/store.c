@@ -1,5 +1,7 @@
 #include "engine/store.h"
 
+#include "engine/log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
@@ -7,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct store {
@@ -66,7 +69,7 @@ static herr_t first_reason(unsigned n, const H5E_error2_t *entry, void *text) {
   (void)n;
   if (message) {
     message += sizeof label - 1;
-    snprintf(text, REASON / 2, "%.*s: %.*s", (int)strcspn(reason, ":"), reason, (int)strcspn(message, "'"),
+    snprintf(text, REASON / 2, "%.*s: %.*s", (int)strcspn(reason, ":,"), reason, (int)strcspn(message, "'"),
              message);
   } else {
     snprintf(text, REASON / 2, "%.*s", (int)strcspn(reason, "\n"), reason);
@@ -86,9 +89,40 @@ static const char *hdf5_reason(char text[REASON]) {
   return text;
 }
 
+static bool failed_to_lock(const char *reason) {
+  return strstr(reason, "unable to lock") || strstr(reason, strerror(ENOLCK));
+}
+
+/* What helps where a file cannot be written, after the system's words for why; "": nothing known. */
+static const char *what_helps(const char *path, const char *reason, char text[REASON]) {
+  struct statvfs disk;
+  char folder[BESIDE];
+  const char *slash = strrchr(path, '/');
+  snprintf(folder, sizeof folder, "%.*s/", slash ? (int)(slash - path) : 1, slash ? path : ".");
+  *text = 0;
+  if (failed_to_lock(reason))
+    snprintf(text, REASON, "; HDF5_USE_FILE_LOCKING=FALSE in the environment writes without locks");
+  else if (strstr(reason, strerror(EFBIG)))
+    snprintf(text, REASON, "; `ulimit -f` says how large a file may be: allow more");
+  else if (strstr(reason, strerror(ENOSPC)) && !statvfs(folder, &disk))
+    snprintf(text, REASON, "; %.1f MiB are free there: free more, or name another place",
+             (double)disk.f_bavail * (double)disk.f_frsize / 0x1p20);
+  else if (strstr(reason, strerror(EDQUOT)))
+    snprintf(text, REASON, "; your share of that disk is used up: free some of it, or name another place");
+  return text;
+}
+
+static bool refuse_writing(const char *doing, const char *path, const char *beside, struct error *error) {
+  char help[REASON];
+  const char *reason = strerror(errno ? errno : EIO);
+  return fail(error, "cannot %s %s: %s%s", doing, path, reason, what_helps(beside, reason, help));
+}
+
 static bool refuse(const struct store *store, const char *doing, const char *name, struct error *error) {
-  char reason[REASON];
-  return fail(error, "cannot %s %s in %s: %s", doing, name, store->path, hdf5_reason(reason));
+  char reason[REASON], help[REASON] = "";
+  hdf5_reason(reason);
+  if (store->beside) what_helps(store->beside, reason, help);
+  return fail(error, "cannot %s %s in %s: %s%s", doing, name, store->path, reason, help);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
@@ -121,14 +155,20 @@ static struct store *new_store(const char *path) {
   return store;
 }
 
+static void go_without_locks(hid_t access) {
+#if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE < 1)
+  H5Pset_file_locking(access, 0, 1);
+#else
+  (void)access;
+#endif
+}
+
 bool store_open(struct store **out, const char *path, struct error *error) {
   *out = NULL;
   start_hdf5();
   if (!check_file(path, error)) return false;
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-#if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE < 1)
-  H5Pset_file_locking(access, 0, 1); /* read-only media cannot be locked */
-#endif
+  go_without_locks(access); /* read-only media cannot be locked */
   struct store *store = new_store(path);
   store->file = H5Fopen(path, H5F_ACC_RDONLY, access);
   if (store->file < 0) {
@@ -550,6 +590,20 @@ bool store_list(struct store *store, store_see *see, void *context, struct error
 
 /* ---- writing ------------------------------------------------------------------------------------------ */
 
+/* Where the file system gives no locks, without: nobody else knows the name of the new file. */
+static hid_t create_file(const char *beside, const char *path) {
+  char reason[REASON];
+  hid_t file = H5Fcreate(beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (file >= 0 || !failed_to_lock(hdf5_reason(reason))) return file;
+  log_warning("%s is written without a lock, as with HDF5_USE_FILE_LOCKING=FALSE: %s", path, reason);
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  go_without_locks(access);
+  errno = ENOLCK; /* what is said where this HDF5 cannot do without */
+  file = H5Fcreate(beside, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  H5Pclose(access);
+  return file;
+}
+
 bool store_create(struct store **out, const char *path, struct error *error) {
   *out = NULL;
   start_hdf5();
@@ -560,9 +614,9 @@ bool store_create(struct store **out, const char *path, struct error *error) {
   store->beside = beside; /* a full disk refuses the file and yet leaves it */
   store->slot = note_unfinished(beside);
   errno = 0;
-  store->file = H5Fcreate(beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  store->file = create_file(beside, path);
   if (store->file < 0) {
-    fail(error, "cannot write %s: %s", path, strerror(errno ? errno : EIO));
+    refuse_writing("write", path, beside, error);
     store_close(store);
     return false;
   }
@@ -677,7 +731,7 @@ bool store_commit(struct store *store, struct error *error) {
   if (good)
     store->beside = NULL;
   else
-    fail(error, "cannot finish %s: %s", store->path, strerror(errno ? errno : EIO));
+    refuse_writing("finish", store->path, store->beside, error);
   store_close(store);
   return good;
 }
@@ -695,7 +749,7 @@ bool file_create(struct text_file *file, const char *path, struct error *error) 
   note_unfinished(file->beside);
   file->file = fopen(file->beside, "wb");
   if (file->file) return true;
-  fail(error, "cannot write %s: %s", file->path, strerror(errno));
+  refuse_writing("write", file->path, file->path, error);
   forget_file(file);
   return false;
 }
@@ -713,7 +767,7 @@ bool file_commit(struct text_file *file, struct error *error) {
   file->file = NULL;
   good = good && rename(file->beside, file->path) == 0;
   if (!good) {
-    fail(error, "cannot finish %s: %s", file->path, strerror(errno ? errno : EIO));
+    refuse_writing("finish", file->path, file->beside, error);
     unlink(file->beside);
   }
   forget_file(file);

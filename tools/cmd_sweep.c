@@ -297,31 +297,68 @@ static void write_row(FILE *file, const struct sweep *sweep, size_t place) {
   fputc('\n', file);
 }
 
-static bool write_csv(const struct call *call, const struct sweep *sweep, struct error *error) {
-  struct text_file file;
-  const char *folder = call->options.train.output;
-  if (!folder_make(folder, error) ||
-      !file_create(&file, arena_text(call->arena, "%s/sweep.csv", folder), error))
-    return false;
+static void write_table(FILE *file, const struct sweep *sweep) {
   for (size_t a = 0; a < sweep->axes; a++) {
-    csv_text(file.file, sweep->axis[a].key);
-    fputc(',', file.file);
+    csv_text(file, sweep->axis[a].key);
+    fputc(',', file);
   }
-  fprintf(file.file, "epochs,best_epoch,val_loss,val_ssim,val_psnr,folder,failure\n");
-  for (size_t i = 0; i < sweep->count; i++) write_row(file.file, sweep, i);
-  return file_commit(&file, error);
+  fprintf(file, "epochs,best_epoch,val_loss,val_ssim,val_psnr,folder,failure\n");
+  for (size_t i = 0; i < sweep->count; i++) write_row(file, sweep, i);
+}
+
+static bool has_folder(const struct sweep *sweep, const char *folder) {
+  for (size_t i = 0; i < sweep->count; i++)
+    if (!strcmp(sweep->rows[i].folder, folder)) return true;
+  return false;
+}
+
+/* Whether every row of the table is one of this sweep: the axes, in their order, and the folders. */
+static bool is_own_table(const struct sweep *sweep, struct csv *csv, const char *path) {
+  struct error ignored;
+  bool end = false, own = csv_open(csv, path, &ignored) && csv->cells > sweep->axes;
+  size_t folder = 0;
+  for (size_t a = 0; own && a < sweep->axes; a++) own = !strcmp(csv->cell[a], sweep->axis[a].key);
+  while (own && folder < csv->cells && strcmp(csv->cell[folder], "folder")) folder++;
+  while (own && !end)
+    own = csv_next(csv, &end, &ignored) &&
+          (end || (folder < csv->cells && has_folder(sweep, csv->cell[folder])));
+  return own;
+}
+
+/* Before the trainings: a sweep that goes on writes its table anew, another one's is not lost. */
+static bool open_table(const struct call *call, const struct sweep *sweep, struct text_file *file,
+                       struct error *error) {
+  const char *folder = call->options.train.output, *path = arena_text(call->arena, "%s/sweep.csv", folder);
+  if (file_is_there(path) && !call_flag(call, "overwrite")) {
+    struct csv *csv = ARENA_NEW(call->arena, struct csv, 1);
+    bool own = is_own_table(sweep, csv, path);
+    csv_close(csv);
+    if (!own)
+      return fail(
+          error,
+          "%s is of another sweep, of other keys or values; replace it with --overwrite, or choose another "
+          "--output",
+          path);
+  }
+  return folder_make(folder, error) && file_create(file, path, error);
 }
 
 /* ---- the command --------------------------------------------------------------------------------------- */
 
 static bool work(struct call *call, struct device *device, struct error *error) {
   struct sweep *sweep = call->own;
-  if (!train_rows(call, device, sweep, error) || !write_csv(call, sweep, error)) return false;
+  struct text_file file;
+  if (!open_table(call, sweep, &file, error)) return false;
+  if (!train_rows(call, device, sweep, error)) {
+    file_abandon(&file);
+    return false;
+  }
   if (call_flag(call, "json"))
     print_json(sweep);
   else
     print_text(sweep);
-  return true;
+  write_table(file.file, sweep);
+  return file_commit(&file, error);
 }
 
 static bool run(struct call *call, struct error *error) {
@@ -336,6 +373,7 @@ static const struct flag flags[] = {
     {"output", "DIR", "train.output", "folder of the combinations' folders and sweep.csv"},
     {"epochs", "N", "train.epochs", NULL},
     {"seed", "N", "world.seed", NULL},
+    {"overwrite", NULL, NULL, "replaces the sweep.csv of another sweep that DIR holds"},
     {"json", NULL, NULL, "prints one JSON object a combination instead of the table"},
     {NULL, NULL, NULL, NULL},
 };

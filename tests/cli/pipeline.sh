@@ -38,8 +38,8 @@ evaluate one
 evaluate two
 run "the same run gives the same bytes" "$l2sr" compare "$temp/one/results.h5" "$temp/two/results.h5"
 run "and the same tables" "$l2sr" compare "$temp/one/slices.csv" "$temp/two/slices.csv"
-"$l2sr" evaluate "$scene" --data "$temp/data" --output "$temp/both" >"$temp/first" 2>&1 &
-evaluate both
+"$l2sr" evaluate "$scene" --data "$temp/data" --output "$temp/both" --overwrite >"$temp/first" 2>&1 &
+evaluate both --overwrite
 wait $! || { echo "FAILED: two runs with one output: $(cat "$temp/first")"; failed=1; }
 run "two runs with one output leave a whole one" "$l2sr" compare "$temp/one/results.h5" "$temp/both/results.h5"
 evaluate few --set world.envs=2

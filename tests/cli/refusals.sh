@@ -202,7 +202,7 @@ if grep -q 'reconstruction_esc .* contiguous' out; then
     evaluate scene --data nan
   says err 'holds values that are not finite'
   cp $volume nan/b.h5
-  good evaluate scene --data nan --output results
+  good evaluate scene --data nan --output results --overwrite
   says out '1 volume broken, skipped while loading'
   good evaluate scene --data nan --json
   says out '"broken_files":0,"broken_volumes":1,"constant":0,"excluded":0'
@@ -246,7 +246,7 @@ refuse 2 'evaluate.samplers names random twice; name each sampler once' \
 refuse 2 'x4 base stands twice in acquisition.acceleration and acquisition.horizon' \
   evaluate scene --set acquisition.acceleration=4,8,4
 refuse 2 'x4 base stands twice' evaluate scene --set acquisition.horizon=base,long,base
-good evaluate scene --set acquisition.initial_lines=2 --set acquisition.horizon=base,long --output results --json
+good evaluate scene --set acquisition.initial_lines=2 --set acquisition.horizon=base,long --output results --overwrite --json
 tried=$((tried + 1))
 [ "$(grep -c '"horizon":"custom"' out)" = 1 ] || complain 'given initial lines: the horizons are not one'
 refuse 2 "unknown metric 'sim'; did you mean ssim?" evaluate scene --set evaluate.metrics=sim
@@ -400,9 +400,33 @@ refuse 1 'file' phantom file --train 1
 tried=$((tried + 1))
 [ "$(cat file)" = kept ] || complain 'a file in place of the output folder was changed'
 mkdir -p taken/results.h5 halfway/slices.csv
-refuse 1 'cannot finish taken/results.h5' evaluate scene --output taken
-refuse 1 'cannot finish halfway/slices.csv' evaluate scene --output halfway
+for folder in taken/results.h5 halfway/slices.csv; do
+  refuse 1 "${folder%/*} holds results (${folder#*/}); replace them with --overwrite, or choose another --output" \
+    evaluate scene --output "${folder%/*}"
+  refuse 1 "cannot finish $folder" evaluate scene --output "${folder%/*}" --overwrite
+  says out '  random  ' # the table is not lost with the file
+done
 good compare halfway/results.h5 halfway/results.h5
+refuse 1 'results holds results (results.h5)' evaluate scene --output results --data nowhere # before the work
+mkdir several several/scene
+echo kept >several/scene/curves.csv
+cp scene.yaml other.yaml
+refuse 1 'several/scene holds results (curves.csv)' evaluate other scene --output several
+says several/scene/curves.csv kept
+tried=$((tried + 1))
+[ ! -e several/other ] || complain "$what: the scene before was evaluated"
+
+# A file system without locks, and one that takes no files where they were taken before.
+printf '#include <errno.h>\nint flock(int f, int o) { (void)f, (void)o, errno = ENOLCK; return -1; }\n' >nolock.c
+if ${CC:-cc} -shared -fPIC nolock.c -o nolock.so 2>/dev/null; then
+  what='evaluate without locks'
+  tried=$((tried + 1))
+  LD_PRELOAD=$dir/nolock.so "$l2sr" evaluate scene --output unlocked >out 2>err || complain "$what"
+  says err 'unlocked/results.h5 is written without a lock, as with HDF5_USE_FILE_LOCKING=FALSE: unable to lock file'
+  good compare unlocked/results.h5 unlocked/results.h5
+else
+  echo 'did not run: a file system without locks (no C compiler)'
+fi
 if [ -d /proc/self ]; then refuse 1 'cannot make folder /proc/here' evaluate scene --output /proc/here; fi
 if [ -e /dev/full ]; then
   for command in "evaluate scene" "inspect data" "inspect $volume --json"; do
@@ -423,7 +447,9 @@ filling="evaluate scene --data wide --set data.size=64 --set evaluate.images=tru
 mkdir full
 if mount -t tmpfs -o size=300k tmpfs full 2>/dev/null; then
   # shellcheck disable=SC2086 # the words are arguments
-  refuse 1 'No space left on device' $filling full
+  refuse 1 'No space left on device; ' $filling full
+  says err ' MiB are free there: free more, or name another place'
+  says out '  random  '
   refuse 1 'No space left on device' phantom full --train 3 --size 64 --rows 128 --columns 74
   rm -rf full/*
   dd if=/dev/zero of=full/filler bs=1k count=400 2>/dev/null
@@ -434,10 +460,17 @@ else
   echo 'did not run: a full disk (only root mounts a small tmpfs)'
 fi
 limited() (
-  ulimit -f 100 # blocks of 512 bytes
+  ulimit -f "$limit" # blocks of 512 bytes
   exec "$real" "$@"
 )
-real=$l2sr l2sr=limited
+good phantom broad --train 0 --val 0 --test 1 --slices 160 --size 64 --rows 64 --columns 64
+# shellcheck disable=SC2086 # the words are arguments
+good $filling unlimited --data broad # the driver keeps its kernels, which it could not write below
+real=$l2sr l2sr=limited limit=4096
+# shellcheck disable=SC2016,SC2086 # the words are arguments, the backquotes are text
+refuse 1 '`ulimit -f` says how large a file may be' $filling small --data broad
+says out '  random  '
+limit=100
 refuse 1 'File too large' phantom full --train 3 --size 64 --rows 128 --columns 74
 l2sr=$real
 

@@ -105,6 +105,11 @@ sweep --json
   complain "sweep --json has not two lines"
 says out '"set":{"train.rate":"0.01","train.initial_accelerations":"[8]","network.channels":"2"},"epochs":1,'
 run "a sweep that goes on gives the same table" "$l2sr" compare first.csv grid/sweep.csv
+refuse 1 'grid/sweep.csv is of another sweep, of other keys or values; replace it with --overwrite' sweep scene \
+  --output grid --epochs 1 --set train.batch=4,5
+refuse 1 'grid/sweep.csv is of another sweep' sweep scene --output grid --epochs 1 --set train.rate=0.002,0.01 \
+  --set train.initial_accelerations=[8] --set network.channels=2
+run "nor is it touched" cmp first.csv grid/sweep.csv
 what='a sweep of which one fails'
 "$l2sr" sweep scene --output partly --epochs 1 --set train.loss=mse --set train.rate=1e9,0.001 >out 2>err
 [ $? = 1 ] || complain "$what: exit status other than 1"
