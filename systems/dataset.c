@@ -150,12 +150,28 @@ static bool passes(struct dataset *dataset, const struct volume *volume, const s
   return true;
 }
 
-static bool skip(struct dataset *dataset, const char *path, bool strict, struct error *error) {
+static bool skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
+  size_t place = dataset->broken + dataset->small;
   if (strict) return fail_in(error, "data.strict");
   log_warning("skipped: %s", error->text);
-  dataset->skipped[dataset->broken].path = path;
-  dataset->skipped[dataset->broken++].reason = arena_text(dataset->arena, "%s", error->text);
+  dataset->skipped[place].path = volume->path;
+  dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
+  dataset->skipped[place].small = volume->small;
+  (*(volume->small ? &dataset->small : &dataset->broken))++;
   return true;
+}
+
+static bool refuse_skipped(const struct dataset *dataset, const char *folder, size_t files,
+                           struct error *error) {
+  const struct error last = *error;
+  size_t broken = dataset->broken, small = dataset->small;
+  const char *both = arena_text(dataset->arena, "broken (%zu) or too small (%zu)", broken, small);
+  return fail(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder, broken + small,
+              files, plural(files),
+              !small    ? "broken"
+              : !broken ? "too small"
+                        : both,
+              last.text);
 }
 
 static bool open_volumes(struct dataset *dataset, const struct names *names, const struct options *options,
@@ -166,7 +182,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     struct volume *volume = &dataset->volumes[dataset->volume_count];
     struct store *store;
     if (!volume_open(&store, volume, names->path[i], options, error)) {
-      if (!skip(dataset, names->path[i], options->data.strict, error)) return false;
+      if (!skip(dataset, volume, options->data.strict, error)) return false;
       continue;
     }
     store_close(store);
@@ -180,11 +196,8 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
                 "no usable slice in %s: data.slices takes the central half of a volume, and %zu volume%s "
                 "one slice each; set data.slices to all",
                 options->data.path, dataset->volume_count, dataset->volume_count == 1 ? " has" : "s have");
-  if (dataset->broken) {
-    struct error last = *error;
-    return fail(error, "no usable slice in %s: %zu of %zu file%s broken; the last: %s", options->data.path,
-                dataset->broken, names->count, plural(names->count), last.text);
-  }
+  if (dataset->broken || dataset->small)
+    return refuse_skipped(dataset, options->data.path, names->count, error);
   return fail(error,
               "no usable slice in %s: %zu file%s, %zu left out by data.fraction, %zu by "
               "data.acquisition, %zu by data.patient_split; loosen what leaves them out",
@@ -244,6 +257,7 @@ void dataset_print(const struct dataset *dataset, FILE *file) {
                  {dataset->by_limit, "left out by data.volumes"},
                  {dataset->by_acquisition, "of another acquisition"},
                  {dataset->by_patient, "of patients of another split"},
+                 {dataset->small, "smaller than data.size, skipped"},
                  {dataset->broken, "broken, skipped"}};
   for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
     if (filters[i].count)

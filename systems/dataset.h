@@ -10,11 +10,12 @@ struct dataset {
   size_t volume_count, slice_count;
   char hash[65]; /* SHA-256 of the selected names, sorted, joined by newlines */
   /* what each filter removed */
-  size_t entries, not_h5, by_fraction, by_limit, by_patient, by_acquisition, broken;
+  size_t entries, not_h5, by_fraction, by_limit, by_patient, by_acquisition, small, broken;
   size_t selected; /* names after fraction and limit */
   struct {
     const char *path, *reason;
-  } *skipped; /* the broken ones */
+    bool small; /* smaller than data.size, and not padded; else broken */
+  } * skipped;  /* [small + broken] */
 };
 
 /* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */

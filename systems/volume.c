@@ -79,10 +79,11 @@ size_t volume_largest_size(const struct volume *volume) {
   return side;
 }
 
-static bool check_size(const struct volume *volume, const struct options *options, struct error *error) {
+static bool check_size(struct volume *volume, const struct options *options, struct error *error) {
   size_t n = options->data.size, pad = options->data.pad;
   bool small = volume->image_height < n || volume->image_width < n;
-  if (!small || pad >= n) return true;
+  volume->small = small && pad < n;
+  if (!volume->small) return true;
   return fail(error,
               "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu or "
               "data.size to at most %zu",
@@ -93,7 +94,8 @@ static bool check_size(const struct volume *volume, const struct options *option
 static bool cut_kspace(struct volume *volume, const struct options *options, struct error *error) {
   size_t n = options->data.size;
   if (options->data.crop != CROP_KSPACE) return true;
-  if (volume->height < n || volume->width < n)
+  volume->small = volume->height < n || volume->width < n;
+  if (volume->small)
     return fail(error,
                 "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
                 volume->path, volume->height, volume->width, n,

@@ -11,6 +11,7 @@ struct volume {
   bool from_kspace;
   size_t slices, coils, height, width; /* of that dataset; coils 1 where there is no coil axis */
   size_t image_height, image_width;    /* of an image before padding and cropping to N */
+  bool small;                          /* smaller than the scene's N and no padding: why it was refused */
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
   char acquisition[64], patient[80];   /* empty where the file does not say */
   bool has_max;

@@ -511,6 +511,17 @@ static void small_images_need_padding(void **state) {
       "most 7");
   options.data.pad = 7;
   expect_refusal("smaller than data.size 8");
+  expect_refusal("1 of 1 file too small; the last: ");
+  support_write(support_path(&folder, "b.h5"), "no HDF5", 7);
+  expect_refusal("2 of 2 files broken (1) or too small (1)");
+  make("b.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 8, 8}});
+  struct dataset dataset;
+  struct error error;
+  assert_good(dataset_open(&dataset, &options, &error), &error);
+  assert_true(dataset.small == 1 && dataset.broken == 0 && dataset.volume_count == 1 &&
+              dataset.skipped[0].small);
+  dataset_close(&dataset);
+  remove(support_path(&folder, "b.h5"));
   options.data.pad = 8;
   expect_volumes("a.h5");
 }

@@ -383,8 +383,9 @@ static void print_part(const struct folder *folder, const struct part *part) {
   printf("  patients       %zu\n", part->patients);
   printf("  selection      %s\n", dataset->hash);
   printf("  complete list  %s\n", part->complete);
-  for (size_t i = 0; i < dataset->broken; i++)
-    printf("  broken: %s\n", text_shown(folder->arena, dataset->skipped[i].reason));
+  for (size_t i = 0; i < dataset->broken + dataset->small; i++)
+    printf("  %s: %s\n", dataset->skipped[i].small ? "too small" : "broken",
+           text_shown(folder->arena, dataset->skipped[i].reason));
 }
 
 static void print_volume_json(const struct folder *folder, const struct part *part,
@@ -405,16 +406,16 @@ static void print_counts_json(const struct folder *folder, const struct part *pa
   printf(",\"files\":%zu,\"selected\":%zu,\"volumes\":%zu,\"slices\":%zu,\"patients\":%zu,\"small\":%zu,"
          "\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_patient\":%zu,"
          "\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
-         d->entries, d->selected, d->volume_count, d->slice_count, part->patients, count_small(folder, d),
-         d->not_h5, d->by_fraction, d->by_limit, d->by_acquisition, d->by_patient, d->broken, d->hash,
-         part->complete);
+         d->entries, d->selected, d->volume_count, d->slice_count, part->patients,
+         count_small(folder, d) + d->small, d->not_h5, d->by_fraction, d->by_limit, d->by_acquisition,
+         d->by_patient, d->broken, d->hash, part->complete);
 }
 
 static void print_part_json(const struct folder *folder, const struct part *part) {
   const struct dataset *dataset = &part->dataset;
   for (size_t v = 0; v < dataset->volume_count; v++) print_volume_json(folder, part, &dataset->volumes[v]);
-  for (size_t i = 0; i < dataset->broken; i++) {
-    printf("{\"type\":\"broken\",\"split\":\"%s\"", part->name);
+  for (size_t i = 0; i < dataset->broken + dataset->small; i++) {
+    printf("{\"type\":\"%s\",\"split\":\"%s\"", dataset->skipped[i].small ? "small" : "broken", part->name);
     json_member("path", dataset->skipped[i].path);
     json_member("reason", dataset->skipped[i].reason);
     printf("}\n");

@@ -217,6 +217,8 @@ fi
 
 refuse 1 'smaller than data.size 64; set data.pad to at least 64 or data.size to at most 40' \
   evaluate scene --set data.size=64
+says err 'no usable slice in data: 2 of 2 files too small; the last: data/test/'
+! grep -q broken err || complain 'small images are called broken'
 good inspect data --size 64
 says out '2 volumes smaller than data.size 64'
 good inspect $volume --size 64
