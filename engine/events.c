@@ -3,6 +3,7 @@
 #include "engine/error.h"
 
 #include <string.h>
+#include <unistd.h>
 
 uint32_t events_checksum(const void *data, size_t bytes) {
   const unsigned char *byte = data;
@@ -76,6 +77,16 @@ static void write_record(FILE *file, const struct message *message) {
   write_checksum(file, &length, sizeof length);
   fwrite(message->byte, 1, message->used, file);
   write_checksum(file, message->byte, message->used);
+}
+
+off_t events_whole(int descriptor, off_t bytes) {
+  const off_t around = 2 * sizeof(uint32_t) + sizeof(uint64_t);
+  uint64_t length;
+  off_t end = 0;
+  while (bytes - end >= around && pread(descriptor, &length, sizeof length, end) == sizeof length &&
+         length <= (uint64_t)(bytes - end - around))
+    end += around + (off_t)length;
+  return end;
 }
 
 void events_start(FILE *file, double wall_time) {

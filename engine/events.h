@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 enum { EVENT_SCALARS = 16, EVENT_TAG = 64 /* bytes at most */ };
 
@@ -17,6 +18,9 @@ struct event_scalar {
 void events_start(FILE *file, double wall_time); /* the first record of a file */
 void events_add(FILE *file, double wall_time, uint64_t step, const struct event_scalar *scalars,
                 size_t count);
+
+/* Where the last whole record of the first `bytes` of a file ends. */
+off_t events_whole(int descriptor, off_t bytes);
 
 uint32_t events_checksum(const void *data, size_t bytes); /* CRC-32C (Castagnoli) */
 uint32_t events_mask(uint32_t checksum);                  /* as it stands in the file */

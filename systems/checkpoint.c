@@ -111,7 +111,7 @@ static bool compare(struct comparison *c, struct error *error) {
 /* ---- flat buffers -------------------------------------------------------------------------------------- */
 
 /* Sums of products of larger ones leave float32; second moments are squares of gradients. */
-static const float MOST_PARAMETER = 1e15f, MOST_MOMENT = 1e30f;
+static const float MOST_PARAMETER = 1e15f, MOST_MOMENT = 1e38f;
 
 /* A flat buffer of a checkpoint, of parameters or of moments. */
 struct flat {

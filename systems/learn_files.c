@@ -175,7 +175,10 @@ static bool read_state(struct store *store, void *context, struct error *error) 
                 scan, learning->first_scan);
   learning->rollouts = (uint64_t)rollouts;
   learning->best_at = (uint64_t)best_at;
-  if (!read_log(learning, store, error) || !check_best(learning, error)) return false;
+  bool is_last = learning->best_at == 0 || learning->best_at == learning->rollouts;
+  if (!read_log(learning, store, error) || !check_best(learning, error) ||
+      !run_has_best(&learning->run, is_last, error))
+    return false;
   policy_changed(&learning->policy);
   log_info("going on from %s after %llu roll-out%s", learn_path(learning, "last.h5"),
            (unsigned long long)learning->rollouts, plural(learning->rollouts));
@@ -194,6 +197,11 @@ static bool set_origin(struct learning *learning, const struct learn_wish *wish,
          (!wish->policy || checkpoint_hash(learning->policy.graph, origin[1].value, error));
 }
 
+static bool mend_best(const struct learning *learning, struct error *error) {
+  bool is_last = learning->best_at && learning->best_at == learning->rollouts;
+  return !run_mend_best(&learning->run, is_last) || learn_save(learning, "best.h5", error);
+}
+
 bool learn_open_files(struct learning *learning, const struct learn_wish *wish, struct error *error) {
   static const char *const others[] = {"best.h5", NULL};
   learning->run = (struct run_files){.folder = wish->folder,
@@ -207,5 +215,5 @@ bool learn_open_files(struct learning *learning, const struct learn_wish *wish, 
                                                        ? ppo_may_differ
                                                        : a2c_may_differ};
   return set_origin(learning, wish, error) &&
-         run_open(&learning->run, wish->resume, read_state, learning, error);
+         run_open(&learning->run, wish->resume, read_state, learning, error) && mend_best(learning, error);
 }

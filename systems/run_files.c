@@ -84,13 +84,32 @@ bool run_hold(FILE **file, const char *folder, const char *path, struct error *e
               folder, path);
 }
 
-/* What was appended after the checkpoint is appended again. */
-static bool shorten(FILE *file, const char *path, double bytes, struct error *error) {
+/* Where the last whole line of the first `bytes` ends. */
+static off_t whole_lines(int descriptor, off_t bytes) {
+  char block[4096];
+  while (bytes > 0) {
+    size_t size = bytes < (off_t)sizeof block ? (size_t)bytes : sizeof block;
+    if (pread(descriptor, block, size, bytes - (off_t)size) != (ssize_t)size) return 0;
+    for (; size && block[size - 1] != '\n'; size--) bytes--;
+    if (size) return bytes;
+  }
+  return 0;
+}
+
+/* What was appended after the checkpoint is appended again. A file that was cut since then goes on after its
+ * last whole line or record: half of one would make the rest unreadable. */
+static bool shorten(FILE *file, const char *path, double bytes, off_t (*whole)(int descriptor, off_t bytes),
+                    struct error *error) {
   struct stat status;
-  off_t length = (off_t)bytes;
   int descriptor = fileno(file);
-  if (fstat(descriptor, &status) == 0 && (status.st_size <= length || ftruncate(descriptor, length) == 0) &&
-      fseek(file, 0, SEEK_END) == 0)
+  if (fstat(descriptor, &status)) return fail(error, "cannot look at %s: %s", path, strerror(errno));
+  off_t wanted = (off_t)bytes, length = whole(descriptor, status.st_size < wanted ? status.st_size : wanted);
+  if (length < wanted)
+    log_warning(
+        "%s has %lld of the %lld bytes that it had at the checkpoint: it goes on, what was cut off stays "
+        "missing",
+        path, (long long)length, (long long)wanted);
+  if ((status.st_size == length || ftruncate(descriptor, length) == 0) && fseek(file, 0, SEEK_END) == 0)
     return true;
   return fail(error, "cannot shorten %s: %s", path, strerror(errno));
 }
@@ -247,8 +266,8 @@ static bool go_on(const struct run_files *run, const char *path, struct lengths 
 }
 
 static bool open_events(struct run_files *run, const char *path, double bytes, struct error *error) {
-  if (!(run->events = fopen(path, "ab"))) return fail(error, "cannot write %s: %s", path, strerror(errno));
-  if (!shorten(run->events, path, bytes, error)) return false;
+  if (!(run->events = fopen(path, "ab+"))) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  if (!shorten(run->events, path, bytes, events_whole, error)) return false;
   if (ftell(run->events) == 0) events_start(run->events, (double)time(NULL));
   return true;
 }
@@ -261,7 +280,7 @@ static bool open_files(struct run_files *run, bool resume, run_reader *read, voi
   if (file_is_there(last) && !go_on(run, last, &lengths, read, context, error)) return false;
   if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
   remove_leftovers(run, arena);
-  return shorten(run->log, log, lengths.log, error) &&
+  return shorten(run->log, log, lengths.log, whole_lines, error) &&
          open_events(run, run_path(run, arena, EVENTS_NAME), lengths.events, error);
 }
 
@@ -270,6 +289,26 @@ bool run_open(struct run_files *run, bool resume, run_reader *read, void *contex
   bool good = open_files(run, resume, read, context, arena, error);
   arena_close(arena);
   return good;
+}
+
+bool run_has_best(const struct run_files *run, bool is_last, struct error *error) {
+  struct arena *arena = arena_open();
+  const char *best = run_path(run, arena, "best.h5");
+  bool good =
+      is_last || file_is_there(best) ||
+      fail(error, "%s, the best so far, is not there: bring it back, or start anew in another train.output",
+           best);
+  arena_close(arena);
+  return good;
+}
+
+bool run_mend_best(const struct run_files *run, bool is_last) {
+  struct arena *arena = arena_open();
+  const char *best = run_path(run, arena, "best.h5");
+  bool mend = is_last && !file_is_there(best);
+  if (mend) log_warning("%s was not there; it is written again, for last.h5 is the best so far", best);
+  arena_close(arena);
+  return mend;
 }
 
 void run_close(struct run_files *run) {

@@ -45,6 +45,11 @@ bool run_open(struct run_files *run, bool resume, run_reader *read, void *contex
 void run_close(struct run_files *run);
 const char *run_path(const struct run_files *run, struct arena *arena, const char *name);
 
+/* Where best.h5 is gone, it is written again if last.h5 holds the same; else its training does not go on. */
+bool run_has_best(const struct run_files *run, bool is_last, struct error *error);
+/* Whether the caller is to write it. */
+bool run_mend_best(const struct run_files *run, bool is_last);
+
 /* What a checkpoint counts on must have reached the disk before it. */
 bool run_flush(const struct run_files *run, struct error *error);
 /* Optimiser, scene, version, device, data, origin and lengths of the files; the caller writes what is its

@@ -204,7 +204,8 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
   if (!read_log(training, store, error) || !check_best(training, error) || !check_steps(training, error) ||
-      !read_masks(training, store, error))
+      !read_masks(training, store, error) ||
+      !run_has_best(&training->run, training->best_epoch == training->epoch, error))
     return false;
   reconstructor_changed(&training->reconstructor);
   log_info("going on from %s after epoch %u", training_path(training, "last.h5"), training->epoch);
@@ -223,6 +224,11 @@ static bool set_origin(struct training *training, const struct training_wish *wi
          checkpoint_hash(training->policy.graph, origin[1].value, error);
 }
 
+static bool mend_best(struct training *training, struct error *error) {
+  bool is_last = training->best_epoch && training->best_epoch == training->epoch;
+  return !run_mend_best(&training->run, is_last) || save_checkpoint(training, "best.h5", error);
+}
+
 bool training_open_files(struct training *training, const struct training_wish *wish, struct error *error) {
   static const char *const others[] = {"best.h5", "log.h5", NULL};
   training->run =
@@ -237,5 +243,5 @@ bool training_open_files(struct training *training, const struct training_wish *
                                        : training->tau.graph ? tau_may_differ
                                                              : may_differ};
   return set_origin(training, wish, error) &&
-         run_open(&training->run, wish->resume, read_state, training, error);
+         run_open(&training->run, wish->resume, read_state, training, error) && mend_best(training, error);
 }

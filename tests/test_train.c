@@ -6,6 +6,7 @@
 #include <hdf5.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static void set_options(struct run *run, const char *output) {
   set_training(run, METHOD_RECONSTRUCTOR, output);
@@ -563,6 +564,80 @@ static void damaged_checkpoints_are_refused(void **state) {
   }
 }
 
+/* Written again where last.h5 is the best so far, else missed. */
+static void a_best_checkpoint_that_went_is_noticed(void **state) {
+  struct run run;
+  struct error error;
+  (void)state;
+  set_options(&run, "went");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  training_close(&run.training);
+  const char *best = support_path(&folder, "went/best.h5");
+  assert_int_equal(unlink(best), 0);
+  open_run(&run, true);
+  assert_true(file_is_there(best));
+  training_close(&run.training);
+  run.options.train.epochs = 2;
+  open_run(&run, true);
+  run_epochs(&run);
+  run.training.best_epoch = 1; /* as where the second epoch was the worse one */
+  run.training.best = run.training.epoch_value[EPOCH_VAL_LOSS][0];
+  assert_good(training_save(&run.training, &error), &error);
+  training_close(&run.training);
+  assert_int_equal(unlink(best), 0);
+  run.options.train.epochs = 3;
+  refuse_open(&run, true, "went/best.h5, the best so far, is not there: bring it back, or start anew in");
+  arena_close(run.arena);
+}
+
+static size_t whole_lines(const unsigned char *data, size_t bytes) {
+  while (bytes && data[bytes - 1] != '\n') bytes--;
+  return bytes;
+}
+
+/* Each of a length, its checksum, so many bytes and their checksum. */
+static size_t whole_records(const unsigned char *data, size_t bytes) {
+  size_t end = 0;
+  for (uint64_t size; bytes - end >= 16; end += 16 + size) {
+    memcpy(&size, data + end, 8);
+    if (size > bytes - end - 16) break;
+  }
+  return end;
+}
+
+/* Lines and records are whole after it, and those that are left stay. */
+static void logs_that_were_cut_go_on(void **state) {
+  static const struct {
+    const char *name;
+    size_t left; /* bytes */
+  } cases[] = {{"log.jsonl", 0}, {"log.jsonl", 5}, {"log.jsonl", 0}, {EVENTS_NAME, 41}, {EVENTS_NAME, 100}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct run run;
+    char name[32];
+    size_t bytes;
+    snprintf(name, sizeof name, "cut%zu", i);
+    set_options(&run, name);
+    run.options.train.epochs = 2;
+    run.options.train.log_every = 1;
+    open_run(&run, false);
+    run_epochs(&run);
+    training_close(&run.training);
+    const char *path = support_path(&folder, arena_text(folder.arena, "%s/%s", name, cases[i].name));
+    const unsigned char *data = support_read(folder.arena, path, &bytes);
+    size_t left = i == 2 ? bytes - 10 : cases[i].left;
+    assert_int_equal(truncate(path, (off_t)left), 0);
+    size_t whole = i < 3 ? whole_lines(data, left) : whole_records(data, left);
+    open_run(&run, true);
+    close_run(&run);
+    const unsigned char *after = support_read(folder.arena, path, &bytes);
+    assert_memory_equal(after, data, whole);
+    assert_int_equal(bytes, whole);
+  }
+}
+
 static void refuse_network(const struct run *run, const char *path, const char *part) {
   struct reconstructor_setup setup = {
       .device = &device, .kernels = run->training.train.simulation.kernels, .size = N, .batch = 1};
@@ -617,6 +692,8 @@ int main(void) {
       cmocka_unit_test(other_validation_data_are_refused),
       cmocka_unit_test(one_training_a_folder),
       cmocka_unit_test(damaged_checkpoints_are_refused),
+      cmocka_unit_test(a_best_checkpoint_that_went_is_noticed),
+      cmocka_unit_test(logs_that_were_cut_go_on),
       cmocka_unit_test(damaged_networks_are_refused),
   };
   return cmocka_run_group_tests(tests, open_trainings, close_trainings);

@@ -45,6 +45,13 @@ run "changes nothing" "$l2sr" compare cut/last.h5 whole/last.h5
 run "more epochs" "$l2sr" train scene --output cut --resume --epochs 61 --json
 [ "$(grep -c '"kind":"epoch","epoch":61,' out)" = 1 ] || complain "--json gives no line for epoch 61"
 
+cp -r whole shorter
+head -c 3000 whole/log.jsonl >shorter/log.jsonl
+run "a log that was cut" "$l2sr" train scene --output shorter --resume --epochs 61
+says err 'warning: shorter/log.jsonl has '
+grep -v '^{.*}$' shorter/log.jsonl >out && complain "half a line stays in the log"
+run "a report of it" "$l2sr" report shorter --output page
+
 # A second training in the folder is refused; the lock of a killed one is gone.
 "$l2sr" train scene --output held --epochs 100000 >first 2>&1 &
 child=$!
