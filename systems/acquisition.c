@@ -1,5 +1,6 @@
 #include "systems/acquisition.h"
 
+#include "engine/log.h"
 #include "systems/geometry.h"
 
 #include <math.h>
@@ -68,25 +69,32 @@ static bool read_given(const struct acquisition *acquisition, const struct optio
                       points ? "lines" : "side", points ? lines : side, geometry_of(acquisition)->name,
                       points ? "side" : "lines");
   if (side <= acquisition->size) return true;
-  return fail_usage(error, "acquisition.initial_side is %u; k-space has %ux%u points", side,
+  return fail_usage(error, "acquisition.initial_side is %u; k-space has %ux%u points, set it lower", side,
                     acquisition->size, acquisition->size);
 }
 
-static bool check_budget(const struct acquisition *acquisition, struct error *error) {
+/* What is given is lowered where a key says it and more than one is left; else the acceleration decides. */
+static bool refuse_none_left(const struct acquisition *acquisition, bool by_key, struct error *error) {
+  const struct geometry *geometry = geometry_of(acquisition);
+  uint32_t initial = acquisition->initial_lines, all = acquisition->lines / acquisition->acceleration;
+  const char *key = geometry->points ? "acquisition.initial_side or " : "acquisition.initial_lines or ";
+  return fail_usage(
+      error, "no %s is left to acquire: %u initial %s%s of %u/%u = %u in all; lower %sthe acceleration",
+      geometry->one, initial, geometry->one, plural(initial), acquisition->lines, acquisition->acceleration,
+      all, by_key && all > 1 ? key : "");
+}
+
+static bool check_budget(const struct acquisition *acquisition, bool by_key, struct error *error) {
   uint32_t lines = acquisition->lines, initial = acquisition->initial_lines;
-  const char *one = geometry_of(acquisition)->one,
-             *given = geometry_of(acquisition)->points ? "side" : "lines";
+  const char *one = geometry_of(acquisition)->one;
   if (initial > lines)
-    return fail_usage(error, "acquisition.initial_lines is %u; there are only %u %ss", initial, lines, one);
-  if (!acquisition->budget)
-    return fail_usage(error,
-                      "no %s is left to acquire: %u initial %ss of %u/%u = %u in all; lower "
-                      "acquisition.initial_%s or the acceleration",
-                      one, initial, one, lines, acquisition->acceleration, lines / acquisition->acceleration,
-                      given);
+    return fail_usage(error, "acquisition.initial_lines is %u; there are only %u %s%s, set it lower", initial,
+                      lines, one, plural(lines));
+  if (!acquisition->budget) return refuse_none_left(acquisition, by_key, error);
   if (acquisition->budget > lines - initial)
-    return fail_usage(error, "acquisition.budget is %u; only %u of %u %ss are free after %u initial ones",
-                      acquisition->budget, lines - initial, lines, one, initial);
+    return fail_usage(
+        error, "acquisition.budget is %u; only %u of %u %s%s are free after %u initial one%s, set it lower",
+        acquisition->budget, lines - initial, lines, one, plural(lines), initial, plural(initial));
   return true;
 }
 
@@ -103,7 +111,7 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
   acquisition->budget = options->acquisition.budget ? options->acquisition.budget
                         : total > initial           ? total - initial
                                                     : 0;
-  return check_budget(acquisition, error);
+  return check_budget(acquisition, given > 0, error);
 }
 
 static bool read_acceleration(const char *word, uint32_t n, uint32_t *value, struct error *error) {

@@ -1,5 +1,6 @@
 #include "systems/learned.h"
 
+#include "engine/log.h"
 #include "engine/store.h"
 #include "systems/geometry.h"
 
@@ -47,9 +48,10 @@ static bool check(const double *probability, const struct acquisition *acquisiti
   if (fabs(sum - acquisition->budget) < 0.01 && possible >= acquisition->budget) return true;
   return fail(
       error,
-      "sampler.mask %s has probabilities for %.4g %ss beside the %u initial ones, the budget is %u; use "
+      "sampler.mask %s has probabilities for %.4g %s%s beside the %u initial one%s, the budget is %u; use "
       "the one that was trained for this acquisition",
-      path, sum, geometry_of(acquisition)->one, acquisition->initial_lines, acquisition->budget);
+      path, sum, geometry_of(acquisition)->one, fabs(sum - 1) < 1e-9 ? "" : "s", acquisition->initial_lines,
+      plural(acquisition->initial_lines), acquisition->budget);
 }
 
 enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told from a broken file */

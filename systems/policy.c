@@ -112,11 +112,11 @@ static bool choose_path(const struct policy *policy, bool *fused, struct error *
   struct error reason;
   *fused = !setup->portable && blocks_fit(policy->graph, setup->device, &reason);
   if (*fused || setup->precision == BLOCK_F32) return true;
-  return fail(
-      error,
-      "the policy's precision is %s, the portable path computes in f32 only; the fused one cannot run: "
-      "%.900s",
-      block_precision_name(setup->precision), setup->portable ? "it was not wanted" : reason.text);
+  return fail(error,
+              "the policy's precision is %s, the portable path computes in f32 only; set policy.precision to "
+              "f32; the "
+              "fused one cannot run: %.900s",
+              block_precision_name(setup->precision), setup->portable ? "it was not wanted" : reason.text);
 }
 
 bool policy_check(const struct policy_setup *setup, struct error *error) {

@@ -357,8 +357,8 @@ static bool open_path(struct reconstructor *reconstructor, struct error *error) 
     return open_fused_or_portable(reconstructor, error);
   if (setup->precision == BLOCK_F32 || setup->any_path) return open_portable(reconstructor, error);
   return fail(error,
-              "network.precision is %s, the portable path computes in f32 only; the fused one cannot run: "
-              "%.900s",
+              "network.precision is %s, the portable path computes in f32 only; set it to f32; the fused one "
+              "cannot run: %.900s",
               block_precision_name(setup->precision), reason.text);
 }
 

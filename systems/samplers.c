@@ -1,5 +1,6 @@
 #include "systems/samplers.h"
 
+#include "engine/log.h"
 #include "engine/store.h"
 #include "kernels/kernels.h"
 #include "systems/geometry.h"
@@ -204,12 +205,13 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
     count += mask[i];
     missing += acquisition_is_initial(acquisition, i) && !mask[i];
   }
-  if (count == acquisition->initial_lines + acquisition->budget && !missing) return true;
+  uint32_t total = acquisition->initial_lines + acquisition->budget;
+  if (count == total && !missing) return true;
   return fail(error,
-              "sampler.mask %s has %zu %ss and misses %zu of the %u initial ones; the budget is exactly "
-              "%u %ss with the initial ones; change the mask, acquisition.%s or acquisition.budget",
-              path, count, geometry->one, missing, acquisition->initial_lines,
-              acquisition->initial_lines + acquisition->budget, geometry->one,
+              "sampler.mask %s has %zu %s%s and misses %zu of the %u initial one%s; the budget is exactly "
+              "%u %s%s with the initial ones; change the mask, acquisition.%s or acquisition.budget",
+              path, count, geometry->one, plural(count), missing, acquisition->initial_lines,
+              plural(acquisition->initial_lines), total, geometry->one, plural(total),
               geometry->points ? "initial_side" : "initial_lines");
 }
 

@@ -99,9 +99,10 @@ static bool check_lines(const struct tau *tau, struct error *error) {
   const struct acquisition *scan = &tau->acquisition;
   if (scan->budget >= tau->steps) return true;
   return fail_usage(error,
-                    "tau.steps is %u and %u %ss are acquired (x%u %s): every step takes one at least; lower "
+                    "tau.steps is %u and %u %s%s acquired (x%u %s): every step takes one at least; lower "
                     "tau.steps or raise the budget",
-                    tau->steps, scan->budget, geometry_of(scan)->one, scan->acceleration, scan->horizon);
+                    tau->steps, scan->budget, geometry_of(scan)->one, scan->budget == 1 ? " is" : "s are",
+                    scan->acceleration, scan->horizon);
 }
 
 /* The plan's buffers; of what the sampler is, the fields are set. */
@@ -431,10 +432,10 @@ static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget
   const struct acquisition *scan = &tau->acquisition;
   if (initial == scan->initial_lines && budget == scan->budget) return true;
   return fail(error,
-              "it was trained for scans of %u initial and %u acquired %ss; x%u %s has %u and %u: use the "
+              "it was trained for scans of %u initial and %u acquired %s%s; x%u %s has %u and %u: use the "
               "checkpoint that was trained for this acquisition",
-              initial, budget, geometry_of(scan)->one, scan->acceleration, scan->horizon, scan->initial_lines,
-              scan->budget);
+              initial, budget, geometry_of(scan)->one, plural(budget), scan->acceleration, scan->horizon,
+              scan->initial_lines, scan->budget);
 }
 
 /* What the sampler is, of the attributes. */

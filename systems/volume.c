@@ -73,10 +73,19 @@ static void find_image_size(struct store *store, struct volume *volume) {
   volume->image_width = y && y <= volume->width ? y : side;
 }
 
-size_t volume_largest_size(const struct volume *volume) {
-  size_t side = volume->image_height < volume->image_width ? volume->image_height : volume->image_width;
+static size_t largest_size(size_t height, size_t width) {
+  size_t side = height < width ? height : width;
   while (side > 1 && !fft_takes(side)) side--;
   return side;
+}
+
+size_t volume_largest_size(const struct volume *volume) {
+  return largest_size(volume->image_height, volume->image_width);
+}
+
+/* Advice that data.size itself would refuse is none. */
+static bool takes_size(size_t side) {
+  return (double)side >= option_find(&option_table, "data.size")->low;
 }
 
 static bool check_size(struct volume *volume, const struct options *options, struct error *error) {
@@ -84,10 +93,24 @@ static bool check_size(struct volume *volume, const struct options *options, str
   bool small = volume->image_height < n || volume->image_width < n;
   volume->small = small && pad < n;
   if (!volume->small) return true;
-  return fail(error,
-              "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu or "
-              "data.size to at most %zu",
-              volume->path, volume->image_height, volume->image_width, n, n, volume_largest_size(volume));
+  char or_size[64] = "";
+  size_t side = volume_largest_size(volume);
+  if (takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
+  return fail(error, "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu%s",
+              volume->path, volume->image_height, volume->image_width, n, n, or_size);
+}
+
+static bool refuse_kspace(const struct volume *volume, size_t n, struct error *error) {
+  size_t side = largest_size(volume->height, volume->width);
+  if (takes_size(side))
+    return fail(error,
+                "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
+                volume->path, volume->height, volume->width, n, side);
+  return fail(
+      error,
+      "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.crop to image, and data.pad to at "
+      "least %zu",
+      volume->path, volume->height, volume->width, n, n);
 }
 
 /* An image of a k-space that is cut has its size, and is of the whole field of view. */
@@ -95,11 +118,7 @@ static bool cut_kspace(struct volume *volume, const struct options *options, str
   size_t n = options->data.size;
   if (options->data.crop != CROP_KSPACE) return true;
   volume->small = volume->height < n || volume->width < n;
-  if (volume->small)
-    return fail(error,
-                "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
-                volume->path, volume->height, volume->width, n,
-                volume->height < volume->width ? volume->height : volume->width);
+  if (volume->small) return refuse_kspace(volume, n, error);
   volume->kspace_size = volume->image_height = volume->image_width = n;
   return true;
 }

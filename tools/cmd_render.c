@@ -16,11 +16,13 @@ enum { SLICES_MOST = 256 };
 struct wanted {
   uint32_t row[SLICES_MOST];
   size_t count;
+  bool usual; /* not asked for: those of them that there are */
 };
 
 static bool read_wanted(const struct call *call, struct wanted *wanted, struct error *error) {
   const char *list = call_flag(call, "slices");
   char word[32];
+  wanted->usual = !list;
   if (!list) list = "0,1,2,3";
   while ((list = option_next(list, word, sizeof word))) {
     uint32_t row;
@@ -88,8 +90,9 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
 }
 
 /* All samplers of one setting stand in one picture. */
-static bool draw_all(const struct evaluation *evaluation, const struct wanted *wanted, const char *folder,
+static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted, const char *folder,
                      struct error *error) {
+  if (wanted->usual && wanted->count > evaluation->slices) wanted->count = evaluation->slices;
   for (size_t w = 0; w < wanted->count; w++)
     if (wanted->row[w] >= evaluation->slices)
       return fail(error, "--slices names row %u; the data set has rows 0 to %zu", wanted->row[w],

@@ -83,7 +83,7 @@ run "an initial line anywhere" "$l2sr" train scene --output three --set acquisit
 refuse 1 'loupe.slope was 10 and is 5 now' train scene --quiet --output whole --resume --set loupe.slope=5
 refuse 1 'it was trained with train.method loupe; go on with that' train scene --quiet --output whole --resume --method reconstructor
 refuse 1 'train.method was reconstructor and is loupe now' train scene --quiet --output plain --resume
-refuse 1 'has probabilities for 7 lines beside the 1 initial ones, the budget is 3' evaluate scene --samplers learned_mask \
+refuse 1 'has probabilities for 7 lines beside the 1 initial one, the budget is 3' evaluate scene --samplers learned_mask \
   --set sampler.mask=whole/best.h5 --set acquisition.acceleration=8
 refuse 2 'sampler.mask is empty; name a checkpoint of train.method loupe' evaluate scene --samplers learned_mask
 refuse 2 'the scene has 2 settings' train scene --quiet --output none --set acquisition.acceleration=4,8

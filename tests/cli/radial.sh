@@ -45,7 +45,7 @@ run "pictures" "$l2sr" render scene --samplers random,uniform,oracle --slices 0,
 [ "$(find pictures -name '*.png' | wc -l)" = 2 ] || complain "render drew no two pictures"
 run "scene" "$l2sr" describe scene scene
 what=scene
-says out '# x8 long: 1 spokes are given, evenly spaced, then 3 are chosen: 4 of 32, acceleration 8 by spokes, 8.258 by cells'
+says out '# x8 long: 1 spoke is given, evenly spaced, then 3 are chosen: 4 of 32, acceleration 8 by spokes, 8.258 by cells'
 run "bench step" "$l2sr" bench step scene --envs 300 --slices 9
 what='bench step'
 says out '1 + 3 spokes'

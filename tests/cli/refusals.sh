@@ -231,7 +231,13 @@ refuse 2 'acquisition.budget is 39; only 36 of 40 lines are free after 4 initial
   evaluate scene --set acquisition.budget=39
 refuse 2 'acquisition.initial_lines is 41; there are only 40 lines' \
   evaluate scene --set acquisition.initial_lines=41
-refuse 2 'no line is left to acquire' evaluate scene --set acquisition.initial_lines=10
+refuse 2 'lower acquisition.initial_lines or the acceleration' evaluate scene --set acquisition.initial_lines=10
+refuse 2 'no line is left to acquire: 1 initial line of 40/40 = 1 in all; lower the acceleration' evaluate scene \
+  --set acquisition.acceleration=40
+good render scene --set data.volumes=1 --output few # of the four slices that it draws there are three
+tried=$((tried + 1))
+[ "$(find few -name '*.png' | wc -l)" = 3 ] || complain 'render draws other slices than there are'
+refuse 1 '--slices names row 9; the data set has rows 0 to ' render scene --slices 9 --output few
 refuse 2 "acquisition.acceleration is '0'; it must be a whole number from 1 to 40" \
   evaluate scene --set acquisition.acceleration=0
 refuse 2 'is an empty list' evaluate scene --set acquisition.acceleration=
