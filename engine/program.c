@@ -1,6 +1,7 @@
 #include "engine/program.h"
 
 #include "engine/log.h"
+#include "engine/part.h"
 
 #include <errno.h>
 #include <nettle/sha2.h>
@@ -88,19 +89,15 @@ static unsigned char *read_entry(struct arena *arena, const char *path, size_t *
 }
 
 static void write_entry(const char *path, const unsigned char *data, size_t bytes) {
-  struct arena *arena = arena_open();
-  char *beside = arena_text(arena, "%s.%ld", path, (long)getpid());
+  struct text_file file;
+  struct error ignored; /* without the entry it is built again */
   struct entry_head head = {.bytes = bytes};
   memcpy(head.magic, magic, sizeof magic);
   digest_of(data, bytes, head.digest);
-  FILE *file = fopen(beside, "wb");
-  if (file) {
-    bool good = fwrite(&head, sizeof head, 1, file) == 1 && fwrite(data, 1, bytes, file) == bytes;
-    good = fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
-    good = fclose(file) == 0 && good;
-    if (!good || rename(beside, path)) unlink(beside);
-  }
-  arena_close(arena);
+  if (!file_create(&file, path, &ignored)) return;
+  fwrite(&head, sizeof head, 1, file.file);
+  fwrite(data, 1, bytes, file.file);
+  file_commit(&file, &ignored);
 }
 
 static bool load_entry(cl_program *program, struct device *device, const char *path, const char *options) {

@@ -7,9 +7,9 @@
 
 #include "engine/arena.h"
 #include "engine/error.h"
+#include "engine/part.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
 enum { STORE_RANK = 6 };
 
@@ -34,7 +34,8 @@ bool store_shape(struct store *store, const char *name, struct store_shape *shap
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error);
 /* Whether the file can hold what the dataset's shape says, all of it written: for shapes that decide how much
- * is allocated or how long is looped. Files of other sources of data (virtual, external) are not looked at. */
+ * is allocated or how long is looped. Files of other sources of data (virtual, external) are not looked at.
+ */
 bool store_check_held(struct store *store, const char *name, struct error *error);
 /* Reads a whole dataset; *total is its number of elements. Refuses, before it allocates or reads, one of more
  * than `most` and one that the file cannot hold. */
@@ -61,22 +62,5 @@ bool store_put_text(struct store *store, const char *attribute, const char *text
 bool store_put_number(struct store *store, const char *attribute, double value, struct error *error);
 /* Makes the new file take its place. Closes the store whatever the result. */
 bool store_commit(struct store *store, struct error *error);
-
-/* A text file written the same way: to path.PID.part, renamed by file_commit. */
-struct text_file {
-  FILE *file;
-  char path[4096], beside[4128];
-};
-bool file_create(struct text_file *file, const char *path, struct error *error);
-bool file_commit(struct text_file *file, struct error *error);
-void file_abandon(struct text_file *file); /* after file_create; removes what was written */
-
-bool file_is_there(const char *path);   /* or a folder */
-bool folder_is_there(const char *path); /* and is no file */
-/* Makes the folder and those above it. */
-bool folder_make(const char *path,
-                 struct error *error); /* also where it is there; refuses one that takes no files */
-/* Removes the files that are being written; for an interrupted program. Async-signal-safe. */
-void store_abandon_all(void);
 
 #endif

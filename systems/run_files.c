@@ -6,9 +6,7 @@
 #include "engine/scene.h"
 #include "systems/checkpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -73,12 +71,11 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
 /* The lock goes with the process, however it ends. File systems without locks train all the same. */
 bool run_hold(FILE **file, const char *folder, const char *path, struct error *error) {
   if (!folder_make(folder, error)) return false;
-  int descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor < 0) return fail(error, "cannot write %s: %s", path, strerror(errno));
-  bool taken = flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-  if (!taken && (*file = fdopen(descriptor, "ab"))) return true;
-  close(descriptor);
-  if (!taken) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  if (!file_append(file, path, error)) return false;
+  bool taken = flock(fileno(*file), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  if (!taken) return true;
+  fclose(*file);
+  *file = NULL;
   return fail(error,
               "%s is in use: another training holds %s; wait for its end, or choose another train.output",
               folder, path);
@@ -112,20 +109,6 @@ static bool shorten(FILE *file, const char *path, double bytes, off_t (*whole)(i
   if ((status.st_size == length || ftruncate(descriptor, length) == 0) && fseek(file, 0, SEEK_END) == 0)
     return true;
   return fail(error, "cannot shorten %s: %s", path, strerror(errno));
-}
-
-static bool is_part(const char *name) {
-  size_t length = strlen(name);
-  return length > 5 && strstr(name, ".h5.") && !strcmp(name + length - 5, ".part");
-}
-
-/* A killed training leaves the file that it was writing. */
-static void remove_leftovers(const struct run_files *run, struct arena *arena) {
-  DIR *list = opendir(run->folder);
-  for (struct dirent *entry; list && (entry = readdir(list));) {
-    if (is_part(entry->d_name)) unlink(run_path(run, arena, entry->d_name));
-  }
-  if (list) closedir(list);
 }
 
 static bool folder_takes(const struct run_files *run, bool resume, struct arena *arena, struct error *error) {
@@ -266,7 +249,7 @@ static bool go_on(const struct run_files *run, const char *path, struct lengths 
 }
 
 static bool open_events(struct run_files *run, const char *path, double bytes, struct error *error) {
-  if (!(run->events = fopen(path, "ab+"))) return fail(error, "cannot write %s: %s", path, strerror(errno));
+  if (!file_append(&run->events, path, error)) return false;
   if (!shorten(run->events, path, bytes, events_whole, error)) return false;
   if (ftell(run->events) == 0) events_start(run->events, (double)time(NULL));
   return true;
@@ -279,7 +262,6 @@ static bool open_files(struct run_files *run, bool resume, run_reader *read, voi
   if (!run_hold(&run->log, run->folder, log, error) || !folder_takes(run, resume, arena, error)) return false;
   if (file_is_there(last) && !go_on(run, last, &lengths, read, context, error)) return false;
   if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
-  remove_leftovers(run, arena);
   return shorten(run->log, log, lengths.log, whole_lines, error) &&
          open_events(run, run_path(run, arena, EVENTS_NAME), lengths.events, error);
 }

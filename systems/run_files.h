@@ -39,8 +39,7 @@ typedef bool run_reader(struct store *store, void *context, struct error *error)
 /* Opens the files, to append; holds the folder against a second training there. Unless it goes on, a folder
  * that holds last.h5 or one of the others is refused. If last.h5 is there: refuses one of another scene,
  * other data or another origin, naming the difference; reads parameters and optimiser; `read` takes the rest;
- * what was appended after it is appended again. A killed training leaves the file that it was writing,
- * NAME.h5.PROCESS.part: it goes. */
+ * what was appended after it is appended again. */
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);
 void run_close(struct run_files *run);
 const char *run_path(const struct run_files *run, struct arena *arena, const char *name);

@@ -2,9 +2,14 @@
 #include "engine/store.h"
 #include "tests/support.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct folder folder;
@@ -29,9 +34,15 @@ static bool exists(const char *name) {
   return access(path_of(name), F_OK) == 0;
 }
 
-/* Name of the file that this process writes beside. */
-static const char *part_of(const char *name) {
-  return arena_text(folder.arena, "%s.%ld.part", name, (long)getpid());
+/* Whether the folder has so many files that are being written: NAME.SIXTEEN_DIGITS.part. */
+static bool has_parts(const char *name, size_t count) {
+  size_t length = strlen(name), found = 0;
+  DIR *list = opendir(folder.path);
+  for (struct dirent *entry; (entry = readdir(list));)
+    found += !strncmp(entry->d_name, name, length) && strlen(entry->d_name) == length + 22 &&
+             !strcmp(entry->d_name + length + 17, ".part");
+  closedir(list);
+  return found == count;
 }
 
 static struct store *create(const char *name) {
@@ -769,7 +780,7 @@ static void an_uncommitted_file_leaves_nothing(void **state) {
   (void)state;
   write_types(store, false);
   assert_false(exists("a.h5"));
-  assert_true(exists(part_of("a.h5")));
+  assert_true(has_parts("a.h5", 1));
   store_close(store);
   assert_int_equal(support_count(folder.path), 0);
   store_close(NULL);
@@ -834,7 +845,7 @@ static void refused_places_hold_no_slot(void **state) {
   }
   store = create("a.h5");
   store_abandon_all(); /* finds it only if there was a slot left to note it */
-  assert_false(exists(part_of("a.h5")));
+  assert_true(has_parts("a.h5", 0));
   store_close(store);
 }
 
@@ -875,12 +886,105 @@ static void a_full_disk_is_reported(void **state) {
   struct text_file text;
   struct error error;
   (void)state;
-  assert_int_equal(symlink("/dev/full", path_of(part_of("a.csv"))), 0);
   assert_good(file_create(&text, path_of("a.csv"), &error), &error);
+  int full = open("/dev/full", O_WRONLY);
+  assert_true(dup2(full, fileno(text.file)) >= 0);
+  close(full);
   fputs("lost", text.file);
   assert_false(file_commit(&text, &error));
   assert_holds(error.text, "No space left on device");
   assert_int_equal(support_count(folder.path), 0);
+}
+
+/* ---- parts that are left ---------------------------------------------------------------------------------
+ */
+
+static void make_parts(void) {
+  struct text_file text;
+  struct error error;
+  struct store *store;
+  if (!store_create(&store, path_of("b.h5"), &error) || !file_create(&text, path_of("b.png"), &error))
+    _exit(1);
+}
+
+static pid_t start_writer(void) {
+  int ready[2], byte = 0;
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    make_parts();
+    if (write(ready[1], &byte, 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  return child;
+}
+
+/* Of every kind of file; not those that somebody writes, nor other files of such names. */
+static void parts_that_were_left_are_cleared(void **state) {
+  static const char *const kept[] = {"a.part",
+                                     "1234.part",
+                                     "x.12a.part",
+                                     "x.0123456789abcdef.parts",
+                                     "x.0123456789abcde.part",
+                                     ".0123456789abcdef.part"};
+  struct error error;
+  (void)state;
+  pid_t child = start_writer();
+  assert_good(folder_make(folder.path, &error), &error);
+  assert_true(has_parts("b.h5", 1) && has_parts("b.png", 1));
+  kill(child, SIGKILL);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  support_write_text(path_of("curves.png.99999.part"), "earlier versions wrote the process");
+  support_write_text(path_of("precious"), "x");
+  assert_int_equal(symlink("precious", path_of("x.0123456789abcdef.part")), 0);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) support_write_text(path_of(kept[i]), "x");
+  assert_good(folder_make(folder.path, &error), &error);
+  assert_true(exists("precious"));
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) assert_true(exists(kept[i]));
+  assert_int_equal(support_count(folder.path), 1 + sizeof kept / sizeof *kept);
+}
+
+static int make_taken(const char *path, void *context) {
+  int *times = context;
+  if (++*times > 3) return open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+  errno = EEXIST;
+  return -1;
+}
+
+/* What stands there, a link too, is never opened: another name is tried. */
+static void a_part_is_made_anew(void **state) {
+  struct part_file part;
+  int times = 0;
+  (void)state;
+  int descriptor = part_make(&part, path_of("a"), make_taken, &times);
+  assert_true(descriptor >= 0);
+  assert_int_equal(times, 4);
+  assert_true(has_parts("a", 1));
+  assert_true(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
+  close(descriptor);
+  part_drop(&part);
+  assert_true(has_parts("a", 0));
+}
+
+static void logs_are_no_links(void **state) {
+  struct error error;
+  FILE *file;
+  (void)state;
+  support_write_text(path_of("precious"), "x");
+  assert_int_equal(symlink("precious", path_of("log.jsonl")), 0);
+  assert_false(file_append(&file, path_of("log.jsonl"), &error));
+  assert_holds(error.text, "log.jsonl: it is a link to another file; remove it, or name another place");
+  assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+  assert_false(file_append(&file, path_of("pipe"), &error));
+  assert_holds(error.text, "it is no file");
+  assert_good(file_append(&file, path_of("precious"), &error), &error);
+  fputs("y", file);
+  fclose(file);
+  size_t bytes;
+  assert_string_equal(support_read(folder.arena, path_of("precious"), &bytes), "xy");
 }
 
 static void folders_are_made(void **state) {
@@ -939,6 +1043,9 @@ int main(void) {
       TEST(text_files_are_whole_or_none),
       TEST(text_files_are_refused_with_the_reason),
       TEST(a_full_disk_is_reported),
+      TEST(parts_that_were_left_are_cleared),
+      TEST(a_part_is_made_anew),
+      TEST(logs_are_no_links),
       TEST(folders_are_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,30 @@
+/* Of store.c, store_read.c and store_write.c only. */
+#ifndef L2SR_ENGINE_STORE_INSIDE_H
+#define L2SR_ENGINE_STORE_INSIDE_H
+
+#include "engine/store.h"
+
+#include <hdf5.h>
+
+struct store {
+  struct arena *arena;
+  hid_t file;
+  const char *path;
+  bool unfinished; /* a new file until it is committed: */
+  struct part_file part;
+  hid_t dataset; /* read last: it stays open with its chunks, for slices are read one after the other */
+  char dataset_name[128];
+};
+
+enum { REASON = 256 };
+
+struct store *store_new(const char *path);
+void store_start(void);                 /* before the first call of HDF5 */
+void store_without_locks(hid_t access); /* where this HDF5 can do without */
+/* The innermost reason on HDF5's error stack, of one line. */
+const char *store_reason(char text[REASON]);
+bool store_refuse(const struct store *store, const char *doing, const char *name, struct error *error);
+hid_t store_dataset(struct store *store, const char *name, struct error *error); /* the caller closes it */
+void store_forget_dataset(struct store *store);
+
+#endif
