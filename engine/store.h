@@ -47,6 +47,9 @@ bool store_read_known(struct store *store, const char *name, enum store_type typ
 /* Attribute or scalar dataset; false without a message when it is not there or of another kind. */
 bool store_text(struct store *store, const char *name, char *text, size_t size);
 bool store_number(struct store *store, const char *name, double *value);
+/* The same in whatever type one value has (text, whole or broken numbers, an array of one), without the
+ * blanks around it: 7 and "7" are the same word. False where there is none or it is empty. */
+bool store_word(struct store *store, const char *name, char *text, size_t size);
 /* "contiguous" or "chunked 1x128x128, shuffle, deflate 9". */
 void store_layout(struct store *store, const char *name, char *text, size_t size);
 /* Calls `see` for every dataset below the root, with its path. */

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,11 @@ struct names {
 static bool ends_in_h5(const char *name) {
   size_t length = strlen(name);
   return length > 3 && !strcmp(name + length - 3, ".h5");
+}
+
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
 }
 
 static void add_name(struct arena *arena, struct names *names, const char *path) {
@@ -38,7 +44,9 @@ static bool list_folder(struct dataset *dataset, struct names *names, const char
     const char *full = arena_text(dataset->arena, "%s/%s", path, entry->d_name);
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || folder_is_there(full)) continue;
     dataset->entries++;
-    if (ends_in_h5(entry->d_name))
+    if (entry->d_name[0] == '.') /* other systems leave theirs beside each file: ._NAME.h5 */
+      dataset->hidden++;
+    else if (ends_in_h5(entry->d_name))
       add_name(dataset->arena, names, full);
     else
       dataset->not_h5++;
@@ -78,11 +86,11 @@ static bool list_names(struct dataset *dataset, struct names *names, const struc
     if ((all || s == options->data.split) && !list_split(dataset, names, root, s, &any, error)) return false;
   if (!any && !list_folder(dataset, names, root, error)) return false;
   if (names->count) return true;
+  size_t others = dataset->not_h5 + dataset->hidden;
   return fail(error,
               "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
               "subfolder %s",
-              root, dataset->not_h5, plural(dataset->not_h5),
-              all ? "train, val or test" : split_names[options->data.split]);
+              root, others, plural(others), all ? "train, val or test" : split_names[options->data.split]);
 }
 
 static int compare_paths(const void *a, const void *b) {
@@ -102,11 +110,6 @@ static void select_fraction(struct dataset *dataset, struct names *names, double
   dataset->by_fraction = names->count - kept;
   *names = (struct names){chosen, kept, kept};
   qsort(names->path, names->count, sizeof *names->path, compare_paths);
-}
-
-static const char *file_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
 }
 
 static void hash_names(struct dataset *dataset, const struct names *names) {
@@ -174,6 +177,25 @@ static bool refuse_skipped(const struct dataset *dataset, const char *folder, si
               last.text);
 }
 
+static bool note_patients(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t missing = dataset->without_patient;
+  if (!missing || !options->data.patient_split) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu of %zu file%s in %s say%s no patient_id, so that data.patient_split takes each for a "
+      "patient of its own; write the attribute into them, or split by folders",
+      missing, dataset->selected, plural(dataset->selected), options->data.path, missing == 1 ? "s" : "");
+}
+
+/* Of patients' splits, names say nothing: the files of one are known when all were opened. */
+static void hash_split(struct dataset *dataset, const struct options *options) {
+  struct names names = {0};
+  if (!options->data.patient_split || options->data.split == SPLIT_ALL) return;
+  for (size_t v = 0; v < dataset->volume_count; v++)
+    add_name(dataset->arena, &names, dataset->volumes[v].path);
+  hash_names(dataset, &names);
+}
+
 static bool open_volumes(struct dataset *dataset, const struct names *names, const struct options *options,
                          struct error *error) {
   dataset->volumes = ARENA_NEW(dataset->arena, struct volume, names->count);
@@ -186,10 +208,13 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
       continue;
     }
     store_close(store);
+    dataset->without_patient += !volume->patient[0];
     if (!passes(dataset, volume, options)) continue;
     dataset->volume_count++;
     dataset->slice_count += volume->slice_count;
   }
+  if (!note_patients(dataset, options, error)) return false;
+  hash_split(dataset, options);
   if (dataset->slice_count) return true;
   if (dataset->volume_count)
     return fail(error,
@@ -222,6 +247,20 @@ static bool check_source(const struct options *options, struct error *error) {
   return fail_usage(error, "%s, and data.source names reconstructions; set data.source to kspace", key);
 }
 
+bool dataset_note(struct dataset *dataset, const struct options *options, struct error *error,
+                  const char *format, ...) {
+  char text[sizeof error->text];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  if (options->data.strict) return fail(error, "data.strict: %s", text);
+  REQUIRE(dataset->note_count < DATASET_NOTES, "more than %d kinds of notes", DATASET_NOTES);
+  dataset->notes[dataset->note_count++] = arena_text(dataset->arena, "%s", text);
+  log_warning("%s", text);
+  return true;
+}
+
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
   struct names names = {0};
   *dataset = (struct dataset){.arena = arena_open()};
@@ -252,7 +291,8 @@ void dataset_print(const struct dataset *dataset, FILE *file) {
   const struct {
     size_t count;
     const char *text;
-  } filters[] = {{dataset->not_h5, "not .h5"},
+  } filters[] = {{dataset->hidden, "hidden"},
+                 {dataset->not_h5, "not .h5"},
                  {dataset->by_fraction, "left out by data.fraction"},
                  {dataset->by_limit, "left out by data.volumes"},
                  {dataset->by_acquisition, "of another acquisition"},

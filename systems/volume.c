@@ -144,6 +144,15 @@ static void select_slices(struct volume *volume, uint32_t rule) {
   volume->slice_count = rule == SLICES_CENTRE ? volume->slices * 3 / 4 - volume->slices / 4 : volume->slices;
 }
 
+/* Some programs write numbers as text. */
+static void read_max(struct store *store, struct volume *volume) {
+  char text[64], *end = text;
+  volume->has_max = store_number(store, "max", &volume->max);
+  if (volume->has_max || !store_word(store, "max", text, sizeof text)) return;
+  volume->max = strtod(text, &end);
+  volume->has_max = !*end;
+}
+
 static bool describe(struct store *store, struct volume *volume, const struct options *options,
                      struct error *error) {
   bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
@@ -151,9 +160,9 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   if (!choose_key(store, volume, source, error) || !read_shape(store, volume, error)) return false;
   if (!check_memory(volume, error) || !store_check_held(store, volume->key, error)) return false;
   find_image_size(store, volume);
-  store_text(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
-  store_text(store, "patient_id", volume->patient, sizeof volume->patient);
-  volume->has_max = store_number(store, "max", &volume->max);
+  store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
+  store_word(store, "patient_id", volume->patient, sizeof volume->patient);
+  read_max(store, volume);
   select_slices(volume, options->data.slices);
   return cut_kspace(volume, options, error) && check_size(volume, options, error);
 }

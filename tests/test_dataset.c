@@ -188,8 +188,25 @@ static void only_h5_files_are_taken(void **state) {
   assert_int_equal(mkdir(support_path(&folder, "folder.h5"), 0777), 0);
   assert_string_equal(volumes_of(&dataset), "a.h5 b.h5");
   assert_int_equal(dataset.entries, 6);
-  assert_int_equal(dataset.not_h5, 4);
+  assert_int_equal(dataset.not_h5, 2);
+  assert_int_equal(dataset.hidden, 2);
   assert_int_equal(dataset.slice_count, 3);
+  dataset_close(&dataset);
+}
+
+/* What other systems leave beside the files changes neither the selection nor its hash. */
+static void hidden_files_are_no_volumes(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make_named(23);
+  make("._file1000001.h5", slices(1));
+  support_write_text(support_path(&folder, "._file1000004.h5"), "no volume\n");
+  set("data.fraction=0.3");
+  assert_string_equal(volumes_of(&dataset),
+                      "file1000001.h5 file1000019.h5 file1000031.h5 file1000034.h5 "
+                      "file1000043.h5 file_brain_AXT2_205_5.h5 file_brain_AXT2_206_6.h5");
+  assert_int_equal(dataset.hidden, 2);
+  assert_int_equal(dataset.broken, 0);
   dataset_close(&dataset);
 }
 
@@ -288,6 +305,92 @@ static void a_file_without_patient_goes_by_its_name(void **state) {
   expect_volumes("file1000001.h5");
   set(splits[(dataset_patient_split("file1000001.h5") + 1) % 3]);
   expect_refusal("1 by data.patient_split");
+}
+
+/* The attribute of a volume `name`, whatever its type; rank 0 or [1]. */
+static void put_patient(const char *name, hid_t type, int rank, const void *value) {
+  const hsize_t one = 1;
+  make(name, slices(1));
+  hid_t file = H5Fopen(support_path(&folder, name), H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t space = rank ? H5Screate_simple(1, &one, NULL) : H5Screate(H5S_SCALAR);
+  hid_t attribute = H5Acreate2(file, "patient_id", type, space, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(H5Awrite(attribute, type, value) >= 0);
+  H5Aclose(attribute);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+static void expect_patient(hid_t type, int rank, const void *value, const char *want) {
+  struct dataset dataset;
+  put_patient("a.h5", type, rank, value);
+  volumes_of(&dataset);
+  assert_string_equal(dataset.volumes[0].patient, want);
+  assert_int_equal(dataset.without_patient, !*want);
+  dataset_close(&dataset);
+}
+
+static void patients_may_be_of_any_type(void **state) {
+  const hsize_t one = 1;
+  const char *text = "seven";
+  hid_t variable = H5Tcopy(H5T_C_S1), fixed = H5Tcopy(H5T_FORTRAN_S1), bytes = H5Tcreate(H5T_OPAQUE, 6);
+  hid_t array = H5Tarray_create2(H5T_STD_I16BE, 1, &one), word = H5Tenum_create(H5T_STD_I8LE);
+  (void)state;
+  H5Tset_size(variable, H5T_VARIABLE);
+  H5Tset_size(fixed, 9);
+  H5Tenum_insert(word, "seventh", "\7");
+  for (int rank = 0; rank < 2; rank++) {
+    expect_patient(H5T_NATIVE_INT64, rank, &(int64_t){-7}, "-7");
+    expect_patient(H5T_NATIVE_UINT64, rank, &(uint64_t){18446744073709551615u}, "18446744073709551615");
+    expect_patient(H5T_STD_U16BE, rank, "\1\2", "258");
+    expect_patient(H5T_NATIVE_FLOAT, rank, &(float){7}, "7");
+    expect_patient(H5T_NATIVE_DOUBLE, rank, &(double){7.1}, "7.1");
+    expect_patient(variable, rank, &text, "seven");
+    expect_patient(fixed, rank, " seven   ", "seven");
+    expect_patient(bytes, rank, "seven", "seven");
+    expect_patient(array, rank, "\0\7", "7");
+    expect_patient(word, rank, "\7", "seventh");
+    expect_patient(fixed, rank, "         ", "");
+  }
+  hid_t types[] = {variable, fixed, bytes, array, word};
+  for (size_t i = 0; i < 5; i++) H5Tclose(types[i]);
+}
+
+static void missing_patients_are_said(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make_patients();
+  make("val/nobody.h5", slices(1));
+  set("data.split=all");
+  volumes_of(&dataset);
+  assert_int_equal(dataset.without_patient, 1);
+  assert_int_equal(dataset.note_count, 0);
+  dataset_close(&dataset);
+  set("data.patient_split=true");
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 1);
+  assert_holds(dataset.notes[0], "1 of 25 files in ");
+  assert_holds(dataset.notes[0], "says no patient_id");
+  dataset_close(&dataset);
+  set("data.strict=true");
+  expect_refusal("data.strict: 1 of 25 files in ");
+}
+
+/* The names of all splits are the same; what is printed must tell which was taken. */
+static void the_hash_of_a_patient_split_is_its_own(void **state) {
+  static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test",
+                                       "data.split=all"};
+  char hash[4][65];
+  (void)state;
+  make_patients();
+  set("data.patient_split=true");
+  for (size_t s = 0; s < 4; s++) {
+    struct dataset dataset;
+    set(splits[s]);
+    volumes_of(&dataset);
+    memcpy(hash[s], dataset.hash, sizeof hash[s]);
+    for (size_t before = 0; before < s; before++) assert_string_not_equal(hash[s], hash[before]);
+    dataset_close(&dataset);
+  }
 }
 
 static void shares_of_the_patient_split(void **state) {
@@ -557,12 +660,16 @@ int main(void) {
       TEST(the_hash_is_of_names_only),
       TEST(the_limit_takes_the_first),
       TEST(only_h5_files_are_taken),
+      TEST(hidden_files_are_no_volumes),
       TEST(splits_are_folders_of_three_names),
       TEST(a_flat_folder_is_every_split),
       TEST(a_file_is_a_data_set),
       TEST(patients_stay_together),
       TEST(patients_are_placed_by_their_hash),
       TEST(a_file_without_patient_goes_by_its_name),
+      TEST(patients_may_be_of_any_type),
+      TEST(missing_patients_are_said),
+      TEST(the_hash_of_a_patient_split_is_its_own),
       TEST(shares_of_the_patient_split),
       TEST(only_the_acquisition_is_kept),
       TEST(the_centre_is_the_middle_half),

@@ -70,7 +70,7 @@ static void show_texts(const struct view *view) {
   static const char *const names[] = {"acquisition", "patient_id"};
   char text[256];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    bool there = store_text(view->store, names[i], text, sizeof text);
+    bool there = store_word(view->store, names[i], text, sizeof text);
     if (!view->json)
       printf("  %-20s %s\n", names[i], there ? text_shown(view->arena, text) : "-");
     else if (there)
@@ -383,6 +383,8 @@ static void print_part(const struct folder *folder, const struct part *part) {
   printf("  patients       %zu\n", part->patients);
   printf("  selection      %s\n", dataset->hash);
   printf("  complete list  %s\n", part->complete);
+  for (size_t i = 0; i < dataset->note_count; i++)
+    printf("  note: %s\n", text_shown(folder->arena, dataset->notes[i]));
   for (size_t i = 0; i < dataset->broken + dataset->small; i++)
     printf("  %s: %s\n", dataset->skipped[i].small ? "too small" : "broken",
            text_shown(folder->arena, dataset->skipped[i].reason));
@@ -404,16 +406,22 @@ static void print_volume_json(const struct folder *folder, const struct part *pa
 static void print_counts_json(const struct folder *folder, const struct part *part) {
   const struct dataset *d = &part->dataset;
   printf(",\"files\":%zu,\"selected\":%zu,\"volumes\":%zu,\"slices\":%zu,\"patients\":%zu,\"small\":%zu,"
-         "\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_patient\":%zu,"
+         "\"hidden\":%zu,\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_"
+         "patient\":%zu,"
          "\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
          d->entries, d->selected, d->volume_count, d->slice_count, part->patients,
-         count_small(folder, d) + d->small, d->not_h5, d->by_fraction, d->by_limit, d->by_acquisition,
-         d->by_patient, d->broken, d->hash, part->complete);
+         count_small(folder, d) + d->small, d->hidden, d->not_h5, d->by_fraction, d->by_limit,
+         d->by_acquisition, d->by_patient, d->broken, d->hash, part->complete);
 }
 
 static void print_part_json(const struct folder *folder, const struct part *part) {
   const struct dataset *dataset = &part->dataset;
   for (size_t v = 0; v < dataset->volume_count; v++) print_volume_json(folder, part, &dataset->volumes[v]);
+  for (size_t i = 0; i < dataset->note_count; i++) {
+    printf("{\"type\":\"note\",\"split\":\"%s\"", part->name);
+    json_member("text", dataset->notes[i]);
+    printf("}\n");
+  }
   for (size_t i = 0; i < dataset->broken + dataset->small; i++) {
     printf("{\"type\":\"%s\",\"split\":\"%s\"", dataset->skipped[i].small ? "small" : "broken", part->name);
     json_member("path", dataset->skipped[i].path);
