@@ -271,7 +271,10 @@ bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser,
   double step, rate;
   const char *expected = kind_names[optimiser->setup.kind];
   if (!store_text(store, "optimiser", kind, sizeof kind) || strcmp(kind, expected))
-    return fail(error, "the optimiser in the checkpoint is '%s', expected '%s'", kind, expected);
+    return fail(error,
+                "the optimiser in the checkpoint is '%s', expected '%s'; set learn.optimiser (a "
+                "reconstructor's: train.optimiser) to the former",
+                kind, expected);
   if (!checkpoint_whole(store, "optimiser_step", 1e15, &step, error) ||
       !checkpoint_number(store, "optimiser_rate", 0, 1e9, &rate, error) ||
       !checkpoint_read_moments(store, "optimiser", optimiser, error))

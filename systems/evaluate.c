@@ -320,7 +320,8 @@ static bool read_truth(struct work *work, struct error *error) {
   size_t images = work->images ? evaluation->slices : evaluation->kept_count;
   if (!images) return true;
   evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
-  if (!evaluation->truth) return fail(error, "no host memory for %zu images", images);
+  if (!evaluation->truth)
+    return fail(error, "no host memory for %zu images; set data.most, or evaluate.images to false", images);
   for (size_t i = 0; i < images; i++)
     window_read_image(&work->simulation, work->images ? i : evaluation->kept[i],
                       evaluation->truth + i * pixels);

@@ -33,6 +33,7 @@ struct load {
   size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
   bool volume_failed;
+  const char *last_broken; /* path of a volume; NULL: none yet */
 };
 
 /* In the scene's units. */
@@ -72,6 +73,7 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   load->report->excluded = load->excluded_before;
   load->volume_failed = true;
   load->report->broken_volumes++;
+  load->last_broken = volume->path;
   return true;
 }
 
@@ -362,7 +364,8 @@ static bool load_all(struct load *load, struct error *error) {
         error,
         "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s; `l2sr inspect %s` tells more",
         options->data.path, report->broken_volumes, plural(report->broken_volumes), report->constant,
-        plural(report->constant), report->excluded ? " (data.exclude_constant)" : "", options->data.path);
+        plural(report->constant), report->excluded ? " (data.exclude_constant)" : "",
+        load->last_broken ? load->last_broken : load->dataset->volumes[0].path);
   if (!good) return false;
   report->slices = load->rows;
   if (!prepare(load, error) || !set_ranges(load, error)) return false;

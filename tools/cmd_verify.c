@@ -34,7 +34,8 @@ static bool verify_device(struct call *call, struct device *device, struct error
   struct verify verify = {device, call_flag(call, "kernels"), see, &tally};
   bool good = verify_all(call, &verify, error);
   if (good && !tally.json)
-    printf("%s: %d quantities within their bounds, %d not\n", device->facts.name, tally.passed, tally.failed);
+    printf("%s: %d quantit%s within their bounds, %d not\n", device->facts.name, tally.passed,
+           tally.passed == 1 ? "y" : "ies", tally.failed);
   call->status = tally.failed ? 1 : 0;
   return good;
 }

@@ -198,7 +198,7 @@ if grep -q 'reconstruction_esc .* contiguous' out; then
     patch nan/a.h5 $((middle + 4 * i + 3)) 177
     i=$((i + 1))
   done
-  refuse 1 'no usable slice in nan: 1 broken volume, 0 constant slices; `l2sr inspect nan` tells more' \
+  refuse 1 'no usable slice in nan: 1 broken volume, 0 constant slices; `l2sr inspect nan/a.h5` tells more' \
     evaluate scene --data nan
   says err 'holds values that are not finite'
   cp $volume nan/b.h5
