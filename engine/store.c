@@ -256,7 +256,11 @@ void store_layout(struct store *store, const char *name, char *text, size_t size
   if (H5Pget_layout(plist) == H5D_CHUNKED)
     print_chunk(plist, text, size);
   else
-    snprintf(text, size, H5Pget_layout(plist) == H5D_COMPACT ? "compact" : "contiguous");
+    snprintf(text, size, "%s",
+             H5Pget_layout(plist) == H5D_COMPACT   ? "compact"
+             : H5Pget_layout(plist) == H5D_VIRTUAL ? "virtual"
+             : H5Pget_external_count(plist) > 0    ? "external"
+                                                   : "contiguous");
   H5Pclose(plist);
   H5Dclose(dataset);
 }

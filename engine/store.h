@@ -34,8 +34,8 @@ bool store_shape(struct store *store, const char *name, struct store_shape *shap
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error);
 /* Whether the file can hold what the dataset's shape says, all of it written: for shapes that decide how much
- * is allocated or how long is looped. Files of other sources of data (virtual, external) are not looked at.
- */
+ * is allocated or how long is looped. Also whether the filters it was written by are here, and whether the
+ * files that a virtual or external dataset lies in are there and as large as it says. */
 bool store_check_held(struct store *store, const char *name, struct error *error);
 /* Reads a whole dataset; *total is its number of elements. Refuses, before it allocates or reads, one of more
  * than `most` and one that the file cannot hold. */

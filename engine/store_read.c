@@ -181,8 +181,9 @@ static bool check_held(struct store *store, hid_t dataset, const char *name, str
   hid_t plist = H5Dget_create_plist(dataset);
   H5D_layout_t layout = H5Pget_layout(plist);
   bool elsewhere = layout == H5D_VIRTUAL || H5Pget_external_count(plist) > 0;
-  bool filtered = H5Pget_nfilters(plist) > 0, good = true;
-  if (!elsewhere) {
+  bool filtered = H5Pget_nfilters(plist) > 0, good = store_check_filters(store, plist, name, error);
+  if (good && elsewhere) good = store_check_sources(store, dataset, plist, name, error);
+  if (good && !elsewhere) {
     measure_extent(dataset, plist, &extent);
     good = check_extent(store, name, &extent, filtered, error);
   }

@@ -366,6 +366,12 @@ static bool load_all(struct load *load, struct error *error) {
         options->data.path, report->broken_volumes, plural(report->broken_volumes), report->constant,
         plural(report->constant), report->excluded ? " (data.exclude_constant)" : "",
         load->last_broken ? load->last_broken : load->dataset->volumes[0].path);
+  if (good && report->constant - report->excluded == load->rows)
+    good =
+        fail(error,
+             "the pixels of every slice in %s are all equal (%zu slice%s): there is nothing to reconstruct; "
+             "`l2sr inspect %s` tells what the files hold",
+             options->data.path, load->rows, plural(load->rows), options->data.path);
   if (!good) return false;
   report->slices = load->rows;
   if (!prepare(load, error) || !set_ranges(load, error)) return false;

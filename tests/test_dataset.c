@@ -584,6 +584,107 @@ static void volumes_of_more_slices_than_the_file_holds_are_broken(void **state) 
   }
 }
 
+/* A volume a.h5 of two slices whose dataset is made by these properties, without data. */
+static void make_by(hid_t plist) {
+  const hsize_t size[] = {2, 8, 8};
+  hid_t file = H5Fcreate(support_path(&folder, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(3, size, NULL);
+  hid_t dataset =
+      H5Dcreate2(file, "reconstruction_esc", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+  assert_true(dataset >= 0);
+  H5Dclose(dataset);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+/* Slices [0, `slices`) of a.h5 are those of dataset "d" in source.h5. */
+static void make_virtual(const char *source, hsize_t slices) {
+  const hsize_t size[] = {2, 8, 8}, start[] = {0, 0, 0}, count[] = {slices, 8, 8};
+  hid_t plist = H5Pcreate(H5P_DATASET_CREATE), from = H5Screate_simple(3, size, NULL);
+  hid_t to = H5Screate_simple(3, size, NULL);
+  H5Sselect_hyperslab(to, H5S_SELECT_SET, start, NULL, count, NULL);
+  H5Sselect_hyperslab(from, H5S_SELECT_SET, start, NULL, count, NULL);
+  assert_true(H5Pset_virtual(plist, to, source, "d", from) >= 0);
+  make_by(plist);
+  H5Sclose(from);
+  H5Sclose(to);
+  H5Pclose(plist);
+}
+
+/* The file beside the volumes that virtual ones are of. */
+static void make_source(const char *key, size_t count) {
+  struct made source = slices(count);
+  source.key = key;
+  make("other/source.h5", source);
+}
+
+static void expect_missing(const char *source, hsize_t slices_there, const char *part) {
+  make_virtual(source, slices_there);
+  expect_broken("a.h5", part);
+}
+
+/* libhdf5 reads zeros for all of them: they would be scored as perfect. */
+static void volumes_whose_sources_are_missing_are_broken(void **state) {
+  (void)state;
+  expect_missing("other/source.h5", 2, "lies in another file, other/source.h5, which is not there; what is");
+  make_source("d", 2);
+  make_virtual("other/source.h5", 2);
+  expect_volumes("a.h5");
+  expect_missing("other/source.h5", 1, "of 128 entries, of which other files hold 64");
+  make_source("d", 1);
+  expect_missing("other/source.h5", 2, "d in it is too small");
+  make_source("e", 2);
+  expect_missing("other/source.h5", 2, "has no dataset d");
+  expect_missing(".", 2, "has no dataset d");
+  support_write_text(support_path(&folder, "other/source.h5"), "no volume\n");
+  expect_missing("other/source.h5", 2, "no HDF5 signature");
+}
+
+static void volumes_whose_external_files_are_missing_are_broken(void **state) {
+  const char *raw = support_path(&folder, "raw"), zeros[2 * 8 * 8 * 4 + 16] = "";
+  hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+  (void)state;
+  H5Pset_external(plist, raw, 16, 2 * 8 * 8 * 4);
+  make_by(plist);
+  expect_broken("a.h5", "raw, which is not there; what is missing would be read as zeros");
+  support_write(raw, zeros, sizeof zeros - 1);
+  make_by(plist);
+  expect_broken("a.h5", "raw, which is too short");
+  support_write(raw, zeros, sizeof zeros);
+  make_by(plist);
+  expect_volumes("a.h5");
+  H5Pclose(plist);
+}
+
+static size_t pass_through(unsigned flags, size_t values, const unsigned *value, size_t bytes, size_t *size,
+                           void **data) {
+  (void)flags, (void)values, (void)value, (void)size, (void)data;
+  return bytes;
+}
+
+/* h5py's own filter, which libhdf5 lacks. */
+static void volumes_of_a_filter_that_is_not_here_are_broken(void **state) {
+  const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, 32000, 1, 1, "lzf", NULL, NULL, pass_through};
+  const hsize_t chunk[] = {2, 8, 8};
+  const float zeros[128] = {0};
+  hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+  (void)state;
+  assert_true(H5Zregister(&lzf) >= 0);
+  H5Pset_chunk(plist, 3, chunk);
+  assert_true(H5Pset_filter(plist, 32000, H5Z_FLAG_OPTIONAL, 0, NULL) >= 0);
+  make_by(plist);
+  hid_t file = H5Fopen(support_path(&folder, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t dataset = H5Dopen2(file, "reconstruction_esc", H5P_DEFAULT);
+  assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
+  H5Dclose(dataset);
+  H5Fclose(file);
+  expect_volumes("a.h5");
+  H5Zunregister(32000);
+  expect_broken("a.h5",
+                "is compressed by lzf (filter 32000), which libhdf5 cannot undo here; write it again");
+  H5Pclose(plist);
+}
+
 static void volumes_of_another_type_are_broken(void **state) {
   (void)state;
   expect_broken_volume((struct made){.key = "kspace", .type = STORE_F32, .rank = 3, .size = {1, 8, 8}},
@@ -678,6 +779,9 @@ int main(void) {
       TEST(folders_without_volumes_are_refused),
       TEST(files_that_are_no_hdf5_are_broken),
       TEST(volumes_of_another_shape_are_broken),
+      TEST(volumes_whose_sources_are_missing_are_broken),
+      TEST(volumes_whose_external_files_are_missing_are_broken),
+      TEST(volumes_of_a_filter_that_is_not_here_are_broken),
       TEST(volumes_of_another_type_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),

@@ -679,6 +679,8 @@ static void nothing_usable_is_refused(void **state) {
   write_images("a.h5", images, 3, 8);
   set("data.exclude_constant=true");
   expect_refusal(*state, ": 0 broken volumes, 3 constant slices (data.exclude_constant); `l2sr inspect");
+  set("data.exclude_constant=false"); /* SSIM would be 1 */
+  expect_refusal(*state, "are all equal (3 slices): there is nothing to reconstruct");
   images[0] = NAN;
   write_images("a.h5", images, 3, 8);
   expect_refusal(*state, ": 1 broken volume, 0 constant slices;");
