@@ -60,6 +60,9 @@ static bool read_stored(struct store *store, const struct acquisition *acquisiti
                         double *probability, struct arena *arena, struct error *error) {
   void *data;
   size_t found;
+  if (!store_has(store, "probability"))
+    return fail(error, "sampler.mask %s has no dataset probability; name a checkpoint of train.method loupe",
+                path);
   if (!store_read_all(store, "probability", STORE_F64, MASK_MOST, arena, &data, &found, error)) return false;
   if (found != acquisition->lines)
     return fail(error, "sampler.mask %s holds %zu probabilities; %u are expected at data.size %u", path,

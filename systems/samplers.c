@@ -188,8 +188,13 @@ static bool read_stored_mask(const char *path, const char *geometry, uint8_t *ma
   void *data;
   bool good = store_open(&store, path, error);
   if (good) {
-    good = check_stored_geometry(store, path, geometry, error) &&
-           store_read_all(store, "mask", STORE_U8, MASK_MOST, arena, &data, found, error);
+    good = store_has(store, "mask") ? check_stored_geometry(store, path, geometry, error)
+                                    : fail(error,
+                                           "sampler.mask %s has no dataset mask; name a checkpoint of "
+                                           "train.method loupe, or %zu values "
+                                           "0 or 1 as text",
+                                           path, lines);
+    good = good && store_read_all(store, "mask", STORE_U8, MASK_MOST, arena, &data, found, error);
     for (size_t i = 0; good && i < lines && i < *found; i++) mask[i] = ((const uint8_t *)data)[i] != 0;
     store_close(store);
   }

@@ -360,7 +360,9 @@ echo 1111111111000000000000000000000000000000 >aside.txt
 refuse_mask 'misses 4 of the 4 initial ones' aside.txt
 echo $ten | sed 's/^0/2/' >two.txt
 refuse_mask "two.txt holds '2'" two.txt
-refuse_mask 'has no dataset mask' $volume
+refuse_mask 'has no dataset mask; name a checkpoint of train.method loupe, or 40 values 0 or 1 as text' $volume
+refuse 1 'has no dataset probability; name a checkpoint of train.method loupe' evaluate scene --samplers learned_mask \
+  --set sampler.mask=$volume
 
 # ---- output ---------------------------------------------------------------------------------------
 
