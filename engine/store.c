@@ -1,5 +1,6 @@
 #include "engine/store.h"
 
+#include "engine/probe.h"
 #include "engine/store_inside.h"
 
 #include <errno.h>
@@ -92,7 +93,7 @@ void store_without_locks(hid_t access) {
 bool store_open(struct store **out, const char *path, struct error *error) {
   *out = NULL;
   store_start();
-  if (!check_file(path, error)) return false;
+  if (!check_file(path, error) || !probe_file(path, error)) return false;
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   store_without_locks(access); /* read-only media cannot be locked */
   struct store *store = store_new(path);
@@ -205,16 +206,29 @@ static bool is_single(hid_t object, bool is_attribute) {
   return single;
 }
 
-bool store_text(struct store *store, const char *name, char *text, size_t size) {
+/* Texts of variable length lie where libhdf5 is the least careful: the child reads those, if there is one. */
+static bool read_text(struct store *store, const char *name, bool by_child, char *text, size_t size) {
   bool is_attribute, good = false;
   hid_t object = open_scalar(store, name, &is_attribute);
   if (object < 0) return false;
   hid_t type = is_attribute ? H5Aget_type(object) : H5Dget_type(object);
-  if (H5Tget_class(type) == H5T_STRING && is_single(object, is_attribute))
-    good = read_string(object, is_attribute, type, text, size);
+  if (H5Tget_class(type) == H5T_STRING && is_single(object, is_attribute)) {
+    bool ask = by_child && H5Tis_variable_str(type) > 0;
+    enum probe_found found = ask ? probe_text(store->path, name, text, size) : PROBE_UNASKED;
+    good =
+        found == PROBE_UNASKED ? read_string(object, is_attribute, type, text, size) : found == PROBE_FOUND;
+  }
   H5Tclose(type);
   close_scalar(object, is_attribute);
   return good;
+}
+
+bool store_text(struct store *store, const char *name, char *text, size_t size) {
+  return read_text(store, name, true, text, size);
+}
+
+bool store_text_here(struct store *store, const char *name, char *text, size_t size) {
+  return read_text(store, name, false, text, size);
 }
 
 bool store_number(struct store *store, const char *name, double *value) {
@@ -227,6 +241,10 @@ bool store_number(struct store *store, const char *name, double *value) {
                         : H5Dread(object, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
   close_scalar(object, is_attribute);
   return code >= 0;
+}
+
+bool store_is_sound(struct store *store, struct error *error) {
+  return probe_file(store->path, error);
 }
 
 static size_t print_chunk(hid_t plist, char *text, size_t size) {

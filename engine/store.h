@@ -50,6 +50,8 @@ bool store_number(struct store *store, const char *name, double *value);
 /* The same in whatever type one value has (text, whole or broken numbers, an array of one), without the
  * blanks around it: 7 and "7" are the same word. False where there is none or it is empty. */
 bool store_word(struct store *store, const char *name, char *text, size_t size);
+/* Whether libhdf5 came to an end with what was read of it; what it did not is taken for missing. */
+bool store_is_sound(struct store *store, struct error *error);
 /* "contiguous" or "chunked 1x128x128, shuffle, deflate 9". */
 void store_layout(struct store *store, const char *name, char *text, size_t size);
 /* Calls `see` for every dataset below the root, with its path. */

@@ -25,6 +25,8 @@ void store_without_locks(hid_t access); /* where this HDF5 can do without */
 const char *store_reason(char text[REASON]);
 bool store_refuse(const struct store *store, const char *doing, const char *name, struct error *error);
 hid_t store_dataset(struct store *store, const char *name, struct error *error); /* the caller closes it */
+/* store_text without a child that looks first. */
+bool store_text_here(struct store *store, const char *name, char *text, size_t size);
 void store_forget_dataset(struct store *store);
 /* Of a virtual or external dataset: refuses what would be read as zeros (store_source.c). */
 bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const char *name,

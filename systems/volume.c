@@ -172,7 +172,8 @@ bool volume_open(struct store **store, struct volume *volume, const char *path, 
   const char *slash = strrchr(path, '/');
   *volume = (struct volume){.path = path, .name = slash ? slash + 1 : path};
   if (!store_open(store, path, error)) return false;
-  if (describe(*store, volume, options, error)) return true;
+  bool good = describe(*store, volume, options, error);
+  if (store_is_sound(*store, error) && good) return true;
   store_close(*store);
   *store = NULL;
   return false;

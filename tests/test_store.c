@@ -1,4 +1,5 @@
 #include "engine/log.h"
+#include "engine/probe.h"
 #include "engine/store.h"
 #include "tests/support.h"
 
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <hdf5.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -772,6 +774,91 @@ static void damaged_chunks_are_refused(void **state) {
   store_close(store);
 }
 
+/* ---- a child looks first ---------------------------------------------------------------------------------
+ */
+
+/* A text of variable length lies in a heap: "GCOL", its size, then of each text two bytes of a number, six
+ * others and eight bytes of a size, which libhdf5 1.10 takes as they are. */
+static void write_damaged(const char *name, uint16_t number, uint64_t size) {
+  struct error error;
+  size_t bytes, at = 0;
+  struct store *store = create(name);
+  write_all(store, "x", STORE_U8, 1, (size_t[]){6}, "abcdef", false);
+  assert_good(store_put_text(store, "text", "some text", &error), &error);
+  commit(store);
+  unsigned char *data = support_read(folder.arena, path_of(name), &bytes);
+  while (at < bytes - 32 && memcmp(data + at, "GCOL", 4) != 0) at++;
+  assert_true(at < bytes - 32);
+  memcpy(data + at + 16, &number, sizeof number);
+  memcpy(data + at + 24, &size, sizeof size);
+  support_write(path_of(name), data, bytes);
+}
+
+/* Another libhdf5 may see the damage itself: then the text is missing. */
+static void expect_contained(const char *name) {
+  struct store *store;
+  struct error error;
+  char text[64];
+  double began = clock_seconds();
+  if (store_open(&store, path_of(name), &error)) {
+    assert_false(store_text(store, "text", text, sizeof text));
+    store_close(store);
+  } else {
+    assert_holds(error.text, name);
+    assert_holds(error.text, "it is damaged, libhdf5 ");
+    double again = clock_seconds();
+    assert_false(store_open(&store, path_of(name), &error)); /* what was found is kept */
+    assert_true(clock_seconds() - again < 0.5);
+  }
+  assert_true(clock_seconds() - began < 60);
+}
+
+static void a_damaged_file_ends_a_child_only(void **state) {
+  struct store *store;
+  struct error error;
+  char text[4];
+  (void)state;
+  if (!getenv("L2SR_PROGRAM")) skip();
+  probe_with(getenv("L2SR_PROGRAM"));
+  write_damaged("crash.h5", 1, 1 << 28);
+  write_damaged("memory.h5", 1, UINT64_C(1) << 40);
+  write_damaged("endless.h5", 0, 0);
+  write_damaged("good.h5", 1, sizeof "some text");
+  expect_contained("crash.h5");
+  expect_contained("memory.h5");
+  expect_contained("endless.h5");
+  for (int i = 0; i < 2; i++) { /* also after it has changed */
+    assert_good(store_open(&store, path_of("good.h5"), &error), &error);
+    assert_true(store_text(store, "text", text, sizeof text));
+    assert_string_equal(text, "som");
+    assert_false(store_text(store, "none", text, sizeof text));
+    store_close(store);
+    write_damaged("crash.h5", 1, sizeof "some text");
+    write_damaged("good.h5", 1, sizeof "some text");
+  }
+  assert_good(store_open(&store, path_of("crash.h5"), &error), &error);
+  store_close(store);
+  probe_with(NULL);
+}
+
+/* Files are opened as they are where there is no child, or it ends for other reasons. */
+static void no_child_is_no_fault(void **state) {
+  static const char *const programs[] = {"/nonexistent/l2sr", "/bin/false"};
+  struct store *store;
+  struct error error;
+  char text[64];
+  (void)state;
+  write_damaged("good.h5", 1, sizeof "some text");
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    probe_with(programs[i]);
+    assert_good(store_open(&store, path_of("good.h5"), &error), &error);
+    assert_true(store_text(store, "text", text, sizeof text));
+    assert_string_equal(text, "some text");
+    store_close(store);
+  }
+  probe_with(NULL);
+}
+
 /* ---- whole files or none
  * ------------------------------------------------------------------------------------- */
 
@@ -1035,6 +1122,8 @@ int main(void) {
       TEST(newer_files_say_so),
       TEST(a_chunk_is_decompressed_once),
       TEST(damaged_chunks_are_refused),
+      TEST(a_damaged_file_ends_a_child_only),
+      TEST(no_child_is_no_fault),
       TEST(an_uncommitted_file_leaves_nothing),
       TEST(a_commit_replaces_the_old_file),
       TEST(an_abandoned_file_is_removed),

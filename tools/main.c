@@ -2,6 +2,7 @@
  * the exit status: 0 good, 1 failed or differs, 2 wrong usage (which includes a scene that is refused). */
 #include "engine/fft.h"
 #include "engine/log.h"
+#include "engine/probe.h"
 #include "engine/scene.h"
 #include "engine/store.h"
 #include "engine/text.h"
@@ -274,7 +275,9 @@ static int refuse_command(const char *word) {
   return report(error.text, STATUS_USAGE);
 }
 
+/* Each file is looked at by a child first; the child itself has none. */
 static int run_program(int argc, char **argv) {
+  probe_with("/proc/self/exe");
   if (argc < 2) {
     help_program(stderr);
     return STATUS_USAGE;
@@ -335,6 +338,7 @@ static void guard_output(struct text_guard *guard) {
 
 int main(int argc, char **argv) {
   struct text_guard guard;
+  if (argc == 2 && !strcmp(argv[1], PROBE_WORD)) return probe_serve();
   hold_standard_files();
   catch_signals();
   guard_output(&guard);

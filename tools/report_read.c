@@ -457,6 +457,7 @@ bool report_read_results(struct report *report, const char *path, struct error *
   *reading = (struct reading){.report = report, .path = arena_text(report->arena, "%s", path)};
   if (!store_open(&reading->store, path, error)) return false;
   bool good = read_runs(reading, error);
+  good = store_is_sound(reading->store, error) && good; /* the reason for what is missing */
   store_close(reading->store);
   return good;
 }
