@@ -67,8 +67,9 @@ static void print_progress(const struct progress *progress, bool terminal, doubl
   double seconds = now - progress->started;
   double rate = seconds > 0 ? (double)progress->done / seconds : 0;
   double left = rate > 0 ? (double)(progress->total - progress->done) / rate : 0;
-  fprintf(stderr, "%s%s %zu/%zu, %.4g %s/s, %.0f s left%s", terminal ? "\r\033[K" : "", progress->what,
-          progress->done, progress->total, rate, progress->unit, left, terminal ? "" : "\n");
+  fprintf(stderr, "%s%s %zu/%zu, %s %s/s, %.0f s left%s", terminal ? "\r\033[K" : "", progress->what,
+          progress->done, progress->total, text_number(rate, 4).text, progress->unit, left,
+          terminal ? "" : "\n");
 }
 
 void progress_move(struct progress *progress, size_t done) {

@@ -1,5 +1,6 @@
 #include "engine/text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- characters ---------------------------------------------------------------------------------------- */
@@ -67,6 +68,22 @@ const char *text_shown(struct arena *arena, const char *text) {
     to += strlen(to);
   }
   return whole;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------- */
+
+struct text_number text_number(double value, int digits) {
+  struct text_number number;
+  double size = fabs(value);
+  int before = size > 0 ? (int)floor(log10(size)) + 1 : 1, after = digits > before ? digits - before : 0;
+  if (!isfinite(value) || size >= 1e15 || (size > 0 && size < 1e-6)) {
+    snprintf(number.text, sizeof number.text, "%.*g", digits, value);
+    return number;
+  }
+  snprintf(number.text, sizeof number.text, "%.*f", after, value);
+  for (char *end = number.text + strlen(number.text) - 1; after && (*end == '0' || *end == '.'); *end-- = 0)
+    if (*end == '.') after = 0; /* what is before it stays */
+  return number;
 }
 
 /* ---- a stream that guards another ---------------------------------------------------------------------- */

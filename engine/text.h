@@ -22,6 +22,12 @@ size_t text_show_character(FILE *file, const char *text);
 void text_show(FILE *file, const char *text);
 const char *text_shown(struct arena *arena, const char *text);
 
+/* A number for readers: so many digits, no zeros behind the point, and no exponent from 1e-6 to 1e15. */
+struct text_number {
+  char text[32];
+};
+struct text_number text_number(double value, int digits);
+
 /* A stream that shows what is written to it on another one, but for ends of lines and tabulators, which stay.
  */
 struct text_guard {

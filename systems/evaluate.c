@@ -144,6 +144,7 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   struct simulation_plan plan = method_plan(work->options);
   size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
   plan.slices = most && most < slices ? most : slices;
+  if (wish->rows && wish->rows < plan.slices) plan.slices = wish->rows;
   plan.envs = plan.slices;
   if (work->options->world.envs < plan.slices && !scans_together(evaluation))
     plan.envs = work->options->world.envs;
@@ -323,8 +324,8 @@ static bool read_truth(struct work *work, struct error *error) {
   if (!evaluation->truth)
     return fail(error, "no host memory for %zu images; set data.most, or evaluate.images to false", images);
   for (size_t i = 0; i < images; i++)
-    window_read_image(&work->simulation, work->images ? i : evaluation->kept[i],
-                      evaluation->truth + i * pixels);
+    window_read_target(&work->simulation, work->images ? i : evaluation->kept[i],
+                       evaluation->truth + i * pixels);
   return device_finish(work->simulation.device, error);
 }
 

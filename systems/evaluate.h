@@ -26,7 +26,7 @@ struct evaluation {
   size_t size;       /* N */
   size_t slices;
   bool curves;       /* false: only the last column of metric holds numbers */
-  float *truth;      /* [slice][N][N], when images are asked for; or [kept][N][N] */
+  float *truth;      /* what was scored: [slice][N][N], when images are asked for; or [kept][N][N] */
   uint32_t *kept;    /* rows of evaluate.keep, where not all images are asked for */
   size_t kept_count;
   const char *reconstructor; /* what made the images, in words */
@@ -37,6 +37,7 @@ struct evaluation {
 struct evaluate_wish {
   bool images;
   const char *kernel_folder; /* --kernels; "" for the embedded ones */
+  size_t rows;               /* of the slices the first so many; 0: all */
 };
 
 /* Refuses metrics and samplers that there are not; evaluate_open does so too. */

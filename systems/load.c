@@ -34,6 +34,8 @@ struct load {
   size_t constant_before, excluded_before; /* the report's counts at its start */
   bool volume_failed;
   const char *last_broken; /* path of a volume; NULL: none yet */
+  size_t rest;      /* usable slices of the last volume that have no room here */
+  double rest_peak; /* the largest of theirs: a volume's range does not depend on how many have room */
 };
 
 /* In the scene's units. */
@@ -91,6 +93,18 @@ static bool write_slice(struct load *load, const struct volume *volume, uint32_t
   return true;
 }
 
+/* As image_normalise of the kernels. */
+static double peak_of(const float *image, size_t pixels, bool plain) {
+  double sum = 0, square = 0, top = image[0];
+  for (size_t i = 0; i < pixels; i++) {
+    sum += image[i];
+    top = fmax(top, image[i]);
+  }
+  double mean = sum / (double)pixels;
+  for (size_t i = 0; i < pixels; i++) square += (image[i] - mean) * (image[i] - mean);
+  return plain ? top : fmin(top, mean + 6 * sqrt(square / ((double)pixels - 1)));
+}
+
 static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
   const struct volume *volume = &load->dataset->volumes[slice->volume];
   size_t pixels = load->world->height * load->world->width;
@@ -108,6 +122,12 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   const char *fault = volume_fault(load->crop, pixels, &constant);
   if (fault)
     return drop_volume(load, arena_text(load->arena, "slice %zu holds %s", slice->slice, fault), error);
+  if (load->rows == load->capacity) {
+    bool plain = load->options->network.input == INPUT_COMPLEX;
+    load->rest_peak = fmax(load->rest_peak, peak_of(load->crop, pixels, plain));
+    load->rest += !(constant && load->options->data.exclude_constant);
+    return true;
+  }
   load->report->constant += constant;
   if (constant && load->options->data.exclude_constant) {
     load->report->excluded++;
@@ -122,17 +142,25 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   return true;
 }
 
+/* The rest of a volume is looked at where the range of its slices is the volume's. */
+static bool is_wanted(const struct load *load, const struct reader_slice *slice) {
+  size_t most = load->options->data.most;
+  if (load->rows < load->capacity) return true;
+  return slice->volume == load->volume && load->options->data.range == RANGE_VOLUME &&
+         (!most || load->rows + load->rest < most);
+}
+
 static bool read_slices(struct load *load, struct error *error) {
   struct reader *reader;
   struct progress progress;
-  size_t seen = 0, most = load->capacity;
+  size_t seen = 0;
   bool good = true;
   if (!reader_open(&reader, load->dataset, error)) return false;
   progress_open(&progress, "loading", "slices", load->dataset->slice_count);
   load->volume = (size_t)-1;
-  while (good && load->rows < most) {
+  while (good) {
     const struct reader_slice *slice = reader_next(reader);
-    if (!slice) break;
+    if (!slice || !is_wanted(load, slice)) break;
     good = take_slice(load, slice, error);
     progress_move(&progress, ++seen);
   }
@@ -191,6 +219,7 @@ static bool set_ranges(struct load *load, struct error *error) {
   for (size_t i = 0; i < count; i++) {
     size_t volume = load->report->names[i].volume;
     if (peak[i] > by_volume[volume]) by_volume[volume] = peak[i];
+    if (i + 1 == count) by_volume[volume] = fmax(by_volume[volume], load->rest_peak);
   }
   for (size_t i = 0; i < count; i++) {
     const struct volume *volume = &load->dataset->volumes[load->report->names[i].volume];

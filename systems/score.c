@@ -1,7 +1,8 @@
 #include "systems/systems.h"
 
 const struct metric metric_list[METRICS] = {
-#define X(name, sign, scales, system) {#name, ENV_##name, ROLLOUT_##name, sign, scales, &system_##system},
+#define X(name, sign, scales, system, title, unit, digits)                                                   \
+  {#name, ENV_##name, ROLLOUT_##name, sign, scales, &system_##system, title, unit, digits},
     METRIC_ROWS(X)
 #undef X
 };

@@ -15,16 +15,17 @@
 #include "systems/points.h"
 #include "systems/samplers.h"
 
-/* X(name, also of its columns in ENV and ROLLOUT; sign; whether reward.scale is a factor of it, which decibels
- * need not; system that computes it), in the order of the choices of reward.metric. A system's metrics stand
+/* X(name, also of its columns in ENV and ROLLOUT; sign; whether reward.scale is a factor of it, which
+ * decibels need not; system that computes it; what readers call it; its unit; digits behind the point, or
+ * minus how many there are at all), in the order of the choices of reward.metric. A system's metrics stand
  * together. */
 #define METRIC_ROWS(X)                                                                                       \
-  X(ssim, 1, true, score_ssim)                                                                               \
-  X(ssim_uniform, 1, true, score_ssim_uniform)                                                               \
-  X(psnr, 1, false, score_error)                                                                             \
-  X(psnr_unclamped, 1, false, score_error)                                                                   \
-  X(nmse, -1, true, score_error)                                                                             \
-  X(mse, -1, true, score_error)
+  X(ssim, 1, true, score_ssim, "SSIM", "", 4)                                                                \
+  X(ssim_uniform, 1, true, score_ssim_uniform, "SSIM uniform", "", 4)                                        \
+  X(psnr, 1, false, score_error, "PSNR", "dB", 2)                                                            \
+  X(psnr_unclamped, 1, false, score_error, "PSNR unclamped", "dB", 2)                                        \
+  X(nmse, -1, true, score_error, "NMSE", "", 4)                                                              \
+  X(mse, -1, true, score_error, "MSE", "", -3) /* as small as the images */
 
 #define METRIC_ONE(...) +1
 enum { METRICS = METRIC_ROWS(METRIC_ONE) };
@@ -34,6 +35,8 @@ struct metric {
   float sign;            /* -1: less is better */
   bool scales;           /* with reward.scale */
   const struct system *system;
+  const char *title, *unit;
+  int digits;
 };
 extern const struct metric metric_list[METRICS];
 double metric_scale(const struct options *options); /* of the scene's reward */

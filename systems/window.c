@@ -3,6 +3,7 @@
 #include "kernels/kernels.h"
 #include "systems/geometry.h"
 
+#include <math.h>
 #include <string.h>
 
 struct window {
@@ -173,10 +174,21 @@ void window_slices(const struct simulation *simulation, uint32_t *rows, size_t c
   for (size_t i = 0; simulation->window && i < count; i++) rows[i] = simulation->window->slice[rows[i]];
 }
 
-void window_read_image(struct simulation *simulation, size_t slice, float *image) {
-  const struct window *window = simulation->window;
-  if (window)
-    memcpy(image, window->image + slice * window->pixels, sizeof *image * window->pixels);
-  else
-    world_read(&simulation->world, SLICE_image, slice, 1, image);
+/* As target_pixel() of the kernels. */
+static void clamp_image(float *image, size_t pixels, float mean, float deviation) {
+  for (size_t i = 0; i < pixels; i++) {
+    float normal = (image[i] - mean) / (deviation + 1e-11f);
+    image[i] = fminf(fmaxf(normal, -6), 6) * deviation + mean;
+  }
+}
+
+void window_read_target(struct simulation *simulation, size_t slice, float *image) {
+  size_t pixels = world_column_bytes(&simulation->world, SLICE_image) / sizeof *image;
+  uint32_t wanted = (uint32_t)slice, row = wanted;
+  float mean = 0, deviation = 1;
+  if (simulation->window) window_bring(simulation->window, &wanted, 1, &row);
+  world_read(&simulation->world, SLICE_image, row, 1, image);
+  world_read(&simulation->world, SLICE_mean, row, 1, &mean);
+  world_read(&simulation->world, SLICE_std, row, 1, &deviation);
+  if (simulation->options->network.input != INPUT_COMPLEX) clamp_image(image, pixels, mean, deviation);
 }

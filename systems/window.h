@@ -32,6 +32,8 @@ void window_bring(struct window *window, const uint32_t *slice, size_t count, ui
 void window_order(struct simulation *simulation, const uint32_t *order, size_t count);
 /* Rows of SLICE as slices, in place. */
 void window_slices(const struct simulation *simulation, uint32_t *rows, size_t count);
-void window_read_image(struct simulation *simulation, size_t slice, float *image);
+/* The image that the slice's scans are scored against, which is clamped where the stored one is far from its
+ * mean. */
+void window_read_target(struct simulation *simulation, size_t slice, float *image);
 
 #endif

@@ -703,6 +703,31 @@ static void most_is_a_limit(void **state) {
   unload(&loaded);
 }
 
+/* A volume whose last slices have no room has the range of all that data.most takes. */
+static void ranges_do_not_depend_on_room(void **state) {
+  for (int limited = 0; limited < 2; limited++) {
+    float *images = draw_images(4, 8, 1);
+    for (size_t i = 3 * 64; i < 4 * 64; i++) images[i] *= 5;
+    images[2 * 64] = 40; /* above its mean by more than six deviations */
+    write_images("a.h5", images, 4, 8);
+    set(limited ? "data.most=3" : "data.most=0");
+    struct loaded all = load_good(*state), some;
+    set("data.most=2");
+    struct error error;
+    some = (struct loaded){.good = false};
+    assert_good(dataset_open(&some.dataset, &options, &error), &error);
+    open_world(&some, *state);
+    set(limited ? "data.most=3" : "data.most=0");
+    assert_good(load_slices(&some.world, &some.dataset, &options, folder.arena, &some.report, &error),
+                &error);
+    assert_int_equal(some.report.slices, 2);
+    assert_true(fabs(some.report.data_range[0] / all.report.data_range[0] - 1) < 1e-5);
+    assert_true(limited ? all.report.data_range[0] < 40 : all.report.data_range[0] > 4);
+    unload(&some);
+    unload(&all);
+  }
+}
+
 static void the_order_is_sequential(void **state) {
   write_images("a.h5", draw_images(5, 8, 1), 5, 8);
   struct loaded loaded = load_good(*state);
@@ -801,6 +826,7 @@ int main(void) {
       TEST(constant_slices_of_a_dropped_volume_do_not_count),
       TEST(nothing_usable_is_refused),
       TEST(most_is_a_limit),
+      TEST(ranges_do_not_depend_on_room),
       TEST(the_order_is_sequential),
       TEST(the_permuted_order_is_numpys),
       TEST(windows_are_as_large_as_fits),

@@ -1,8 +1,10 @@
 /* `l2sr report`: escaping, tables, and what is refused or kept apart. */
 #include "engine/store.h"
 #include "tests/support.h"
+#include "tools/chart.h"
 #include "tools/json_line.h"
 #include "tools/report.h"
+#include "tools/score_text.h"
 #include "tools/svg.h"
 
 #include <hdf5.h>
@@ -130,6 +132,61 @@ static void less_may_be_best(void **state) {
   assert_true(tabular_cell(&table, 1, 0)->best && !tabular_cell(&table, 0, 0)->best);
   tabular_number(&table, 0, 0, -0.001, 2);
   assert_string_equal(tabular_cell(&table, 0, 0)->text, "0.00");
+  arena_close(arena);
+}
+
+/* MSE is as small as the images: digits are counted from the first one. */
+static void small_numbers_keep_their_digits(void **state) {
+  struct arena *arena = arena_open();
+  struct tabular table = tabular_make(arena, 3, 1);
+  (void)state;
+  tabular_spread(&table, 0, 0, 1.2345e-9, 4.4e-10, -3);
+  tabular_spread(&table, 1, 0, 1.2301e-9, 4e-10, -3);
+  tabular_spread(&table, 2, 0, 1.24e-9, 4e-10, -3);
+  tabular_mark_best(&table, 0, -1, NULL, -3);
+  assert_string_equal(tabular_cell(&table, 0, 0)->text, "1.23e-09 \u00b1 4e-10");
+  assert_true(tabular_cell(&table, 0, 0)->best && tabular_cell(&table, 1, 0)->best);
+  assert_false(tabular_cell(&table, 2, 0)->best);
+  tabular_number(&table, 0, 0, -1.2346e-9, -4);
+  assert_string_equal(tabular_cell(&table, 0, 0)->text, "\u22121.235e-09");
+  arena_close(arena);
+}
+
+static void scores_have_one_name(void **state) {
+  struct arena *arena = arena_open();
+  (void)state;
+  assert_string_equal(score_name(arena, 0), "SSIM");
+  assert_string_equal(score_name(arena, 3), "PSNR unclamped (dB)");
+  assert_string_equal(score_caption(arena, 3, 21.206), "PSNR unclamped 21.21 dB");
+  assert_string_equal(score_caption(arena, 5, 2.19e-9), "MSE 2.19e-09");
+  assert_string_equal(score_title("ssim_uniform"), "SSIM uniform");
+  assert_string_equal(score_title("other"), "other");
+  arena_close(arena);
+}
+
+static size_t count_of(const char *text, const char *part) {
+  size_t count = 0;
+  while ((text = strstr(text, part))) text++, count++;
+  return count;
+}
+
+/* Of three stages with many points, one and two: the one has a marker, for no curve goes through it. Numbers
+ * at the left have room beside the name of the axis. */
+static void charts_show_all_points(void **state) {
+  enum { MANY = 30, POINTS = MANY + 5 };
+  double x[POINTS], y[POINTS];
+  struct arena *arena = arena_open();
+  struct text text;
+  (void)state;
+  for (size_t i = 0; i < POINTS; i++) x[i] = (double)i, y[i] = 0.71234 + 1e-5 * (double)(i % 3);
+  y[MANY] = y[MANY + 2] = NAN;
+  struct chart_line line = {"a", x, y, POINTS, 0};
+  struct chart chart = {
+      .title = "t", .across = "x", .up = "validation SSIM", .lines = &line, .line_count = 1};
+  chart_draw(open_text(&text), &chart);
+  const char *svg = close_text(&text, arena);
+  assert_int_equal(count_of(svg, "stroke-width=\".5\""), 11 + 1); /* every third but 30, and 31 */
+  assert_holds(svg, "<text x=\"69.4\" y=\"284.0\" class=\"end\">0.712340</text>");
   arena_close(arena);
 }
 
@@ -439,6 +496,9 @@ int main(void) {
       cmocka_unit_test(tables_are_written_in_four_ways),
       cmocka_unit_test(tables_show_any_bytes),
       cmocka_unit_test(less_may_be_best),
+      cmocka_unit_test(small_numbers_keep_their_digits),
+      cmocka_unit_test(scores_have_one_name),
+      cmocka_unit_test(charts_show_all_points),
       cmocka_unit_test(lines_of_json_are_read),
       cmocka_unit_test(results_are_read),
       cmocka_unit_test(another_version_is_refused),

@@ -3,6 +3,7 @@
 #include "engine/text.h"
 #include "tests/support.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,19 @@ static void json_is_text(void **state) {
   }
 }
 
+static void numbers_have_no_exponent(void **state) {
+  static const struct {
+    double value;
+    int digits;
+    const char *text;
+  } known[] = {{12680.4, 4, "12680"},        {0.5, 4, "0.5"},    {1234, 4, "1234"},    {100, 4, "100"},
+               {0.00012346, 4, "0.0001235"}, {-2.5, 2, "-2.5"},  {0, 4, "0"},          {9.99996, 4, "10"},
+               {1e20, 4, "1e+20"},           {1e-9, 4, "1e-09"}, {INFINITY, 4, "inf"}, {123456, 5, "123456"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    assert_string_equal(text_number(known[i].value, known[i].digits).text, known[i].text);
+}
+
 /* Of a stream, ends of lines and tabulators stay, and a character may come in pieces. */
 static void a_stream_is_guarded(void **state) {
   static const char from[] = "\u00d7\t\x1b[2J\n\xff\n\xe2\x80\n\U0001f600\xe2\x80";
@@ -87,6 +101,7 @@ static void a_guarded_stream_fails_as_the_other(void **state) {
 
 int main(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_shown), cmocka_unit_test(json_is_text),
+                                            cmocka_unit_test(numbers_have_no_exponent),
                                             cmocka_unit_test(a_stream_is_guarded),
                                             cmocka_unit_test(a_guarded_stream_fails_as_the_other)};
   return cmocka_run_group_tests(tests, NULL, NULL);

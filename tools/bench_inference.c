@@ -3,6 +3,7 @@
  * nothing (oracles do: they decide by it). Parameters are random: what is computed does not depend on them.
  */
 #include "engine/log.h"
+#include "engine/text.h"
 #include "kernels/kernels.h"
 #include "systems/geometry.h"
 #include "systems/oracle.h"
@@ -306,11 +307,11 @@ static void print_tables(const struct setting settings[], size_t count, const st
          block_precision_name((enum block_precision)call->options.network.precision),
          block_precision_name((enum block_precision)call->options.policy.precision));
   for (size_t s = 0; s < count; s++)
-    printf("  %s: N = %zu, x%u %s, %u + T = %u %ss, C_R = %.4g GFLOP, C_pi = %.4g GFLOP\n", settings[s].scene,
+    printf("  %s: N = %zu, x%u %s, %u + T = %u %ss, C_R = %s GFLOP, C_pi = %s GFLOP\n", settings[s].scene,
            settings[s].size, settings[s].acquisition.acceleration, settings[s].acquisition.horizon,
            settings[s].acquisition.initial_lines, settings[s].acquisition.budget,
-           geometry_of(&settings[s].acquisition)->one, settings[s].reconstructor / 1e9,
-           settings[s].policy / 1e9);
+           geometry_of(&settings[s].acquisition)->one, text_number(settings[s].reconstructor / 1e9, 4).text,
+           text_number(settings[s].policy / 1e9, 4).text);
   print_table(settings, count, "GFLOP a slice", flops_of);
   print_table(settings, count, "seconds a slice, one at a time", seconds_of);
   print_table(settings, count, "seconds a slice, best number of slices", best_seconds_of);

@@ -3,6 +3,7 @@
 #include "tools/bench.h"
 
 #include "engine/log.h"
+#include "engine/text.h"
 #include "systems/learn.h"
 
 #include <math.h>
@@ -65,8 +66,8 @@ static bool print_text(struct learning *learning, double seconds, bool profile, 
          algorithm_of(learning), rollout->scans, plural(rollout->scans), rollout->steps,
          plural(rollout->steps), rollout->launch, learning->options->data.size, learning->options->data.size,
          precision_of(learning), device->facts.name);
-  printf("  %.5g environment-steps/s, %.4g ms from a roll-out to the next\n", (double)rollout->rows / seconds,
-         1e3 * seconds);
+  printf("  %s environment-steps/s, %s ms from a roll-out to the next\n",
+         text_number((double)rollout->rows / seconds, 5).text, text_number(1e3 * seconds, 4).text);
   printf("  %.2f GiB of device memory; %zu observation%s and %zu image%s a pass; %zu training and %zu "
          "validation slice%s\n",
          (double)device->bytes / 0x1p30, learning->policy.batch, plural(learning->policy.batch),

@@ -5,6 +5,7 @@
 #include "engine/optimise.h"
 #include "engine/profile.h"
 #include "engine/random.h"
+#include "engine/text.h"
 #include "kernels/kernels.h"
 #include "systems/loss.h"
 #include "systems/net_unet.h"
@@ -196,9 +197,11 @@ static void print_text(const struct network_bench *bench, double rate, double fl
          options->network.channels, options->network.pools, bench->n, bench->n, bench->batch,
          block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable",
          bench->device->facts.name);
-  printf("  %s %.5g images/s, %.4g ms a batch, %.4g TFLOP/s, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)",
-         bench->train ? "forward + loss + backward + Adam" : "forward", rate, 1e3 * bench->seconds,
-         flops / 1e12, bandwidth / 1e9, bench->copy_bandwidth / 1e9, 100 * bandwidth / bench->copy_bandwidth);
+  printf("  %s %s images/s, %s ms a batch, %s TFLOP/s, %s GB/s of %s GB/s copy bandwidth (%.1f %%)",
+         bench->train ? "forward + loss + backward + Adam" : "forward", text_number(rate, 5).text,
+         text_number(1e3 * bench->seconds, 4).text, text_number(flops / 1e12, 4).text,
+         text_number(bandwidth / 1e9, 4).text, text_number(bench->copy_bandwidth / 1e9, 4).text,
+         100 * bandwidth / bench->copy_bandwidth);
   if (bench->blocks) printf(", output %.1e off the portable path", bench->output_error);
   if (bench->blocks && bench->train)
     printf(", gradients at most %.1e (%s)", bench->gradient_error, bench->worst);

@@ -2,6 +2,7 @@
  * learns from every state. Beside it the passes through the two networks alone, in the same batches: those
  * that are made, and the least, without the second forward pass of the policy when it learns. */
 #include "engine/log.h"
+#include "engine/text.h"
 #include "kernels/kernels.h"
 #include "systems/pgmri.h"
 #include "tools/bench.h"
@@ -199,10 +200,10 @@ static void print_result(const struct pgmri_bench *bench, bool json) {
          estimator, bench->group, plural(bench->group), options->pgmri.trajectories,
          bench->trajectories.steps, options->data.size, options->data.size, network, policy,
          bench->policy.blocks ? "fused" : "portable", bench->device->facts.name);
-  printf(
-      "  update %.5g reconstructions/s, %.4g ms: %.1f %% of the networks' passes alone (%.5g/s), %.1f %% of "
-      "the least of them (%.5g/s)",
-      rate, 1e3 * bench->seconds, 100 * rate / made, made, 100 * rate / least, least);
+  printf("  update %s reconstructions/s, %s ms: %.1f %% of the networks' passes alone (%s/s), %.1f %% of "
+         "the least of them (%s/s)",
+         text_number(rate, 5).text, text_number(1e3 * bench->seconds, 4).text, 100 * rate / made,
+         text_number(made, 5).text, 100 * rate / least, text_number(least, 5).text);
   if (bench->policy.blocks)
     printf("; gradients at most %.1e off the portable path (%s)", bench->gradient_error, bench->worst);
   printf("\n");

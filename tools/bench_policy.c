@@ -4,6 +4,7 @@
 
 #include "engine/log.h"
 #include "engine/optimise.h"
+#include "engine/text.h"
 #include "kernels/kernels.h"
 #include "systems/policy.h"
 
@@ -187,9 +188,10 @@ static bool print_text(struct policy_bench *bench, bool profile, struct error *e
          options->policy.channels, options->policy.pools, options->policy.hidden, bench->n, bench->n,
          bench->batch, precision_of(bench), bench->policy.blocks ? "fused" : "portable",
          bench->device->facts.name);
-  printf("  %s %.5g observations/s, %.4g ms a batch, %.4g TFLOP/s",
-         bench->train ? "forward + loss + backward + RMSprop" : "forward", rate_of(bench),
-         1e3 * bench->seconds, flops_of(bench) / 1e12);
+  printf("  %s %s observations/s, %s ms a batch, %s TFLOP/s",
+         bench->train ? "forward + loss + backward + RMSprop" : "forward",
+         text_number(rate_of(bench), 5).text, text_number(1e3 * bench->seconds, 4).text,
+         text_number(flops_of(bench) / 1e12, 4).text);
   if (bench->policy.blocks) {
     printf(", logits %.1e off the portable path", bench->output_error);
     if (bench->train) printf(", gradients at most %.1e (%s)", bench->gradient_error, bench->worst);

@@ -4,6 +4,7 @@
 #include "tools/bench.h"
 
 #include "engine/log.h"
+#include "engine/text.h"
 #include "systems/train.h"
 
 #include <math.h>
@@ -89,9 +90,11 @@ static bool print_text(struct work *work, const char *method, double alone, bool
          options->data.size, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
          training->reconstructor.fused ? "fused" : "portable", training->device->facts.name);
-  printf("  %.5g images/s, %.4g ms an update", (double)work->batch / work->seconds, 1e3 * work->seconds);
+  printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,
+         text_number(1e3 * work->seconds, 4).text);
   if (alone > 0)
-    printf(": %.3f times the %.4g ms of the reconstructor alone", work->seconds / alone, 1e3 * alone);
+    printf(": %.3f times the %s ms of the reconstructor alone", work->seconds / alone,
+           text_number(1e3 * alone, 4).text);
   printf("\n");
   return !profile || bench_profile(training->device, update, work, false, error);
 }

@@ -97,6 +97,10 @@ static void draw_across(FILE *file, const struct frame *frame, const char *name)
   svg_text(file, frame->left + frame->width / 2, bottom + 33, "middle", name);
 }
 
+size_t chart_band_letters(size_t bands) {
+  return (size_t)((WIDTH - LEFT - RIGHT) / letter / (double)bands) - 2;
+}
+
 static void draw_bands(FILE *file, const struct frame *frame, const struct chart *chart) {
   for (size_t b = 0; b < chart->band_count; b++) {
     const struct chart_band *band = &chart->bands[b];
@@ -133,6 +137,15 @@ static void draw_names(FILE *file, const struct chart *chart, const double *x, c
   }
 }
 
+static bool is_point(const struct chart_line *line, size_t i) {
+  return i < line->points && isfinite(line->x[i]) && isfinite(line->y[i]);
+}
+
+/* No curve goes through it: only a marker shows it. */
+static bool stands_alone(const struct chart_line *line, size_t i) {
+  return !(i && is_point(line, i - 1)) && !is_point(line, i + 1);
+}
+
 static void draw_line(FILE *file, const struct frame *frame, const struct chart_line *line, size_t number) {
   struct arena *arena = arena_open();
   double *x = ARENA_NEW(arena, double, line->points + 1), *y = ARENA_NEW(arena, double, line->points + 1);
@@ -142,19 +155,32 @@ static void draw_line(FILE *file, const struct frame *frame, const struct chart_
     y[i] = place_y(frame, line->y[i]);
   }
   svg_path(file, x, y, line->points, line->style);
-  for (size_t i = first; i < line->points; i += every)
-    if (isfinite(x[i]) && isfinite(y[i])) svg_marker(file, x[i], y[i], line->style);
+  for (size_t i = 0; i < line->points; i++)
+    if (is_point(line, i) && (i % every == first || stands_alone(line, i)))
+      svg_marker(file, x[i], y[i], line->style);
   arena_close(arena);
+}
+
+/* At the left, for the longest number beside the name of the axis. */
+static void make_room(struct frame *frame, struct range y) {
+  long ticks = lround((y.high - y.low) / frame->y_step);
+  for (long i = 0; i <= ticks; i++) {
+    char text[32];
+    number_text(text, y.low + (double)i * frame->y_step, frame->y_step);
+    frame->left = fmax(frame->left, 26 + letter * (double)strlen(text));
+  }
+  frame->width = WIDTH - RIGHT - frame->left;
 }
 
 static struct frame frame_of(const struct chart *chart) {
   struct range x = {INFINITY, -INFINITY}, y = x;
-  struct frame frame = {LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT, .x_step = 1};
+  struct frame frame = {.left = LEFT, .top = TOP, .height = HEIGHT, .x_step = 1};
   for (size_t l = 0; l < chart->line_count; l++) {
     x = widen(x, chart->lines[l].x, chart->lines[l].points);
     y = widen(y, chart->lines[l].y, chart->lines[l].points);
   }
   y = round_range(y, &frame.y_step);
+  make_room(&frame, y);
   if (x.low > x.high) x = (struct range){0, 1};
   if (x.low == x.high) x.high = x.low + 1;
   if (chart->band_count) x = (struct range){chart->bands[0].from, chart->bands[chart->band_count - 1].to};
@@ -170,12 +196,12 @@ void chart_draw(FILE *file, const struct chart *chart) {
   struct frame frame = frame_of(chart);
   double below = frame.top + frame.height + BELOW;
   svg_open(file, WIDTH, below + LINE * (double)rows + 4, chart->title);
-  svg_text(file, LEFT, 16, "title", chart->title);
-  draw_up(file, &frame, chart->up);
+  svg_text(file, frame.left, 16, "title", chart->title);
   if (chart->band_count)
     draw_bands(file, &frame, chart);
   else
     draw_across(file, &frame, chart->across);
+  draw_up(file, &frame, chart->up);
   svg_rect(file, frame.left, frame.top, frame.width, frame.height, "frame");
   for (size_t l = 0; l < chart->line_count; l++) draw_line(file, &frame, &chart->lines[l], l);
   if (rows) draw_names(file, chart, x, row, below + LINE / 2.0);

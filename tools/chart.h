@@ -17,6 +17,8 @@ struct chart_band {
   const char *name;
 };
 
+size_t chart_band_letters(size_t bands); /* that have room below each of so many */
+
 struct chart {
   const char *title, *across, *up; /* across, up: what the axes are of */
   const struct chart_line *lines;

@@ -4,6 +4,7 @@
 #include "engine/log.h"
 #include "engine/random.h"
 #include "engine/scene.h"
+#include "engine/text.h"
 #include "systems/geometry.h"
 #include "systems/net_policy.h"
 #include "systems/net_unet.h"
@@ -165,10 +166,11 @@ static void print_step(struct bench_step *bench, const struct device *device, bo
          bench->envs, plural(bench->envs), bench->n, bench->n, bench->slices, plural(bench->slices),
          bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget,
          geometry_of(&bench->acquisition)->one, device->facts.name);
-  printf("  %.4g environment-steps/s (%.4g ms a step of all, median of %d scans)\n", rate, 1e3 * seconds,
-         BENCH_REPEATS);
-  printf("  %.4g kB needed a step, %.4g GB/s of %.4g GB/s copy bandwidth (%.1f %%)\n", bytes / 1e3,
-         bandwidth / 1e9, bench->copy_bandwidth / 1e9, 100 * bandwidth / bench->copy_bandwidth);
+  printf("  %s environment-steps/s (%s ms a step of all, median of %d scans)\n", text_number(rate, 4).text,
+         text_number(1e3 * seconds, 4).text, BENCH_REPEATS);
+  printf("  %s kB needed a step, %s GB/s of %s GB/s copy bandwidth (%.1f %%)\n",
+         text_number(bytes / 1e3, 4).text, text_number(bandwidth / 1e9, 4).text,
+         text_number(bench->copy_bandwidth / 1e9, 4).text, 100 * bandwidth / bench->copy_bandwidth);
 }
 
 static bool run_step(struct call *call, struct device *device, struct error *error) {

@@ -7,6 +7,7 @@
 #include "tools/colour.h"
 #include "tools/command.h"
 #include "tools/picture.h"
+#include "tools/score_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,18 +48,23 @@ static const unsigned char *drawn_mask(const struct acquisition *setting, const 
 }
 
 static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
-                        const unsigned char *initial, struct picture_column *column, struct arena *arena) {
+                        const unsigned char *initial, const char *metrics, struct picture_column *column,
+                        struct arena *arena) {
   size_t n = evaluation->size, steps = acquisition_steps(&run->acquisition) + 1,
          last = slice * steps + steps - 1;
   column->title = run->sampler->name;
   column->image = run->images + slice * n * n;
   column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.lines, arena);
   column->initial = initial;
-  column->caption = arena_text(arena, "SSIM %.4f  PSNR %.2f dB", run->metric[0][last], run->metric[2][last]);
+  for (size_t m = 0; m < METRICS; m++)
+    if (run->metric[m] && option_has(metrics, metric_list[m].name))
+      column->caption =
+          arena_text(arena, "%s%s%s", column->caption ? column->caption : "", column->caption ? "  " : "",
+                     score_caption(arena, m, run->metric[m][last]));
 }
 
 static bool draw(const struct evaluation *evaluation, const struct evaluate_run *runs, size_t count,
-                 size_t slice, const char *folder, struct error *error) {
+                 size_t slice, const char *metrics, const char *folder, struct error *error) {
   struct arena *arena = arena_open();
   const struct acquisition *setting = &runs->acquisition;
   const struct slice_name *name = &evaluation->report.names[slice];
@@ -68,7 +74,8 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
   acquisition_initial(setting, given);
   const unsigned char *initial = drawn_mask(setting, given, arena);
-  for (size_t c = 0; c < count; c++) fill_column(evaluation, &runs[c], slice, initial, &columns[c], arena);
+  for (size_t c = 0; c < count; c++)
+    fill_column(evaluation, &runs[c], slice, initial, metrics, &columns[c], arena);
   struct picture_sheet sheet = {.title = arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u %ss", volume,
                                                     name->slice, setting->acceleration, setting->horizon,
                                                     setting->initial_lines, setting->budget, setting->lines,
@@ -90,8 +97,8 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
 }
 
 /* All samplers of one setting stand in one picture. */
-static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted, const char *folder,
-                     struct error *error) {
+static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted, const char *metrics,
+                     const char *folder, struct error *error) {
   if (wanted->usual && wanted->count > evaluation->slices) wanted->count = evaluation->slices;
   for (size_t w = 0; w < wanted->count; w++)
     if (wanted->row[w] >= evaluation->slices)
@@ -103,30 +110,29 @@ static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted,
                                                              &runs->acquisition, sizeof runs->acquisition);)
       end++;
     for (size_t w = 0; w < wanted->count; w++)
-      if (!draw(evaluation, runs, end - first, wanted->row[w], folder, error)) return false;
+      if (!draw(evaluation, runs, end - first, wanted->row[w], metrics, folder, error)) return false;
   }
   return true;
 }
 
 /* Only what the pictures show is computed: slices up to the last one wanted, scored at the end. */
-static void narrow(struct options *options, const struct wanted *wanted) {
-  uint32_t most = 0;
+static size_t count_rows(const struct wanted *wanted) {
+  size_t rows = 0;
   for (size_t w = 0; w < wanted->count; w++)
-    if (wanted->row[w] + 1 > most) most = wanted->row[w] + 1;
-  options->data.most = most;
-  options->evaluate.curves = false;
-  options->evaluate.metrics = "ssim,psnr";
+    if (wanted->row[w] >= rows) rows = (size_t)wanted->row[w] + 1;
+  return rows;
 }
 
 static bool render(struct call *call, struct device *device, struct error *error) {
   struct evaluation evaluation;
   struct wanted wanted = {0};
-  struct evaluate_wish wish = {true, call_flag(call, "kernels")};
+  struct evaluate_wish wish = {.images = true, .kernel_folder = call_flag(call, "kernels")};
   const char *folder = *call->options.evaluate.output ? call->options.evaluate.output : "pictures";
   if (!read_wanted(call, &wanted, error) || !folder_make(folder, error)) return false;
-  narrow(&call->options, &wanted);
+  wish.rows = count_rows(&wanted);
+  call->options.evaluate.curves = false;
   if (!evaluate_open(&evaluation, device, &call->options, &wish, error)) return false;
-  bool good = draw_all(&evaluation, &wanted, folder, error);
+  bool good = draw_all(&evaluation, &wanted, call->options.evaluate.metrics, folder, error);
   evaluate_close(&evaluation);
   return good;
 }
@@ -149,7 +155,8 @@ const struct command command_render = {
     .name = "render",
     .operands = "SCENE",
     .doc = "draws contact sheets: truth, reconstructions, error maps and masks",
-    .more = "One PNG for every slice and setting, one column for every sampler; their paths are printed.",
+    .more = "One PNG for every slice and setting, one column for every sampler, with the scores\n"
+            "of evaluate.metrics below; their paths are printed.",
     .takes_scene = true,
     .flags = flags,
     .run = run,

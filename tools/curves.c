@@ -2,6 +2,7 @@
 
 #include "engine/log.h"
 #include "tools/plot.h"
+#include "tools/score_text.h"
 
 static struct plot_line line_of(const char *name, const double *value, const double *at, size_t points) {
   return (struct plot_line){name, value, points, at};
@@ -10,6 +11,7 @@ static struct plot_line line_of(const char *name, const double *value, const dou
 bool curves_draw(const struct training *training, struct error *error) {
   double *const *value = training->epoch_value, *ssim = NULL;
   bool is_ssim = loss_is_ssim(training->loss.kind); /* then the loss is minus the SSIM */
+  bool uniform = training->loss.kind == LOSS_SSIM_UNIFORM; /* validation's SSIM is always that of tables */
   size_t epochs = training->epoch;
   if (!epochs) return true;
   if (is_ssim) ssim = ARENA_NEW(training->arena, double, epochs);
@@ -23,13 +25,14 @@ bool curves_draw(const struct training *training, struct error *error) {
                         {line_of("training", value[EPOCH_LOSS], NULL, epochs),
                          line_of("validation", value[EPOCH_VAL_LOSS], NULL, epochs)}},
                        {"SSIM",
-                        {line_of("training", ssim, NULL, epochs),
-                         line_of("validation", value[EPOCH_VAL_SSIM], NULL, epochs)}}}};
+                        {line_of(uniform ? "uniform window, training" : "training", ssim, NULL, epochs),
+                         line_of(uniform ? "Gaussian window, validation" : "validation",
+                                 value[EPOCH_VAL_SSIM], NULL, epochs)}}}};
   return plot_write(training_path(training, "curves.png"), &plot, error);
 }
 
 bool curves_draw_policy(const struct learning *learning, struct error *error) {
-  const char *metric = metric_list[learning->options->reward.metric].name;
+  const char *metric = score_name(learning->arena, learning->options->reward.metric);
   size_t looks = learning->looks;
   const double *at = learning->look_at;
   if (!learning->rollouts) return true;

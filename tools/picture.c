@@ -13,7 +13,6 @@ enum {
   MARGIN = 16,
   GAP = 8,
   LINE = CANVAS_LINE,
-  CAPTION_LINES = 2,
   MASK_HEIGHT = 3 * LINE, /* as high as the legend beside it */
   BAR = 14                /* width of the colour scale */
 };
@@ -29,10 +28,35 @@ static bool has_masks(const struct picture_sheet *sheet) {
   return false;
 }
 
-static bool has_captions(const struct picture_sheet *sheet) {
-  for (size_t i = 0; i < sheet->column_count; i++)
-    if (sheet->columns[i].caption) return true;
-  return false;
+/* Length of the first line of a caption: up to the last two spaces that fit, else the last one, else all of
+ * it. */
+static size_t caption_line(const char *text, size_t width) {
+  size_t length = strlen(text), whole = 0, part = 0;
+  if (canvas_text_width(length) <= width) return length;
+  for (size_t i = 1; i < length && canvas_text_width(i) <= width; i++) {
+    if (text[i] == ' ' && text[i - 1] != ' ') part = i;
+    if (!strncmp(text + i, "  ", 2)) whole = i;
+  }
+  return whole ? whole : part ? part : length;
+}
+
+static const char *next_line(const char *text, size_t length) {
+  return text + length + strspn(text + length, " ");
+}
+
+static size_t count_lines(const char *text, size_t width) {
+  size_t lines = 0;
+  for (; text && *text; lines++) text = next_line(text, caption_line(text, width));
+  return lines;
+}
+
+static size_t caption_lines(const struct picture_sheet *sheet, size_t width) {
+  size_t most = 0;
+  for (size_t i = 0; i < sheet->column_count; i++) {
+    size_t lines = count_lines(sheet->columns[i].caption, width);
+    if (lines > most) most = lines;
+  }
+  return most;
 }
 
 static size_t at_least_one(size_t value) {
@@ -50,15 +74,16 @@ void picture_layout(const struct picture_sheet *sheet, struct picture_layout *la
   layout->detail_top = (sheet->height - layout->detail_height) / 2;
   layout->left = MARGIN;
   layout->step = layout->panel_width + GAP;
-  layout->heading = MARGIN + (sheet->title ? LINE + GAP : 0);
+  layout->width = 2 * MARGIN + layout->step * sheet->column_count + layout->panel_width;
+  layout->heading =
+      MARGIN + (sheet->title ? count_lines(sheet->title, layout->width - 2 * MARGIN) * LINE + GAP : 0);
   layout->image = layout->heading + LINE;
   layout->detail = layout->image + layout->panel_height + GAP;
   layout->error = layout->detail + layout->panel_height + GAP;
   layout->mask = layout->error + layout->panel_height + GAP;
   layout->mask_height = !has_masks(sheet) ? 0 : sheet->cells ? layout->panel_height : MASK_HEIGHT;
   layout->caption = layout->mask + (layout->mask_height ? layout->mask_height + GAP : 0);
-  layout->height = layout->caption + (has_captions(sheet) ? CAPTION_LINES * LINE : 0) + MARGIN - GAP;
-  layout->width = 2 * MARGIN + layout->step * sheet->column_count + layout->panel_width;
+  layout->height = layout->caption + caption_lines(sheet, layout->panel_width) * LINE + MARGIN - GAP;
 }
 
 static size_t column_left(const struct picture_layout *layout, size_t column) {
@@ -67,16 +92,11 @@ static size_t column_left(const struct picture_layout *layout, size_t column) {
 
 /* ---- drawing ------------------------------------------------------------------------------------------ */
 
-/* Two lines when one is too narrow, broken at the last two spaces that leave the first one fitting. */
 static void put_caption(struct canvas *canvas, size_t left, size_t top, size_t width, const char *text) {
-  size_t length = strlen(text), first = length;
-  const char *gap = canvas_text_width(length) > width ? strstr(text, "  ") : NULL;
-  for (; gap && canvas_text_width((size_t)(gap - text)) <= width; gap = strstr(gap + 2, "  "))
-    first = (size_t)(gap - text);
-  canvas_centred(canvas, left, top, width, text, first);
-  if (first == length) return;
-  const char *rest = text + first + strspn(text + first, " ");
-  canvas_centred(canvas, left, top + LINE, width, rest, strlen(rest));
+  for (size_t length; *text; text = next_line(text, length), top += LINE) {
+    length = caption_line(text, width);
+    canvas_centred(canvas, left, top, width, text, length);
+  }
 }
 
 /* ---- the parts of a sheet ------------------------------------------------------------------------------ */
@@ -189,7 +209,7 @@ static void draw_column(struct canvas *canvas, const struct picture_sheet *sheet
 static void draw_sheet(struct canvas *canvas, const struct picture_sheet *sheet,
                        const struct picture_layout *layout) {
   size_t width = layout->width - 2 * MARGIN;
-  if (sheet->title) canvas_centred(canvas, layout->left, MARGIN, width, sheet->title, strlen(sheet->title));
+  if (sheet->title) put_caption(canvas, layout->left, MARGIN, width, sheet->title);
   draw_truth(canvas, sheet, layout);
   for (size_t i = 1; i <= sheet->column_count; i++) draw_column(canvas, sheet, layout, i);
 }

@@ -116,7 +116,8 @@ static void draw_line(struct canvas *canvas, const struct plot *plot, const stru
     size_t x = point_x(plot, frame, line, i), y = place_y(frame, value[i]);
     if (i && isfinite(value[i - 1]))
       draw_segment(canvas, point_x(plot, frame, line, i - 1), place_y(frame, value[i - 1]), x, y, colour);
-    if (line->points <= DOTS_MOST) canvas_fill(canvas, x - 2, y - 2, 6, 6, colour);
+    bool alone = !(i && isfinite(value[i - 1])) && !(i + 1 < line->points && isfinite(value[i + 1]));
+    if (line->points <= DOTS_MOST || alone) canvas_fill(canvas, x - 2, y - 2, 6, 6, colour);
   }
 }
 

@@ -98,8 +98,6 @@ double *report_slices(const struct report *report, const struct report_run *run,
 /* Runs of a setting that have the metric, in the order of the tables; returns how many. */
 size_t report_select(const struct report *report, size_t setting, size_t metric,
                      const struct report_run **list);
-const char *report_title(size_t metric);
-int report_digits(size_t metric);
 
 /* ---- what is written ----------------------------------------------------------------------------------- */
 
@@ -109,6 +107,9 @@ struct report_wish {
   const uint32_t *rows; /* of contact sheets */
   size_t row_count;     /* 0: those that are there, four at most */
 };
+
+/* Metrics of the page: in its tables and below its images. */
+bool report_shows(const struct report *report, const struct report_wish *wish, size_t metric);
 
 struct report_page {
   struct report *report;

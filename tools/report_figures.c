@@ -2,6 +2,7 @@
 #include "engine/log.h"
 #include "tools/chart.h"
 #include "tools/report.h"
+#include "tools/score_text.h"
 #include "tools/statistics.h"
 
 #include <math.h>
@@ -19,7 +20,8 @@ static struct chart_row *make_rows(struct report *report, size_t setting, size_t
                                  .count = set->slices,
                                  .style = report_style(report, list[i]->method)};
     statistics_mean(rows[i].value, rows[i].count, &rows[i].mean, &std);
-    rows[i].label = arena_text(report->arena, "mean %.*f", report_digits(metric), rows[i].mean);
+    rows[i].label = arena_text(report->arena, "mean %s",
+                               tabular_digits(report->arena, rows[i].mean, metric_list[metric].digits));
   }
   return rows;
 }
@@ -28,7 +30,7 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
   struct report *report = page->report;
   size_t count, metric = page->wish->metric;
   struct chart_row *rows = make_rows(report, setting, metric, &count);
-  const char *name = report_title(metric), *label = report->setting[setting].label;
+  const char *name = score_name(report->arena, metric), *label = report->setting[setting].label;
   if (!count) return true;
   struct chart_bins bins = chart_bins(rows, count);
   struct tabular table = tabular_make(report->arena, bins.count, count + 1);
@@ -77,7 +79,7 @@ bool report_put_curves(struct report_page *page, size_t setting, struct error *e
   const struct report_run *list[REPORT_RUNS];
   size_t metric = page->wish->metric, count = report_select(report, setting, metric, list), used = 0;
   struct chart_line *lines = ARENA_NEW(report->arena, struct chart_line, count + 1);
-  const char *name = report_title(metric), *label = report->setting[setting].label;
+  const char *name = score_name(report->arena, metric), *label = report->setting[setting].label;
   const char *one = report->setting[setting].geometry->one;
   for (size_t i = 0; i < count; i++)
     if (list[i]->curve) lines[used++] = make_line(report, list[i], metric);
@@ -93,7 +95,7 @@ bool report_put_curves(struct report_page *page, size_t setting, struct error *e
     table.head[l + 1] = lines[l].name;
     for (size_t t = 0; t < lines[l].points; t++) {
       tabular_number(&table, t, 0, lines[l].x[t], 0);
-      tabular_number(&table, t, l + 1, lines[l].y[t], report_digits(metric));
+      tabular_number(&table, t, l + 1, lines[l].y[t], metric_list[metric].digits);
     }
   }
   struct chart chart = {.title = table.title,

@@ -213,12 +213,6 @@ size_t report_select(const struct report *report, size_t setting, size_t metric,
   return count;
 }
 
-const char *report_title(size_t metric) {
-  static const char *const titles[METRICS] = {
-      "SSIM", "SSIM (uniform window)", "PSNR (dB)", "PSNR (dB, not clamped)", "NMSE", "MSE"};
-  return titles[metric];
-}
-
-int report_digits(size_t metric) {
-  return strstr(metric_list[metric].name, "psnr") ? 2 : 4;
+bool report_shows(const struct report *report, const struct report_wish *wish, size_t metric) {
+  return report->shown[metric] || metric == wish->metric;
 }

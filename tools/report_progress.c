@@ -1,6 +1,9 @@
 /* Trainings and costs: validation along the stages, a table of all, and what a slice costs. */
+#include "engine/text.h"
 #include "tools/chart.h"
 #include "tools/report.h"
+#include "tools/score_text.h"
+#include "tools/svg.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,15 +37,16 @@ static struct chart_line stretch(struct arena *arena, const struct report_traini
 static const char *stage_label(struct arena *arena, const struct report_stage *stage) {
   const struct report_points *points = stage->validation.count ? &stage->validation : &stage->reward;
   if (!points->count) return stage->name;
-  return arena_text(arena, "%s: %.4g %s", stage->name, points->x[points->count - 1], stage->unit);
+  return arena_text(arena, "%s: %.0f %s", stage->name, points->x[points->count - 1], stage->unit);
 }
 
-/* What stands below a band of a figure: the more there are, the shorter. The caption has it all. */
+/* What stands below a band of a figure: the most that has room. The caption has it all. */
 static const char *band_label(struct arena *arena, const struct report_stage *stage, size_t stages) {
-  if (stages <= 3) return stage_label(arena, stage);
-  const char *round = strchr(stage->name, '_');
-  return stages <= 7 ? stage->name
-                     : arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
+  const char *round = strchr(stage->name, '_'), *whole = stage_label(arena, stage);
+  if (svg_length(whole) <= chart_band_letters(stages)) return whole;
+  return svg_length(stage->name) <= chart_band_letters(stages)
+             ? stage->name
+             : arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
 }
 
 static void draw_stages(struct report_page *page, const struct report_training *training, bool reward) {
@@ -50,7 +54,8 @@ static void draw_stages(struct report_page *page, const struct report_training *
   size_t stages = training->stages;
   struct chart_band *bands = ARENA_NEW(arena, struct chart_band, stages);
   const char *metric = training->stage[stages - 1].metric;
-  const char *name = reward ? "mean reward of a scan" : arena_text(arena, "validation %s", metric);
+  const char *name =
+      reward ? "mean reward of a scan" : arena_text(arena, "validation %s", score_title(metric));
   struct chart_line line = stretch(arena, training, reward, name, reward ? 1 : 0);
   bool any = false;
   for (size_t i = 0; i < line.points; i++) any |= isfinite(line.y[i]);
@@ -126,7 +131,7 @@ static bool put_stages(struct report_page *page, struct error *error) {
       const struct report_points *points = &training->stage[s].validation;
       table.group[row] = arena_text(report->arena, "%s (train.method %s)", training->path, training->method);
       tabular_text(&table, row, 0, training->stage[s].name);
-      tabular_text(&table, row, 1, training->stage[s].metric);
+      tabular_text(&table, row, 1, score_title(training->stage[s].metric));
       tabular_number(&table, row, 2, (double)points->count, 0);
       tabular_number(&table, row, 3, points->count ? points->y[points->count - 1] : NAN, 5);
       tabular_number(&table, row, 4, best_of(&training->stage[s]), 5);
@@ -189,7 +194,7 @@ static bool put_cost(struct report_page *page, const char *device, size_t number
     double value = cost_of(cost, kind);
     tabular_text(&table, row, 0, cost->method);
     *tabular_cell(&table, row, column) =
-        (struct tabular_cell){arena_text(report->arena, "%.4g", value), value, NAN, false};
+        (struct tabular_cell){arena_text(report->arena, "%s", text_number(value, 4).text), value, NAN, false};
   }
   return report_put_table(page, &table, error);
 }

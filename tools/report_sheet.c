@@ -2,6 +2,7 @@
  * error map and the mask. Texts and masks are vectors, images are PNG. */
 #include "engine/store.h"
 #include "tools/report.h"
+#include "tools/score_text.h"
 #include "tools/svg.h"
 
 #include <math.h>
@@ -154,6 +155,13 @@ static void draw_columns(const struct sheet *sheet, size_t column, const struct 
   svg_rect(sheet->page->html, left, top, SIDE, MASK, "frame");
 }
 
+/* Lines below the images: the metrics of the page's tables, by the same rules and names. */
+static size_t count_lines(const struct sheet *sheet) {
+  size_t lines = 0;
+  for (size_t m = 0; m < METRICS; m++) lines += report_shows(sheet->page->report, sheet->page->wish, m);
+  return lines;
+}
+
 static bool draw_column(const struct sheet *sheet, size_t column, size_t place, struct error *error) {
   const struct report_run *run = sheet->run[place];
   struct arena *arena = sheet->page->report->arena;
@@ -167,12 +175,13 @@ static bool draw_column(const struct sheet *sheet, size_t column, size_t place, 
     draw_columns(sheet, column, run);
   else if (!draw_cells(sheet, column, run, error))
     return false;
-  if (run->metric[0])
-    svg_text(file, middle, below + LINE, "middle",
-             arena_text(arena, "SSIM %.4f", (double)run->metric[0][last]));
-  if (run->metric[2])
-    svg_text(file, middle, below + 2 * LINE, "middle",
-             arena_text(arena, "PSNR %.2f dB", (double)run->metric[2][last]));
+  for (size_t m = 0, line = 1; m < METRICS; m++)
+    if (report_shows(sheet->page->report, sheet->page->wish, m)) {
+      if (run->metric[m])
+        svg_text(file, middle, below + LINE * (double)line, "middle",
+                 score_caption(arena, m, (double)run->metric[m][last]));
+      line++;
+    }
   return true;
 }
 
@@ -236,7 +245,8 @@ static bool draw_sheet(struct sheet *sheet, struct error *error) {
     size_t count = sheet->runs - first < METHODS_MOST ? sheet->runs - first : METHODS_MOST;
     report_open_figure(page);
     svg_open(page->html, left_of(count + 1) - GAP,
-             top_of(ERROR) + SIDE + GAP + mask_height(sheet) + 2 * LINE + 8, caption);
+             top_of(ERROR) + SIDE + GAP + mask_height(sheet) + LINE * (double)count_lines(sheet) + 8,
+             caption);
     bool good = draw_truth(sheet, error);
     for (size_t c = 0; good && c < count; c++) good = draw_column(sheet, c + 1, first + c, error);
     svg_close(page->html);

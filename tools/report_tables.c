@@ -2,6 +2,7 @@
 #include "engine/log.h"
 #include "tools/chart.h"
 #include "tools/report.h"
+#include "tools/score_text.h"
 #include "tools/statistics.h"
 
 #include <math.h>
@@ -43,15 +44,10 @@ static const struct report_run *find_run(const struct report *report, size_t set
 
 static void put_score(const struct report *report, const struct tabular *table, size_t row, size_t column,
                       const struct report_run *run, size_t metric) {
-  struct arena *arena = report->arena;
-  double *value = ARENA_NEW(arena, double, run->scans), mean, std;
+  double *value = ARENA_NEW(report->arena, double, run->scans), mean, std;
   for (size_t i = 0; i < run->scans; i++) value[i] = run->metric[metric][i * run->steps + run->steps - 1];
   statistics_mean(value, run->scans, &mean, &std);
-  if (strcmp(metric_list[metric].name, "mse"))
-    tabular_spread(table, row, column, mean, std, report_digits(metric));
-  else
-    *tabular_cell(table, row, column) =
-        (struct tabular_cell){arena_text(arena, "%.2e \u00b1 %.0e", mean, std), mean, std, false};
+  tabular_spread(table, row, column, mean, std, metric_list[metric].digits);
 }
 
 /* "ssim", and where there are several data sets "ssim_data2". */
@@ -71,8 +67,9 @@ static bool put_metric(struct report_page *page, size_t set, size_t metric, stru
   table.group = ARENA_NEW(report->arena, const char *, grid->methods);
   table.head[0] = "method";
   table.file = file_name(report, metric_list[metric].name, set);
-  table.title = arena_text(report->arena, "%s, mean \u00b1 standard deviation, %zu slice%s",
-                           report_title(metric), report->set[set].slices, plural(report->set[set].slices));
+  table.title =
+      arena_text(report->arena, "%s, mean \u00b1 standard deviation, %zu slice%s",
+                 score_name(report->arena, metric), report->set[set].slices, plural(report->set[set].slices));
   table.note =
       metric_list[metric].sign > 0
           ? "Larger is better. Marked: best of a column; oracles, which see the truth, take no part."
@@ -88,14 +85,14 @@ static bool put_metric(struct report_page *page, size_t set, size_t metric, stru
       const struct report_run *run = find_run(report, grid->setting[s], grid->first[m]->method, metric);
       if (run) put_score(report, &table, m, s + 1, run, metric);
     }
-    tabular_mark_best(&table, s + 1, metric_list[metric].sign, competes, report_digits(metric));
+    tabular_mark_best(&table, s + 1, metric_list[metric].sign, competes, metric_list[metric].digits);
   }
   return report_put_table(page, &table, error);
 }
 
 bool report_put_scores(struct report_page *page, size_t set, struct error *error) {
   for (size_t m = 0; m < METRICS; m++)
-    if ((page->report->shown[m] || m == page->wish->metric) && !put_metric(page, set, m, error)) return false;
+    if (report_shows(page->report, page->wish, m) && !put_metric(page, set, m, error)) return false;
   return true;
 }
 
@@ -146,8 +143,8 @@ static bool put_lines(struct report_page *page, size_t set, const struct grid *g
   table.head[0] = "method";
   table.file = file_name(
       report, arena_text(report->arena, "initial_%ss_x%u", like->geometry->one, like->acceleration), set);
-  table.title = arena_text(report->arena, "%s by the number of initial %ss at \u00d7%u", report_title(metric),
-                           like->geometry->one, like->acceleration);
+  table.title = arena_text(report->arena, "%s by the number of initial %ss at \u00d7%u",
+                           score_name(report->arena, metric), like->geometry->one, like->acceleration);
   table.note = arena_text(
       report->arena, "Every scan ends with the same number of %ss; what is not given at the start is chosen.",
       like->geometry->one);
@@ -185,8 +182,8 @@ static bool put_gamma(struct report_page *page, size_t set, const struct grid *g
   table.head[0] = "method";
   table.head[1] = "\u03b3";
   table.file = file_name(report, "gamma", set);
-  table.title =
-      arena_text(report->arena, "%s by the discount \u03b3 of the policy's training", report_title(metric));
+  table.title = arena_text(report->arena, "%s by the discount \u03b3 of the policy's training",
+                           score_name(report->arena, metric));
   for (size_t r = 0; r < count; r++) {
     tabular_text(&table, r, 0, list[r]->method);
     *tabular_cell(&table, r, 1) =
@@ -226,7 +223,7 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
   for (size_t i = 0; i < set->slices; i++) value[i] = metric_list[metric].sign * (value[i] - other[i]);
   struct statistics_pairs slices = statistics_paired(value, set->slices);
   struct statistics_pairs volumes = statistics_grouped(value, set->volume, set->slices, set->volumes, room);
-  int digits = report_digits(metric) + 1;
+  int shown = metric_list[metric].digits, digits = shown < 0 ? shown - 1 : shown + 1;
   tabular_text(table, row, 0, run->method);
   tabular_number(table, row, 1, slices.mean, digits);
   tabular_number(table, row, 2, slices.low, digits);
@@ -256,8 +253,9 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
   const struct report_set *set = &report->set[report->setting[setting].set];
   memcpy(table.head, heads, sizeof heads);
   table.file = arena_text(report->arena, "pairs_%zu", setting + 1);
-  table.title = arena_text(report->arena, "%s against %s, slice by slice, at %s", report_title(metric),
-                           baseline->method, report->setting[setting].label);
+  table.title =
+      arena_text(report->arena, "%s against %s, slice by slice, at %s", score_name(report->arena, metric),
+                 baseline->method, report->setting[setting].label);
   table.note = arena_text(report->arena, "%zu slice%s of %zu volume%s; 95 %% confidence intervals.",
                           set->slices, plural(set->slices), set->volumes, plural(set->volumes));
   for (size_t i = 0; i < count; i++)
@@ -268,7 +266,8 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
   if (!report_put_table(page, &table, error)) return false;
   report_open_figure(page);
   chart_intervals(page->html, table.title,
-                  arena_text(report->arena, "difference in %s", report_title(metric)), interval, row);
+                  arena_text(report->arena, "difference in %s", score_name(report->arena, metric)), interval,
+                  row);
   report_close_figure(page,
                       "Mean difference with its 95 % confidence interval over volumes; right of the line is "
                       "better.");

@@ -5,6 +5,7 @@
 #include "tools/svg.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct tabular tabular_make(struct arena *arena, size_t rows, size_t columns) {
@@ -23,30 +24,43 @@ void tabular_text(const struct tabular *table, size_t row, size_t column, const 
   tabular_cell(table, row, column)->text = arena_text(table->arena, "%s", text);
 }
 
+const char *tabular_digits(struct arena *arena, double value, int digits) {
+  char *text = digits < 0 ? arena_text(arena, "%.*e", -digits - 1, fabs(value))
+                          : arena_text(arena, "%.*f", digits, fabs(value));
+  bool below = value < 0 && strtod(text, NULL) > 0; /* not where it is shown as zero */
+  return below ? arena_text(arena, "\u2212%s", text) : text;
+}
+
+/* As it is shown. */
+static double round_shown(struct arena *arena, double value, int digits) {
+  double size = strtod(tabular_digits(arena, fabs(value), digits), NULL);
+  return value < 0 ? -size : size;
+}
+
 void tabular_number(const struct tabular *table, size_t row, size_t column, double value, int digits) {
-  bool below = value < -0.5 * pow(10, -digits); /* not where it is shown as zero */
-  const char *text =
-      isnan(value) ? NULL : arena_text(table->arena, "%s%.*f", below ? "\u2212" : "", digits, fabs(value));
+  const char *text = isnan(value) ? NULL : tabular_digits(table->arena, value, digits);
   *tabular_cell(table, row, column) = (struct tabular_cell){text, value, NAN, false};
 }
 
 void tabular_spread(const struct tabular *table, size_t row, size_t column, double mean, double spread,
                     int digits) {
-  const char *text = arena_text(table->arena, "%.*f \u00b1 %.*f", digits, mean, digits, spread);
+  const char *text = arena_text(table->arena, "%s \u00b1 %s", tabular_digits(table->arena, mean, digits),
+                                tabular_digits(table->arena, spread, digits < 0 ? -1 : digits));
   *tabular_cell(table, row, column) = (struct tabular_cell){text, mean, spread, false};
 }
 
 void tabular_mark_best(const struct tabular *table, size_t column, double sign, const bool *takes_part,
                        int digits) {
-  double best = -INFINITY, half = 0.5 * pow(10, -digits);
+  double best = -INFINITY;
   for (int pass = 0; pass < 2; pass++)
     for (size_t r = 0; r < table->rows; r++) {
       struct tabular_cell *cell = tabular_cell(table, r, column);
       if (!cell->text || isnan(cell->value) || (takes_part && !takes_part[r])) continue;
+      double shown = sign * round_shown(table->arena, cell->value, digits);
       if (pass)
-        cell->best = rint(sign * cell->value / (2 * half)) == rint(best / (2 * half));
+        cell->best = shown == best;
       else
-        best = fmax(best, sign * cell->value);
+        best = fmax(best, shown);
     }
 }
 

@@ -28,7 +28,9 @@ struct tabular {
 struct tabular tabular_make(struct arena *arena, size_t rows, size_t columns);
 struct tabular_cell *tabular_cell(const struct tabular *table, size_t row, size_t column);
 void tabular_text(const struct tabular *table, size_t row, size_t column, const char *text);
-/* `digits` after the point. */
+/* The value with `digits` behind the point; below zero: with so many in all, and an exponent. */
+const char *tabular_digits(struct arena *arena, double value, int digits);
+/* Digits as in tabular_digits. */
 void tabular_number(const struct tabular *table, size_t row, size_t column, double value, int digits);
 /* "mean ± spread" */
 void tabular_spread(const struct tabular *table, size_t row, size_t column, double mean, double spread,

@@ -61,6 +61,11 @@ says page/report.html '<strong>'
 says page/report.html 'Figure 1. '
 says page/report.html '>policy_1: 4 roll-outs</text>'
 says page/report.html 'class="initial"'
+says page/report.html '>SSIM 0.' # below the images, what the tables have: no PSNR
+says page/report.html '>NMSE 0.'
+tried=$((tried + 1))
+! grep -q PSNR page/report.html || complain "$what: a metric that no table has"
+says page/report.html 'run: validation SSIM</title>'
 says page/ssim.tex '<'
 tried=$((tried + 1))
 [ "$(grep -c 'href="data:image/png;base64,iVBOR' page/report.html)" -ge 40 ] || complain "the page has too few images"
@@ -101,6 +106,17 @@ what="two discounts"
 tried=$((tried + 1))
 [ "$(cut -d , -f 1,2 gamma/gamma.csv | tr '\n' ' ')" = 'method,γ half,0.5 run,1 ' ] || complain "gamma.csv has other rows"
 says gamma/report.txt '[half (train.method l2s)]'
+# A metric has one rule on a page: that of the scene, and the image beside it is the one that was scored.
+run "another PSNR" "$l2sr" evaluate scene --output rule --set evaluate.metrics=psnr_unclamped,mse --set evaluate.samplers=random
+run "a report of it" "$l2sr" report rule --metric psnr_unclamped --output rules
+what="a report of another PSNR"
+score=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "psnr_unclamped") c = i }
+  $2 == "base" && $5 == 1 && !n++ { printf "%.2f", $c }' rule/slices.csv)
+says rules/report.html ">PSNR unclamped $score dB</text>"
+says rules/report.html '>MSE '
+says rules/report.txt 'PSNR unclamped (dB), mean'
+tried=$((tried + 1))
+! grep -q 'PSNR [-0-9]' rules/report.html || complain "$what: a PSNR by another rule"
 run "no images" "$l2sr" evaluate scene --output bare --set evaluate.keep= --set evaluate.samplers=random
 run "a report without images" "$l2sr" report bare --output plain
 what="a report without images"
