@@ -22,7 +22,11 @@ static int make_hdf5(const char *path, void *context) {
   errno = 0;
   store->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
   if (store->file < 0 && part_lacks_lock(store_reason(reason))) {
-    log_warning("%s is written without a lock, as with HDF5_USE_FILE_LOCKING=FALSE: %s", store->path, reason);
+    static bool said; /* once: a training writes a file an epoch */
+    if (!said)
+      log_warning("%s is written without a lock, as with HDF5_USE_FILE_LOCKING=FALSE: %s", store->path,
+                  reason);
+    said = true;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     store_without_locks(access);
     unlink(path);

@@ -200,6 +200,8 @@ static void lines_of_json_are_read(void **state) {
   assert_near(value, 2.5, 0);
   assert_string_equal(json_text_of(line, "text", arena), "x\"y\\A");
   assert_true(json_number_of(line, "none", &value) && isnan(value));
+  static const char escapes[] = "{\"t\":\"\\u00e9\\u202e\\ud83d\\ude00\\ud83d\\n\\/\\u00 \\u0000\"}";
+  assert_string_equal(json_text_of(escapes, "t", arena), "\u00e9\u202e\U0001f600\ufffd\n/u00 \ufffd");
   assert_false(json_number_of(line, "text", &value));
   assert_null(json_text_of(line, "b", arena));
   arena_close(arena);

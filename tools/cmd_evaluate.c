@@ -1,6 +1,7 @@
 /* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
 #include "engine/log.h"
 #include "engine/scene.h"
+#include "engine/text.h"
 #include "systems/evaluate.h"
 #include "systems/geometry.h"
 #include "tools/command.h"
@@ -65,7 +66,7 @@ static void print_table(const struct evaluation *evaluation, const struct option
          options->data.range == RANGE_VOLUME  ? "volume"
          : options->data.range == RANGE_SLICE ? "slice"
                                               : "attribute max",
-         evaluation->reconstructor);
+         text_shown(evaluation->arena, evaluation->reconstructor));
 }
 
 /* ---- JSON lines ---------------------------------------------------------------------------------------- */
@@ -134,7 +135,8 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
     print_table(evaluation, &call->options);
   }
   if (!results_write(results, &call->options, evaluation, device, error)) return false;
-  if (*folder && !json) printf("written: %s/results.h5, slices.csv, curves.csv\n", folder);
+  if (*folder && !json)
+    printf("written: %s/results.h5, slices.csv, curves.csv\n", text_shown(call->arena, folder));
   return true;
 }
 

@@ -2,6 +2,7 @@
  * setting. */
 #include "engine/log.h"
 #include "engine/store.h"
+#include "engine/text.h"
 #include "systems/evaluate.h"
 #include "systems/geometry.h"
 #include "tools/colour.h"
@@ -91,7 +92,7 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
                                 setting->horizon, (int)(strlen(volume) - 3), volume, name->slice);
   bool good = picture_write(path, &sheet, error);
-  if (good) printf("%s\n", path);
+  if (good) printf("%s\n", text_shown(arena, path));
   arena_close(arena);
   return good;
 }

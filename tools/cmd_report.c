@@ -1,4 +1,5 @@
 /* One page of figures and tables from what evaluate, train and bench wrote. */
+#include "engine/text.h"
 #include "tools/command.h"
 #include "tools/report.h"
 
@@ -41,7 +42,8 @@ static bool run(struct call *call, struct error *error) {
   for (int i = 0; i < call->operand_count; i++)
     if (!report_add(report, call->operand[i], error)) return false;
   if (!report_finish(report, error) || !report_write(report, &wish, folder, error)) return false;
-  printf("written: %s/report.html, report.txt, and every table as .csv and .tex\n", folder);
+  printf("written: %s/report.html, report.txt, and every table as .csv and .tex\n",
+         text_shown(call->arena, folder));
   return true;
 }
 

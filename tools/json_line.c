@@ -1,5 +1,6 @@
 #include "tools/json_line.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -73,20 +74,52 @@ bool json_number_of(const char *line, const char *key, double *value) {
   return end > at;
 }
 
-/* The escapes that json_text writes. */
+/* Four hexadecimal digits; -1: there are not four. */
+static long unit_of(const char *at) {
+  for (int i = 0; i < 4; i++)
+    if (!isxdigit((unsigned char)at[i])) return -1;
+  char digits[5] = {at[0], at[1], at[2], at[3], 0};
+  return strtol(digits, NULL, 16);
+}
+
+static char *put_utf8(char *to, long code) {
+  int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
+  *to++ = (char)(first[more] | code >> 6 * more);
+  while (more-- > 0) *to++ = (char)(0x80 | (code >> 6 * more & 0x3f));
+  return to;
+}
+
+/* From behind the backslash on; a pair of surrogates is one character, half of one and zero are U+FFFD. */
+static const char *put_escape(const char *at, char **to) {
+  static const char letters[] = "bfnrt", controls[] = "\b\f\n\r\t";
+  const char *letter = *at ? strchr(letters, *at) : NULL;
+  long code = *at == 'u' ? unit_of(at + 1) : -1, low;
+  if (code < 0) {
+    *(*to)++ = letter ? controls[letter - letters] : *at;
+    return at + 1;
+  }
+  at += 5;
+  if (code >= 0xd800 && code < 0xdc00 && at[0] == '\\' && at[1] == 'u' && (low = unit_of(at + 2)) >= 0xdc00 &&
+      low < 0xe000) {
+    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    at += 6;
+  }
+  bool half = code >= 0xd800 && code < 0xe000;
+  *to = put_utf8(*to, half || !code ? 0xfffd : code);
+  return at;
+}
+
 const char *json_text_of(const char *line, const char *key, struct arena *arena) {
   bool whole;
   const char *at = find_value(line, key, &whole), *end = at ? skip_text(at) : NULL;
   if (!end) return NULL;
-  char *text = arena_new(arena, (size_t)(end - at)), *to = text;
-  for (at++; at < end - 1; at++) {
-    if (*at == '\\' && at[1] == 'u' && end - at > 6) {
-      *to++ = (char)strtoul(arena_text(arena, "%.4s", at + 2), NULL, 16);
-      at += 5;
-    } else {
-      at += *at == '\\';
-      *to++ = *at;
-    }
+  char *text = arena_new(arena, (size_t)(end - at)), *to = text; /* no escape is shorter than what it means */
+  for (at++; at < end - 1;) {
+    if (*at == '\\')
+      at = put_escape(at + 1, &to);
+    else
+      *to++ = *at++;
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -341,6 +342,7 @@ int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], PROBE_WORD)) return probe_serve();
   hold_standard_files();
   catch_signals();
+  atexit(store_abandon_all); /* a driver's compiler may end the program */
   guard_output(&guard);
   int status = finish_output(run_program(argc, argv));
   fclose(stdout);

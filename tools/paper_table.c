@@ -1,6 +1,7 @@
 #include "tools/paper_table.h"
 
 #include "engine/log.h"
+#include "engine/text.h"
 #include "systems/geometry.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ bool paper_table_add(struct paper_table *table, const struct evaluation *evaluat
   for (size_t r = 0; r < evaluation->run_count; r++) {
     const struct evaluate_run *run = &evaluation->runs[r];
     const char *setting = row_of(table->arena, evaluation, run, options);
-    const char *name = column_of(table->arena, run, options);
+    const char *name = text_shown(table->arena, column_of(table->arena, run, options));
     size_t row = find_text(table->row, table->rows, setting);
     if (row == PAPER_ROWS) return fail(error, "the table has more than %d settings", PAPER_ROWS);
     size_t column = find_column(table, row, name);
