@@ -69,6 +69,11 @@ static void number_text(char text[32], double value, double step) {
     snprintf(text, 32, "%.*f", digits, value);
 }
 
+/* In bold, which is wider. */
+static void draw_title(FILE *file, struct arena *arena, double left, const char *title) {
+  svg_text(file, left, 16, "title", svg_cut(arena, title, (size_t)((WIDTH - left) / (1.2 * letter))));
+}
+
 static void draw_up(FILE *file, const struct frame *frame, const char *name) {
   char text[32];
   long ticks = lround((frame->y_high - frame->y_low) / frame->y_step);
@@ -196,7 +201,7 @@ void chart_draw(FILE *file, const struct chart *chart) {
   struct frame frame = frame_of(chart);
   double below = frame.top + frame.height + BELOW;
   svg_open(file, WIDTH, below + LINE * (double)rows + 4, chart->title);
-  svg_text(file, frame.left, 16, "title", chart->title);
+  draw_title(file, arena, frame.left, chart->title);
   if (chart->band_count)
     draw_bands(file, &frame, chart);
   else
@@ -264,7 +269,7 @@ void chart_histograms(FILE *file, const char *title, const char *across, const s
     for (size_t b = 0; b < bins.count; b++) most = fmax(most, share[r * bins.count + b]);
   }
   svg_open(file, WIDTH, frame.top + frame.height + BELOW, title);
-  svg_text(file, NAME, 16, "title", title);
+  draw_title(file, arena, NAME, title);
   draw_across(file, &frame, across);
   for (size_t r = 0; r < count; r++) {
     double bottom = frame.top + ROW * (double)(r + 1), x = place_x(&frame, rows[r].mean);
@@ -291,7 +296,7 @@ void chart_intervals(FILE *file, const char *title, const char *across, const st
   range = round_range(range, &step);
   struct frame frame = rows_frame(range, step, count, HIGH);
   svg_open(file, WIDTH, frame.top + frame.height + BELOW, title);
-  svg_text(file, NAME, 16, "title", title);
+  draw_title(file, arena, NAME, title);
   draw_across(file, &frame, across);
   svg_rect(file, frame.left, frame.top, frame.width, frame.height, "frame");
   svg_line(file, place_x(&frame, 0), frame.top, place_x(&frame, 0), frame.top + frame.height, "zero");

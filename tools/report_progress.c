@@ -10,21 +10,23 @@
 
 /* ---- along the stages ---------------------------------------------------------------------------------- */
 
-/* Stages stand side by side and are as wide as each other, whatever their x counts. */
-static struct chart_line stretch(struct arena *arena, const struct report_training *training, bool reward,
-                                 const char *name, size_t style) {
+/* Stages stand side by side and are as wide as each other, whatever their x counts. Validations of the
+ * metric, or rewards (NULL). */
+static struct chart_line stretch(struct arena *arena, const struct report_training *training,
+                                 const char *metric, const char *name, size_t style) {
   size_t count = 0;
   for (size_t s = 0; s < training->stages; s++)
-    count += 1 + (reward ? training->stage[s].reward.count : training->stage[s].validation.count);
+    count += 1 + training->stage[s].reward.count + training->stage[s].validation.count;
   double *x = ARENA_NEW(arena, double, count), *y = ARENA_NEW(arena, double, count);
   struct chart_line line = {name, x, y, 0, style};
   for (size_t s = 0; s < training->stages; s++) {
     const struct report_stage *stage = &training->stage[s];
-    const struct report_points *points = reward ? &stage->reward : &stage->validation;
+    const struct report_points *points = metric ? &stage->validation : &stage->reward;
     double last = 1;
     if (stage->reward.count) last = fmax(last, stage->reward.x[stage->reward.count - 1]);
     if (stage->validation.count) last = fmax(last, stage->validation.x[stage->validation.count - 1]);
-    for (size_t i = 0; i < points->count; i++, line.points++) {
+    bool other = metric && strcmp(metric, stage->metric);
+    for (size_t i = 0; i < points->count && !other; i++, line.points++) {
       x[line.points] = (double)s + points->x[i] / last;
       y[line.points] = points->y[i];
     }
@@ -40,29 +42,50 @@ static const char *stage_label(struct arena *arena, const struct report_stage *s
   return arena_text(arena, "%s: %.0f %s", stage->name, points->x[points->count - 1], stage->unit);
 }
 
-/* What stands below a band of a figure: the most that has room. The caption has it all. */
-static const char *band_label(struct arena *arena, const struct report_stage *stage, size_t stages) {
-  const char *round = strchr(stage->name, '_'), *whole = stage_label(arena, stage);
-  if (svg_length(whole) <= chart_band_letters(stages)) return whole;
-  return svg_length(stage->name) <= chart_band_letters(stages)
-             ? stage->name
-             : arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
+/* In full, its name, or "P1". */
+enum band_form { BAND_WHOLE, BAND_NAME, BAND_LETTER };
+
+static const char *band_label(struct arena *arena, const struct report_stage *stage, enum band_form form) {
+  const char *round = strchr(stage->name, '_');
+  if (form == BAND_WHOLE) return stage_label(arena, stage);
+  return form == BAND_NAME ? stage->name
+                           : arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
 }
 
-static void draw_stages(struct report_page *page, const struct report_training *training, bool reward) {
+/* What stands below the bands of a figure: the most that has room for all. The caption has it all. */
+static enum band_form find_form(struct arena *arena, const struct report_training *training) {
+  enum band_form form = BAND_WHOLE;
+  for (size_t s = 0; s < training->stages; s++)
+    while (form < BAND_LETTER &&
+           svg_length(band_label(arena, &training->stage[s], form)) > chart_band_letters(training->stages))
+      form++;
+  return form;
+}
+
+/* The end of a long path tells more than its start. */
+static const char *short_path(struct arena *arena, const char *path) {
+  enum { LETTERS = 48 };
+  if (svg_length(path) <= LETTERS) return path;
+  for (path++; svg_length(path) >= LETTERS || ((unsigned char)*path & 0xc0) == 0x80;) path++;
+  return arena_text(arena, "\u2026%s", path);
+}
+
+/* Of one metric, or of the reward (NULL). */
+static void draw_stages(struct report_page *page, const struct report_training *training,
+                        const char *metric) {
   struct arena *arena = page->report->arena;
   size_t stages = training->stages;
+  enum band_form form = find_form(arena, training);
   struct chart_band *bands = ARENA_NEW(arena, struct chart_band, stages);
-  const char *metric = training->stage[stages - 1].metric;
   const char *name =
-      reward ? "mean reward of a scan" : arena_text(arena, "validation %s", score_title(metric));
-  struct chart_line line = stretch(arena, training, reward, name, reward ? 1 : 0);
+      metric ? arena_text(arena, "validation %s", score_of(arena, metric)) : "mean reward of a scan";
+  struct chart_line line = stretch(arena, training, metric, name, metric ? 0 : 1);
   bool any = false;
   for (size_t i = 0; i < line.points; i++) any |= isfinite(line.y[i]);
   if (!any) return;
   for (size_t s = 0; s < stages; s++)
-    bands[s] = (struct chart_band){(double)s, (double)s + 1, band_label(arena, &training->stage[s], stages)};
-  struct chart chart = {.title = arena_text(arena, "%s: %s", training->path, name),
+    bands[s] = (struct chart_band){(double)s, (double)s + 1, band_label(arena, &training->stage[s], form)};
+  struct chart chart = {.title = arena_text(arena, "%s: %s", short_path(arena, training->path), name),
                         .across = stages > 1 ? "stages, each as wide as the others" : "from start to end",
                         .up = name,
                         .lines = &line,
@@ -77,6 +100,15 @@ static void draw_stages(struct report_page *page, const struct report_training *
   report_close_figure(page, arena_text(arena, "%s.", caption));
 }
 
+/* A figure for every metric: a policy may be scored by another one than the reconstructor. */
+static void draw_validations(struct report_page *page, const struct report_training *training) {
+  for (size_t s = 0; s < training->stages; s++) {
+    size_t before = 0;
+    while (before < s && strcmp(training->stage[before].metric, training->stage[s].metric)) before++;
+    if (before == s) draw_stages(page, training, training->stage[s].metric);
+  }
+}
+
 /* ---- tables -------------------------------------------------------------------------------------------- */
 
 static bool put_points(struct report_page *page, const struct report_training *training, size_t number,
@@ -85,8 +117,8 @@ static bool put_points(struct report_page *page, const struct report_training *t
   size_t rows = 0, row = 0;
   for (size_t s = 0; s < training->stages; s++)
     rows += training->stage[s].validation.count + training->stage[s].reward.count;
-  struct tabular table = tabular_make(arena, rows, 5);
-  static const char *const heads[] = {"stage", "after", "of", "validation", "reward"};
+  struct tabular table = tabular_make(arena, rows, 6);
+  static const char *const heads[] = {"stage", "after", "of", "metric", "validation", "reward"};
   memcpy(table.head, heads, sizeof heads);
   table.file = arena_text(arena, "training_%zu", number);
   table.title = arena_text(arena, "validation and reward of %s", training->path);
@@ -99,7 +131,8 @@ static bool put_points(struct report_page *page, const struct report_training *t
         tabular_text(&table, row, 0, stage->name);
         tabular_number(&table, row, 1, points->x[i], 0);
         tabular_text(&table, row, 2, stage->unit);
-        tabular_number(&table, row, reward ? 4 : 3, points->y[i], 5);
+        if (!reward) tabular_text(&table, row, 3, score_of(arena, stage->metric));
+        tabular_number(&table, row, reward ? 5 : 4, points->y[i], 5);
       }
     }
   return report_put_table(page, &table, error);
@@ -131,7 +164,7 @@ static bool put_stages(struct report_page *page, struct error *error) {
       const struct report_points *points = &training->stage[s].validation;
       table.group[row] = arena_text(report->arena, "%s (train.method %s)", training->path, training->method);
       tabular_text(&table, row, 0, training->stage[s].name);
-      tabular_text(&table, row, 1, score_title(training->stage[s].metric));
+      tabular_text(&table, row, 1, score_of(report->arena, training->stage[s].metric));
       tabular_number(&table, row, 2, (double)points->count, 0);
       tabular_number(&table, row, 3, points->count ? points->y[points->count - 1] : NAN, 5);
       tabular_number(&table, row, 4, best_of(&training->stage[s]), 5);
@@ -146,8 +179,8 @@ bool report_put_trainings(struct report_page *page, struct error *error) {
   report_heading(page, 2, "trainings", "Trainings");
   if (!put_stages(page, error)) return false;
   for (size_t t = 0; t < report->trainings; t++) {
-    draw_stages(page, &report->training[t], false);
-    draw_stages(page, &report->training[t], true);
+    draw_validations(page, &report->training[t]);
+    draw_stages(page, &report->training[t], NULL);
     if (!put_points(page, &report->training[t], t + 1, error)) return false;
   }
   return true;

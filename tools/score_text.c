@@ -16,8 +16,8 @@ const char *score_caption(struct arena *arena, size_t metric, double value) {
   return arena_text(arena, "%s %s%s%s", row->title, number, *row->unit ? " " : "", row->unit);
 }
 
-const char *score_title(const char *name) {
+const char *score_of(struct arena *arena, const char *name) {
   for (size_t m = 0; m < METRICS; m++)
-    if (!strcmp(metric_list[m].name, name)) return metric_list[m].title;
+    if (!strcmp(metric_list[m].name, name)) return score_name(arena, m);
   return name;
 }

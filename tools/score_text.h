@@ -8,7 +8,7 @@
 
 const char *score_name(struct arena *arena, size_t metric);                  /* "PSNR (dB)" */
 const char *score_caption(struct arena *arena, size_t metric, double value); /* "PSNR 31.27 dB" */
-/* The name for readers of what a file or a log calls by its name in scenes, or that name. */
-const char *score_title(const char *name);
+/* The same of what a file or a log calls by its name in scenes; that name where there is no such metric. */
+const char *score_of(struct arena *arena, const char *name);
 
 #endif

@@ -139,6 +139,24 @@ says two/report.txt 'Results on data set 2'
 says two/report.txt 'Kept apart from data set 1, for it is of other data or read otherwise: here data.most: 4,'
 [ -s two/ssim_data2.csv ] || complain "the second data set has no table of its own"
 
+# Many stages: their names are all in one form, and a single validation is a marker.
+many=a_folder_with_a_name_that_is_long/and_another_one/with_many_stages
+for stage in reconstructor policy_1 reconstructor_1 policy_2 reconstructor_2 policy_3 reconstructor_3; do
+  mkdir -p $many/$stage
+  case $stage in
+  policy*) echo '{"kind":"validation","updates":12680,"metric":"psnr","score":31.5}' ;;
+  *) printf '{"kind":"epoch","epoch":%d,"val_ssim":0.9}\n' 1 2 ;;
+  esac >$many/$stage/log.jsonl
+done
+: >$many/stages.jsonl
+run "a report of many stages" "$l2sr" report $many --output stages
+what="a report of many stages"
+for stage in R P1 R1 P2 R2 P3 R3; do says stages/report.html ">$stage</text>"; done
+says stages/report.html 'policy_1: 12680 updates'
+for metric in SSIM 'PSNR (dB)'; do
+  says stages/report.html ">…e_that_is_long/and_another_one/with_many_stages: validation $metric</text>"
+done
+
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 mkdir empty taken
