@@ -1,0 +1,32 @@
+/* Readers of files, tried with files that are damaged. A harness, fuzz_READER.c, is one
+ * LLVMFuzzerTestOneInput; linked with run.c it is a test, with libFuzzer (-Dfuzz=true, clang) a search
+ * without end.
+ *
+ * libhdf5 itself crashes on damaged bytes, and a child contains that (engine/probe.h). So an input is no HDF5
+ * file, but says how a good one is changed: four bytes a change, which object, which change, and two numbers.
+ * What libhdf5 then reads is a whole file, of any shape, type, layout and value. */
+#ifndef L2SR_TESTS_FUZZ_H
+#define L2SR_TESTS_FUZZ_H
+
+#include "engine/arena.h"
+#include "engine/store.h"
+
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* "FOLDER/name" in a folder of this process that goes with it, in memory where there is /dev/shm. */
+const char *fuzz_path(const char *name);
+/* Writes a file of these bytes there; returns its path. */
+const char *fuzz_text(const char *name, const uint8_t *data, size_t size);
+
+/* Takes the file, made by the harness at fuzz_path("good.h5"), as the one that is changed. */
+void fuzz_take(void);
+/* Writes it with the changes of the input; returns the path. */
+const char *fuzz_change(const uint8_t *data, size_t size);
+
+/* For harnesses: what must succeed. */
+#define FUZZ_MUST(call) ((call) ? (void)0 : fuzz_failed(#call, &error))
+_Noreturn void fuzz_failed(const char *call, const struct error *error);
+
+#endif

@@ -1,0 +1,86 @@
+/* Runs a harness without libFuzzer: run SECONDS FOLDER. Every file of the folder once, then changes of them
+ * by a fixed seed, the same in every run, until the time is over. */
+#include "tests/fuzz/fuzz.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { INPUTS = 64, BYTES = 1 << 14 };
+
+static struct input {
+  size_t size;
+  uint8_t data[BYTES];
+} inputs[INPUTS], changed;
+static size_t input_count;
+static uint64_t state = 1;
+
+static uint32_t draw(uint32_t below) {
+  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)(state >> 33) % below;
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void read_inputs(const char *folder) {
+  struct dirent **list;
+  char path[4096];
+  int count = scandir(folder, &list, NULL, by_name);
+  if (count < 0) abort();
+  for (int i = 0; i < count && input_count < INPUTS; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
+    FILE *file = list[i]->d_name[0] == '.' ? NULL : fopen(path, "rb");
+    if (file) inputs[input_count].size = fread(inputs[input_count].data, 1, BYTES, file);
+    if (file) input_count++;
+    if (file) fclose(file);
+    free(list[i]);
+  }
+  free(list);
+}
+
+/* Bytes replaced, put in or taken out, or the end of another input. */
+static void change_once(struct input *input) {
+  const struct input *other = &inputs[draw((uint32_t)input_count)];
+  size_t at = input->size ? draw((uint32_t)input->size) : 0, room = BYTES - input->size;
+  switch (draw(4)) {
+  case 0:
+    if (input->size) input->data[at] = (uint8_t)draw(256);
+    break;
+  case 1:
+    if (room < 4) break;
+    memmove(input->data + at + 4, input->data + at, input->size - at);
+    for (int i = 0; i < 4; i++) input->data[at + (size_t)i] = (uint8_t)draw(256);
+    input->size += 4;
+    break;
+  case 2: input->size = at; break;
+  default:
+    if (other->size > room) break;
+    memcpy(input->data + input->size, other->data, other->size);
+    input->size += other->size;
+  }
+}
+
+int main(int count, char **words) {
+  if (count != 3) return 2;
+  double end = seconds() + atof(words[1]);
+  size_t runs = 0;
+  read_inputs(words[2]);
+  if (!input_count) return 2;
+  for (; runs < input_count; runs++) LLVMFuzzerTestOneInput(inputs[runs].data, inputs[runs].size);
+  for (; seconds() < end; runs++) {
+    changed = inputs[draw((uint32_t)input_count)];
+    for (uint32_t i = draw(4); i < 4; i++) change_once(&changed);
+    LLVMFuzzerTestOneInput(changed.data, changed.size);
+  }
+  printf("%zu inputs\n", runs);
+  return 0;
+}
