@@ -7,4 +7,5 @@ static const struct option rows[] = {
 #undef X
 };
 
-const struct option_table option_table = {rows, sizeof rows / sizeof rows[0]};
+const struct option_table option_table = {rows, sizeof rows / sizeof rows[0],
+                                          offsetof(struct options, given)};

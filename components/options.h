@@ -15,6 +15,8 @@
   X(data, CHOICE, kspace, "image", 0, 0, "image|measured",                                                   \
     "what is sampled: the transform of the magnitude image (published), or the file's own complex k-space, "\
     "all coils of it, whose images are combined by root-sum-of-squares")                                     \
+  X(data, CHOICE, kspace_shift, "none", 0, 0, "none|columns|rows|both",                                      \
+    "axes of the files' k-space whose zero frequency is at index 0: it is moved to the centre")              \
   X(data, U32, size, "128", 32, 512, NULL, "N: images are cropped to NxN pixels, N phase-encode lines")      \
   X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
     "what is cut to NxN: the image, or its k-space (data.source kspace), of which the image is made then")   \
@@ -256,6 +258,13 @@
   TAU_OPTIONS(X)                                                                                             \
   PHANTOM_OPTIONS(X)
 
+enum {
+#define X(section, type, name, ...) OPTION_ROW_##section##_##name,
+  OPTIONS(X)
+#undef X
+      OPTION_ROWS
+};
+
 /* The values of a scene: options.data.size, options.world.envs, ... */
 struct options {
 #define X(section, type, name, ...) option_##type name;
@@ -275,6 +284,7 @@ struct options {
   struct { TAU_OPTIONS(X) } tau;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
+  bool given[OPTION_ROWS]; /* by row: not the default, but set */
 };
 
 extern const struct option_table option_table;
@@ -282,6 +292,7 @@ extern const struct option_table option_table;
 enum data_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_ALL };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
+enum data_shift { SHIFT_NONE, SHIFT_COLUMNS = 1, SHIFT_ROWS = 2, SHIFT_BOTH = SHIFT_COLUMNS | SHIFT_ROWS };
 enum data_crop { CROP_IMAGE, CROP_KSPACE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };

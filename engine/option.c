@@ -153,11 +153,8 @@ static bool set_choice(const struct option *row, void *field, const char *text, 
               row->choices);
 }
 
-bool option_set(const struct option_table *table, void *values, struct arena *arena, const char *key,
-                const char *text, const char *where, struct error *error) {
-  const struct option *row = option_find(table, key);
-  if (!row) return refuse_key(table, key, where, error);
-  void *field = (char *)values + row->offset;
+static bool set_field(const struct option *row, void *field, struct arena *arena, const char *text,
+                      const char *where, struct error *error) {
   switch (row->type) {
   case OPTION_U32:
   case OPTION_F64: return set_number(row, field, text, where, error);
@@ -170,6 +167,15 @@ bool option_set(const struct option_table *table, void *values, struct arena *ar
   return true;
 }
 
+bool option_set(const struct option_table *table, void *values, struct arena *arena, const char *key,
+                const char *text, const char *where, struct error *error) {
+  const struct option *row = option_find(table, key);
+  if (!row) return refuse_key(table, key, where, error);
+  if (!set_field(row, (char *)values + row->offset, arena, text, where, error)) return false;
+  if (table->given) ((bool *)((char *)values + table->given))[row - table->rows] = true;
+  return true;
+}
+
 void option_defaults(const struct option_table *table, void *values, struct arena *arena) {
   for (size_t i = 0; i < table->count; i++) {
     const struct option *row = &table->rows[i];
@@ -179,6 +185,7 @@ void option_defaults(const struct option_table *table, void *values, struct aren
     REQUIRE(option_set(table, values, arena, key, row->standard, "the option table", &error), "%s",
             error.text);
   }
+  if (table->given) memset((char *)values + table->given, 0, table->count * sizeof(bool));
 }
 
 static const char *choice_text(const struct option *row, uint32_t place, struct arena *arena) {

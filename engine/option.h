@@ -15,7 +15,7 @@ typedef uint32_t option_U32;
 typedef double option_F64;
 typedef bool option_BOOL;
 typedef const char *option_TEXT;
-typedef uint32_t option_CHOICE; /* place in the row's choices */
+typedef uint32_t option_CHOICE;  /* place in the row's choices */
 typedef const char *option_LIST; /* words joined by commas */
 
 struct option {
@@ -31,6 +31,7 @@ struct option {
 struct option_table {
   const struct option *rows;
   size_t count;
+  size_t given; /* offset of a bool a row, in the struct of values: it was set; 0: not kept */
 };
 
 /* Sets every field to its row's default. */

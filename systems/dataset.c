@@ -187,6 +187,24 @@ static bool note_patients(struct dataset *dataset, const struct options *options
       missing, dataset->selected, plural(dataset->selected), options->data.path, missing == 1 ? "s" : "");
 }
 
+/* The part that is cut out decides all scores: a size that nobody chose is said. */
+static bool note_crop(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t count = 0, n = options->data.size;
+  const struct volume *first = NULL;
+  for (size_t v = dataset->volume_count; v-- > 0;) {
+    const struct volume *volume = &dataset->volumes[v];
+    if (volume->image_height <= n && volume->image_width <= n) continue;
+    first = volume;
+    count++;
+  }
+  if (!count || options->given[OPTION_ROW_data_size]) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu volume%s larger than data.size, which is %zu because nothing sets it: of %zux%zu pixels of "
+      "%s the central %zux%zu are taken; set data.size to what is meant",
+      count, plural(count), n, first->image_height, first->image_width, first->path, n, n);
+}
+
 /* Of patients' splits, names say nothing: the files of one are known when all were opened. */
 static void hash_split(struct dataset *dataset, const struct options *options) {
   struct names names = {0};
@@ -213,7 +231,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     dataset->volume_count++;
     dataset->slice_count += volume->slice_count;
   }
-  if (!note_patients(dataset, options, error)) return false;
+  if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error)) return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;
   if (dataset->volume_count)

@@ -4,7 +4,7 @@
 
 #include "systems/volume.h"
 
-enum { DATASET_NOTES = 8 };
+enum { DATASET_NOTES = 16 };
 
 struct dataset {
   struct arena *arena;

@@ -2,6 +2,7 @@
 
 #include "engine/log.h"
 #include "systems/coil.h"
+#include "systems/doubts.h"
 #include "systems/geometry.h"
 #include "systems/reader.h"
 #include "systems/spectra.h"
@@ -33,6 +34,7 @@ struct load {
   size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
   bool volume_failed;
+  struct doubts *doubts;   /* of data that can be read */
   const char *last_broken; /* path of a volume; NULL: none yet */
   size_t rest;      /* usable slices of the last volume that have no room here */
   double rest_peak; /* the largest of theirs: a volume's range does not depend on how many have room */
@@ -71,6 +73,7 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   if (load->options->data.strict) return fail(error, "data.strict: %s: %s", volume->path, reason);
   log_warning("skipped: %s: %s", volume->path, reason);
   load->rows = load->volume_start;
+  doubts_drop(load->doubts);
   load->report->constant = load->constant_before;
   load->report->excluded = load->excluded_before;
   load->volume_failed = true;
@@ -105,11 +108,25 @@ static double peak_of(const float *image, size_t pixels, bool plain) {
   return plain ? top : fmin(top, mean + 6 * sqrt(square / ((double)pixels - 1)));
 }
 
+/* The volume that was read last has no more slices. */
+static bool end_volume(struct load *load, struct error *error) {
+  if (load->volume == (size_t)-1) return true;
+  return doubts_end(load->doubts, &load->dataset->volumes[load->volume], load->options, error);
+}
+
+static void say_doubts(const struct load *load) {
+  for (int kind = 0; kind < DOUBT_KINDS; kind++) {
+    const char *text = doubts_text(load->doubts, kind, load->arena);
+    if (text) log_warning("%s", text);
+  }
+}
+
 static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
   const struct volume *volume = &load->dataset->volumes[slice->volume];
   size_t pixels = load->world->height * load->world->width;
   bool constant;
   if (slice->volume != load->volume) {
+    if (!end_volume(load, error)) return false;
     load->volume = slice->volume;
     load->volume_start = load->rows;
     load->constant_before = load->report->constant;
@@ -118,6 +135,7 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   }
   if (load->volume_failed) return true;
   if (!slice->data) return drop_volume(load, slice->reason, error);
+  doubts_see(load->doubts, volume, slice->data);
   if (!make_image(load, volume, slice->data, error)) return false;
   const char *fault = volume_fault(load->crop, pixels, &constant);
   if (fault)
@@ -166,6 +184,8 @@ static bool read_slices(struct load *load, struct error *error) {
   }
   progress_close(&progress);
   reader_close(reader);
+  good = good && end_volume(load, error);
+  if (good) say_doubts(load);
   return good;
 }
 
@@ -384,6 +404,7 @@ static bool load_all(struct load *load, struct error *error) {
                                  .data_range = ARENA_NEW(load->arena, double, load->capacity)};
   load->image = ARENA_NEW(load->arena, float, largest_image(load->dataset));
   load->crop = ARENA_NEW(load->arena, float, load->world->height * load->world->width);
+  load->doubts = doubts_open(load->arena);
   load->kspace = ARENA_NEW(load->arena, float, largest_kspace(load->dataset));
   bool good = read_slices(load, error);
   spectra_close(&load->spectra);

@@ -2,6 +2,7 @@
 
 #include "engine/fft.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,8 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
   store_word(store, "patient_id", volume->patient, sizeof volume->patient);
   read_max(store, volume);
+  volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
+  volume->shift_rows = options->data.kspace_shift & SHIFT_ROWS;
   select_slices(volume, options->data.slices);
   return cut_kspace(volume, options, error) && check_size(volume, options, error);
 }
@@ -200,6 +203,51 @@ size_t volume_slice_floats(const struct volume *volume) {
   return volume->coils * volume->height * volume->width * (volume->from_kspace ? 2 : 1);
 }
 
+static void reverse(float *data, size_t count, size_t unit) {
+  for (size_t i = 0; i < count / 2; i++)
+    for (size_t f = 0; f < unit; f++) {
+      float kept = data[i * unit + f];
+      data[i * unit + f] = data[(count - 1 - i) * unit + f];
+      data[(count - 1 - i) * unit + f] = kept;
+    }
+}
+
+/* Entry 0 of `count` goes to place count / 2, in rounds. */
+static void shift(float *data, size_t count, size_t unit) {
+  size_t by = count / 2;
+  reverse(data, count, unit);
+  reverse(data, by, unit);
+  reverse(data + by * unit, count - by, unit);
+}
+
+static void shift_kspace(const struct volume *volume, float *kspace) {
+  size_t line = 2 * volume->width;
+  for (size_t y = 0; volume->shift_columns && y < volume->coils * volume->height; y++)
+    shift(kspace + y * line, volume->width, 2);
+  for (size_t c = 0; volume->shift_rows && c < volume->coils; c++)
+    shift(kspace + c * volume->height * line, volume->height, line);
+}
+
+/* Doubles below the least float are read as zeros. */
+static bool check_vanished(struct store *store, const struct volume *volume, const size_t start[],
+                           const size_t count[], const float *data, struct error *error) {
+  size_t total = volume->height * volume->width;
+  double largest = 0;
+  for (size_t i = 0; i < total; i++)
+    if (fabsf(data[i]) >= FLT_MIN) return true;
+  struct arena *arena = arena_open();
+  double *wide = arena_try_array(arena, sizeof *wide, total);
+  bool good = wide ? store_read(store, volume->key, STORE_F64, start, count, wide, error)
+                   : fail(error, "no host memory for a slice of %s", volume->path);
+  for (size_t i = 0; good && i < total; i++) largest = fabs(wide[i]) > largest ? fabs(wide[i]) : largest;
+  arena_close(arena);
+  if (!good || largest == 0) return good;
+  return fail(
+      error,
+      "%s in %s holds numbers of at most %.4g in a slice, which vanish in single precision; rescale the file",
+      volume->key, volume->path, largest);
+}
+
 bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
                  struct error *error) {
   size_t start[4] = {slice, 0, 0, 0}, count[4] = {1, volume->height, volume->width, 0};
@@ -210,7 +258,10 @@ bool volume_read(struct store *store, const struct volume *volume, size_t slice,
     count[2] = volume->height;
     count[3] = volume->width;
   }
-  return store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error);
+  if (!store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error))
+    return false;
+  if (volume->from_kspace) shift_kspace(volume, to);
+  return volume->from_kspace || check_vanished(store, volume, start, count, to, error);
 }
 
 long volume_place(size_t i, size_t size, size_t pad, size_t n) {

@@ -14,6 +14,7 @@ struct volume {
   bool small;                          /* smaller than the scene's N and no padding: why it was refused */
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
   char acquisition[64], patient[80];   /* empty where the file does not say */
+  bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
   bool has_max;
   double max;                      /* attribute max */
   size_t slice_first, slice_count; /* by data.slices */
@@ -30,7 +31,8 @@ const char *volume_fault(const float *image, size_t count, bool *constant);
 /* The largest N that the images have without padding and that can be transformed. */
 size_t volume_largest_size(const struct volume *volume);
 
-/* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs. */
+/* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs, zero
+ * frequency at (height / 2, width / 2). Refuses doubles that are all too small for floats. */
 bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
                  struct error *error);
 size_t volume_slice_floats(const struct volume *volume);

@@ -18,6 +18,7 @@ static int open_folder(void **state) {
   support_open_folder(&folder);
   option_defaults(&option_table, &options, folder.arena);
   options.data.size = 8;
+  options.given[OPTION_ROW_data_size] = true;
   options.data.path = folder.path;
   return 0;
 }
@@ -728,6 +729,29 @@ static void small_images_need_padding(void **state) {
   expect_volumes("a.h5");
 }
 
+static void a_crop_that_nobody_asked_for_is_said(void **state) {
+  struct dataset dataset;
+  struct made made = slices(1);
+  (void)state;
+  make("a.h5", made);
+  made.size[1] = made.size[2] = 12;
+  make("b.h5", made);
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 0);
+  dataset_close(&dataset);
+  options.given[OPTION_ROW_data_size] = false; /* 8 as if by default */
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 1);
+  assert_holds(dataset.notes[0],
+               "1 volume larger than data.size, which is 8 because nothing sets it: of 12x12");
+  dataset_close(&dataset);
+  set("data.strict=true");
+  expect_refusal("data.strict: 1 volume larger than data.size");
+  set("data.size=32"); /* sets it */
+  set("data.pad=32");
+  expect_volumes("a.h5 b.h5");
+}
+
 static void what_was_left_out_is_printed(void **state) {
   struct dataset dataset;
   char *text;
@@ -787,6 +811,7 @@ int main(void) {
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),
       TEST(files_without_target_are_broken),
       TEST(small_images_need_padding),
+      TEST(a_crop_that_nobody_asked_for_is_said),
       TEST(what_was_left_out_is_printed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@ static int open_folder(void **state) {
   support_open_folder(&folder);
   option_defaults(&option_table, &options, folder.arena);
   options.data.size = 8;
+  options.given[OPTION_ROW_data_size] = true;
   options.data.path = folder.path;
   random_start(&noise, 1, STREAM_PHANTOM, 0);
   return 0;
@@ -674,6 +675,163 @@ static void constant_slices_of_a_dropped_volume_do_not_count(void **state) {
   }
 }
 
+/* ---- data that are not what they seem ---------------------------------------------------------------------
+ */
+
+/* Read all the same, but for data.strict. NULL: no doubt. */
+static void expect_doubt(struct device *device, const char *part) {
+  struct loaded loaded = load_good(device);
+  unload(&loaded);
+  set("data.strict=true");
+  if (part) {
+    expect_refusal(device, "data.strict: ");
+    expect_refusal(device, part);
+  } else {
+    loaded = load_good(device);
+    unload(&loaded);
+  }
+  set("data.strict=false");
+}
+
+enum { SIDE = 32 };
+
+/* One slice of k-space that falls off from its centre. */
+static float complex *draw_spectrum(size_t coils) {
+  float complex *data = (float complex *)draw(2 * coils * SIDE * SIDE);
+  for (size_t i = 0; i < coils * SIDE * SIDE; i++) {
+    double y = (double)(i / SIDE % SIDE) - SIDE / 2, x = (double)(i % SIDE) - SIDE / 2;
+    data[i] *= (float)exp(-(x * x + y * y) / 40);
+  }
+  return data;
+}
+
+static void write_spectrum(const float complex *data, size_t coils) {
+  const size_t single[] = {1, SIDE, SIDE}, multi[] = {1, coils, SIDE, SIDE};
+  write_file("a.h5", "kspace", STORE_C64, coils > 1 ? 4 : 3, coils > 1 ? multi : single, data, NULL, NULL);
+}
+
+/* Leaves the samples where (coordinate - first) % every is 0, inside [first, last). */
+static void expect_undersampled(struct device *device, bool rows, size_t first, size_t last, size_t every,
+                                const char *part) {
+  float complex *data = draw_spectrum(2);
+  for (size_t i = 0; i < 2 * SIDE * SIDE; i++) {
+    size_t line = rows ? i / SIDE % SIDE : i % SIDE;
+    if (line < first || line >= last || (line - first) % every) data[i] = 0;
+  }
+  write_spectrum(data, 2);
+  expect_doubt(device, part);
+}
+
+static void undersampled_truth_is_said(void **state) {
+  expect_undersampled(*state, false, 0, SIDE, 1, NULL);
+  expect_undersampled(*state, false, 0, SIDE, 4, "75 % of the columns of the k-space in ");
+  expect_undersampled(*state, true, 0, SIDE, 2, "50 % of the rows of the k-space in ");
+  expect_undersampled(*state, false, 12, 20, 1, "75 % of the columns of the k-space in ");
+  expect_undersampled(*state, false, 3, 29, 1, NULL); /* padding, as fastMRI's has */
+}
+
+static void undersampled_points_are_said(void **state) {
+  float complex *data = draw_spectrum(1);
+  for (size_t i = 0; i < SIDE * SIDE; i++)
+    if (i % SIDE != i / SIDE && random_normal(&noise) > -0.5) data[i] = 0;
+  write_spectrum(data, 1);
+  expect_doubt(*state, " % of the samples of the k-space in ");
+}
+
+/* The same as the centred one moved by half, on one axis or both. */
+static void a_zero_frequency_in_the_corner_is_said(void **state) {
+  static const char *const words[] = {"none", "columns", "rows", "both"};
+  const float complex *centred = draw_spectrum(3);
+  float want[64];
+  for (size_t how = 0; how < 4; how++) {
+    float complex *moved = ARENA_NEW(folder.arena, float complex, 3 * SIDE * SIDE);
+    for (size_t i = 0; i < 3 * SIDE * SIDE; i++) {
+      size_t x = (i + (how & 1 ? SIDE / 2 : 0)) % SIDE, y = (i / SIDE + (how & 2 ? SIDE / 2 : 0)) % SIDE;
+      moved[i] = centred[i / (SIDE * SIDE) * SIDE * SIDE + y * SIDE + x];
+    }
+    write_spectrum(moved, 3);
+    const char *key = arena_text(folder.arena, "set data.kspace_shift to %s", words[how]);
+    expect_doubt(*state, how ? key : NULL);
+    set(arena_text(folder.arena, "data.kspace_shift=%s", words[how]));
+    expect_doubt(*state, NULL);
+    struct loaded loaded = load_good(*state);
+    if (!how) memcpy(want, column(&loaded, SLICE_image), sizeof want);
+    assert_memory_equal(column(&loaded, SLICE_image), want, sizeof want);
+    unload(&loaded);
+    set(arena_text(folder.arena, "data.kspace_shift=%s", words[3 - how]));
+    expect_doubt(*state, key); /* what was set is undone */
+    set("data.kspace_shift=none");
+  }
+}
+
+/* Zero frequency at index 0 of 5 lines goes to 2, of 4 columns to 2. */
+static void odd_axes_are_shifted_to_their_centre(void **state) {
+  const size_t shape[] = {1, 5, 4};
+  float data[40], got[40];
+  struct volume volume;
+  struct store *store;
+  struct error error;
+  (void)state;
+  for (size_t i = 0; i < 40; i++) data[i] = (float)i;
+  write_file("a.h5", "kspace", STORE_C64, 3, shape, data, NULL, NULL);
+  set("data.kspace_shift=both");
+  options.data.pad = 8;
+  assert_good(volume_open(&store, &volume, support_path(&folder, "a.h5"), &options, &error), &error);
+  assert_good(volume_read(store, &volume, 0, got, &error), &error);
+  for (size_t y = 0; y < 5; y++)
+    for (size_t x = 0; x < 4; x++)
+      assert_true(got[2 * ((y + 2) % 5 * 4 + (x + 2) % 4)] == data[2 * (y * 4 + x)]);
+  store_close(store);
+}
+
+static void values_of_no_magnitude_are_said(void **state) {
+  float *images = draw_images(2, 8, 1);
+  write_images("a.h5", images, 2, 8);
+  expect_doubt(*state, NULL);
+  images[70] = -0.25f;
+  write_images("a.h5", images, 2, 8);
+  expect_doubt(*state, "go down to -0.25; magnitudes are never below 0");
+  write_images("a.h5", draw(20 * 64), 20, 8);
+  expect_doubt(*state, "(they are z-scored: mean 0, deviation 1)");
+}
+
+static void constant_volumes_are_said(void **state) {
+  const float *zeros = ARENA_NEW(folder.arena, float, 128);
+  write_images("a.h5", draw_images(2, 8, 1), 2, 8);
+  write_images("b.h5", zeros, 2, 8);
+  expect_doubt(*state, "b.h5 all values are equal");
+  set("data.exclude_constant=true");
+  expect_doubt(*state, NULL);
+}
+
+static void a_max_that_is_not_the_largest_pixel_is_said(void **state) {
+  const size_t shape[] = {2, 8, 8};
+  float *images = draw_images(2, 8, 1);
+  static const struct {
+    double max;
+    bool good;
+  } cases[] = {{2, true}, {2.01, true}, {2.1, false}, {1.9, false}, {NAN, false}, {2000, false}};
+  images[100] = 2;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_file("a.h5", "reconstruction_esc", STORE_F32, 3, shape, images, &cases[i].max, NULL);
+    expect_doubt(*state, cases[i].good ? NULL : "its largest pixel is 2;");
+  }
+}
+
+/* Read as floats they are zeros. */
+static void doubles_that_vanish_are_broken(void **state) {
+  const size_t shape[] = {1, 8, 8};
+  double values[64];
+  for (size_t i = 0; i < 64; i++) values[i] = 1e-60 * (double)(i + 1);
+  write_images("a.h5", draw_images(1, 8, 1), 1, 8);
+  write_file("b.h5", "reconstruction_esc", STORE_F64, 3, shape, values, NULL, NULL);
+  struct loaded loaded = load_good(*state);
+  assert_int_equal(loaded.report.broken_volumes, 1);
+  unload(&loaded);
+  set("data.strict=true");
+  expect_refusal(*state, "holds numbers of at most 6.4e-59 in a slice, which vanish in single precision");
+}
+
 static void nothing_usable_is_refused(void **state) {
   float *images = ARENA_NEW(folder.arena, float, 3 * 64);
   write_images("a.h5", images, 3, 8);
@@ -824,6 +982,14 @@ int main(void) {
       TEST(constant_slices_are_counted),
       TEST(constant_slices_are_left_out),
       TEST(constant_slices_of_a_dropped_volume_do_not_count),
+      TEST(undersampled_truth_is_said),
+      TEST(undersampled_points_are_said),
+      TEST(a_zero_frequency_in_the_corner_is_said),
+      TEST(odd_axes_are_shifted_to_their_centre),
+      TEST(values_of_no_magnitude_are_said),
+      TEST(constant_volumes_are_said),
+      TEST(a_max_that_is_not_the_largest_pixel_is_said),
+      TEST(doubles_that_vanish_are_broken),
       TEST(nothing_usable_is_refused),
       TEST(most_is_a_limit),
       TEST(ranges_do_not_depend_on_room),

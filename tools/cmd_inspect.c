@@ -1,7 +1,8 @@
 /* What a file or a folder of volumes holds, and what a scene would take of it. */
 #include "engine/log.h"
 #include "engine/text.h"
-#include "systems/dataset.h"
+#include "systems/doubts.h"
+#include "systems/probe.h"
 #include "tools/command.h"
 
 #include <math.h>
@@ -149,7 +150,7 @@ static void look_at_slice(const struct volume *volume, const float *image, size_
 
 /* Reads every slice once, so that a file that is broken further back is found out. */
 static bool look_at_pixels(struct store *store, const struct volume *volume, struct arena *arena,
-                           struct pixels *pixels, struct error *error) {
+                           struct pixels *pixels, struct doubts *doubts, struct error *error) {
   size_t count = volume_slice_floats(volume);
   float *slice = arena_try(arena, count * sizeof *slice);
   if (!slice) return fail(error, "no host memory for a slice of %s", volume->path);
@@ -157,6 +158,7 @@ static bool look_at_pixels(struct store *store, const struct volume *volume, str
   for (size_t s = 0; s < volume->slices; s++) {
     if (!volume_read(store, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
     look_at_slice(volume, slice, count, pixels);
+    doubts_see(doubts, volume, slice);
   }
   return true;
 }
@@ -219,11 +221,17 @@ static void print_images_json(const struct volume *volume, const struct options 
   printf(",\"constant\":%zu,\"not_finite\":%zu}\n", pixels->constant, pixels->not_finite);
 }
 
-static void check_max(const struct volume *volume, const struct pixels *pixels) {
-  if (volume->from_kspace || !volume->has_max) return;
-  if (fabs(pixels->largest - volume->max) <= 1e-3 * fabs(volume->max)) return;
-  log_warning("%s: attribute max is %.9g, the largest pixel is %.9g", volume->path, volume->max,
-              pixels->largest);
+static void print_doubts(const struct call *call, const struct doubts *doubts) {
+  for (int kind = 0; kind < DOUBT_KINDS; kind++) {
+    const char *text = doubts_text(doubts, kind, call->arena);
+    if (text && call_flag(call, "json")) {
+      printf("{\"type\":\"note\"");
+      json_member("text", text);
+      printf("}\n");
+    } else if (text) {
+      printf("  note: %s\n", text_shown(call->arena, text));
+    }
+  }
 }
 
 static bool show_images(const struct call *call, const char *path, struct error *error) {
@@ -231,14 +239,16 @@ static bool show_images(const struct call *call, const char *path, struct error 
   struct store *store;
   struct volume volume;
   struct pixels pixels;
+  struct doubts *doubts = doubts_open(call->arena);
   bool good = volume_open(&store, &volume, path, &padded, error);
   if (good) {
-    good = look_at_pixels(store, &volume, call->arena, &pixels, error);
+    good = look_at_pixels(store, &volume, call->arena, &pixels, doubts, error) &&
+           doubts_end(doubts, &volume, &call->options, error);
     store_close(store);
   }
   if (!good) return false;
   (call_flag(call, "json") ? print_images_json : print_images)(&volume, &call->options, &pixels);
-  check_max(&volume, &pixels);
+  print_doubts(call, doubts);
   return true;
 }
 
@@ -295,6 +305,10 @@ static void open_part(struct folder *folder, const char *name, uint32_t split) {
   *part = (struct part){.name = name};
   options.data.split = split;
   part->usable = dataset_open(&part->dataset, &options, &part->error);
+  if (part->usable && !dataset_probe(&part->dataset, &options, &part->error)) {
+    dataset_close(&part->dataset);
+    part->usable = false;
+  }
   if (!part->usable) return;
   folder->volumes += part->dataset.volume_count;
   memcpy(part->complete, part->dataset.hash, sizeof part->complete);

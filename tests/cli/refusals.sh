@@ -224,6 +224,29 @@ else
   complain 'the layout of reconstruction_esc is not contiguous: values that are not finite are not tested'
 fi
 
+# ---- data that are not what they seem ------------------------------------------------------------------
+
+# said: the warning is there, and before the table
+said() {
+  says err "warning: $1"
+  tried=$((tried + 1))
+  [ "$(grep -cF "$1" err)" = 1 ] || complain "$what: '$1' is not said once"
+}
+good evaluate scene --set data.source=kspace --set data.kspace_shift=both
+said 'the zero frequency of the k-space in data/test/'
+says err 'set data.kspace_shift to none (and 1 other volume like it)'
+refuse 1 'data.strict: the zero frequency of the k-space in data/test/' evaluate scene --set data.source=kspace \
+  --set data.kspace_shift=rows --set data.strict=true
+good evaluate scene --set data.source=kspace --set data.strict=true
+good inspect data --size 40 --set data.source=kspace --set data.kspace_shift=columns
+says out '  note: the zero frequency of the k-space in data/test/'
+good phantom large --train 0 --val 0 --test 1 --slices 2 --size 136 --rows 160 --columns 140
+good inspect large
+says out 'larger than data.size, which is 128 because nothing sets it: of 136x136 pixels of large/test/'
+good inspect large --size 128
+tried=$((tried + 1))
+! grep -q 'nothing sets it' out || complain 'a size that is set is called a default'
+
 # ---- sizes ---------------------------------------------------------------------------------------------
 
 refuse 1 'smaller than data.size 64; set data.pad to at least 64 or data.size to at most 40' \
