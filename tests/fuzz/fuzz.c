@@ -57,6 +57,8 @@ struct object {
 
 static struct object objects[OBJECTS];
 static size_t object_count;
+static uint8_t *good; /* the bytes of the file */
+static size_t good_size;
 static struct arena *arena;
 
 static hid_t memory_type(const struct object *object) {
@@ -231,7 +233,7 @@ static void *changed_data(const struct change *change, size_t count) {
 }
 
 /* libhdf5 itself crashes when it writes one of them. */
-static bool too_many_chunks(const struct object *object) {
+static bool is_endless(const struct object *object) {
   double most = 1;
   for (int i = 0; i < object->rank; i++) most *= (double)object->size[i];
   return most > 0x1p30;
@@ -247,7 +249,7 @@ static void write_numbers(hid_t place, hid_t space, const struct change *change)
     if (count * part[i] > 1 << 16) part[i] = 1;
     count *= part[i];
   }
-  if (!count || (change->layout && too_many_chunks(object))) return;
+  if (!count || is_endless(object)) return;
   void *data = changed_data(change, (size_t)count);
   hid_t memory = H5Screate_simple(1, &count, NULL);
   if (object->rank > 0) H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, part, NULL);
@@ -310,17 +312,41 @@ static void write_object(hid_t file, const struct change *change) {
   write_as(file, name, change);
 }
 
+static void read_good(void) {
+  FILE *file = fopen(fuzz_path("good.h5"), "rb");
+  struct stat status;
+  if (!file || fstat(fileno(file), &status)) abort();
+  good_size = (size_t)status.st_size;
+  good = arena_new(arena, good_size);
+  if (fread(good, 1, good_size, file) != good_size) abort();
+  fclose(file);
+}
+
+/* In a copy of the good file, what changes is taken out and written again: that is faster than all of it. */
+static void change_object(hid_t file, size_t place, const uint8_t *data, size_t size) {
+  struct change change = {.object = objects[place]};
+  bool changed = false;
+  for (size_t at = 0; at + 4 <= size && at < 64; at += 4)
+    if (data[at] % object_count == place) {
+      change_one(&change, data + at);
+      changed = true;
+    }
+  if (!changed) return;
+  if (change.object.attribute)
+    H5Adelete(file, change.object.name);
+  else
+    H5Ldelete(file, change.object.name, H5P_DEFAULT);
+  write_object(file, &change);
+  if (change.object.type != objects[place].type) H5Tclose(change.object.type);
+}
+
 const char *fuzz_change(const uint8_t *data, size_t size) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  hid_t file = H5Fcreate(fuzz_path("changed.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (!good) read_good();
+  fuzz_text("changed.h5", good, good_size);
+  hid_t file = H5Fopen(fuzz_path("changed.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
   if (file < 0) abort();
-  for (size_t i = 0; i < object_count; i++) {
-    struct change change = {.object = objects[i]};
-    for (size_t at = 0; at + 4 <= size && at < 64; at += 4)
-      if (data[at] % object_count == i) change_one(&change, data + at);
-    write_object(file, &change);
-    if (change.object.type != objects[i].type) H5Tclose(change.object.type);
-  }
+  for (size_t i = 0; i < object_count; i++) change_object(file, i, data, size);
   H5Fclose(file);
   return fuzz_path("changed.h5");
 }
