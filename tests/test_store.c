@@ -478,6 +478,21 @@ static void what_a_file_cannot_hold_is_refused(void **state) {
   store_close(store);
 }
 
+/* As l2sr compare would, of 2^44 bytes that nobody wrote. */
+static void endless_datasets_are_not_compared(void **state) {
+  (void)state;
+  if (!getenv("L2SR_PROGRAM")) skip();
+  hid_t file = start_foreign("a.h5", H5F_LIBVER_EARLIEST, 0);
+  put_claim(file, "endless", (hsize_t)1 << 40, 8, 64, true);
+  H5Fclose(file);
+  const char *path = path_of("a.h5");
+  int status = system(arena_text(folder.arena, "timeout 30 %s compare %s %s >%s 2>&1", getenv("L2SR_PROGRAM"),
+                                 path, path, path_of("said")));
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+  size_t bytes;
+  assert_holds((const char *)support_read(folder.arena, path_of("said"), &bytes), "endless in ");
+}
+
 /* As many slots as chunks would be gigabytes of them. */
 static void a_table_of_chunks_is_bounded(void **state) {
   hsize_t size[] = {4, (hsize_t)1 << 40}, chunk[] = {2, 1};
@@ -1110,6 +1125,7 @@ int main(void) {
       TEST(data_of_another_kind_are_refused),
       TEST(odd_ranks_and_sizes_are_refused),
       TEST(what_a_file_cannot_hold_is_refused),
+      TEST(endless_datasets_are_not_compared),
       TEST(a_table_of_chunks_is_bounded),
       TEST(exactly_so_many_are_read),
       TEST(masks_of_all_kinds_are_read),

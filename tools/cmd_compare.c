@@ -268,7 +268,9 @@ static bool compare_dataset(struct report *report, struct pair *pair, const char
                  arena_text(arena, "shape %s and %s", shape_text(&a, arena), shape_text(&b, arena)));
     return true;
   }
-  if (!compare_numbers(pair, name, &a, type, &finding, error)) return false;
+  if (!store_check_held(pair->a, name, error) || !store_check_held(pair->b, name, error) ||
+      !compare_numbers(pair, name, &a, type, &finding, error))
+    return false;
   report_finding(report, name, &finding, place_text(&a, finding.place, arena));
   return true;
 }
