@@ -29,7 +29,8 @@ struct device_facts {
   cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
   cl_uint units, alignment;        /* compute units; base address alignment in bytes */
   size_t group;                    /* largest work-group */
-  bool keeps_programs;             /* the driver has a cache of what it compiled, which ours would only double */
+  bool unoptimised; /* of kernel variants: set by tests of many, which run for less time than they compile */
+  bool keeps_programs; /* the driver has a cache of what it compiled, which ours would only double */
 };
 
 struct device {
@@ -90,8 +91,8 @@ const char *device_code_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
 typedef void device_see(size_t index, const struct device_facts *facts, void *context);
 size_t device_list(device_see *see, void *context);
 
-/* Calls `see` for every platform: what asking for its devices gave, and what may be the cause where it gave none.
- * (platform.c) */
+/* Calls `see` for every platform: what asking for its devices gave, and what may be the cause where it gave
+ * none. (platform.c) */
 typedef void device_see_platform(const char *name, cl_int code, const char *cause, void *context);
 size_t device_platforms(device_see_platform *see, void *context);
 bool device_none(struct error *error); /* says why there is no device at all */

@@ -265,18 +265,18 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
 /* ---- kernels specialised by layer --------------------------------------------------------------------- */
 
 /* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build.
- * Emulated ones are for tests: PoCL compiles them five times as fast where it does not optimise. */
-static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD",
-                                       " -DL2SR_EMULATED -cl-opt-disable",
-                                       " -DL2SR_AMD -DL2SR_EMULATED -cl-opt-disable"};
+ */
+static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", " -DL2SR_EMULATED",
+                                       " -DL2SR_AMD -DL2SR_EMULATED"};
 
 bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
                          const char *macros, size_t group, struct error *error) {
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
   struct arena *arena = arena_open();
-  const char *options =
-      arena_text(arena, "%s%s %s", kernels->options, matrices[kernels->device->facts.matrix], macros);
+  const struct device_facts *facts = &kernels->device->facts;
+  const char *options = arena_text(arena, "%s%s%s %s", kernels->options, matrices[facts->matrix],
+                                   facts->unoptimised ? " -cl-opt-disable" : "", macros);
   struct source prelude, source;
   cl_int code = CL_SUCCESS;
   *variant = (struct kernel_variant){.row = row, .group = group};
