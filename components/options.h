@@ -10,6 +10,8 @@
   X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test")    \
   X(data, CHOICE, split, "test", 0, 0, "train|val|test|all",                                                 \
     "which part: the subfolder of that name (or singlecoil_, multicoil_ and the name), else the folder")     \
+  X(data, CHOICE, coils, "any", 0, 0, "any|single|multi",                                                    \
+    "which of fastMRI's folders singlecoil_SPLIT and multicoil_SPLIT; they hold the same scans")             \
   X(data, CHOICE, source, "auto", 0, 0, "auto|reconstruction_esc|reconstruction_rss|kspace",                 \
     "dataset the image comes from; auto takes the first that is there")                                      \
   X(data, CHOICE, kspace, "image", 0, 0, "image|measured",                                                   \
@@ -290,6 +292,7 @@ struct options {
 extern const struct option_table option_table;
 
 enum data_split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_ALL };
+enum data_coils { COILS_ANY, COILS_SINGLE, COILS_MULTI };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_shift { SHIFT_NONE, SHIFT_COLUMNS = 1, SHIFT_ROWS = 2, SHIFT_BOTH = SHIFT_COLUMNS | SHIFT_ROWS };

@@ -1,5 +1,6 @@
 #include "engine/store.h"
 
+#include "engine/magic.h"
 #include "engine/probe.h"
 #include "engine/store_inside.h"
 
@@ -62,9 +63,10 @@ static bool check_file(const char *path, struct error *error) {
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return fail(error, "cannot open %s: %s", path, strerror(errno));
   close(descriptor);
-  if (H5Fis_hdf5(path) <= 0)
-    return fail(error, "%s has no HDF5 signature; it is another kind of file or a broken download", path);
-  return true;
+  if (H5Fis_hdf5(path) > 0) return true;
+  const struct magic *magic = magic_of(path);
+  if (magic) return fail(error, "%s has no HDF5 signature; it is %s: %s", path, magic->name, magic->advice);
+  return fail(error, "%s has no HDF5 signature; it is another kind of file or a broken download", path);
 }
 
 static bool refuse_file(const char *path, struct error *error) {

@@ -3,103 +3,16 @@
 #include "engine/log.h"
 #include "engine/program.h"
 #include "engine/random.h"
+#include "systems/listing.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct names {
-  const char **path;
-  size_t count, capacity;
-};
-
-static bool ends_in_h5(const char *name) {
-  size_t length = strlen(name);
-  return length > 3 && !strcmp(name + length - 3, ".h5");
-}
-
-static const char *file_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
-static void add_name(struct arena *arena, struct names *names, const char *path) {
-  if (names->count == names->capacity) {
-    size_t capacity = names->capacity ? 2 * names->capacity : 256;
-    const char **grown = ARENA_NEW(arena, const char *, capacity);
-    if (names->count) memcpy(grown, names->path, names->count * sizeof *grown);
-    names->path = grown;
-    names->capacity = capacity;
-  }
-  names->path[names->count++] = path;
-}
-
-static bool list_folder(struct dataset *dataset, struct names *names, const char *path, struct error *error) {
-  DIR *folder = opendir(path);
-  if (!folder) return fail(error, "cannot list %s: %s", path, strerror(errno));
-  for (struct dirent *entry; (entry = readdir(folder));) {
-    const char *full = arena_text(dataset->arena, "%s/%s", path, entry->d_name);
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || folder_is_there(full)) continue;
-    dataset->entries++;
-    if (entry->d_name[0] == '.') /* other systems leave theirs beside each file: ._NAME.h5 */
-      dataset->hidden++;
-    else if (ends_in_h5(entry->d_name))
-      add_name(dataset->arena, names, full);
-    else
-      dataset->not_h5++;
-  }
-  closedir(folder);
-  return true;
-}
-
-static const char *const split_names[] = {"train", "val", "test"};
-
-/* Lists root/SPLIT, root/singlecoil_SPLIT and root/multicoil_SPLIT, whichever are there. */
-static bool list_split(struct dataset *dataset, struct names *names, const char *root, unsigned split,
-                       bool *any, struct error *error) {
-  static const char *const prefixes[] = {"", "singlecoil_", "multicoil_"};
-  for (size_t p = 0; p < 3; p++) {
-    const char *path = arena_text(dataset->arena, "%s/%s%s", root, prefixes[p], split_names[split]);
-    if (!folder_is_there(path)) continue;
-    *any = true;
-    if (!list_folder(dataset, names, path, error)) return false;
-  }
-  return true;
-}
-
-static bool list_names(struct dataset *dataset, struct names *names, const struct options *options,
-                       struct error *error) {
-  const char *root = options->data.path;
-  bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
-  if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
-  if (!folder_is_there(root) && ends_in_h5(root)) {
-    dataset->entries = 1;
-    add_name(dataset->arena, names, root);
-    return true;
-  }
-  if (!folder_is_there(root))
-    return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", root);
-  for (unsigned s = 0; s < 3; s++)
-    if ((all || s == options->data.split) && !list_split(dataset, names, root, s, &any, error)) return false;
-  if (!any && !list_folder(dataset, names, root, error)) return false;
-  if (names->count) return true;
-  size_t others = dataset->not_h5 + dataset->hidden;
-  return fail(error,
-              "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
-              "subfolder %s",
-              root, others, plural(others), all ? "train, val or test" : split_names[options->data.split]);
-}
-
-static int compare_paths(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Python: shuffle of the sorted list seeded 0, the first round(n * fraction) of it, sorted again. */
 static void select_fraction(struct dataset *dataset, struct names *names, double fraction) {
-  qsort(names->path, names->count, sizeof *names->path, compare_paths);
+  qsort(names->path, names->count, sizeof *names->path, names_compare);
   if (fraction >= 1) return;
   uint32_t *place = ARENA_NEW(dataset->arena, uint32_t, names->count);
   for (size_t i = 0; i < names->count; i++) place[i] = (uint32_t)i;
@@ -109,7 +22,7 @@ static void select_fraction(struct dataset *dataset, struct names *names, double
   for (size_t i = 0; i < kept; i++) chosen[i] = names->path[place[i]];
   dataset->by_fraction = names->count - kept;
   *names = (struct names){chosen, kept, kept};
-  qsort(names->path, names->count, sizeof *names->path, compare_paths);
+  qsort(names->path, names->count, sizeof *names->path, names_compare);
 }
 
 static void hash_names(struct dataset *dataset, const struct names *names) {
@@ -117,10 +30,10 @@ static void hash_names(struct dataset *dataset, const struct names *names) {
   size_t bytes = 0, used = 0;
   const char **sorted = ARENA_NEW(arena, const char *, names->count + 1);
   for (size_t i = 0; i < names->count; i++) {
-    sorted[i] = file_name(names->path[i]);
+    sorted[i] = names_file(names->path[i]);
     bytes += strlen(sorted[i]) + 1;
   }
-  qsort(sorted, names->count, sizeof *sorted, compare_paths);
+  qsort(sorted, names->count, sizeof *sorted, names_compare);
   char *joined = arena_new(arena, bytes + 1);
   for (size_t i = 0; i < names->count; i++)
     used += (size_t)sprintf(joined + used, "%s%s", i ? "\n" : "", sorted[i]);
@@ -187,6 +100,19 @@ static bool note_patients(struct dataset *dataset, const struct options *options
       missing, dataset->selected, plural(dataset->selected), options->data.path, missing == 1 ? "s" : "");
 }
 
+static bool note_turned(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t count = 0, first = 0;
+  for (size_t v = dataset->volume_count; v-- > 0;)
+    if (dataset->volumes[v].turned) count++, first = v;
+  const struct volume *volume = &dataset->volumes[first];
+  if (!count) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu volume%s of k-space whose last axis is the readout, by the header (%s: %zux%zu); it must be "
+      "the phase encoding: write it as numpy.swapaxes(x, -1, -2)",
+      count, plural(count), volume->path, volume->height, volume->width);
+}
+
 /* The part that is cut out decides all scores: a size that nobody chose is said. */
 static bool note_crop(struct dataset *dataset, const struct options *options, struct error *error) {
   size_t count = 0, n = options->data.size;
@@ -210,7 +136,7 @@ static void hash_split(struct dataset *dataset, const struct options *options) {
   struct names names = {0};
   if (!options->data.patient_split || options->data.split == SPLIT_ALL) return;
   for (size_t v = 0; v < dataset->volume_count; v++)
-    add_name(dataset->arena, &names, dataset->volumes[v].path);
+    names_add(dataset->arena, &names, dataset->volumes[v].path);
   hash_names(dataset, &names);
 }
 
@@ -231,7 +157,9 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     dataset->volume_count++;
     dataset->slice_count += volume->slice_count;
   }
-  if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error)) return false;
+  if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error) ||
+      !note_turned(dataset, options, error))
+    return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;
   if (dataset->volume_count)
@@ -282,7 +210,7 @@ bool dataset_note(struct dataset *dataset, const struct options *options, struct
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
   struct names names = {0};
   *dataset = (struct dataset){.arena = arena_open()};
-  if (check_source(options, error) && list_names(dataset, &names, options, error)) {
+  if (check_source(options, error) && listing_make(dataset, &names, options, error)) {
     select_fraction(dataset, &names, options->data.fraction);
     size_t limit = options->data.volumes;
     if (limit && names.count > limit) {

@@ -1,6 +1,7 @@
 #include "systems/volume.h"
 
 #include "engine/fft.h"
+#include "systems/layout.h"
 
 #include <float.h>
 #include <math.h>
@@ -17,9 +18,9 @@ static bool choose_key(struct store *store, struct volume *volume, uint32_t sour
       break;
     }
   if (!volume->key[0])
-    return fail(error, "%s has no dataset %s; its images cannot be found", volume->path,
-                source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace"
-                                      : keys[source - 1]);
+    return layout_refuse(
+        store, volume->path,
+        source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace" : keys[source - 1], error);
   if (volume->from_kspace && store_has(store, "mask"))
     return fail(error,
                 "%s is undersampled (it has a mask and no reconstruction): a test file without target "
@@ -32,9 +33,7 @@ static bool read_shape(struct store *store, struct volume *volume, struct error 
   struct store_shape shape;
   if (!store_shape(store, volume->key, &shape, error)) return false;
   bool coils = volume->from_kspace && shape.rank == 4;
-  if (shape.rank != 3 && !coils)
-    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s", volume->key,
-                volume->path, shape.rank, volume->from_kspace ? " or [slices, coils, height, width]" : "");
+  if (!layout_check(store, volume, &shape, error)) return false;
   if (shape.complex != volume->from_kspace)
     return fail(error, "%s in %s holds %s numbers; it must hold %s ones", volume->key, volume->path,
                 shape.complex ? "complex" : "real", volume->from_kspace ? "complex" : "real");
@@ -47,29 +46,13 @@ static bool read_shape(struct store *store, struct volume *volume, struct error 
               volume->slices, volume->height, volume->width);
 }
 
-/* A whole number of the header's reconSpace, 0 where there is none. */
-static size_t header_size(const char *header, const char *tag) {
-  const char *space = strstr(header, "<reconSpace>");
-  const char *size = space ? strstr(space, "<matrixSize>") : NULL;
-  const char *field = size ? strstr(size, tag) : NULL;
-  long value = field ? strtol(field + strlen(tag), NULL, 10) : 0;
-  return value > 0 ? (size_t)value : 0;
-}
-
 /* Images from k-space are cropped to the header's recon size, or to the smaller side where it says none. */
 static void find_image_size(struct store *store, struct volume *volume) {
   volume->image_height = volume->height;
   volume->image_width = volume->width;
   if (!volume->from_kspace) return;
-  struct arena *arena = arena_open();
-  enum { HEADER = 1 << 20 };
-  char *header = arena_new(arena, HEADER);
-  size_t side = volume->height < volume->width ? volume->height : volume->width, x = 0, y = 0;
-  if (store_text(store, "ismrmrd_header", header, HEADER)) {
-    x = header_size(header, "<x>");
-    y = header_size(header, "<y>");
-  }
-  arena_close(arena);
+  size_t side = volume->height < volume->width ? volume->height : volume->width;
+  size_t x = layout_size(store, "<reconSpace>", "<x>"), y = layout_size(store, "<reconSpace>", "<y>");
   volume->image_height = x && x <= volume->height ? x : side;
   volume->image_width = y && y <= volume->width ? y : side;
 }
@@ -164,6 +147,7 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
   store_word(store, "patient_id", volume->patient, sizeof volume->patient);
   read_max(store, volume);
+  volume->turned = layout_is_turned(store, volume);
   volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
   volume->shift_rows = options->data.kspace_shift & SHIFT_ROWS;
   select_slices(volume, options->data.slices);

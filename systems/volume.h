@@ -15,6 +15,7 @@ struct volume {
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
   char acquisition[64], patient[80];   /* empty where the file does not say */
   bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
+  bool turned;                         /* the header says that the readout is the last axis */
   bool has_max;
   double max;                      /* attribute max */
   size_t slice_first, slice_count; /* by data.slices */

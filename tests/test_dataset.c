@@ -230,6 +230,74 @@ static void splits_are_folders_of_three_names(void **state) {
   expect_volumes("flat.h5");
 }
 
+/* fastMRI names the scans of one coil and of many alike. */
+static void a_scan_counts_once(void **state) {
+  (void)state;
+  make("singlecoil_test/a.h5", slices(1));
+  make("multicoil_test/a.h5", slices(2));
+  make("multicoil_test/b.h5", slices(2));
+  expect_refusal("multicoil_test/a.h5 and ");
+  expect_refusal("singlecoil_test/a.h5 have one name: the scan would count twice; set data.coils to");
+  set("data.coils=single");
+  expect_volumes("a.h5");
+  set("data.coils=multi");
+  expect_volumes("a.h5 b.h5");
+  set("data.coils=any");
+  make("singlecoil_val/c.h5", slices(1)); /* other names: other scans */
+  make("multicoil_val/d.h5", slices(1));
+  set("data.split=val");
+  expect_volumes("d.h5 c.h5");
+}
+
+static void equal_names_of_splits_are_said(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make("train/a.h5", slices(1));
+  make("val/a.h5", slices(1));
+  make("val/b.h5", slices(1));
+  set("data.split=val");
+  expect_volumes("a.h5 b.h5");
+  set("data.split=all");
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 1);
+  assert_holds(dataset.notes[0], "val/a.h5, of two splits that are taken together, have one name");
+  dataset_close(&dataset);
+  set("data.strict=true");
+  expect_refusal("data.strict: ");
+}
+
+/* Its archives unpack to a folder in a folder; those of brains to several. */
+static void fastmri_folders_are_found(void **state) {
+  (void)state;
+  make("fast/knee_singlecoil_train/singlecoil_train/a.h5", slices(1));
+  make("fast/knee_singlecoil_val/singlecoil_val/b.h5", slices(1));
+  make("fast/brain_multicoil_train_batch_0/multicoil_train/c.h5", slices(1));
+  make("fast/brain_multicoil_train_batch_1/multicoil_train/d.h5", slices(1));
+  options.data.path = support_path(&folder, "fast");
+  set("data.split=val");
+  expect_volumes("b.h5");
+  set("data.split=train");
+  expect_volumes("c.h5 d.h5 a.h5");
+  set("data.coils=single");
+  expect_volumes("a.h5");
+  set("data.coils=any");
+  set("data.split=test");
+  expect_refusal("train is of another split");
+  options.data.path = support_path(&folder, "fast/knee_singlecoil_val/");
+  set("data.split=val");
+  expect_volumes("b.h5");
+  set("data.split=train");
+  expect_refusal("/fast/brain_multicoil_train_batch_0/multicoil_train is there: set data.path to /tmp/");
+  options.data.path = folder.path;
+  expect_refusal("; /tmp/l2sr-test-");
+}
+
+static void folders_of_volumes_below_are_hinted_at(void **state) {
+  (void)state;
+  make("study/images/a.h5", slices(1));
+  expect_refusal("study/images holds some: set data.path to it");
+}
+
 static void a_flat_folder_is_every_split(void **state) {
   static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test",
                                        "data.split=all"};
@@ -552,6 +620,129 @@ static void volumes_of_another_shape_are_broken(void **state) {
 }
 
 /* Never written, its 16 TB take no room in the file. */
+static void expect_axes(const char *key, size_t a, size_t b, size_t c, size_t d, const char *part) {
+  struct made made = {.key = key, .rank = d ? 4 : 3, .size = {a, b, c, d}};
+  made.type = strcmp(key, "kspace") ? STORE_F32 : STORE_C64;
+  if (part) {
+    expect_broken_volume(made, part);
+    return;
+  }
+  make("a.h5", made);
+  expect_volumes("a.h5");
+}
+
+/* Sizes tell most: there are few coils, and an image is not much higher than wide. */
+static void axes_of_another_order_are_named(void **state) {
+  const char *key = "reconstruction_esc",
+             *last = "the coils seem to come last; write it as numpy.moveaxis(x, -1, 1)";
+  (void)state;
+  expect_axes("kspace", 2, 32, 32, 4, last);
+  expect_axes("kspace", 2, 32, 32, 4, "kspace in ");
+  expect_axes("kspace", 2, 32, 32, 4,
+              " is [2, 32, 32, 4]; it must be [slices, height, width] or [slices, coils, ");
+  expect_axes("kspace", 2, 40, 32, 15, last);
+  expect_axes("kspace", 2, 32, 32, 20, last);
+  expect_axes("kspace", 2, 32, 4, 32,
+              "the coils seem to be the third axis; write it as numpy.moveaxis(x, 2, 1)");
+  expect_axes("kspace", 2, 20, 32, 24, NULL);
+  expect_axes("kspace", 30, 4, 32, 24, NULL);
+  expect_axes(key, 32, 32, 10, 0, "the slices seem to come last; write it as numpy.moveaxis(x, -1, 0)");
+  expect_axes(key, 40, 32, 12, 0, "the slices seem to come last");
+  expect_axes(key, 32, 32, 20, 0, NULL);
+  expect_axes(key, 30, 32, 24, 0, NULL);
+  struct made parts = {.key = "kspace", .type = STORE_F32, .rank = 4, .size = {2, 32, 32, 2}};
+  expect_broken_volume(parts,
+                       "real and imaginary parts seem to come last; write it as x[..., 0] + 1j * x[..., 1]");
+}
+
+static const char *header_of(size_t x, size_t y) {
+  return arena_text(folder.arena,
+                    "<encodedSpace><matrixSize><x>%zu</x><y>%zu</y></matrixSize></encodedSpace>"
+                    "<reconSpace><matrixSize><x>%zu</x><y>%zu</y></matrixSize></reconSpace>",
+                    x, y, x, y);
+}
+
+/* Twelve coils of 32 x 20 after the header, 32 of 20 x 12 by their sizes. */
+static void headers_tell_the_axes(void **state) {
+  struct dataset dataset;
+  struct made made = {.key = "kspace", .type = STORE_C64, .rank = 4, .size = {2, 32, 20, 12}};
+  (void)state;
+  made.header = header_of(32, 20);
+  expect_broken_volume(made, "the coils seem to come last");
+  made.header = NULL;
+  make("a.h5", made);
+  expect_volumes("a.h5");
+  made.size[1] = 3;
+  made.header = header_of(12, 20);
+  make("a.h5", made);
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 1);
+  assert_holds(dataset.notes[0], "whose last axis is the readout, by the header (/tmp/");
+  dataset_close(&dataset);
+  made.header = header_of(20, 12);
+  make("a.h5", made);
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 0);
+  dataset_close(&dataset);
+}
+
+static void volumes_of_other_programs_are_named(void **state) {
+  struct store *store;
+  struct error error;
+  const char *path = support_path(&folder, "a.h5");
+  float values[4] = {0};
+  const size_t four = 4;
+  (void)state;
+  for (int raw = 0; raw < 2; raw++) {
+    assert_good(store_create(&store, path, &error), &error);
+    assert_good(store_write(store, "dataset/data", STORE_F32, 1, &four, values, false, &error), &error);
+    if (raw) assert_good(store_write_text(store, "dataset/xml", "<ismrmrdHeader/>", &error), &error);
+    assert_good(store_commit(store, &error), &error);
+    expect_broken("a.h5", raw ? "it holds dataset/data, dataset/xml; it is ISMRMRD raw data: sort its lines"
+                              : "its images cannot be found: it holds dataset/data");
+  }
+}
+
+/* A file of another kind that was named .h5, and one in a folder without volumes. */
+static void files_that_are_no_hdf5_are_named(void **state) {
+  static const struct {
+    size_t offset;
+    const char *bytes;
+    size_t length;
+    const char *name, *kind;
+  } cases[] = {{344, "n+1", 4, "x.nii", "a NIfTI image: read it by nibabel"},
+               {128, "DICM", 4, "IM0001", "a DICOM image: read its series by pydicom"},
+               {0, "MATLAB 5.0 MAT-file", 19, "x.mat", "a MATLAB 5 file: read it by scipy.io.loadmat"},
+               {0, "\223NUMPY\1", 7, "x.npy", "a numpy array: read it by numpy.load"},
+               {0, "PK\003\004", 4, "x.zip", "a zip archive: unpack it"},
+               {0, "PK\003\004", 4, "x.npz", "an archive of numpy arrays: read it by numpy.load"},
+               {0, "\037\213\010", 3, "x.gz", "compressed by gzip: unpack it"},
+               {0, "\037\213\010", 3, "x.nii.gz", "a NIfTI image, compressed: read it by nibabel"},
+               {0, "\037\213\010", 3, "x.tar.gz", "a tar archive, compressed by gzip: unpack it"},
+               {0, "abcdefgh", 8, "x.cfl", "a BART array: read it by BART's python/cfl.py"},
+               {0, "# Dimensions\n8 8 1\n", 19, "x.hdr", "the header of a BART array: read it by"},
+               {0, "\211HDF\r\n\032\n", 8, "x.hdf5", "an HDF5 file of another name: rename it to NAME.h5"},
+               {0, "version https://git-lfs.github.com/spec/v1", 42, "x.lfs", "a pointer of Git LFS: fetch"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char bytes[600] = "";
+    const char *path = support_path(&folder, cases[i].name);
+    memcpy(bytes + cases[i].offset, cases[i].bytes, cases[i].length);
+    support_write(path, bytes, sizeof bytes);
+    expect_refusal("no .h5 file in ");
+    expect_refusal(arena_text(folder.arena, "/%s is %s", cases[i].name, cases[i].kind));
+    options.data.path = path;
+    expect_refusal(arena_text(folder.arena, "/%s is ", cases[i].name));
+    options.data.path = folder.path;
+    unlink(path);
+    if (strchr(cases[i].name, '.') && cases[i].name[1] == '.' && cases[i].bytes[0] != '\037' &&
+        strcmp(cases[i].name, "x.cfl") && strcmp(cases[i].name, "x.npz") && strcmp(cases[i].name, "x.hdf5")) {
+      support_write(support_path(&folder, "a.h5"), bytes, sizeof bytes);
+      expect_broken("a.h5", arena_text(folder.arena, "has no HDF5 signature; it is %s", cases[i].kind));
+    }
+  }
+}
+
 static void volumes_too_large_for_the_host_are_broken(void **state) {
   const hsize_t size[] = {1, 2000000, 2000000};
   (void)state;
@@ -787,6 +978,10 @@ int main(void) {
       TEST(only_h5_files_are_taken),
       TEST(hidden_files_are_no_volumes),
       TEST(splits_are_folders_of_three_names),
+      TEST(a_scan_counts_once),
+      TEST(equal_names_of_splits_are_said),
+      TEST(fastmri_folders_are_found),
+      TEST(folders_of_volumes_below_are_hinted_at),
       TEST(a_flat_folder_is_every_split),
       TEST(a_file_is_a_data_set),
       TEST(patients_stay_together),
@@ -807,6 +1002,10 @@ int main(void) {
       TEST(volumes_whose_external_files_are_missing_are_broken),
       TEST(volumes_of_a_filter_that_is_not_here_are_broken),
       TEST(volumes_of_another_type_are_broken),
+      TEST(axes_of_another_order_are_named),
+      TEST(headers_tell_the_axes),
+      TEST(volumes_of_other_programs_are_named),
+      TEST(files_that_are_no_hdf5_are_named),
       TEST(volumes_too_large_for_the_host_are_broken),
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),
       TEST(files_without_target_are_broken),

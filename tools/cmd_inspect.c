@@ -293,12 +293,6 @@ struct folder {
   bool json;
 };
 
-static bool has_split(struct arena *arena, const char *path, const char *split) {
-  return folder_is_there(arena_text(arena, "%s/%s", path, split)) ||
-         folder_is_there(arena_text(arena, "%s/singlecoil_%s", path, split)) ||
-         folder_is_there(arena_text(arena, "%s/multicoil_%s", path, split));
-}
-
 static void open_part(struct folder *folder, const char *name, uint32_t split) {
   struct part *part = &folder->part[folder->part_count++];
   struct options options = with_padding(folder->options);
@@ -328,7 +322,7 @@ static void open_parts(struct folder *folder) {
   const struct options *options = folder->options;
   for (uint32_t s = 0; s < PARTS; s++)
     if ((options->data.split == SPLIT_ALL || options->data.split == s) &&
-        (options->data.patient_split || has_split(folder->arena, options->data.path, names[s])))
+        (options->data.patient_split || dataset_has_split(options, s)))
       open_part(folder, names[s], s);
   if (!folder->part_count) open_part(folder, "folder", options->data.split);
 }

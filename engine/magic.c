@@ -1,0 +1,86 @@
+#include "engine/magic.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define WRITE_IMAGES                                                                                         \
+  "write its magnitudes as dataset reconstruction_esc [slices, height, width] of an .h5 file"
+#define WRITE_KSPACE "write it as dataset kspace [slices, (coils,) height, width] of an .h5 file"
+
+enum { HEAD = 512 };
+
+struct row {
+  const char *ending; /* of the name; NULL: any */
+  size_t offset;
+  const char *bytes; /* NULL: any */
+  size_t length;
+  struct magic magic;
+};
+
+/* The first that fits: endings stand before the bytes that they share with others. */
+static const struct row rows[] = {
+    {".cfl", 0, NULL, 0, {"a BART array", "read it by BART's python/cfl.py, and " WRITE_KSPACE}},
+    {NULL,
+     0,
+     "# Dimensions",
+     12,
+     {"the header of a BART array", "read it by BART's python/cfl.py, and " WRITE_KSPACE}},
+    {NULL, 344, "n+1", 4, {"a NIfTI image", "read it by nibabel, and " WRITE_IMAGES}},
+    {NULL, 344, "ni1", 4, {"a NIfTI header", "read it by nibabel, and " WRITE_IMAGES}},
+    {NULL, 4, "n+2\0\r\n\032\n", 8, {"a NIfTI-2 image", "read it by nibabel, and " WRITE_IMAGES}},
+    {".nii.gz", 0, "\037\213", 2, {"a NIfTI image, compressed", "read it by nibabel, and " WRITE_IMAGES}},
+    {NULL, 128, "DICM", 4, {"a DICOM image", "read its series by pydicom, and " WRITE_IMAGES}},
+    {NULL, 0, "MATLAB 5.0", 10, {"a MATLAB 5 file", "read it by scipy.io.loadmat, and " WRITE_IMAGES}},
+    {NULL, 0, "\223NUMPY", 6, {"a numpy array", "read it by numpy.load, and " WRITE_IMAGES}},
+    {".npz", 0, "PK\003\004", 4, {"an archive of numpy arrays", "read it by numpy.load, and " WRITE_IMAGES}},
+    {".pt", 0, "PK\003\004", 4, {"a PyTorch file", "read it by torch.load, and " WRITE_IMAGES}},
+    {NULL, 0, "PK\003\004", 4, {"a zip archive", "unpack it (unzip)"}},
+    {".tgz", 0, "\037\213", 2, {"a tar archive, compressed by gzip", "unpack it (tar xzf)"}},
+    {".tar.gz", 0, "\037\213", 2, {"a tar archive, compressed by gzip", "unpack it (tar xzf)"}},
+    {NULL, 0, "\037\213", 2, {"compressed by gzip", "unpack it (gunzip; tar xzf if it is an archive)"}},
+    {NULL, 0, "BZh", 3, {"compressed by bzip2", "unpack it (bunzip2; tar xjf if it is an archive)"}},
+    {NULL, 0, "\3757zXZ", 6, {"compressed by xz", "unpack it (unxz; tar xJf if it is an archive)"}},
+    {NULL, 0, "\050\265\057\375", 4, {"compressed by zstd", "unpack it (unzstd)"}},
+    {NULL, 0, "7z\274\257\047\034", 6, {"a 7z archive", "unpack it (7z x)"}},
+    {NULL, 257, "ustar", 5, {"a tar archive", "unpack it (tar xf)"}},
+    {NULL, 0, "NRRD", 4, {"an NRRD image", "read it by SimpleITK, and " WRITE_IMAGES}},
+    {".mha", 0, NULL, 0, {"a MetaImage", "read it by SimpleITK, and " WRITE_IMAGES}},
+    {NULL, 0, "\016\003\023\001", 4, {"an HDF4 file", "convert it to HDF5 (h4toh5)"}},
+    {NULL, 0, "CDF", 3, {"a netCDF 3 file", "convert it to HDF5 (nccopy -k nc4)"}},
+    {NULL, 0, "\211PNG", 4, {"a PNG picture", "read it by imageio, and " WRITE_IMAGES}},
+    {NULL, 0, "\377\330\377", 3, {"a JPEG picture", "read it by imageio, and " WRITE_IMAGES}},
+    {NULL, 0, "II*\0", 4, {"a TIFF picture", "read it by imageio, and " WRITE_IMAGES}},
+    {NULL,
+     0,
+     "version https://git-lfs",
+     23,
+     {"a pointer of Git LFS", "fetch the file itself (git lfs pull)"}},
+    {NULL, 0, "<!DOCTYPE", 9, {"a web page", "the download went wrong: fetch the file again"}},
+    {NULL, 0, "<html", 5, {"a web page", "the download went wrong: fetch the file again"}},
+    {NULL, 0, "<?xml", 5, {"an XML text", "the download may have gone wrong: fetch the file again"}},
+    {NULL, 0, "\211HDF\r\n\032\n", 8, {"an HDF5 file of another name", "rename it to NAME.h5"}},
+};
+
+static bool ends_in(const char *name, const char *ending) {
+  size_t length = strlen(name), end = strlen(ending);
+  return length > end && !strcasecmp(name + length - end, ending);
+}
+
+const struct magic *magic_of(const char *path) {
+  char head[HEAD];
+  FILE *file = fopen(path, "rbe");
+  if (!file) return NULL;
+  size_t length = fread(head, 1, sizeof head, file);
+  fclose(file);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const struct row *row = &rows[i];
+    if (row->ending && !ends_in(path, row->ending)) continue;
+    if (!row->bytes) return &row->magic;
+    if (row->offset + row->length <= length && !memcmp(head + row->offset, row->bytes, row->length))
+      return &row->magic;
+  }
+  return NULL;
+}

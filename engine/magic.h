@@ -1,0 +1,13 @@
+/* What kind of file it is that is no HDF5, told by its first bytes or its name. */
+#ifndef L2SR_ENGINE_MAGIC_H
+#define L2SR_ENGINE_MAGIC_H
+
+struct magic {
+  const char *name;   /* "a NIfTI image" */
+  const char *advice; /* what makes a volume of it */
+};
+
+/* NULL: of no kind that is known, or it cannot be read. */
+const struct magic *magic_of(const char *path);
+
+#endif
