@@ -113,6 +113,27 @@ static bool note_turned(struct dataset *dataset, const struct options *options, 
       count, plural(count), volume->path, volume->height, volume->width);
 }
 
+static int compare_digests(const void *a, const void *b) {
+  const struct volume *first = *(const struct volume *const *)a, *second = *(const struct volume *const *)b;
+  int order = memcmp(&first->digest, &second->digest, sizeof first->digest);
+  return order ? order : strcmp(first->path, second->path);
+}
+
+/* A copy under another name. */
+static bool note_copies(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t copies = 0, last = 0;
+  const struct volume **sorted = ARENA_NEW(dataset->arena, const struct volume *, dataset->volume_count + 1);
+  for (size_t v = 0; v < dataset->volume_count; v++) sorted[v] = &dataset->volumes[v];
+  qsort(sorted, dataset->volume_count, sizeof *sorted, compare_digests);
+  for (size_t v = 1; v < dataset->volume_count; v++)
+    if (!memcmp(&sorted[v - 1]->digest, &sorted[v]->digest, sizeof sorted[v]->digest)) copies++, last = v;
+  if (!copies) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%s and %s hold the same bytes (%zu cop%s in all): a scan that counts twice; remove one",
+      sorted[last - 1]->path, sorted[last]->path, copies, copies == 1 ? "y" : "ies");
+}
+
 /* The part that is cut out decides all scores: a size that nobody chose is said. */
 static bool note_crop(struct dataset *dataset, const struct options *options, struct error *error) {
   size_t count = 0, n = options->data.size;
@@ -154,11 +175,12 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     store_close(store);
     dataset->without_patient += !volume->patient[0];
     if (!passes(dataset, volume, options)) continue;
+    volume->digest = digest_file(volume->path);
     dataset->volume_count++;
     dataset->slice_count += volume->slice_count;
   }
   if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error) ||
-      !note_turned(dataset, options, error))
+      !note_turned(dataset, options, error) || !note_copies(dataset, options, error))
     return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;

@@ -186,7 +186,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
 }
 
 struct run_data learn_split_data(const struct learn_split *split) {
-  return (struct run_data){split->dataset.hash, split->report.slices};
+  return (struct run_data){split->dataset.hash, split->report.slices, &split->dataset};
 }
 
 static bool set_origin(struct learning *learning, const struct learn_wish *wish, struct error *error) {

@@ -5,6 +5,7 @@
 #include "engine/log.h"
 #include "engine/scene.h"
 #include "systems/checkpoint.h"
+#include "systems/dataset.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -153,6 +154,20 @@ static bool write_origins(const struct run_files *run, struct store *store, stru
   return true;
 }
 
+/* Two words a file, in order of their paths. */
+static bool write_contents(struct store *store, const char *name, const struct run_data *data,
+                           struct error *error) {
+  const struct dataset *dataset = data->dataset;
+  const size_t shape[] = {dataset->volume_count, 2};
+  if (!dataset->volume_count) return true;
+  struct arena *arena = arena_open();
+  struct digest *digests = ARENA_NEW(arena, struct digest, dataset->volume_count);
+  for (size_t v = 0; v < dataset->volume_count; v++) digests[v] = dataset->volumes[v].digest;
+  bool good = store_write(store, name, STORE_U32, 2, shape, digests, false, error);
+  arena_close(arena);
+  return good;
+}
+
 bool run_write(const struct run_files *run, struct store *store, struct error *error) {
   const struct device_facts *facts = &run->optimiser->device->facts;
   char *scene = scene_text(run->options);
@@ -163,6 +178,8 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
               store_put_text(store, "driver", facts->driver, error) &&
               store_put_text(store, "training_selection", run->train.hash, error) &&
               store_put_text(store, "validation_selection", run->validation.hash, error) &&
+              write_contents(store, "training_contents", &run->train, error) &&
+              write_contents(store, "validation_contents", &run->validation, error) &&
               store_put_number(store, "training_slices", (double)run->train.slices, error) &&
               store_put_number(store, "validation_slices", (double)run->validation.slices, error) &&
               store_put_number(store, "seed", run->options->world.seed, error) &&
@@ -174,6 +191,28 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
+/* Checkpoints of older versions do not say what the files held. */
+static bool compare_contents(const struct run_data *data, const char *name, struct store *store,
+                             struct error *error) {
+  const struct dataset *dataset = data->dataset;
+  size_t changed = 0, first = 0, count = dataset->volume_count;
+  char key[64];
+  snprintf(key, sizeof key, "%s_contents", name);
+  if (!count || !store_has(store, key)) return true;
+  struct arena *arena = arena_open();
+  struct digest *before = ARENA_NEW(arena, struct digest, count);
+  bool good = store_read_known(store, key, STORE_U32, 2 * count, before, error);
+  for (size_t v = count; good && v-- > 0;)
+    if (memcmp(&before[v], &dataset->volumes[v].digest, sizeof *before)) changed++, first = v;
+  arena_close(arena);
+  if (!changed) return good;
+  return fail(
+      error,
+      "it is of other data: %zu of %zu %s file%s changed under the same name since, %s the first; put back "
+      "what was there, or use another train.output",
+      changed, count, name, plural(count), dataset->volumes[first].path);
+}
+
 static bool compare_data(const struct run_data *data, const char *name, struct store *store,
                          struct error *error) {
   char selection[80] = "", key[64];
@@ -181,7 +220,8 @@ static bool compare_data(const struct run_data *data, const char *name, struct s
   snprintf(key, sizeof key, "%s_selection", name);
   bool same = store_text(store, key, selection, sizeof selection) && !strcmp(selection, data->hash);
   snprintf(key, sizeof key, "%s_slices", name);
-  if (store_number(store, key, &slices) && same && slices == (double)data->slices) return true;
+  if (store_number(store, key, &slices) && same && slices == (double)data->slices)
+    return compare_contents(data, name, store, error);
   return fail(error,
               "it is of other data: %s files %.16s (%.0f slices), now %.16s (%zu); use those, or another "
               "train.output",
@@ -225,10 +265,11 @@ static bool read_facts(const struct run_files *run, struct store *store, struct 
   char network[32] = "";
   store_text(store, "network", network, sizeof network);
   if (strcmp(network, run->network))
-    return fail(error,
-                "it holds a network of kind '%s', this train.method trains '%s'; use the method that began it, "
-                "or another train.output",
-                network, run->network);
+    return fail(
+        error,
+        "it holds a network of kind '%s', this train.method trains '%s'; use the method that began it, "
+        "or another train.output",
+        network, run->network);
   return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
          compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
          checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&

@@ -9,10 +9,12 @@
 
 #define EVENTS_NAME "events.out.tfevents.l2sr"
 
+struct dataset;
 /* The slices that it reads: of which files, how many. */
 struct run_data {
   const char *hash;
   size_t slices;
+  const struct dataset *dataset; /* what its files hold; without volumes: made up */
 };
 
 /* What it was made from, by name: the hash of another training's parameters, or how they were used. */

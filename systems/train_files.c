@@ -235,8 +235,10 @@ bool training_open_files(struct training *training, const struct training_wish *
       (struct run_files){.folder = training->options->train.output,
                          .options = training->options,
                          .optimiser = &training->optimiser,
-                         .train = {training->train.dataset.hash, training->train.slices},
-                         .validation = {training->validation.dataset.hash, training->validation.slices},
+                         .train = {training->train.dataset.hash, training->train.slices,
+                                    &training->train.dataset},
+                         .validation = {training->validation.dataset.hash, training->validation.slices,
+                                         &training->validation.dataset},
                          .network = "unet",
                          .others = others,
                          .may_differ = training->loupe.graph ? loupe_may_differ

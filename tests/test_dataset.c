@@ -64,6 +64,8 @@ static void make(const char *name, struct made made) {
   assert_good(store_write(store, made.key ? made.key : "reconstruction_esc", made.type, made.rank, made.size,
                           zeros, false, &error),
               &error);
+  static double number; /* no volume is a copy of another */
+  assert_good(store_put_number(store, "number", number++, &error), &error);
   if (made.mask)
     assert_good(store_write(store, "mask", STORE_U8, 1, &width, "0123456789abcdef", false, &error), &error);
   if (made.header) assert_good(store_write_text(store, "ismrmrd_header", made.header, &error), &error);
@@ -296,6 +298,54 @@ static void folders_of_volumes_below_are_hinted_at(void **state) {
   (void)state;
   make("study/images/a.h5", slices(1));
   expect_refusal("study/images holds some: set data.path to it");
+}
+
+static void copy(const char *from, const char *to) {
+  size_t bytes;
+  unsigned char *data = support_read(folder.arena, support_path(&folder, from), &bytes);
+  support_write(support_path(&folder, to), data, bytes);
+}
+
+static void copies_are_said(void **state) {
+  struct dataset dataset;
+  (void)state;
+  make("a.h5", slices(1));
+  make("b.h5", slices(1));
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 0);
+  dataset_close(&dataset);
+  copy("a.h5", "c.h5");
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 1);
+  assert_holds(dataset.notes[0], "/c.h5 hold the same bytes (1 copy in all)");
+  dataset_close(&dataset);
+  set("data.strict=true");
+  expect_refusal("data.strict: ");
+}
+
+/* Of long files blocks are looked at, the first and the last among them; times do not count. */
+static void digests_tell_files_apart(void **state) {
+  enum { LONG = 3 << 20 };
+  char *bytes = arena_new(folder.arena, LONG);
+  const char *path = support_path(&folder, "a");
+  static const size_t lengths[] = {1000, 1 << 20, (1 << 20) + 1, LONG};
+  (void)state;
+  for (size_t i = 0; i < 4; i++) {
+    const size_t changed[] = {0, lengths[i] - 1, lengths[i] / 15 * 4};
+    support_write(path, bytes, lengths[i]);
+    struct digest before = digest_file(path), now = digest_file(path);
+    assert_memory_equal(&now, &before, sizeof now);
+    for (size_t c = 0; c < 3; c++) {
+      bytes[changed[c]] = 1;
+      support_write(path, bytes, lengths[i]);
+      bytes[changed[c]] = 0;
+      now = digest_file(path);
+      assert_memory_not_equal(&now, &before, sizeof now);
+    }
+    support_write(path, bytes, lengths[i] - 1);
+    now = digest_file(path);
+    assert_memory_not_equal(&now, &before, sizeof now);
+  }
 }
 
 static void a_flat_folder_is_every_split(void **state) {
@@ -982,6 +1032,8 @@ int main(void) {
       TEST(equal_names_of_splits_are_said),
       TEST(fastmri_folders_are_found),
       TEST(folders_of_volumes_below_are_hinted_at),
+      TEST(copies_are_said),
+      TEST(digests_tell_files_apart),
       TEST(a_flat_folder_is_every_split),
       TEST(a_file_is_a_data_set),
       TEST(patients_stay_together),

@@ -153,6 +153,13 @@ refuse 1 "alone holds best.h5 of another training and no last.h5" train scene --
 refuse 2 "train.milestones has 'x'" train scene --output none --set train.milestones=x
 refuse 1 'network.pools was 2 and is 3 now' train scene --output whole --resume --set network.pools=3
 refuse 1 'train.loss was ssim and is l1 now' train scene --output whole --resume --set train.loss=l1
+cp -r data same
+run "the same files elsewhere" "$l2sr" train scene --output whole --resume --data same
+set -- data/train/*.h5
+cp "$1" same/train/"${2##*/}"
+refuse 1 "1 of $# training files changed under the same name since, same/train/${2##*/} the first; put back" \
+  train scene --output whole --resume --data same
+rm -r same
 refuse 1 'it has 60 epochs, train.epochs is 3' train scene --output whole --resume --epochs 3
 refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
 mkdir empty

@@ -1,0 +1,15 @@
+/* Whether a file is still the one it was, without reading all of it. */
+#ifndef L2SR_SYSTEMS_DIGEST_H
+#define L2SR_SYSTEMS_DIGEST_H
+
+#include <stdint.h>
+
+struct digest {
+  uint32_t word[2];
+};
+
+/* Of its length and its bytes: all of them up to 1 MiB, else sixteen blocks from its first to its last; zeros
+ * where it cannot be read. Times are left out: a copy is the same file. */
+struct digest digest_file(const char *path);
+
+#endif
