@@ -152,8 +152,9 @@ bool store_shape(struct store *store, const char *name, struct store_shape *shap
   hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
   hsize_t size[H5S_MAX_RANK];
   int rank = H5Sget_simple_extent_dims(space, size, NULL);
-  bool pair = H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2;
-  *shape = (struct store_shape){.rank = rank, .complex = pair};
+  bool pair = store_is_complex(type),
+       real = H5Tget_class(type) == H5T_INTEGER || H5Tget_class(type) == H5T_FLOAT;
+  *shape = (struct store_shape){.rank = rank, .complex = pair, .real = real};
   bool good = rank >= 0 && rank <= STORE_RANK;
   for (int i = 0; good && i < rank; i++) shape->size[i] = (size_t)size[i];
   if (!good)

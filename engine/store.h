@@ -21,6 +21,7 @@ struct store_shape {
   int rank;
   size_t size[STORE_RANK];
   bool complex; /* a compound of two numbers */
+  bool real;    /* integers or floats */
 };
 
 /* Names what is wrong with a file that cannot be opened: missing, no HDF5 signature, cut short. */
@@ -52,6 +53,8 @@ bool store_number(struct store *store, const char *name, double *value);
 bool store_word(struct store *store, const char *name, char *text, size_t size);
 /* Whether libhdf5 came to an end with what was read of it; what it did not is taken for missing. */
 bool store_is_sound(struct store *store, struct error *error);
+/* "float32", "complex float32", "text", "compound (head, traj, data)": the type as HDF5 has it. */
+void store_type_words(struct store *store, const char *name, char *text, size_t size);
 /* "contiguous" or "chunked 1x128x128, shuffle, deflate 9". */
 void store_layout(struct store *store, const char *name, char *text, size_t size);
 /* Calls `see` for every dataset below the root, with its path. */

@@ -1,4 +1,4 @@
-/* Of store.c, store_read.c, store_source.c, store_word.c and store_write.c only. */
+/* Of store.c, store_read.c, store_source.c, store_type.c, store_word.c and store_write.c only. */
 #ifndef L2SR_ENGINE_STORE_INSIDE_H
 #define L2SR_ENGINE_STORE_INSIDE_H
 
@@ -31,6 +31,7 @@ void store_forget_dataset(struct store *store);
 /* Of a virtual or external dataset: refuses what would be read as zeros (store_source.c). */
 bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const char *name,
                          struct error *error);
+bool store_is_complex(hid_t type); /* a compound of two numbers */
 bool store_check_filters(struct store *store, hid_t plist, const char *name, struct error *error);
 
 #endif

@@ -10,7 +10,7 @@ enum { CACHE_MOST = 1 << 30, CACHE_CHUNKS = 1 << 16 };
 /* A memory type for complex data whose member names are those of the file (r/i, real/imag, ...). */
 static hid_t complex_type(hid_t dataset) {
   hid_t type = H5Dget_type(dataset), memory = H5I_INVALID_HID;
-  if (H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2) {
+  if (store_is_complex(type)) {
     char *first = H5Tget_member_name(type, 0), *second = H5Tget_member_name(type, 1);
     memory = H5Tcreate(H5T_COMPOUND, 2 * sizeof(float));
     bool swapped = first && first[0] == 'i'; /* imaginary part stored first */

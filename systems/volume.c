@@ -34,6 +34,12 @@ static bool read_shape(struct store *store, struct volume *volume, struct error 
   if (!store_shape(store, volume->key, &shape, error)) return false;
   bool coils = volume->from_kspace && shape.rank == 4;
   if (!layout_check(store, volume, &shape, error)) return false;
+  if (!shape.complex && !shape.real) {
+    char type[256];
+    store_type_words(store, volume->key, type, sizeof type);
+    return fail(error, "%s in %s holds %s; it must hold %s numbers", volume->key, volume->path, type,
+                volume->from_kspace ? "complex" : "real");
+  }
   if (shape.complex != volume->from_kspace)
     return fail(error, "%s in %s holds %s numbers; it must hold %s ones", volume->key, volume->path,
                 shape.complex ? "complex" : "real", volume->from_kspace ? "complex" : "real");

@@ -793,6 +793,19 @@ static void files_that_are_no_hdf5_are_named(void **state) {
   }
 }
 
+static void volumes_that_hold_no_numbers_are_broken(void **state) {
+  const hsize_t size[] = {2, 8, 8};
+  (void)state;
+  hid_t file = H5Fcreate(support_path(&folder, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(3, size, NULL);
+  hid_t dataset =
+      H5Dcreate2(file, "reconstruction_rss", H5T_C_S1, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  H5Dclose(dataset);
+  H5Sclose(space);
+  H5Fclose(file);
+  expect_broken("a.h5", "holds text; it must hold real numbers");
+}
+
 static void volumes_too_large_for_the_host_are_broken(void **state) {
   const hsize_t size[] = {1, 2000000, 2000000};
   (void)state;
@@ -1058,6 +1071,7 @@ int main(void) {
       TEST(headers_tell_the_axes),
       TEST(volumes_of_other_programs_are_named),
       TEST(files_that_are_no_hdf5_are_named),
+      TEST(volumes_that_hold_no_numbers_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),
       TEST(files_without_target_are_broken),

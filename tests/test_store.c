@@ -409,7 +409,7 @@ static void data_of_another_kind_are_refused(void **state) {
   struct store *store = open_store("a.h5");
   expect_read_refusal(store, "triple", STORE_C64, "is not a compound of two numbers");
   expect_read_refusal(store, "plain", STORE_C64, "is not a compound of two numbers");
-  expect_read_refusal(store, "pairs_of_words", STORE_C64, "cannot read");
+  expect_read_refusal(store, "pairs_of_words", STORE_C64, "is not a compound of two numbers");
   expect_read_refusal(store, "pairs", STORE_F32, "cannot read");
   expect_read_refusal(store, "words", STORE_F32, "cannot read");
   expect_read_refusal(store, "absent", STORE_F32, "has no dataset");
@@ -877,6 +877,73 @@ static void no_child_is_no_fault(void **state) {
 /* ---- whole files or none
  * ------------------------------------------------------------------------------------- */
 
+/* Makes dataset NAME of one value, never written, in an open file. */
+static void put_type(hid_t file, const char *name, hid_t type) {
+  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(dataset >= 0);
+  H5Dclose(dataset);
+  H5Sclose(space);
+}
+
+static hid_t compound(hid_t first, hid_t second) {
+  hid_t type = H5Tcreate(H5T_COMPOUND, H5Tget_size(first) + H5Tget_size(second));
+  H5Tinsert(type, "r", 0, first);
+  H5Tinsert(type, "i", H5Tget_size(first), second);
+  return type;
+}
+
+static void types_are_told_as_they_are(void **state) {
+  const hsize_t size[] = {2, 3};
+  hid_t fixed = H5Tcopy(H5T_C_S1), word = H5Tenum_create(H5T_STD_I8LE);
+  H5Tset_size(fixed, 9);
+  H5Tenum_insert(word, "FALSE", "\0");
+  H5Tenum_insert(word, "TRUE", "\1");
+  const struct {
+    hid_t type;
+    const char *words;
+    bool complex, real;
+  } cases[] = {{H5T_STD_I16BE, "int16", false, true},
+               {H5T_STD_U8LE, "uint8", false, true},
+               {H5T_IEEE_F64BE, "float64", false, true},
+               {fixed, "text", false, false},
+               {word, "enum (FALSE, TRUE)", false, false},
+               {H5T_STD_REF_OBJ, "reference", false, false},
+               {H5Tcreate(H5T_OPAQUE, 3), "opaque 3", false, false},
+               {H5Tarray_create2(H5T_IEEE_F32LE, 2, size), "array 2x3 of float32", false, false},
+               {H5Tvlen_create(H5T_STD_I32LE), "variable-length int32", false, false},
+               {compound(H5T_IEEE_F32LE, H5T_IEEE_F32LE), "complex float32", true, false},
+               {compound(H5T_STD_I16LE, H5T_STD_I16LE), "complex int16", true, false},
+               {compound(fixed, H5T_STD_I16LE), "compound (r, i)", false, false}};
+  enum { COUNT = sizeof cases / sizeof *cases };
+  struct store *store;
+  struct error error;
+  char text[64], name[8];
+  (void)state;
+  hid_t file = H5Fcreate(path_of("types.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  for (size_t i = 0; i < COUNT; i++) {
+    snprintf(name, sizeof name, "%zu", i);
+    put_type(file, name, cases[i].type);
+  }
+  H5Fclose(file);
+  assert_good(store_open(&store, path_of("types.h5"), &error), &error);
+  for (size_t i = 0; i < COUNT; i++) {
+    struct store_shape shape;
+    snprintf(name, sizeof name, "%zu", i);
+    store_type_words(store, name, text, sizeof text);
+    assert_string_equal(text, cases[i].words);
+    store_type_words(store, name, text, 4); /* cut, not beyond */
+    assert_int_equal(strlen(text), 3);
+    assert_good(store_shape(store, name, &shape, &error), &error);
+    assert_int_equal(shape.complex, cases[i].complex);
+    assert_int_equal(shape.real, cases[i].real);
+  }
+  store_close(store);
+  H5Tclose(fixed);
+  H5Tclose(word);
+  for (size_t i = 6; i < COUNT; i++) H5Tclose(cases[i].type);
+}
+
 static void an_uncommitted_file_leaves_nothing(void **state) {
   struct store *store = create("a.h5");
   (void)state;
@@ -1140,6 +1207,7 @@ int main(void) {
       TEST(damaged_chunks_are_refused),
       TEST(a_damaged_file_ends_a_child_only),
       TEST(no_child_is_no_fault),
+      TEST(types_are_told_as_they_are),
       TEST(an_uncommitted_file_leaves_nothing),
       TEST(a_commit_replaces_the_old_file),
       TEST(an_abandoned_file_is_removed),

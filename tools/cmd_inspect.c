@@ -46,17 +46,14 @@ static void see_dataset(const char *name, void *context) {
   const struct view *view = context;
   struct store_shape shape;
   struct error error = {.text = ""};
-  char layout[256], word[8];
-  const char *type = "unreadable", *size = "";
-  if (store_shape(view->store, name, &shape, &error)) {
-    bool text = !shape.rank && store_text(view->store, name, word, sizeof word);
-    type = shape.complex ? "complex" : text ? "text" : "real";
-    size = shape_text(view->arena, &shape);
-  }
+  char layout[256], type[256];
+  const char *size = "";
+  if (store_shape(view->store, name, &shape, &error)) size = shape_text(view->arena, &shape);
+  store_type_words(view->store, name, type, sizeof type);
   store_layout(view->store, name, layout, sizeof layout);
   if (!view->json) {
-    printf("  %-20s %-10s %-18s %s%s%s\n", text_shown(view->arena, name), type, size, layout,
-           error.text[0] ? ": " : "", text_shown(view->arena, error.text));
+    printf("  %-20s %-16s %-18s %s%s%s\n", text_shown(view->arena, name), text_shown(view->arena, type), size,
+           layout, error.text[0] ? ": " : "", text_shown(view->arena, error.text));
     return;
   }
   printf("{\"type\":\"dataset\"");

@@ -247,6 +247,19 @@ good inspect large --size 128
 tried=$((tried + 1))
 ! grep -q 'nothing sets it' out || complain 'a size that is set is called a default'
 
+good phantom ours --train 0 --val 0 --test 1 --slices 3 --size 40 --rows 80 --columns 44 --coils 2
+mkdir -p both/singlecoil_test both/multicoil_test fast/knee_singlecoil_test
+cp $volume both/singlecoil_test
+cp ours/test/*.h5 both/multicoil_test/"${volume##*/}"
+refuse 1 'have one name: the scan would count twice; set data.coils to single or multi' evaluate scene --data both
+good evaluate scene --data both --set data.coils=multi
+says out 'volumes: 1 of 1 file'
+mv both/singlecoil_test fast/knee_singlecoil_test
+good evaluate scene --data fast
+says out 'volumes: 1 of 1 file'
+good inspect fast --size 40
+says out '  patients       1'
+
 # ---- sizes ---------------------------------------------------------------------------------------------
 
 refuse 1 'smaller than data.size 64; set data.pad to at least 64 or data.size to at most 40' \
