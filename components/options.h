@@ -19,6 +19,8 @@
     "all coils of it, whose images are combined by root-sum-of-squares")                                     \
   X(data, CHOICE, kspace_shift, "none", 0, 0, "none|columns|rows|both",                                      \
     "axes of the files' k-space whose zero frequency is at index 0: it is moved to the centre")              \
+  X(data, CHOICE, image_shift, "none", 0, 0, "none|columns|rows|both",                                       \
+    "axes of images from k-space, as of fft2 without ifftshift, whose middle is in a corner: it is moved")   \
   X(data, U32, size, "128", 32, 512, NULL, "N: images are cropped to NxN pixels, N phase-encode lines")      \
   X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
     "what is cut to NxN: the image, or its k-space (data.source kspace), of which the image is made then")   \

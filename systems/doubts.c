@@ -10,6 +10,7 @@ struct axis {
   double *energy; /* of every column or row of a slice */
   size_t room;
   double whole, centre; /* energy of the volume, and of the central half of the axis */
+  double next; /* samples times their neighbours': the image's energy times the cosine of its place */
 };
 
 struct doubts {
@@ -35,7 +36,7 @@ void doubts_drop(struct doubts *doubts) {
   doubts->least = INFINITY;
   doubts->largest = -INFINITY;
   doubts->sum = doubts->square = doubts->count = doubts->empty = 0;
-  for (int a = 0; a < AXES; a++) doubts->axis[a].whole = doubts->axis[a].centre = 0;
+  for (int a = 0; a < AXES; a++) doubts->axis[a].whole = doubts->axis[a].centre = doubts->axis[a].next = 0;
 }
 
 /* ---- images -------------------------------------------------------------------------------------------- */
@@ -101,6 +102,13 @@ static void add_axis(struct axis *axis, size_t count) {
   }
 }
 
+/* The real part of the sum of samples times the conjugates of those after them. */
+static double neighbours(const float *samples, const float *after, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < 2 * count; i++) sum += (double)samples[i] * after[i];
+  return sum;
+}
+
 static void see_kspace(struct doubts *doubts, const struct volume *volume, const float *kspace) {
   size_t height = volume->height, width = volume->width, samples = volume->coils * height * width, zeros = 0;
   double *column = line_energy(doubts, COLUMNS, width), *row = line_energy(doubts, ROWS, height);
@@ -114,6 +122,8 @@ static void see_kspace(struct doubts *doubts, const struct volume *volume, const
       zeros += energy == 0;
     }
     row[line % height] += sum;
+    doubts->axis[COLUMNS].next += neighbours(from, from + 2, width - 1);
+    if (line % height + 1 < height) doubts->axis[ROWS].next += neighbours(from, from + 2 * width, width);
   }
   add_axis(&doubts->axis[COLUMNS], width);
   add_axis(&doubts->axis[ROWS], height);
@@ -162,6 +172,20 @@ static const char *tell_corner(const struct doubts *doubts, const struct volume 
       volume->path, corner[COLUMNS] ? "columns" : "rows", 100 * axis->centre / axis->whole, words[shift]);
 }
 
+/* Of an object in the middle neighbours are alike, of one around the edges they are opposite. */
+static const char *tell_edges(const struct doubts *doubts, const struct volume *volume) {
+  static const char *const words[] = {"none", "columns", "rows", "both"};
+  bool edges[AXES];
+  for (int a = 0; a < AXES; a++) edges[a] = doubts->axis[a].next < -0.2 * doubts->axis[a].whole;
+  if (!edges[COLUMNS] && !edges[ROWS]) return NULL;
+  unsigned shift = (edges[COLUMNS] ^ volume->turn_columns) | (edges[ROWS] ^ volume->turn_rows) << 1;
+  return arena_text(
+      doubts->arena,
+      "the object of the k-space in %s lies around the edges of its images, as if a corner were their "
+      "middle; set data.image_shift to %s",
+      volume->path, words[shift]);
+}
+
 static const char *tell_negative(const struct doubts *doubts, const struct volume *volume) {
   if (volume->from_kspace || !(doubts->least < 0)) return NULL;
   double mean = doubts->sum / doubts->count, deviation = sqrt(doubts->square / doubts->count - mean * mean);
@@ -200,7 +224,7 @@ static const char *tell_max(const struct doubts *doubts, const struct volume *vo
 bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct options *options,
                 struct error *error) {
   static const char *(*const tell[DOUBT_KINDS])(const struct doubts *, const struct volume *) = {
-      tell_empty, tell_corner, tell_negative, tell_constant, tell_max};
+      tell_empty, tell_corner, tell_edges, tell_negative, tell_constant, tell_max};
   bool good = true;
   for (int kind = 0; good && doubts->slices && kind < DOUBT_KINDS; kind++) {
     struct doubt *doubt = &doubts->found[kind];

@@ -9,6 +9,7 @@
 enum doubt_kind {
   DOUBT_EMPTY,    /* k-space with parts that were never measured */
   DOUBT_CORNER,   /* k-space whose zero frequency is not at the centre */
+  DOUBT_EDGES,    /* k-space of an image whose middle is in the corner */
   DOUBT_NEGATIVE, /* images with pixels below 0, z-scored ones among them */
   DOUBT_CONSTANT, /* volumes whose slices have no contrast */
   DOUBT_MAX,      /* attribute max is not the largest pixel */

@@ -155,6 +155,8 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   read_max(store, volume);
   volume->turned = layout_is_turned(store, volume);
   volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
+  volume->turn_columns = options->data.image_shift & SHIFT_COLUMNS;
+  volume->turn_rows = options->data.image_shift & SHIFT_ROWS;
   volume->shift_rows = options->data.kspace_shift & SHIFT_ROWS;
   select_slices(volume, options->data.slices);
   return cut_kspace(volume, options, error) && check_size(volume, options, error);
@@ -210,6 +212,29 @@ static void shift(float *data, size_t count, size_t unit) {
   reverse(data + by * unit, count - by, unit);
 }
 
+static void turn_phase(float *sample, double angle) {
+  double real = sample[0], imaginary = sample[1], c = cos(angle), s = sin(angle);
+  sample[0] = (float)(real * c - imaginary * s);
+  sample[1] = (float)(real * s + imaginary * c);
+}
+
+/* A shift of the image by minus half its size is a phase along its k-space, 0 at the zero frequency: what was
+ * transformed with index 0 for its middle, as by numpy.fft.fft2 without ifftshift, comes to lie as it was. */
+static double phase_of(bool turned, size_t place, size_t size) {
+  size_t half = size / 2;
+  return turned ? 2 * M_PI * ((double)place - (double)half) * (double)half / (double)size : 0;
+}
+
+static void shift_image(const struct volume *volume, float *kspace) {
+  if (!volume->turn_rows && !volume->turn_columns) return;
+  for (size_t line = 0; line < volume->coils * volume->height; line++) {
+    double row = phase_of(volume->turn_rows, line % volume->height, volume->height);
+    for (size_t x = 0; x < volume->width; x++)
+      turn_phase(kspace + 2 * (line * volume->width + x),
+                 row + phase_of(volume->turn_columns, x, volume->width));
+  }
+}
+
 static void shift_kspace(const struct volume *volume, float *kspace) {
   size_t line = 2 * volume->width;
   for (size_t y = 0; volume->shift_columns && y < volume->coils * volume->height; y++)
@@ -250,7 +275,10 @@ bool volume_read(struct store *store, const struct volume *volume, size_t slice,
   }
   if (!store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error))
     return false;
-  if (volume->from_kspace) shift_kspace(volume, to);
+  if (volume->from_kspace) {
+    shift_kspace(volume, to);
+    shift_image(volume, to);
+  }
   return volume->from_kspace || check_vanished(store, volume, start, count, to, error);
 }
 

@@ -16,6 +16,7 @@ struct volume {
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
   char acquisition[64], patient[80];   /* empty where the file does not say */
   bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
+  bool turn_rows, turn_columns;        /* and whose images have their middle there */
   struct digest digest;                /* of the file, where it is one of a data set */
   bool turned;                         /* the header says that the readout is the last axis */
   bool has_max;

@@ -764,6 +764,53 @@ static void a_zero_frequency_in_the_corner_is_said(void **state) {
   }
 }
 
+/* k-space of a bright spot at a place of every image, by the centred transform's definition. */
+static void write_spot(double y, double x, size_t height, size_t width) {
+  const size_t shape[] = {1, height, width};
+  float complex *data = ARENA_NEW(folder.arena, float complex, height *width);
+  for (size_t i = 0; i < height * width; i++) {
+    double v = (double)(i / width) - (double)(height / 2), u = (double)(i % width) - (double)(width / 2);
+    data[i] = (float complex)(exp(-(u * u + v * v) / 60) *
+                              cexp(-2 * M_PI * I * (v * y / (double)height + u * x / (double)width)));
+  }
+  write_file("a.h5", "kspace", STORE_C64, 3, shape, data, NULL, NULL);
+}
+
+static void an_image_around_its_edges_is_said(void **state) {
+  static const char *const words[] = {"none", "columns", "rows", "both"};
+  float want[64];
+  for (size_t how = 0; how < 4; how++) {
+    write_spot(how & 2 ? SIDE / 2 : 0, how & 1 ? SIDE / 2 : 0, SIDE, SIDE);
+    const char *key = arena_text(folder.arena, "set data.image_shift to %s", words[how]);
+    expect_doubt(*state, how ? key : NULL);
+    set(arena_text(folder.arena, "data.image_shift=%s", words[how]));
+    expect_doubt(*state, NULL);
+    struct loaded loaded = load_good(*state);
+    const float *image = column(&loaded, SLICE_image);
+    if (!how) memcpy(want, image, sizeof want);
+    for (size_t i = 0; i < 64; i++) expect_near(image[i], want[i], 1e-5);
+    unload(&loaded);
+    set(arena_text(folder.arena, "data.image_shift=%s", words[3 - how]));
+    expect_doubt(*state, key);
+    set("data.image_shift=none");
+  }
+}
+
+/* numpy.fft.fft2 of an image takes its index 0 for the middle: its centre is half its size beyond. */
+static void odd_images_are_shifted_to_their_centre(void **state) {
+  write_spot(16, 17, 33, 35);
+  set("data.image_shift=both");
+  struct loaded loaded = load_good(*state);
+  float *moved = column(&loaded, SLICE_image);
+  unload(&loaded);
+  write_spot(0, 0, 33, 35);
+  set("data.image_shift=none");
+  loaded = load_good(*state);
+  const float *image = column(&loaded, SLICE_image);
+  for (size_t i = 0; i < 64; i++) expect_near(moved[i], image[i], 1e-5);
+  unload(&loaded);
+}
+
 /* Zero frequency at index 0 of 5 lines goes to 2, of 4 columns to 2. */
 static void odd_axes_are_shifted_to_their_centre(void **state) {
   const size_t shape[] = {1, 5, 4};
@@ -985,6 +1032,8 @@ int main(void) {
       TEST(undersampled_truth_is_said),
       TEST(undersampled_points_are_said),
       TEST(a_zero_frequency_in_the_corner_is_said),
+      TEST(an_image_around_its_edges_is_said),
+      TEST(odd_images_are_shifted_to_their_centre),
       TEST(odd_axes_are_shifted_to_their_centre),
       TEST(values_of_no_magnitude_are_said),
       TEST(constant_volumes_are_said),
