@@ -343,8 +343,10 @@ int main(int argc, char **argv) {
   hold_standard_files();
   catch_signals();
   atexit(store_abandon_all); /* a driver's compiler may end the program */
+  FILE *unguarded = stdout;
   guard_output(&guard);
   int status = finish_output(run_program(argc, argv));
-  fclose(stdout);
+  if (unguarded != stdout) fclose(stdout);
+  stdout = unguarded; /* drivers flush it as the process ends */
   return status;
 }
