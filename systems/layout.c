@@ -96,7 +96,7 @@ bool layout_refuse(struct store *store, const char *path, const char *wanted, st
   const char *kind =
       found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"
       : whole && !memcmp(matlab, "MATLAB 7.3", sizeof matlab)
-          ? "; it is a MATLAB 7.3 file: write its array, axes reversed, as one of those"
+          ? "; it is a MATLAB 7.3 file: read it by h5py, reverse its axes, and write it as one of those"
           : "";
   return fail(error, "%s has no dataset %s; its images cannot be found: it holds %s%s%s", path, wanted,
               found.count ? found.text : "none", found.count > 4 ? ", ..." : "", kind);

@@ -111,6 +111,7 @@ bool dataset_has_split(const struct options *options, unsigned split) {
 static bool check_twice(struct dataset *dataset, const struct names *names, size_t first,
                         struct error *error) {
   size_t count = names->count - first;
+  if (count < 2) return true;
   const char **sorted = ARENA_NEW(dataset->arena, const char *, count + 1);
   memcpy(sorted, names->path + first, count * sizeof *sorted);
   qsort(sorted, count, sizeof *sorted, compare_files);
@@ -189,7 +190,8 @@ static const char *hint(struct arena *arena, const struct options *options, unsi
   struct names folders = folders_of(arena, &above, split);
   if (folders.count)
     return arena_text(arena, "; %s is there: set data.path to %s", folders.path[0], above.data.path);
-  if (found && is_of_another(found, split)) return arena_text(arena, "; %s is of another split", found);
+  if (found && is_of_another(found, split))
+    return arena_text(arena, "; %s is of another split: set data.split to that, or fetch this one's", found);
   if (found) return arena_text(arena, "; %s holds some: set data.path to it", found);
   struct names entries = entries_of(arena, root);
   for (size_t i = 0; i < entries.count; i++) {

@@ -760,19 +760,21 @@ static void files_that_are_no_hdf5_are_named(void **state) {
     const char *bytes;
     size_t length;
     const char *name, *kind;
-  } cases[] = {{344, "n+1", 4, "x.nii", "a NIfTI image: read it by nibabel"},
-               {128, "DICM", 4, "IM0001", "a DICOM image: read its series by pydicom"},
-               {0, "MATLAB 5.0 MAT-file", 19, "x.mat", "a MATLAB 5 file: read it by scipy.io.loadmat"},
-               {0, "\223NUMPY\1", 7, "x.npy", "a numpy array: read it by numpy.load"},
-               {0, "PK\003\004", 4, "x.zip", "a zip archive: unpack it"},
-               {0, "PK\003\004", 4, "x.npz", "an archive of numpy arrays: read it by numpy.load"},
-               {0, "\037\213\010", 3, "x.gz", "compressed by gzip: unpack it"},
-               {0, "\037\213\010", 3, "x.nii.gz", "a NIfTI image, compressed: read it by nibabel"},
-               {0, "\037\213\010", 3, "x.tar.gz", "a tar archive, compressed by gzip: unpack it"},
-               {0, "abcdefgh", 8, "x.cfl", "a BART array: read it by BART's python/cfl.py"},
-               {0, "# Dimensions\n8 8 1\n", 19, "x.hdr", "the header of a BART array: read it by"},
-               {0, "\211HDF\r\n\032\n", 8, "x.hdf5", "an HDF5 file of another name: rename it to NAME.h5"},
-               {0, "version https://git-lfs.github.com/spec/v1", 42, "x.lfs", "a pointer of Git LFS: fetch"}};
+  } cases[] = {
+      {344, "n+1", 4, "x.nii", "a NIfTI image: read it by nibabel"},
+      {128, "DICM", 4, "IM0001", "a DICOM image: read its series by pydicom"},
+      {0, "MATLAB 5.0 MAT-file", 19, "x.mat", "a MATLAB 5 file: read it by scipy.io.loadmat"},
+      {0, "MATLAB 7.3 MAT-file", 19, "y.mat", "a MATLAB 7.3 file: read it by h5py, reverse its axes"},
+      {0, "\223NUMPY\1", 7, "x.npy", "a numpy array: read it by numpy.load"},
+      {0, "PK\003\004", 4, "x.zip", "a zip archive: unpack it"},
+      {0, "PK\003\004", 4, "x.npz", "an archive of numpy arrays: read it by numpy.load"},
+      {0, "\037\213\010", 3, "x.gz", "compressed by gzip: unpack it"},
+      {0, "\037\213\010", 3, "x.nii.gz", "a NIfTI image, compressed: read it by nibabel"},
+      {0, "\037\213\010", 3, "x.tar.gz", "a tar archive, compressed by gzip: unpack it"},
+      {0, "abcdefgh", 8, "x.cfl", "a BART array: read it by BART's python/cfl.py"},
+      {0, "# Dimensions\n8 8 1\n", 19, "x.hdr", "the header of a BART array: read it by"},
+      {0, "\211HDF\r\n\032\n", 8, "x.hdf5", "an HDF5 file of another name: rename it to NAME.h5"},
+      {0, "version https://git-lfs.github.com/spec/v1", 42, "x.lfs", "a pointer of Git LFS: fetch"}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char bytes[600] = "";
