@@ -50,9 +50,9 @@ char *program_cache(struct arena *arena, const struct device_facts *facts) {
 static void name_program(struct arena *arena, const struct device *device, const struct source *prelude,
                          const struct source *source, const char *options, char key[65]) {
   const struct device_facts *facts = &device->facts;
-  char *identity = arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", magic, facts->platform,
-                              facts->name, facts->version, facts->driver, options, prelude->text,
-                              source->name, source->text);
+  char *identity =
+      arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", magic, facts->platform, facts->name,
+                 facts->version, facts->driver, options, prelude->text, source->name, source->text);
   hash_hex(identity, strlen(identity), key);
 }
 
@@ -181,7 +181,7 @@ bool program_build(cl_program *program, struct device *device, const struct sour
       good = build_source(program, device, prelude, source, options, error);
       if (good && path) save_entry(*program, path);
     }
-    if (good) device_keep_program(device, key, *program);
+    if (good && device->facts.keeps_programs) device_keep_program(device, key, *program);
   }
   arena_close(arena);
   return good;

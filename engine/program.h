@@ -1,10 +1,11 @@
-/* OpenCL programs: built from source, kept by the device until it is closed, and on disk as binaries.
+/* OpenCL programs: built from source, kept on disk as binaries.
  *
- * The cache folder is L2SR_CACHE, else XDG_CACHE_HOME/l2sr, else ~/.cache/l2sr; "off" switches it off. Where the
- * driver keeps what it compiled by itself (PoCL), only a folder that L2SR_CACHE names is used: handing binaries
- * out makes PoCL compile every kernel for all work-groups, and then again for the one that is launched. An
- * entry's name is the SHA-256 of source, options, device and driver, so a changed driver finds none. Entries
- * are written beside and renamed: concurrent processes see whole files only. A damaged entry is rebuilt. */
+ * The cache folder is L2SR_CACHE, else XDG_CACHE_HOME/l2sr, else ~/.cache/l2sr; "off" switches it off. Where
+ * the driver keeps what it compiled by itself (PoCL), only a folder that L2SR_CACHE names is used: handing
+ * binaries out makes PoCL compile every kernel for all work-groups, and then again for the one that is
+ * launched. An entry's name is the SHA-256 of source, options, device and driver, so a changed driver finds
+ * none. Entries are written beside and renamed: concurrent processes see whole files only. A damaged entry is
+ * rebuilt. */
 #ifndef L2SR_ENGINE_PROGRAM_H
 #define L2SR_ENGINE_PROGRAM_H
 
@@ -16,8 +17,10 @@ struct source {
   const char *text;
 };
 
-/* Builds prelude + source, once for a device: equal sources and options give the same program, which the caller
- * releases like one of its own; the build log is in the error with the file's own line numbers. */
+/* Builds prelude + source; the caller releases it; the build log is in the error with the file's own line
+ * numbers. Where the driver keeps what it compiled, equal sources and options give the same program until the
+ * device is closed: PoCL takes long even to find it. Not elsewhere: NVIDIA's driver 580 found its heap
+ * damaged, at the end of the process, where programs had outlived what they ran on. */
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error);
 
