@@ -116,10 +116,13 @@ static ssize_t write_guarded(void *cookie, const char *data, size_t size) {
   return fflush(guard->file) || ferror(guard->file) ? 0 : (ssize_t)size;
 }
 
-static int close_guarded(void *cookie) {
-  struct text_guard *guard = cookie;
+int text_guard_finish(struct text_guard *guard) {
   show_left(guard, true);
   return fflush(guard->file);
+}
+
+static int close_guarded(void *cookie) {
+  return text_guard_finish(cookie);
 }
 
 FILE *text_guard_open(struct text_guard *guard, FILE *file) {

@@ -36,5 +36,6 @@ struct text_guard {
   size_t count;
 };
 FILE *text_guard_open(struct text_guard *guard, FILE *file); /* NULL: no memory */
+int text_guard_finish(struct text_guard *guard); /* writes what is left without closing; 0: good */
 
 #endif

@@ -329,7 +329,8 @@ static int finish_output(int status) {
 }
 
 /* Results name files, data sets and words of scenes, whose bytes shall not steer the terminal that shows
- * them: whatever a command prints goes through one stream that escapes them. */
+ * them: whatever a command prints goes through one stream that escapes them. It stays open, and its guard
+ * outlives main: a driver's own streams hold it until the process ends (NVIDIA's flushes it then). */
 static void guard_output(struct text_guard *guard) {
   FILE *guarded = text_guard_open(guard, stdout);
   if (!guarded) return;
@@ -338,15 +339,13 @@ static void guard_output(struct text_guard *guard) {
 }
 
 int main(int argc, char **argv) {
-  struct text_guard guard;
+  static struct text_guard guard;
   if (argc == 2 && !strcmp(argv[1], PROBE_WORD)) return probe_serve();
   hold_standard_files();
   catch_signals();
   atexit(store_abandon_all); /* a driver's compiler may end the program */
-  FILE *unguarded = stdout;
   guard_output(&guard);
   int status = finish_output(run_program(argc, argv));
-  if (unguarded != stdout) fclose(stdout);
-  stdout = unguarded; /* drivers flush it as the process ends */
+  if (guard.file) text_guard_finish(&guard);
   return status;
 }
