@@ -19,8 +19,7 @@ struct source {
 
 /* Builds prelude + source; the caller releases it; the build log is in the error with the file's own line
  * numbers. Where the driver keeps what it compiled, equal sources and options give the same program until the
- * device is closed: PoCL takes long even to find it. Not elsewhere: NVIDIA's driver 580 found its heap
- * damaged, at the end of the process, where programs had outlived what they ran on. */
+ * device is closed, for PoCL takes long even to find it; elsewhere the binary on disk is found at once. */
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error);
 
