@@ -94,18 +94,17 @@ static void expect_transform(struct device *device, size_t height, size_t width,
 static const size_t lengths[] = {32, 45, 60, 77, 91, 128};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
+/* Few plans, for each compiles kernels of its own: every length, both directions, one row and several. */
 static void rows_are_transformed(void **state) {
-  for (size_t i = 0; i < LENGTHS; i++) {
-    expect_transform(*state, 1, lengths[i], 5, FFT_FORWARD);
-    expect_transform(*state, 1, lengths[i], 1, FFT_INVERSE);
-  }
+  for (size_t i = 0; i < LENGTHS; i++)
+    expect_transform(*state, 1, lengths[i], i % 2 ? 5 : 1, i < LENGTHS / 2 ? FFT_FORWARD : FFT_INVERSE);
 }
 
 static void images_are_transformed(void **state) {
-  for (size_t i = 0; i < LENGTHS; i++)
-    expect_transform(*state, lengths[i], lengths[i], 2, i % 2 ? FFT_FORWARD : FFT_INVERSE);
-  expect_transform(*state, 32, 45, 3, FFT_FORWARD);
+  expect_transform(*state, 77, 45, 3, FFT_FORWARD);
   expect_transform(*state, 91, 60, 2, FFT_INVERSE);
+  expect_transform(*state, 32, 128, 2, FFT_FORWARD);
+  expect_transform(*state, 32, 32, 2, FFT_INVERSE);
 }
 
 static void there_and_back_is_the_same(void **state) {

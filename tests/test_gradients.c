@@ -696,6 +696,7 @@ static tensor build_shared(struct graph *graph, tensor x) {
   return concat(graph, conv2d(graph, concat(graph, b, b), "c", 2, 3), softplus(graph, a));
 }
 
+/* Transforms share few sizes: PoCL takes two seconds to compile clFFT's kernels of one. */
 static void test_operations(void **state) {
   static const struct {
     const char *name;
@@ -752,15 +753,15 @@ static void test_operations(void **state) {
                {"transform of a real image", build_fourier, 1, 6, 10},
                {"transform of a real image, odd", build_fourier, 1, 7, 9},
                {"transform", build_fourier, 2, 6, 10},
-               {"transform, odd", build_fourier, 2, 7, 11},
+               {"transform, odd", build_fourier, 2, 7, 9},
                {"transform of a line", build_fourier, 2, 1, 13},
                {"transform of a column", build_fourier, 2, 12, 1},
-               {"inverse transform", build_inverse, 2, 9, 8},
+               {"inverse transform", build_inverse, 2, 7, 9},
                {"mask of columns", build_columns, 3, 5, 37},
                {"mask of columns, twice", build_columns_twice, 2, 9, 7},
                {"mask of points", build_points, 3, 5, 37},
                {"magnitude", build_magnitude, 2, 5, 7},
-               {"masked image", build_masked_image, 2, 6, 7},
+               {"masked image", build_masked_image, 2, 7, 9},
                {"shared inputs", build_shared, 2, 6, 10}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     print_message("%s\n", cases[i].name);
@@ -798,8 +799,8 @@ static void test_adjoints(void **state) {
   check_adjoint(*state, build_linear, 3, 31, 27);
   check_adjoint(*state, build_fourier, 2, 64, 48);
   check_adjoint(*state, build_fourier, 2, 33, 35);
-  check_adjoint(*state, build_fourier, 1, 30, 35);
-  check_adjoint(*state, build_inverse, 2, 26, 99);
+  check_adjoint(*state, build_fourier, 1, 33, 35);
+  check_adjoint(*state, build_inverse, 2, 33, 35);
   check_adjoint(*state, build_columns, 3, 31, 37);
   check_adjoint(*state, build_points, 3, 31, 37);
 }
