@@ -1,5 +1,5 @@
-/* Runs a harness without libFuzzer: run SECONDS FOLDER. Every file of the folder once, then changes of them
- * by a fixed seed, the same in every run, until the time is over. */
+/* Runs a harness without libFuzzer: run SECONDS FOLDER [SEED]. Every file of the folder once, then changes of
+ * them until the time is over; the same in every run of a seed. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
@@ -70,7 +70,8 @@ static void change_once(struct input *input) {
 }
 
 int main(int count, char **words) {
-  if (count != 3) return 2;
+  if (count != 3 && count != 4) return 2;
+  if (count == 4) state = strtoull(words[3], NULL, 10);
   double end = seconds() + atof(words[1]);
   size_t runs = 0;
   read_inputs(words[2]);
