@@ -1,10 +1,12 @@
 #include "engine/magic.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define WRITE_IMAGES                                                                                         \
   "write its magnitudes as dataset reconstruction_esc [slices, height, width] of an .h5 file"
@@ -74,12 +76,21 @@ static bool ends_in(const char *name, const char *ending) {
   return length > end && !strcasecmp(name + length - end, ending);
 }
 
+/* Bytes that were read; -1: it is no file. A pipe is not waited for. */
+static ssize_t read_head(const char *path, char head[HEAD]) {
+  struct stat status;
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return -1;
+  ssize_t length = fstat(file, &status) == 0 && S_ISREG(status.st_mode) ? read(file, head, HEAD) : -1;
+  close(file);
+  return length;
+}
+
 const struct magic *magic_of(const char *path) {
   char head[HEAD];
-  FILE *file = fopen(path, "rbe");
-  if (!file) return NULL;
-  size_t length = fread(head, 1, sizeof head, file);
-  fclose(file);
+  ssize_t got = read_head(path, head);
+  if (got < 0) return NULL;
+  size_t length = (size_t)got;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const struct row *row = &rows[i];
     if (row->ending && !ends_in(path, row->ending)) continue;

@@ -7,7 +7,7 @@ struct magic {
   const char *advice; /* what makes a volume of it */
 };
 
-/* NULL: of no kind that is known, or it cannot be read. */
+/* NULL: of no kind that is known, or it cannot be read, or is no file. */
 const struct magic *magic_of(const char *path);
 
 #endif

@@ -177,9 +177,11 @@ bool part_refuse(const char *doing, const char *path, const char *beside, struct
 /* ---- text files ---------------------------------------------------------------------------------------- */
 
 bool file_create(struct text_file *file, const char *path, struct error *error) {
+  file->unfinished = false;
   snprintf(file->path, sizeof file->path, "%s", path);
   int descriptor = part_make(&file->part, file->path, NULL, NULL);
   file->file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+  file->unfinished = file->file;
   if (file->file) return true;
   part_refuse("write", file->path, file->path, error);
   if (descriptor < 0) return false;
@@ -189,21 +191,37 @@ bool file_create(struct text_file *file, const char *path, struct error *error) 
 }
 
 void file_abandon(struct text_file *file) {
+  if (!file->unfinished) return;
   if (file->file) fclose(file->file);
   file->file = NULL;
+  file->unfinished = false;
   part_drop(&file->part);
 }
 
-bool file_commit(struct text_file *file, struct error *error) {
+static bool refuse_finish(struct text_file *file, struct error *error) {
+  part_refuse("finish", file->path, file->part.path, error);
+  file_abandon(file);
+  return false;
+}
+
+bool file_finish(struct text_file *file, struct error *error) {
   bool good = !ferror(file->file) && fflush(file->file) == 0 && fsync(fileno(file->file)) == 0;
   good = fclose(file->file) == 0 && good;
   file->file = NULL;
   int why = errno;
-  if (good && part_take_place(&file->part, file->path)) return true;
-  if (!good) errno = why;
-  part_refuse("finish", file->path, file->part.path, error);
-  part_drop(&file->part);
-  return false;
+  if (good) return true;
+  errno = why;
+  return refuse_finish(file, error);
+}
+
+bool file_take_place(struct text_file *file, struct error *error) {
+  if (!part_take_place(&file->part, file->path)) return refuse_finish(file, error);
+  file->unfinished = false;
+  return true;
+}
+
+bool file_commit(struct text_file *file, struct error *error) {
+  return file_finish(file, error) && file_take_place(file, error);
 }
 
 bool file_append(FILE **file, const char *path, struct error *error) {

@@ -42,10 +42,15 @@ struct text_file {
   FILE *file;
   char path[4096];
   struct part_file part;
+  bool unfinished; /* it neither took its place nor was abandoned */
 };
 bool file_create(struct text_file *file, const char *path, struct error *error);
 bool file_commit(struct text_file *file, struct error *error);
-void file_abandon(struct text_file *file); /* after file_create; removes what was written */
+/* The two steps of it, where several files take their places together: all that a disk may refuse is in the
+ * first. A step that fails removes what was written. */
+bool file_finish(struct text_file *file, struct error *error);
+bool file_take_place(struct text_file *file, struct error *error);
+void file_abandon(struct text_file *file); /* removes what was written; nothing, where it is not unfinished */
 /* A log: opened, or made, to append. A link, or what is no file, is refused. */
 bool file_append(FILE **file, const char *path, struct error *error);
 

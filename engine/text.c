@@ -118,7 +118,7 @@ static ssize_t write_guarded(void *cookie, const char *data, size_t size) {
 
 int text_guard_finish(struct text_guard *guard) {
   show_left(guard, true);
-  return fflush(guard->file);
+  return fflush(guard->file) || ferror(guard->file);
 }
 
 static int close_guarded(void *cookie) {

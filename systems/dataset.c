@@ -119,19 +119,34 @@ static int compare_digests(const void *a, const void *b) {
   return order ? order : strcmp(first->path, second->path);
 }
 
+/* An earlier one of the sorted volumes that holds the same bytes, or NULL. */
+static const struct volume *original_of(const struct volume **sorted, size_t v) {
+  const struct volume *volume = sorted[v];
+  if (!digest_is_known(&volume->digest)) return NULL;
+  while (v-- > 0 && !memcmp(&sorted[v]->digest, &volume->digest, sizeof volume->digest))
+    if (files_are_equal(sorted[v]->path, volume->path)) return sorted[v];
+  return NULL;
+}
+
 /* A copy under another name. */
 static bool note_copies(struct dataset *dataset, const struct options *options, struct error *error) {
-  size_t copies = 0, last = 0;
+  size_t copies = 0;
+  const struct volume *copy = NULL, *original = NULL;
   const struct volume **sorted = ARENA_NEW(dataset->arena, const struct volume *, dataset->volume_count + 1);
   for (size_t v = 0; v < dataset->volume_count; v++) sorted[v] = &dataset->volumes[v];
   qsort(sorted, dataset->volume_count, sizeof *sorted, compare_digests);
-  for (size_t v = 1; v < dataset->volume_count; v++)
-    if (!memcmp(&sorted[v - 1]->digest, &sorted[v]->digest, sizeof sorted[v]->digest)) copies++, last = v;
+  for (size_t v = 1; v < dataset->volume_count; v++) {
+    const struct volume *earlier = original_of(sorted, v);
+    if (!earlier) continue;
+    original = earlier;
+    copy = sorted[v];
+    copies++;
+  }
   if (!copies) return true;
   return dataset_note(
       dataset, options, error,
       "%s and %s hold the same bytes (%zu cop%s in all): a scan that counts twice; remove one",
-      sorted[last - 1]->path, sorted[last]->path, copies, copies == 1 ? "y" : "ies");
+      original->path, copy->path, copies, copies == 1 ? "y" : "ies");
 }
 
 /* The part that is cut out decides all scores: a size that nobody chose is said. */

@@ -2,6 +2,7 @@
 #ifndef L2SR_SYSTEMS_DIGEST_H
 #define L2SR_SYSTEMS_DIGEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct digest {
@@ -9,7 +10,10 @@ struct digest {
 };
 
 /* Of its length and its bytes: all of them up to 1 MiB, else sixteen blocks from its first to its last; zeros
- * where it cannot be read. Times are left out: a copy is the same file. */
+ * where it cannot be read, or is empty. Times are left out: a copy is the same file. */
 struct digest digest_file(const char *path);
+bool digest_is_known(const struct digest *digest); /* it is not zeros */
+/* Both are read whole: digests may agree where bytes do not. False, too, where one cannot be read. */
+bool files_are_equal(const char *path, const char *other);
 
 #endif

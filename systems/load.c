@@ -73,6 +73,8 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   if (load->options->data.strict) return fail(error, "data.strict: %s: %s", volume->path, reason);
   log_warning("skipped: %s: %s", volume->path, reason);
   load->rows = load->volume_start;
+  load->rest = 0;
+  load->rest_peak = 0;
   doubts_drop(load->doubts);
   load->report->constant = load->constant_before;
   load->report->excluded = load->excluded_before;

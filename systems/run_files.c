@@ -191,6 +191,11 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
+/* What could not be read, now or then, says nothing. */
+static bool is_changed(const struct digest *before, const struct digest *now) {
+  return digest_is_known(before) && digest_is_known(now) && memcmp(before, now, sizeof *now) != 0;
+}
+
 /* Checkpoints of older versions do not say what the files held. */
 static bool compare_contents(const struct run_data *data, const char *name, struct store *store,
                              struct error *error) {
@@ -203,7 +208,7 @@ static bool compare_contents(const struct run_data *data, const char *name, stru
   struct digest *before = ARENA_NEW(arena, struct digest, count);
   bool good = store_read_known(store, key, STORE_U32, 2 * count, before, error);
   for (size_t v = count; good && v-- > 0;)
-    if (memcmp(&before[v], &dataset->volumes[v].digest, sizeof *before)) changed++, first = v;
+    if (is_changed(&before[v], &dataset->volumes[v].digest)) changed++, first = v;
   arena_close(arena);
   if (!changed) return good;
   return fail(

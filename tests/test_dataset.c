@@ -323,6 +323,49 @@ static void copies_are_said(void **state) {
   expect_refusal("data.strict: ");
 }
 
+/* Of long files the digests are of samples: what is said of them is known. */
+static void files_that_differ_between_samples_are_no_copies(void **state) {
+  struct dataset dataset;
+  size_t bytes;
+  (void)state;
+  make("a.h5", slices(12000));
+  copy("a.h5", "b.h5");
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 1);
+  dataset_close(&dataset);
+  char *data = (char *)support_read(folder.arena, support_path(&folder, "b.h5"), &bytes);
+  assert_true(bytes > 3000000);
+  data[100000] ^= 1;
+  support_write(support_path(&folder, "b.h5"), data, bytes);
+  volumes_of(&dataset);
+  assert_memory_equal(&dataset.volumes[0].digest, &dataset.volumes[1].digest, sizeof(struct digest));
+  assert_int_equal(dataset.note_count, 0);
+  dataset_close(&dataset);
+}
+
+static void what_cannot_be_read_has_no_digest(void **state) {
+  struct digest folders = digest_file(folder.path), missing = digest_file(support_path(&folder, "none"));
+  (void)state;
+  assert_false(digest_is_known(&folders));
+  assert_false(digest_is_known(&missing));
+  assert_false(files_are_equal(folder.path, support_path(&folder, "none")));
+}
+
+/* Nobody writes into them: who waits, waits for ever. */
+static void pipes_are_not_waited_for(void **state) {
+  const char *pipe = support_path(&folder, "in/scan.nii");
+  struct error error;
+  (void)state;
+  alarm(20);
+  assert_good(folder_make(support_path(&folder, "in"), &error), &error);
+  assert_int_equal(mkfifo(pipe, 0600), 0);
+  options.data.path = support_path(&folder, "in");
+  expect_refusal("no .h5 file in ");
+  options.data.path = pipe;
+  expect_refusal("scan.nii is not a folder; data.path must name a folder of .h5 volumes");
+  alarm(0);
+}
+
 /* Of long files blocks are looked at, the first and the last among them; times do not count. */
 static void digests_tell_files_apart(void **state) {
   enum { LONG = 3 << 20 };
@@ -1048,6 +1091,9 @@ int main(void) {
       TEST(fastmri_folders_are_found),
       TEST(folders_of_volumes_below_are_hinted_at),
       TEST(copies_are_said),
+      TEST(files_that_differ_between_samples_are_no_copies),
+      TEST(what_cannot_be_read_has_no_digest),
+      TEST(pipes_are_not_waited_for),
       TEST(digests_tell_files_apart),
       TEST(a_flat_folder_is_every_split),
       TEST(a_file_is_a_data_set),

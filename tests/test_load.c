@@ -933,6 +933,27 @@ static void ranges_do_not_depend_on_room(void **state) {
   }
 }
 
+/* Nor on a volume that turned out to be broken when there was no more room for its slices. */
+static void ranges_forget_a_dropped_volume(void **state) {
+  float *images = draw_images(4, 8, 1);
+  struct error error;
+  for (size_t i = 2 * 64; i < 3 * 64; i++) images[i] *= 50;
+  images[3 * 64 + 5] = NAN;
+  write_images("a.h5", images, 4, 8);
+  write_images("b.h5", draw_images(2, 8, 1), 2, 8);
+  set("data.most=2");
+  struct loaded some = {.good = false};
+  assert_good(dataset_open(&some.dataset, &options, &error), &error);
+  open_world(&some, *state);
+  set("data.most=0");
+  assert_good(load_slices(&some.world, &some.dataset, &options, folder.arena, &some.report, &error), &error);
+  const float *peak = column(&some, SLICE_peak);
+  assert_int_equal(some.report.broken_volumes, 1);
+  assert_int_equal(some.report.names[0].volume, 1);
+  for (size_t s = 0; s < 2; s++) expect_near(some.report.data_range[s], fmax(peak[0], peak[1]), 1e-5);
+  unload(&some);
+}
+
 static void the_order_is_sequential(void **state) {
   write_images("a.h5", draw_images(5, 8, 1), 5, 8);
   struct loaded loaded = load_good(*state);
@@ -1042,6 +1063,7 @@ int main(void) {
       TEST(nothing_usable_is_refused),
       TEST(most_is_a_limit),
       TEST(ranges_do_not_depend_on_room),
+      TEST(ranges_forget_a_dropped_volume),
       TEST(the_order_is_sequential),
       TEST(the_permuted_order_is_numpys),
       TEST(windows_are_as_large_as_fits),

@@ -99,10 +99,28 @@ static void a_guarded_stream_fails_as_the_other(void **state) {
   fclose(full);
 }
 
+/* A character whose rest never came is lost at the end only, also where nothing is buffered. */
+static void what_a_guard_held_back_may_be_lost(void **state) {
+  (void)state;
+  for (int buffered = 0; buffered < 2; buffered++) {
+    struct text_guard guard;
+    FILE *full = fopen("/dev/full", "w"), *file = text_guard_open(&guard, full);
+    assert_non_null(full);
+    if (!buffered) setvbuf(full, NULL, _IONBF, 0);
+    fputs("\xe2", file);
+    assert_int_equal(fflush(file), 0);
+    assert_int_not_equal(text_guard_finish(&guard), 0);
+    fclose(file);
+    fclose(full);
+  }
+}
+
 int main(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_shown), cmocka_unit_test(json_is_text),
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_shown),
+                                            cmocka_unit_test(json_is_text),
                                             cmocka_unit_test(numbers_have_no_exponent),
                                             cmocka_unit_test(a_stream_is_guarded),
-                                            cmocka_unit_test(a_guarded_stream_fails_as_the_other)};
+                                            cmocka_unit_test(a_guarded_stream_fails_as_the_other),
+                                            cmocka_unit_test(what_a_guard_held_back_may_be_lost)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

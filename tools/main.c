@@ -320,10 +320,13 @@ static void catch_signals(void) {
   sigaction(SIGXFSZ, &ignore, NULL); /* so is a file that may not become larger */
 }
 
-static int finish_output(int status) {
+/* What the guard still holds is written before it is looked whether all was. */
+static int finish_output(struct text_guard *guard, int status) {
   struct error error;
   errno = 0;
-  if (!fflush(stdout) && !ferror(stdout)) return status;
+  bool good = !fflush(stdout);
+  if (guard->file) good = !text_guard_finish(guard) && good;
+  if (good && !ferror(stdout)) return status;
   fail(&error, "cannot write the results: %s", strerror(errno ? errno : EIO));
   return report(error.text, status ? status : STATUS_FAILED);
 }
@@ -345,7 +348,5 @@ int main(int argc, char **argv) {
   catch_signals();
   atexit(store_abandon_all); /* a driver's compiler may end the program */
   guard_output(&guard);
-  int status = finish_output(run_program(argc, argv));
-  if (guard.file) text_guard_finish(&guard);
-  return status;
+  return finish_output(&guard, run_program(argc, argv));
 }

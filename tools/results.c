@@ -233,8 +233,8 @@ bool results_open(struct results *results, const char *folder, bool overwrite, s
 
 void results_close(struct results *results) {
   store_close(results->store);
-  if (results->slices.file) file_abandon(&results->slices);
-  if (results->curves.file) file_abandon(&results->curves);
+  file_abandon(&results->slices);
+  file_abandon(&results->curves);
   *results = (struct results){.folder = ""};
 }
 
@@ -242,6 +242,14 @@ static bool commit_store(struct results *results, struct error *error) {
   struct store *store = results->store;
   results->store = NULL; /* it is closed whatever comes */
   return store_commit(store, error);
+}
+
+/* Where the disk is full, none of them takes its place: new numbers beside old ones would pass for one run's.
+ */
+static bool commit(struct results *results, struct error *error) {
+  return file_finish(&results->slices, error) && file_finish(&results->curves, error) &&
+         commit_store(results, error) && file_take_place(&results->slices, error) &&
+         file_take_place(&results->curves, error);
 }
 
 bool results_write(struct results *results, const struct options *options,
@@ -254,8 +262,6 @@ bool results_write(struct results *results, const struct options *options,
     return false;
   for (size_t r = 0; r < evaluation->run_count; r++)
     if (!store_run(store, evaluation, &evaluation->runs[r], error)) return false;
-  return results_check(results->folder, results->overwrite,
-                       error) && /* another run may have ended meanwhile */
-         commit_store(results, error) &&
-         file_commit(&results->slices, error) && file_commit(&results->curves, error);
+  /* another run may have ended meanwhile */
+  return results_check(results->folder, results->overwrite, error) && commit(results, error);
 }

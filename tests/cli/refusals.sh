@@ -484,6 +484,32 @@ if ${CC:-cc} -shared -fPIC nolock.c -o nolock.so 2>/dev/null; then
 else
   echo 'did not run: a file system without locks (no C compiler)'
 fi
+# A disk that is full when slices.csv is flushed: the results before stay, all of them.
+cat >nospace.c <<'END'
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int fsync(int file) {
+  char link[64], path[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  if (readlink(link, path, sizeof path - 1) < 0 || !strstr(path, "slices.csv")) return 0;
+  errno = ENOSPC;
+  return -1;
+}
+END
+if [ -d /proc/self ] && ${CC:-cc} -shared -fPIC nospace.c -o nospace.so 2>/dev/null; then
+  what='evaluate --overwrite with no space for slices.csv'
+  tried=$((tried + 1))
+  mkdir before
+  for file in results.h5 slices.csv curves.csv; do echo old >before/$file; done
+  LD_PRELOAD=$dir/nospace.so "$l2sr" evaluate scene --output before --overwrite >out 2>err && complain "$what: done"
+  says err 'cannot finish before/slices.csv: No space left on device'
+  [ "$(cat before/* | uniq -c | tr -d ' ')" = 3old ] || complain "$what: some of the results are new"
+  no_part "$what"
+else
+  echo 'did not run: no space for one of the results (no C compiler)'
+fi
 if [ -d /proc/self ]; then refuse 1 'cannot make folder /proc/here' evaluate scene --output /proc/here; fi
 if [ -e /dev/full ]; then
   for command in "evaluate scene" "inspect data" "inspect $volume --json"; do
