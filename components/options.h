@@ -307,7 +307,14 @@ enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; 
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
-enum train_method { METHOD_RECONSTRUCTOR, METHOD_L2S, METHOD_L2SR, METHOD_PGMRI, METHOD_LOUPE, METHOD_TAU_STEP };
+enum train_method {
+  METHOD_RECONSTRUCTOR,
+  METHOD_L2S,
+  METHOD_L2SR,
+  METHOD_PGMRI,
+  METHOD_LOUPE,
+  METHOD_TAU_STEP
+};
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };

@@ -2,6 +2,8 @@
 #ifndef L2SR_ENGINE_MAGIC_H
 #define L2SR_ENGINE_MAGIC_H
 
+#define MAGIC_MATLAB "a MATLAB 7.3 file" /* such files are HDF5 behind their header */
+
 struct magic {
   const char *name;   /* "a NIfTI image" */
   const char *advice; /* what makes a volume of it */

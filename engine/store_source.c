@@ -175,6 +175,19 @@ static const char *filter_name(H5Z_filter_t filter, const char *stored) {
   return *stored ? stored : "a filter without a name";
 }
 
+/* As one word of a shell. */
+static const char *shell_word(struct arena *arena, const char *text) {
+  char *word = arena_new(arena, 4 * strlen(text) + 3), *to = word;
+  *to++ = '\'';
+  for (; *text; text++)
+    if (*text == '\'')
+      to = stpcpy(to, "'\\''");
+    else
+      *to++ = *text;
+  strcpy(to, "'");
+  return word;
+}
+
 bool store_check_filters(struct store *store, hid_t plist, const char *name, struct error *error) {
   int count = H5Pget_nfilters(plist);
   for (int i = 0; i < count; i++) {
@@ -187,10 +200,10 @@ bool store_check_filters(struct store *store, hid_t plist, const char *name, str
     return fail(
         error,
         "%s in %s is compressed by %s (filter %d), which libhdf5 cannot undo here; write it again: python3 "
-        "-c \"import h5py%s; f = h5py.File('%s', 'r+'); x = f['%s'][()]; del f['%s']; "
-        "f.create_dataset('%s', data=x, compression='gzip')\"",
+        "-c \"import sys, h5py%s; f = h5py.File(sys.argv[1], 'r+'); n = sys.argv[2]; x = f[n][()]; del f[n]; "
+        "f.create_dataset(n, data=x, compression='gzip')\" %s %s",
         name, store->path, filter_name(filter, stored), filter, filter == 32000 ? "" : ", hdf5plugin",
-        store->path, name, name, name);
+        shell_word(store->arena, store->path), shell_word(store->arena, name));
   }
   return true;
 }

@@ -10,12 +10,12 @@ static const char *const kind_names[] = {"adam", "rmsprop", "rmsprop_tf", "sgd"}
 /* ---- which names agree --------------------------------------------------------------------------------- */
 
 /* A comma list that ends in "and N more" when it grows long. */
-struct names {
+struct name_list {
   char text[480];
   size_t used, left_out, count;
 };
 
-static void add_name(struct names *names, const char *name) {
+static void add_name(struct name_list *names, const char *name) {
   size_t need = strlen(name) + 2;
   names->count++;
   if (names->used + need + 24 > sizeof names->text) {
@@ -26,7 +26,7 @@ static void add_name(struct names *names, const char *name) {
                                   names->used ? ", " : "", name);
 }
 
-static void end_names(struct names *names) {
+static void end_names(struct name_list *names) {
   if (names->left_out)
     snprintf(names->text + names->used, sizeof names->text - names->used, " and %zu more", names->left_out);
 }
@@ -37,7 +37,7 @@ struct comparison {
   const char *group;
   const char **path; /* by parameter: where it stands in the file */
   struct arena *arena;
-  struct names missing, twice, unexpected, misshaped;
+  struct name_list missing, twice, unexpected, misshaped;
 };
 
 static const char *plain_name(const char *name) {
@@ -81,7 +81,7 @@ static bool compare_shape(struct comparison *comparison, const struct parameter 
 }
 
 static bool refuse(struct comparison *c, struct error *error) {
-  struct names *lists[] = {&c->missing, &c->twice, &c->unexpected, &c->misshaped};
+  struct name_list *lists[] = {&c->missing, &c->twice, &c->unexpected, &c->misshaped};
   static const char *const labels[] = {"missing", "there as NAME and as module.NAME", "unexpected",
                                        "of another shape"};
   fail(error, "the parameters in group '%s' are not those of the network", c->group);

@@ -1,6 +1,5 @@
 #include "systems/doubts.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +10,11 @@ struct axis {
   size_t room;
   double whole, centre; /* energy of the volume, and of the central half of the axis */
   double next; /* samples times their neighbours': the image's energy times the cosine of its place */
+};
+
+struct doubt {
+  size_t volumes;
+  const char *text; /* of the first of them: what was found in which file, and what to do */
 };
 
 struct doubts {
@@ -224,7 +228,8 @@ static const char *tell_max(const struct doubts *doubts, const struct volume *vo
 bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct options *options,
                 struct error *error) {
   static const char *(*const tell[DOUBT_KINDS])(const struct doubts *, const struct volume *) = {
-      tell_empty, tell_corner, tell_edges, tell_negative, tell_constant, tell_max};
+      [DOUBT_EMPTY] = tell_empty,       [DOUBT_CORNER] = tell_corner,     [DOUBT_EDGES] = tell_edges,
+      [DOUBT_NEGATIVE] = tell_negative, [DOUBT_CONSTANT] = tell_constant, [DOUBT_MAX] = tell_max};
   bool good = true;
   for (int kind = 0; good && doubts->slices && kind < DOUBT_KINDS; kind++) {
     struct doubt *doubt = &doubts->found[kind];

@@ -16,11 +16,6 @@ enum doubt_kind {
   DOUBT_KINDS
 };
 
-struct doubt {
-  size_t volumes;
-  const char *text; /* of the first of them: what was found in which file, and what to do */
-};
-
 struct doubts; /* opaque: doubts.c */
 
 struct doubts *doubts_open(struct arena *arena);

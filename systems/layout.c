@@ -88,16 +88,13 @@ static void see_dataset(const char *name, void *context) {
 bool layout_refuse(struct store *store, const char *path, const char *wanted, struct error *error) {
   struct found found = {.text = ""};
   struct error ignored;
-  char matlab[10] = "";
-  FILE *file = fopen(path, "rbe");
-  bool whole = file && fread(matlab, 1, sizeof matlab, file) == sizeof matlab;
-  if (file) fclose(file);
+  const struct magic *magic = magic_of(path);
+  bool matlab = magic && !strcmp(magic->name, MAGIC_MATLAB);
   store_list(store, see_dataset, &found, &ignored);
   const char *kind =
       found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"
-      : whole && !memcmp(matlab, "MATLAB 7.3", sizeof matlab)
-          ? "; it is a MATLAB 7.3 file: read it by h5py, reverse its axes, and write it as one of those"
-          : "";
+      : matlab ? "; it is a MATLAB 7.3 file: read it by h5py, reverse its axes, and write it as one of those"
+               : "";
   return fail(error, "%s has no dataset %s; its images cannot be found: it holds %s%s%s", path, wanted,
               found.count ? found.text : "none", found.count > 4 ? ", ..." : "", kind);
 }

@@ -197,9 +197,13 @@ static bool set_origin(struct learning *learning, const struct learn_wish *wish,
          (!wish->policy || checkpoint_hash(learning->policy.graph, origin[1].value, error));
 }
 
-static bool mend_best(const struct learning *learning, struct error *error) {
+static bool write_best(void *context, struct error *error) {
+  return learn_save(context, "best.h5", error);
+}
+
+static bool mend_best(struct learning *learning, struct error *error) {
   bool is_last = learning->best_at && learning->best_at == learning->rollouts;
-  return !run_mend_best(&learning->run, is_last) || learn_save(learning, "best.h5", error);
+  return run_mend_best(&learning->run, is_last, write_best, learning, error);
 }
 
 bool learn_open_files(struct learning *learning, const struct learn_wish *wish, struct error *error) {

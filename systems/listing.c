@@ -107,22 +107,31 @@ bool dataset_has_split(const struct options *options, unsigned split) {
   return any;
 }
 
-/* A scan of one coil and of many has the same name. */
-static bool check_twice(struct dataset *dataset, const struct names *names, size_t first,
-                        struct error *error) {
+/* Two of the files from `first` on that have one name, to `pair`. */
+static bool find_twice(struct arena *arena, const struct names *names, size_t first, const char *pair[2]) {
   size_t count = names->count - first;
-  if (count < 2) return true;
-  const char **sorted = ARENA_NEW(dataset->arena, const char *, count + 1);
+  if (count < 2) return false;
+  const char **sorted = ARENA_NEW(arena, const char *, count);
   memcpy(sorted, names->path + first, count * sizeof *sorted);
   qsort(sorted, count, sizeof *sorted, compare_files);
   for (size_t i = 1; i < count; i++)
-    if (!strcmp(names_file(sorted[i - 1]), names_file(sorted[i])))
-      return fail(
-          error,
-          "%s and %s have one name: the scan would count twice; set data.coils to single or multi to take "
-          "singlecoil_ or multicoil_ folders only, or move one of the folders away",
-          sorted[i - 1], sorted[i]);
-  return true;
+    if (!strcmp(names_file(sorted[i - 1]), names_file(sorted[i]))) {
+      memcpy(pair, &sorted[i - 1], 2 * sizeof *pair);
+      return true;
+    }
+  return false;
+}
+
+/* A scan of one coil and of many has the same name. */
+static bool check_twice(struct dataset *dataset, const struct names *names, size_t first,
+                        struct error *error) {
+  const char *pair[2];
+  if (!find_twice(dataset->arena, names, first, pair)) return true;
+  return fail(
+      error,
+      "%s and %s have one name: the scan would count twice; set data.coils to single or multi to take "
+      "singlecoil_ or multicoil_ folders only, or move one of the folders away",
+      pair[0], pair[1]);
 }
 
 static bool list_split(struct dataset *dataset, struct names *names, const struct options *options,
@@ -138,18 +147,13 @@ static bool list_split(struct dataset *dataset, struct names *names, const struc
 /* Over splits equal names may be other scans, numbered anew. */
 static bool note_twice(struct dataset *dataset, const struct names *names, const struct options *options,
                        struct error *error) {
-  struct error twice;
-  if (check_twice(dataset, names, 0, &twice)) return true;
-  const char **sorted = ARENA_NEW(dataset->arena, const char *, names->count);
-  memcpy(sorted, names->path, names->count * sizeof *sorted);
-  qsort(sorted, names->count, sizeof *sorted, compare_files);
-  size_t i = 1;
-  while (strcmp(names_file(sorted[i - 1]), names_file(sorted[i]))) i++;
+  const char *pair[2];
+  if (!find_twice(dataset->arena, names, 0, pair)) return true;
   return dataset_note(
       dataset, options, error,
       "%s and %s, of two splits that are taken together, have one name; if they are one scan, it "
       "counts twice: move one away",
-      sorted[i - 1], sorted[i]);
+      pair[0], pair[1]);
 }
 
 /* ---- nothing found ------------------------------------------------------------------------------------- */

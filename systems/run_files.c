@@ -330,13 +330,15 @@ bool run_has_best(const struct run_files *run, bool is_last, struct error *error
   return good;
 }
 
-bool run_mend_best(const struct run_files *run, bool is_last) {
+bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
+                   struct error *error) {
   struct arena *arena = arena_open();
   const char *best = run_path(run, arena, "best.h5");
-  bool mend = is_last && !file_is_there(best);
-  if (mend) log_warning("%s was not there; it is written again, for last.h5 is the best so far", best);
+  bool mend = is_last && !file_is_there(best), good = !mend || write(context, error);
+  if (mend && good)
+    log_warning("%s was not there; it was written again, for last.h5 is the best so far", best);
   arena_close(arena);
-  return mend;
+  return good;
 }
 
 void run_close(struct run_files *run) {

@@ -48,8 +48,9 @@ const char *run_path(const struct run_files *run, struct arena *arena, const cha
 
 /* Where best.h5 is gone, it is written again if last.h5 holds the same; else its training does not go on. */
 bool run_has_best(const struct run_files *run, bool is_last, struct error *error);
-/* Whether the caller is to write it. */
-bool run_mend_best(const struct run_files *run, bool is_last);
+typedef bool run_writer(void *context, struct error *error);
+bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
+                   struct error *error);
 
 /* What a checkpoint counts on must have reached the disk before it. */
 bool run_flush(const struct run_files *run, struct error *error);

@@ -224,9 +224,13 @@ static bool set_origin(struct training *training, const struct training_wish *wi
          checkpoint_hash(training->policy.graph, origin[1].value, error);
 }
 
+static bool write_best(void *context, struct error *error) {
+  return save_checkpoint(context, "best.h5", error);
+}
+
 static bool mend_best(struct training *training, struct error *error) {
   bool is_last = training->best_epoch && training->best_epoch == training->epoch;
-  return !run_mend_best(&training->run, is_last) || save_checkpoint(training, "best.h5", error);
+  return run_mend_best(&training->run, is_last, write_best, training, error);
 }
 
 bool training_open_files(struct training *training, const struct training_wish *wish, struct error *error) {

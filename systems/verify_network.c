@@ -170,7 +170,8 @@ static bool run_step(struct check *check, int step, const float *input, double e
   if (!loss_read(&check->loss, count, each, error)) return false;
   for (size_t i = 0; i < count; i++) loss += each[i] / (double)count;
   vectors_see(&check->vectors,
-              step ? arena_text(check->vectors.arena, "loss after %d Adam step%s", step, plural((size_t)step)) : "loss",
+              step ? arena_text(check->vectors.arena, "loss after %d Adam step%s", step, plural((size_t)step))
+                   : "loss",
               fabs(loss - expected) / fabs(expected), 1e-5);
   if (!step)
     return vectors_compare(&check->vectors, "output", graph_value(check->graph, check->output),

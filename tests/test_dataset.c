@@ -796,6 +796,25 @@ static void volumes_of_other_programs_are_named(void **state) {
   }
 }
 
+/* MATLAB's own header stands before HDF5's. */
+static void files_of_matlab_are_named(void **state) {
+  const char *path = support_path(&folder, "a.h5");
+  const hsize_t four = 4;
+  hid_t plist = H5Pcreate(H5P_FILE_CREATE), space = H5Screate_simple(1, &four, NULL);
+  (void)state;
+  H5Pset_userblock(plist, 512);
+  hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, plist, H5P_DEFAULT);
+  H5Dclose(H5Dcreate2(file, "images", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Fclose(file);
+  H5Sclose(space);
+  H5Pclose(plist);
+  FILE *head = fopen(path, "r+");
+  assert_non_null(head);
+  fputs("MATLAB 7.3 MAT-file", head);
+  fclose(head);
+  expect_broken("a.h5", "it holds images; it is a MATLAB 7.3 file: read it by h5py, reverse its axes");
+}
+
 /* A file of another kind that was named .h5, and one in a folder without volumes. */
 static void files_that_are_no_hdf5_are_named(void **state) {
   static const struct {
@@ -973,15 +992,18 @@ static void volumes_of_a_filter_that_is_not_here_are_broken(void **state) {
   H5Pset_chunk(plist, 3, chunk);
   assert_true(H5Pset_filter(plist, 32000, H5Z_FLAG_OPTIONAL, 0, NULL) >= 0);
   make_by(plist);
-  hid_t file = H5Fopen(support_path(&folder, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  const char *odd = support_path(&folder, "a'$(b)`c`\".h5");
+  assert_int_equal(rename(support_path(&folder, "a.h5"), odd), 0);
+  hid_t file = H5Fopen(odd, H5F_ACC_RDWR, H5P_DEFAULT);
   hid_t dataset = H5Dopen2(file, "reconstruction_esc", H5P_DEFAULT);
   assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
   H5Dclose(dataset);
   H5Fclose(file);
-  expect_volumes("a.h5");
+  expect_volumes("a'$(b)`c`\".h5");
   H5Zunregister(32000);
-  expect_broken("a.h5",
-                "is compressed by lzf (filter 32000), which libhdf5 cannot undo here; write it again");
+  expect_refusal(
+      "is compressed by lzf (filter 32000), which libhdf5 cannot undo here; write it again: python3");
+  expect_refusal("/a'\\''$(b)`c`\".h5' 'reconstruction_esc'"); /* one word of a shell each */
   H5Pclose(plist);
 }
 
@@ -1119,6 +1141,7 @@ int main(void) {
       TEST(headers_tell_the_axes),
       TEST(volumes_of_other_programs_are_named),
       TEST(files_that_are_no_hdf5_are_named),
+      TEST(files_of_matlab_are_named),
       TEST(volumes_that_hold_no_numbers_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),

@@ -312,8 +312,13 @@ static void test_fused_does_not_build(void **state) {
   struct error error;
   struct reconstructor reconstructor;
   struct kernel_setup kernel_setup = {32, 32, false, ""};
-  struct reconstructor_setup setup = {
-      .device = device, .size = 32, .channels = 16, .pools = 2, .precision = BLOCK_F32, .batch = 2, .train = true};
+  struct reconstructor_setup setup = {.device = device,
+                                      .size = 32,
+                                      .channels = 16,
+                                      .pools = 2,
+                                      .precision = BLOCK_F32,
+                                      .batch = 2,
+                                      .train = true};
   if (matrix == MATRIX_AMD) return;
   device->facts.matrix = MATRIX_AMD;
   assert_good(kernels_open(&kernels, device, &kernel_table, &kernel_setup, &error), &error);

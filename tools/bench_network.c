@@ -10,7 +10,6 @@
 #include "systems/loss.h"
 #include "systems/net_unet.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { CHECKED = 4 };

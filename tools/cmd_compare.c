@@ -5,7 +5,6 @@
 #include "tools/command.h"
 #include "tools/csv.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

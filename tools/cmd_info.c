@@ -109,7 +109,9 @@ static void print_cache(const struct view *view, struct arena *arena) {
     printf(",\"on\":%s}\n", folder ? "true" : "false");
   } else {
     printf("\nkernel cache: %s\n  L2SR_CACHE names another folder; L2SR_CACHE=off switches the cache off\n",
-           folder ? folder : view->facts.keeps_programs ? "the driver's own" : "off");
+           folder                       ? folder
+           : view->facts.keeps_programs ? "the driver's own"
+                                        : "off");
   }
 }
 

@@ -2,6 +2,7 @@
 #include "engine/log.h"
 #include "engine/text.h"
 #include "systems/doubts.h"
+#include "systems/layout.h"
 #include "systems/probe.h"
 #include "tools/command.h"
 
@@ -90,23 +91,14 @@ static void show_numbers(const struct view *view) {
   }
 }
 
-/* A whole number of the header, found by the tags on the way to it; 0 where there is none. */
-static unsigned long header_number(const char *header, const char *const tags[]) {
-  for (; header && *tags; tags++)
-    if ((header = strstr(header, *tags))) header += strlen(*tags);
-  return header ? strtoul(header, NULL, 10) : 0;
-}
-
 static void show_header(const struct view *view) {
-  enum { HEADER = 1 << 20 };
-  char *header = arena_new(view->arena, HEADER);
-  bool there = store_text(view->store, "ismrmrd_header", header, HEADER);
-  unsigned long x = header_number(header, (const char *const[]){"<reconSpace>", "<matrixSize>", "<x>", NULL});
-  unsigned long y = header_number(header, (const char *const[]){"<reconSpace>", "<matrixSize>", "<y>", NULL});
+  size_t x = layout_size(view->store, "<reconSpace>", "<x>");
+  size_t y = layout_size(view->store, "<reconSpace>", "<y>");
+  bool there = x || y || store_has(view->store, "ismrmrd_header");
   if (view->json) {
-    if (there) printf(",\"recon_x\":%lu,\"recon_y\":%lu", x, y);
+    if (there) printf(",\"recon_x\":%zu,\"recon_y\":%zu", x, y);
   } else if (x && y) {
-    printf("  %-20s %lux%lu\n", "header recon size", x, y);
+    printf("  %-20s %zux%zu\n", "header recon size", x, y);
   } else {
     printf("  %-20s %s\n", "header recon size", there ? "not in the header" : "no header");
   }

@@ -1,6 +1,5 @@
 /* Contact sheets: truth, reconstruction, error map and mask of every sampler, one picture a slice and
  * setting. */
-#include "engine/log.h"
 #include "engine/store.h"
 #include "engine/text.h"
 #include "systems/evaluate.h"

@@ -53,9 +53,9 @@ const struct command command_verify = {
     .name = "verify",
     .operands = "[FILE...]",
     .doc = "checks the device against reference vectors and every kernel against its reference",
-    .more = "FILE holds vectors of acquisition, metrics, networks, policies or advantages (HDF5). With no file: the\n"
-            "built-in golden numbers and every kernel against its scalar reference. Errors are relative to the\n"
-            "largest value. The exit status is 1 when a bound is broken.",
+    .more = "FILE holds vectors of acquisition, metrics, networks, policies or advantages (HDF5). With no\n"
+            "file: the built-in golden numbers and every kernel against its scalar reference. Errors are\n"
+            "relative to the largest value. The exit status is 1 when a bound is broken.",
     .operands_most = OPERANDS_MOST,
     .flags = flags,
     .run = run,

@@ -166,15 +166,16 @@ static bool store_gamma(struct store *store, const char *path, struct error *err
 /* A reconstructor that was trained on the scans of a policy says of which, one that was trained with what
  * draws its masks of what kind that is: the two were trained jointly. */
 static bool store_group(struct store *store, const struct options *options, struct error *error) {
-  static const char *const names[] = {"fixed", "fixed", "joint"}; /* of evaluate.group: auto as found */
-  const char *name = names[options->evaluate.group], *path = options->evaluate.reconstructor;
+  static const char *const groups[] = {
+      [GROUP_AUTO] = "fixed" /* where nothing is found */, [GROUP_FIXED] = "fixed", [GROUP_JOINT] = "joint"};
+  const char *name = groups[options->evaluate.group], *path = options->evaluate.reconstructor;
   char with[80];
   if (options->evaluate.group == GROUP_AUTO && *path) {
     struct store *reconstructor;
     if (!store_open(&reconstructor, path, error)) return false;
     if (store_text(reconstructor, "origin_policy", with, sizeof with) ||
         store_text(reconstructor, "sampler", with, sizeof with))
-      name = names[GROUP_JOINT];
+      name = groups[GROUP_JOINT];
     store_close(reconstructor);
   }
   const char *of = options->evaluate.policy;
