@@ -3,7 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,7 +17,7 @@
 
 enum { UNFINISHED = 16 };
 static char unfinished[UNFINISHED][PART_PATH];
-static volatile sig_atomic_t unfinished_used[UNFINISHED];
+static atomic_int unfinished_used[UNFINISHED]; /* set after the path: a signal may come between them */
 
 static int note_unfinished(const char *path) {
   for (int i = 0; i < UNFINISHED; i++)
@@ -59,7 +59,7 @@ static int make_plain(const char *path, void *context) {
 }
 
 /* File systems without locks write all the same. Before it was locked another program may have taken it for
- * one that was left, and removed it. */
+ * one that was left, and removed it: false. */
 static bool lock_part(int descriptor) {
   struct stat status;
   flock(descriptor, LOCK_EX | LOCK_NB);
@@ -73,10 +73,10 @@ int part_make(struct part_file *part, const char *path, part_maker *make, void *
     part->slot = note_unfinished(part->path); /* a full disk refuses a file and yet leaves it */
     int descriptor = (make ? make : make_plain)(part->path, context);
     int why = errno;
-    if (descriptor >= 0 && (lock_part(descriptor) || make)) return descriptor;
-    if (descriptor >= 0)
+    if (descriptor >= 0 && lock_part(descriptor)) return descriptor;
+    if (descriptor >= 0 && !make)
       close(descriptor);
-    else if (why != EEXIST)
+    else if (descriptor < 0 && why != EEXIST)
       unlink(part->path);
     forget_unfinished(part);
     errno = why;
@@ -112,23 +112,39 @@ void part_drop(struct part_file *part) {
 
 /* ---- those that were left ------------------------------------------------------------------------------ */
 
-/* NAME.NUMBER.part: sixteen digits, or those of a process, which earlier versions wrote. */
-static bool is_part(const char *name) {
-  size_t length = strlen(name), end = sizeof ending - 1;
-  if (length <= end || strcmp(name + length - end, ending) != 0) return false;
-  const char *last = name + length - end, *digit = last;
-  while (digit > name && strchr("0123456789abcdef", digit[-1])) digit--;
-  bool process = digit < last && strspn(digit, "0123456789") >= (size_t)(last - digit);
-  return (last - digit == DIGITS || process) && digit > name + 1 && digit[-1] == '.';
+static bool ends_in(const char *name, size_t length, const char *end) {
+  size_t bytes = strlen(end);
+  return length >= bytes && !memcmp(name + length - bytes, end, bytes);
 }
 
-/* Whoever writes it holds its lock; where there are no locks, it is left when it is a day old. A link is
- * removed itself, and is not followed. */
+/* The files that earlier versions wrote beside their places. */
+static bool is_of_kind(const char *name, size_t length) {
+  static const char *const kinds[] = {".h5",  ".csv",  ".yaml", ".jsonl", ".json",  ".svg",
+                                      ".png", ".html", ".tex",  ".txt",   ".clbin", ".l2sr"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (ends_in(name, length, kinds[i])) return true;
+  return false;
+}
+
+/* NAME.NUMBER.part: sixteen digits. Earlier versions wrote the number of their process, which is the name of
+ * other programs' files too (setup-1.2.part): only of kinds that were written so. */
+static bool is_part(const char *name) {
+  size_t length = strlen(name), end = sizeof ending - 1;
+  if (!ends_in(name, length, ending)) return false;
+  const char *last = name + length - end, *digit = last;
+  while (digit > name && strchr("0123456789abcdef", digit[-1])) digit--;
+  if (digit == last || digit <= name + 1 || digit[-1] != '.') return false;
+  bool process = *digit != '0' && strspn(digit, "0123456789") >= (size_t)(last - digit);
+  return last - digit == DIGITS || (process && is_of_kind(name, (size_t)(digit - 1 - name)));
+}
+
+/* Whoever writes it holds its lock; where there are no locks, and for what is no file, it is left when it is
+ * a day old. A link is removed itself, and is not followed. */
 static bool is_left(int folder, const char *name) {
   struct stat status;
   if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) || S_ISDIR(status.st_mode)) return false;
-  if (!S_ISREG(status.st_mode)) return true;
-  int descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int descriptor = S_ISREG(status.st_mode) ? openat(folder, name, flags) : -1;
   bool locked = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
   bool held = descriptor >= 0 && !locked && errno == EWOULDBLOCK;
   if (descriptor >= 0) close(descriptor);
@@ -143,8 +159,7 @@ void parts_clear(const char *folder) {
   if (list) closedir(list);
 }
 
-/* ---- refusing -------------------------------------------------------------------------------------------
- */
+/* ---- refusing ------------------------------------------------------------------------------------------ */
 
 bool part_lacks_lock(const char *reason) {
   return strstr(reason, "unable to lock") || strstr(reason, strerror(ENOLCK));
@@ -204,14 +219,21 @@ static bool refuse_finish(struct text_file *file, struct error *error) {
   return false;
 }
 
-bool file_finish(struct text_file *file, struct error *error) {
-  bool good = !ferror(file->file) && fflush(file->file) == 0 && fsync(fileno(file->file)) == 0;
-  good = fclose(file->file) == 0 && good;
-  file->file = NULL;
+/* An error of long before left no reason, but what is written now most often fails for the same. */
+static bool finish_writing(FILE *file) {
+  errno = 0;
+  bool flushed = fflush(file) == 0;
+  bool good = flushed && !ferror(file) && fsync(fileno(file)) == 0;
   int why = errno;
-  if (good) return true;
-  errno = why;
-  return refuse_finish(file, error);
+  if (fclose(file) && good) return false;
+  if (!good) errno = why ? why : EIO;
+  return good;
+}
+
+bool file_finish(struct text_file *file, struct error *error) {
+  bool good = finish_writing(file->file);
+  file->file = NULL;
+  return good || refuse_finish(file, error);
 }
 
 bool file_take_place(struct text_file *file, struct error *error) {

@@ -16,7 +16,8 @@ struct part_file {
   int slot; /* among the unfinished; -1: none */
 };
 
-/* Makes an empty file at a new path beside `path`; returns its descriptor, or -1 with errno set. */
+/* Makes an empty file at a new path beside `path`; returns its descriptor, or -1 with errno set. It may be
+ * called again: then somebody removed the file that it made before, which it closes. */
 typedef int part_maker(const char *path, void *context);
 /* By the maker (NULL: open) at names until one is free, and locks it. -1: errno says why. */
 int part_make(struct part_file *part, const char *path, part_maker *make, void *context);

@@ -16,8 +16,9 @@
 
 extern char **environ;
 
-/* A disk may be slow, so the time that counts is the processor's, which the child limits itself. */
-enum { WAIT_MOST = 60 }; /* seconds */
+/* Seconds. A disk may be slow, so the time that counts is the processor's, which the child limits itself. */
+#define WAIT_MOST 60
+enum { TRIES = 2 };
 
 struct verdict {
   const struct verdict *next;
@@ -30,6 +31,7 @@ static struct {
   const char *program;
   pid_t pid; /* 0: none */
   int socket;
+  bool ready;          /* it has said so */
   struct arena *arena; /* of the verdicts, for as long as the program */
   const struct verdict *verdicts;
 } probe;
@@ -60,6 +62,7 @@ static bool start(void) {
   if (probe.pid) return true;
   if (!probe.program || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) return false;
   bool good = spawn(pair[1]);
+  probe.ready = false;
   close(pair[1]);
   if (good)
     probe.socket = pair[0];
@@ -68,14 +71,17 @@ static bool start(void) {
   return good;
 }
 
-/* Ends the child; its status as waitpid gives it. */
+/* Ends the child, and returns the signal that ended it; 0: none, or nobody knows, as where the program that
+ * this is a part of ignores SIGCHLD. */
 static int stop(bool kill_it) {
   int status = 0;
+  pid_t ended;
   if (kill_it) kill(probe.pid, SIGKILL);
   close(probe.socket);
-  while (waitpid(probe.pid, &status, 0) < 0 && errno == EINTR) continue;
+  while ((ended = waitpid(probe.pid, &status, 0)) < 0 && errno == EINTR) continue;
+  bool known = ended == probe.pid && WIFSIGNALED(status);
   probe.pid = 0;
-  return status;
+  return known ? WTERMSIG(status) : 0;
 }
 
 void probe_with(const char *program) {
@@ -104,29 +110,32 @@ static bool send_all(const void *data, size_t bytes) {
   return true;
 }
 
-static enum outcome receive_all(void *data, size_t bytes, double end) {
+/* What has come is taken however late it is: this program may have been stopped meanwhile, not the child. */
+static enum outcome receive_all(void *data, size_t bytes) {
+  double end = now() + WAIT_MOST;
   for (char *at = data; bytes;) {
     struct pollfd ready = {.fd = probe.socket, .events = POLLIN};
     double left = end - now();
-    int found = left > 0 ? poll(&ready, 1, (int)(left * 1000) + 1) : 0;
+    int found = poll(&ready, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
     if (found == 0) return LATE;
     ssize_t got = found < 0 ? -1 : recv(probe.socket, at, bytes, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return ENDED;
     at += got;
     bytes -= (size_t)got;
+    end = now() + WAIT_MOST;
   }
   return ANSWERED;
 }
 
 /* Of a text, what does not fit is read and forgotten. */
-static enum outcome receive_text(char *text, size_t size, size_t bytes, double end) {
+static enum outcome receive_text(char *text, size_t size, size_t bytes) {
   size_t kept = bytes < size ? bytes : size;
   char rest[4096];
-  enum outcome outcome = receive_all(text, kept, end);
+  enum outcome outcome = receive_all(text, kept);
   for (bytes -= kept; outcome == ANSWERED && bytes; bytes -= kept) {
     kept = bytes < sizeof rest ? bytes : sizeof rest;
-    outcome = receive_all(rest, kept, end);
+    outcome = receive_all(rest, kept);
   }
   if (size) text[size - 1] = 0;
   return outcome;
@@ -138,48 +147,69 @@ struct asking {
   size_t size;
 };
 
+/* A child that never was ready says nothing about a file. */
+static enum outcome await_ready(void) {
+  uint32_t word = PROBE_READY;
+  enum outcome outcome = probe.ready ? ANSWERED : receive_all(&word, sizeof word);
+  if (outcome == ANSWERED && word != PROBE_READY) return ENDED;
+  probe.ready = outcome == ANSWERED;
+  return outcome;
+}
+
 static enum outcome ask_once(const struct asking *asking, struct probe_answer *answer) {
   struct probe_question question = {.path = (uint32_t)strlen(asking->path) + 1};
-  double end = now() + WAIT_MOST;
   if (asking->name) question.name = (uint32_t)strlen(asking->name) + 1;
   if (!send_all(&question, sizeof question) || !send_all(asking->path, question.path) ||
       !send_all(asking->name, question.name))
     return ENDED;
-  enum outcome outcome = receive_all(answer, sizeof *answer, end);
-  return outcome == ANSWERED ? receive_text(asking->text, asking->size, answer->bytes, end) : outcome;
+  enum outcome outcome = receive_all(answer, sizeof *answer);
+  return outcome == ANSWERED ? receive_text(asking->text, asking->size, answer->bytes) : outcome;
 }
 
-/* Why there is no answer, in words; NULL: it has nothing to do with the file. */
-static const char *fault_of(enum outcome outcome, int status) {
+#define DAMAGED(what) "it is damaged, libhdf5 " what "; fetch or write it again"
+#define STRING(number) #number
+#define TEXT(number) STRING(number)
+
+/* Why there is no answer, in words; NULL: it may have nothing to do with the file. */
+static const char *fault_of(enum outcome outcome, int signal) {
   static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS};
-  int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-    if (signal == crashes[i]) return "crashes on it";
-  return outcome == LATE || signal == SIGXCPU ? "comes to no end with it" : NULL;
+    if (signal == crashes[i]) return DAMAGED("crashes on it");
+  if (outcome == LATE)
+    return "the program that looks at it first did not answer in " TEXT(
+        WAIT_MOST) " s; is the disk slow, or the file damaged?";
+  return signal == SIGXCPU ? DAMAGED("comes to no end with it") : NULL;
 }
 
-/* False: no answer, and *fault says why. A child that somebody ended is started again. */
+/* False: no answer, and *fault says why. A child that somebody ended is started again; one that was ready and
+ * ends twice on the same question (a sanitizer's or the memory killer's work) is ended by the file. */
 static bool ask(const struct asking *asking, struct probe_answer *answer, const char **fault) {
+  int ended = 0;
   *fault = NULL;
-  for (int tries = 0; tries < 2 && !*fault; tries++) {
+  for (int tries = 0; tries < TRIES && !*fault; tries++) {
     if (!start()) return false;
-    enum outcome outcome = ask_once(asking, answer);
+    enum outcome outcome = await_ready();
+    if (outcome == ANSWERED) outcome = ask_once(asking, answer);
     if (outcome == ANSWERED) return true;
-    *fault = fault_of(outcome, stop(outcome == LATE));
+    int signal = stop(outcome == LATE);
+    if (probe.ready) *fault = fault_of(outcome, signal);
+    ended += probe.ready;
+    if (!probe.ready && outcome == LATE) probe.program = NULL; /* each file would wait as long */
   }
+  if (ended == TRIES && !*fault) *fault = DAMAGED("ends a program that reads it");
   return false;
 }
 
 /* ---- verdicts ------------------------------------------------------------------------------------------ */
 
 static bool same_file(const struct stat *a, const struct stat *b) {
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+  return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
          a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static const struct verdict *find_verdict(const char *path, const struct stat *status) {
   for (const struct verdict *verdict = probe.verdicts; verdict; verdict = verdict->next)
-    if (!strcmp(verdict->path, path) && same_file(&verdict->status, status)) return verdict;
+    if (same_file(&verdict->status, status) && !strcmp(verdict->path, path)) return verdict;
   return NULL;
 }
 
@@ -195,7 +225,8 @@ static const struct verdict *judge(const char *path, const struct stat *status) 
   struct probe_answer answer;
   const char *fault;
   bool answered = ask(&asking, &answer, &fault);
-  if (answered && answer.kind == PROBE_MEMORY) fault = "takes more memory for it than any file needs";
+  if (answered && answer.kind == PROBE_MEMORY)
+    fault = DAMAGED("takes more memory for it than any file needs");
   return answered || fault ? keep_verdict(path, status, fault) : NULL;
 }
 
@@ -205,8 +236,7 @@ bool probe_file(const char *path, struct error *error) {
   const struct verdict *verdict = find_verdict(path, &status);
   if (!verdict) verdict = judge(path, &status);
   if (!verdict || !verdict->fault) return true;
-  return fail(error, "cannot read %s: it is damaged, libhdf5 %s; fetch or write it again", path,
-              verdict->fault);
+  return fail(error, "cannot read %s: %s", path, verdict->fault);
 }
 
 enum probe_found probe_text(const char *path, const char *name, char *text, size_t size) {

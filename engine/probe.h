@@ -3,8 +3,9 @@
  * is an error like others, and the work goes on with the next file.
  *
  * The child is this program or another that calls probe_serve, started with the one word PROBE_WORD when the
- * first file is opened, and again after it has ended by a file. It has limits of memory and time. Without
- * probe_with there is none: files are opened as they are. */
+ * first file is opened, and again after it has ended by a file. It has limits of memory and time, but none of
+ * memory where there is no /proc. Without probe_with there is none, nor where the program cannot be started,
+ * as /proc/self/exe without /proc: files are opened as they are, and libhdf5 may end this program. */
 #ifndef L2SR_ENGINE_PROBE_H
 #define L2SR_ENGINE_PROBE_H
 

@@ -19,6 +19,7 @@ static int descriptor_of(hid_t file) {
 static int make_hdf5(const char *path, void *context) {
   struct store *store = context;
   char reason[REASON];
+  if (store->file >= 0) H5Fclose(store->file); /* it was removed before it was locked */
   errno = 0;
   store->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
   if (store->file < 0 && part_lacks_lock(store_reason(reason))) {

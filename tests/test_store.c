@@ -1,5 +1,6 @@
 #include "engine/log.h"
 #include "engine/probe.h"
+#include "engine/probe_message.h"
 #include "engine/store.h"
 #include "tests/support.h"
 
@@ -7,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,8 +93,7 @@ static void expect_open_refusal(const char *path, const char *part) {
   assert_holds(error.text, path);
 }
 
-/* ---- what this program writes ----------------------------------------------------------------------------
- */
+/* ---- what this program writes -------------------------------------------------------------------------- */
 
 static const uint8_t bytes_in[] = {0, 1, 255, 7, 8, 9};
 static const uint32_t words_in[] = {0, 1, UINT32_MAX, 7, 8, 9};
@@ -306,8 +308,7 @@ static void a_name_is_written_once(void **state) {
   store_close(store);
 }
 
-/* ---- what others write: made with the HDF5 library itself
- * --------------------------------------------------- */
+/* ---- what others write: made with the HDF5 library itself ---------------------------------------------- */
 
 static hid_t start_foreign(const char *name, H5F_libver_t low, hsize_t user_block) {
   hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
@@ -420,8 +421,7 @@ static void data_of_another_kind_are_refused(void **state) {
   store_close(store);
 }
 
-/* ---- what a file claims ----------------------------------------------------------------------------------
- */
+/* ---- what a file claims -------------------------------------------------------------------------------- */
 
 /* A dataset of `rows` x 16 bytes, of which the first `written` are written; rows of a chunk, 0: contiguous.
  */
@@ -678,8 +678,7 @@ static void a_compact_dataset_says_so(void **state) {
   store_close(store);
 }
 
-/* ---- files that are not what they should be
- * ------------------------------------------------------------------ */
+/* ---- files that are not what they should be ------------------------------------------------------------ */
 
 static void wrong_files_are_named(void **state) {
   (void)state;
@@ -789,8 +788,7 @@ static void damaged_chunks_are_refused(void **state) {
   store_close(store);
 }
 
-/* ---- a child looks first ---------------------------------------------------------------------------------
- */
+/* ---- a child looks first ------------------------------------------------------------------------------- */
 
 /* A text of variable length lies in a heap: "GCOL", its size, then of each text two bytes of a number, six
  * others and eight bytes of a size, which libhdf5 1.10 takes as they are. */
@@ -874,8 +872,79 @@ static void no_child_is_no_fault(void **state) {
   probe_with(NULL);
 }
 
-/* ---- whole files or none
- * ------------------------------------------------------------------------------------- */
+/* A child that says a word first, and does something on the first question. */
+static void write_child(const char *name, uint32_t ready, const char *then) {
+  const unsigned char *bytes = (const unsigned char *)&ready;
+  FILE *file = fopen(path_of(name), "w");
+  assert_non_null(file);
+  fprintf(file, "#!/bin/sh\nprintf '\\%03o\\%03o\\%03o\\%03o' >&0\nhead -c 1 >/dev/null\n%s\n", bytes[0],
+          bytes[1], bytes[2], bytes[3], then);
+  fclose(file);
+  assert_int_equal(chmod(path_of(name), 0700), 0);
+}
+
+static void expect_of_child(uint32_t ready, const char *then, const char *words) {
+  struct store *store;
+  struct error error;
+  char *child = arena_text(folder.arena, "%s", path_of("child.sh"));
+  write_child("child.sh", ready, then);
+  probe_with(child);
+  bool good = store_open(&store, path_of("good.h5"), &error);
+  probe_with(NULL);
+  if (words) {
+    assert_false(good);
+    assert_holds(error.text, words);
+  } else {
+    assert_good(good, &error);
+    store_close(store);
+  }
+  write_damaged("good.h5", 1, sizeof "some text"); /* what was found is kept until it changes */
+}
+
+/* How a child ends says what is wrong with the file, also where the system does not tell it. */
+static void what_a_child_does_is_told(void **state) {
+  static const char memory[] = "printf '\\2\\0\\0\\0\\0\\0\\0\\0' >&0";
+  struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+  (void)state;
+  write_damaged("good.h5", 1, sizeof "some text");
+  expect_of_child(PROBE_READY, "kill -SEGV $$", "good.h5: it is damaged, libhdf5 crashes on it; fetch or");
+  expect_of_child(PROBE_READY, "kill -XCPU $$", "good.h5: it is damaged, libhdf5 comes to no end with it");
+  expect_of_child(PROBE_READY, memory, "libhdf5 takes more memory for it than any file needs; fetch or");
+  expect_of_child(PROBE_READY, "exit 1", "it is damaged, libhdf5 ends a program that reads it; fetch or");
+  expect_of_child(PROBE_READY, "kill -KILL $$", "libhdf5 ends a program that reads it");
+  expect_of_child(0, "kill -SEGV $$", NULL);
+  sigaction(SIGCHLD, &ignore, &before);
+  expect_of_child(PROBE_READY, "kill -SEGV $$", "libhdf5 ends a program that reads it");
+  sigaction(SIGCHLD, &before, NULL);
+}
+
+/* Else a pipe of this program would stay open as long as its child. */
+static void a_child_holds_no_files(void **state) {
+  enum { HIGH = 1500 };
+  struct store *store;
+  struct error error;
+  struct rlimit limit;
+  int ends[2];
+  (void)state;
+  if (!getenv("L2SR_PROGRAM")) skip();
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur <= HIGH) limit.rlim_cur = limit.rlim_max < 4096 ? limit.rlim_max : 4096;
+  if (limit.rlim_cur <= HIGH) skip();
+  setrlimit(RLIMIT_NOFILE, &limit);
+  assert_int_equal(pipe(ends), 0);
+  assert_int_equal(dup2(ends[1], HIGH), HIGH);
+  write_damaged("good.h5", 1, sizeof "some text");
+  probe_with(getenv("L2SR_PROGRAM"));
+  assert_good(store_open(&store, path_of("good.h5"), &error), &error);
+  store_close(store);
+  close(ends[1]);
+  close(HIGH);
+  assert_int_equal(poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, 10000), 1);
+  close(ends[0]);
+  probe_with(NULL);
+}
+
+/* ---- whole files or none ------------------------------------------------------------------------------- */
 
 /* Makes dataset NAME of one value, never written, in an open file. */
 static void put_type(hid_t file, const char *name, hid_t type) {
@@ -1018,8 +1087,7 @@ static void refused_places_hold_no_slot(void **state) {
   store_close(store);
 }
 
-/* ---- text files and folders
- * ------------------------------------------------------------------------------------ */
+/* ---- text files and folders ---------------------------------------------------------------------------- */
 
 static void text_files_are_whole_or_none(void **state) {
   struct text_file text;
@@ -1065,8 +1133,7 @@ static void a_full_disk_is_reported(void **state) {
   assert_int_equal(support_count(folder.path), 0);
 }
 
-/* ---- parts that are left ---------------------------------------------------------------------------------
- */
+/* ---- parts that are left ------------------------------------------------------------------------------- */
 
 static void make_parts(void) {
   struct text_file text;
@@ -1098,6 +1165,10 @@ static void parts_that_were_left_are_cleared(void **state) {
                                      "x.12a.part",
                                      "x.0123456789abcdef.parts",
                                      "x.0123456789abcde.part",
+                                     "setup-1.2.part",
+                                     "film.01.part",
+                                     "film.h5.01.part",
+                                     "png.99999.part",
                                      ".0123456789abcdef.part"};
   struct error error;
   (void)state;
@@ -1107,11 +1178,16 @@ static void parts_that_were_left_are_cleared(void **state) {
   kill(child, SIGKILL);
   assert_int_equal(waitpid(child, NULL, 0), child);
   support_write_text(path_of("curves.png.99999.part"), "earlier versions wrote the process");
+  support_write_text(path_of("results.h5.1.part"), "x");
   support_write_text(path_of("precious"), "x");
+  const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}}; /* a link of today may be anybody's */
   assert_int_equal(symlink("precious", path_of("x.0123456789abcdef.part")), 0);
+  assert_int_equal(utimensat(AT_FDCWD, path_of("x.0123456789abcdef.part"), old, AT_SYMLINK_NOFOLLOW), 0);
+  assert_int_equal(symlink("precious", path_of("y.0123456789abcdef.part")), 0);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) support_write_text(path_of(kept[i]), "x");
   assert_good(folder_make(folder.path, &error), &error);
   assert_true(exists("precious"));
+  assert_int_equal(unlink(path_of("y.0123456789abcdef.part")), 0);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) assert_true(exists(kept[i]));
   assert_int_equal(support_count(folder.path), 1 + sizeof kept / sizeof *kept);
 }
@@ -1136,6 +1212,46 @@ static void a_part_is_made_anew(void **state) {
   close(descriptor);
   part_drop(&part);
   assert_true(has_parts("a", 0));
+}
+
+static int make_removed(const char *path, void *context) {
+  int *made = context;
+  if (*made >= 0) close(*made);
+  bool first = *made < 0;
+  *made = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+  if (first) unlink(path);
+  return *made;
+}
+
+/* Another program takes it for one that was left before it is locked: what is written would go nowhere. */
+static void a_removed_part_is_made_again(void **state) {
+  struct part_file part;
+  int made = -1;
+  (void)state;
+  int descriptor = part_make(&part, path_of("a"), make_removed, &made);
+  assert_true(descriptor >= 0 && has_parts("a", 1));
+  close(made);
+  part_drop(&part);
+}
+
+/* The reason is that of the file, not of a call between. */
+static void an_error_of_before_is_reported(void **state) {
+  struct text_file text;
+  struct error error;
+  (void)state;
+  assert_good(file_create(&text, path_of("a.csv"), &error), &error);
+  int kept = dup(fileno(text.file)), full = open("/dev/full", O_WRONLY);
+  assert_true(kept >= 0 && dup2(full, fileno(text.file)) >= 0);
+  fputs("lost", text.file);
+  assert_int_not_equal(fflush(text.file), 0);
+  assert_true(dup2(kept, fileno(text.file)) >= 0); /* there is room again */
+  close(kept);
+  close(full);
+  assert_false(file_is_there("/nonexistent"));
+  assert_int_equal(errno, ENOENT);
+  assert_false(file_commit(&text, &error));
+  assert_holds(error.text, strerror(EIO));
+  assert_int_equal(support_count(folder.path), 0);
 }
 
 static void logs_are_no_links(void **state) {
@@ -1207,6 +1323,8 @@ int main(void) {
       TEST(damaged_chunks_are_refused),
       TEST(a_damaged_file_ends_a_child_only),
       TEST(no_child_is_no_fault),
+      TEST(what_a_child_does_is_told),
+      TEST(a_child_holds_no_files),
       TEST(types_are_told_as_they_are),
       TEST(an_uncommitted_file_leaves_nothing),
       TEST(a_commit_replaces_the_old_file),
@@ -1218,6 +1336,8 @@ int main(void) {
       TEST(a_full_disk_is_reported),
       TEST(parts_that_were_left_are_cleared),
       TEST(a_part_is_made_anew),
+      TEST(a_removed_part_is_made_again),
+      TEST(an_error_of_before_is_reported),
       TEST(logs_are_no_links),
       TEST(folders_are_made),
   };

@@ -316,6 +316,7 @@ static void catch_signals(void) {
   sigaction(SIGTERM, &stop, NULL);
   if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN) /* nohup */
     sigaction(SIGHUP, &stop, NULL);
+  sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); /* how a child ended is asked for */
   sigaction(SIGPIPE, &ignore, NULL); /* a reader that is gone is reported like a full disk */
   sigaction(SIGXFSZ, &ignore, NULL); /* so is a file that may not become larger */
 }
