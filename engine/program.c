@@ -3,12 +3,9 @@
 #include "engine/log.h"
 #include "engine/part.h"
 
-#include <errno.h>
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char magic[8] = "l2srcl1";
 
@@ -25,16 +22,6 @@ void hash_hex(const void *data, size_t bytes, char hex[65]) {
   sha256_update(&context, bytes, data);
   sha256_digest(&context, sizeof digest, digest);
   for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-}
-
-static bool make_folders(char *path) {
-  for (char *c = path + 1; *c; c++)
-    if (*c == '/') {
-      *c = 0;
-      mkdir(path, 0777);
-      *c = '/';
-    }
-  return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
 char *program_cache(struct arena *arena, const struct device_facts *facts) {
@@ -58,7 +45,9 @@ static void name_program(struct arena *arena, const struct device *device, const
 
 static char *entry_path(struct arena *arena, const struct device *device, const char *key) {
   char *folder = program_cache(arena, &device->facts);
-  return folder && make_folders(folder) ? arena_text(arena, "%s/%s.clbin", folder, key) : NULL;
+  struct error ignored; /* one that takes no files may still hold some */
+  if (!folder || !(folder_make(folder, &ignored) || folder_is_there(folder))) return NULL;
+  return arena_text(arena, "%s/%s.clbin", folder, key);
 }
 
 static void digest_of(const void *data, size_t bytes, uint8_t digest[SHA256_DIGEST_SIZE]) {

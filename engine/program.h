@@ -17,9 +17,10 @@ struct source {
   const char *text;
 };
 
-/* Builds prelude + source; the caller releases it; the build log is in the error with the file's own line
- * numbers. Where the driver keeps what it compiled, equal sources and options give the same program until the
- * device is closed, for PoCL takes long even to find it; elsewhere the binary on disk is found at once. */
+/* Builds prelude + source; the caller releases it. The build log is logged with the file's own line numbers,
+ * and its first line that tells of an error is in the error. Where the driver keeps what it compiled, equal
+ * sources and options give the same program until the device is closed, for PoCL takes long even to find it;
+ * elsewhere the binary on disk is found at once. */
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error);
 

@@ -1,4 +1,4 @@
-/* Of store.c, store_read.c, store_source.c, store_type.c, store_word.c and store_write.c only. */
+/* Of store.c, the files store_*.c beside it, and probe_serve.c only. */
 #ifndef L2SR_ENGINE_STORE_INSIDE_H
 #define L2SR_ENGINE_STORE_INSIDE_H
 

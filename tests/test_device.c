@@ -345,6 +345,8 @@ static void damaged_entries_are_built_again(void **state) {
   size_t bytes;
   (void)state;
   setenv("L2SR_CACHE", cache, 1);
+  assert_int_equal(mkdir(cache, 0777), 0);
+  support_write_text(support_path(&folder, "cache/x.clbin.0123456789abcdef.part"), "of a killed program");
   expect_build("");
   const char *entry = support_only_entry(&folder, cache);
   unsigned char *data = support_read(folder.arena, entry, &bytes);
