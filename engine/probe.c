@@ -191,7 +191,7 @@ static bool ask(const struct asking *asking, struct probe_answer *answer, const 
     enum outcome outcome = await_ready();
     if (outcome == ANSWERED) outcome = ask_once(asking, answer);
     if (outcome == ANSWERED) return true;
-    int signal = stop(outcome == LATE);
+    int signal = stop(outcome == LATE || !probe.ready); /* another program may go on for long */
     if (probe.ready) *fault = fault_of(outcome, signal);
     ended += probe.ready;
     if (!probe.ready && outcome == LATE) probe.program = NULL; /* each file would wait as long */

@@ -913,6 +913,9 @@ static void what_a_child_does_is_told(void **state) {
   expect_of_child(PROBE_READY, "exit 1", "it is damaged, libhdf5 ends a program that reads it; fetch or");
   expect_of_child(PROBE_READY, "kill -KILL $$", "libhdf5 ends a program that reads it");
   expect_of_child(0, "kill -SEGV $$", NULL);
+  double began = clock_seconds();
+  expect_of_child(0, "exec sleep 10", NULL); /* another program altogether: it is not waited for */
+  assert_true(clock_seconds() - began < 10);
   sigaction(SIGCHLD, &ignore, &before);
   expect_of_child(PROBE_READY, "kill -SEGV $$", "libhdf5 ends a program that reads it");
   sigaction(SIGCHLD, &before, NULL);
