@@ -65,7 +65,9 @@ static bool check_file(const char *path, struct error *error) {
   close(descriptor);
   if (H5Fis_hdf5(path) > 0) return true;
   const struct magic *magic = magic_of(path);
-  if (magic) return fail(error, "%s has no HDF5 signature; it is %s: %s", path, magic->name, magic->advice);
+  if (magic)
+    return fail(error, "%s has no HDF5 signature; it is %s%s%s", path, magic->name, magic->remedy ? ": " : "",
+                magic->remedy ? magic->remedy : "");
   return fail(error, "%s has no HDF5 signature; it is another kind of file or a broken download", path);
 }
 

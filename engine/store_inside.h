@@ -12,7 +12,7 @@ struct store {
   const char *path;
   bool unfinished; /* a new file until it is committed: */
   struct part_file part;
-  hid_t dataset; /* read last: it stays open with its chunks, for slices are read one after the other */
+  hid_t dataset; /* read last: it stays open with its chunks, for parts of it are read one after the other */
   char dataset_name[128];
 };
 

@@ -89,7 +89,7 @@ bool layout_refuse(struct store *store, const char *path, const char *wanted, st
   struct found found = {.text = ""};
   struct error ignored;
   const struct magic *magic = magic_of(path);
-  bool matlab = magic && !strcmp(magic->name, MAGIC_MATLAB);
+  bool matlab = magic && magic->kind == MAGIC_MATLAB_73;
   store_list(store, see_dataset, &found, &ignored);
   const char *kind =
       found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"

@@ -1,7 +1,7 @@
 #include "systems/listing.h"
 
 #include "engine/log.h"
-#include "engine/magic.h"
+#include "systems/foreign.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -200,7 +200,7 @@ static const char *hint(struct arena *arena, const struct options *options, unsi
   struct names entries = entries_of(arena, root);
   for (size_t i = 0; i < entries.count; i++) {
     const struct magic *magic = folder_is_there(entries.path[i]) ? NULL : magic_of(entries.path[i]);
-    if (magic) return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, magic->advice);
+    if (magic) return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, foreign_advice(magic));
   }
   return "";
 }
@@ -218,7 +218,7 @@ static bool refuse_empty(struct dataset *dataset, const struct options *options,
 
 static bool refuse_file(const char *path, struct error *error) {
   const struct magic *magic = magic_of(path);
-  if (magic) return fail(error, "%s is %s; %s", path, magic->name, magic->advice);
+  if (magic) return fail(error, "%s is %s; %s", path, magic->name, foreign_advice(magic));
   return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", path);
 }
 

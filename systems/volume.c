@@ -1,6 +1,7 @@
 #include "systems/volume.h"
 
 #include "engine/fft.h"
+#include "systems/foreign.h"
 #include "systems/layout.h"
 
 #include <float.h>
@@ -166,7 +167,7 @@ bool volume_open(struct store **store, struct volume *volume, const char *path, 
                  struct error *error) {
   const char *slash = strrchr(path, '/');
   *volume = (struct volume){.path = path, .name = slash ? slash + 1 : path};
-  if (!store_open(store, path, error)) return false;
+  if (!store_open(store, path, error)) return foreign_advise(path, error);
   bool good = describe(*store, volume, options, error);
   if (store_is_sound(*store, error) && good) return true;
   store_close(*store);

@@ -837,6 +837,8 @@ static void files_that_are_no_hdf5_are_named(void **state) {
       {0, "# Dimensions\n8 8 1\n", 19, "x.hdr", "the header of a BART array: read it by"},
       {0, "\211HDF\r\n\032\n", 8, "x.hdf5", "an HDF5 file of another name: rename it to NAME.h5"},
       {0, "version https://git-lfs.github.com/spec/v1", 42, "x.lfs", "a pointer of Git LFS: fetch"}};
+  struct store *store;
+  struct error error;
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char bytes[600] = "";
@@ -853,6 +855,8 @@ static void files_that_are_no_hdf5_are_named(void **state) {
         strcmp(cases[i].name, "x.cfl") && strcmp(cases[i].name, "x.npz") && strcmp(cases[i].name, "x.hdf5")) {
       support_write(support_path(&folder, "a.h5"), bytes, sizeof bytes);
       expect_broken("a.h5", arena_text(folder.arena, "has no HDF5 signature; it is %s", cases[i].kind));
+      assert_false(store_open(&store, support_path(&folder, "a.h5"), &error)); /* which need be no volume */
+      assert_null(strstr(error.text, "reconstruction_esc"));
     }
   }
 }

@@ -2,6 +2,7 @@
 #include "engine/log.h"
 #include "engine/text.h"
 #include "systems/doubts.h"
+#include "systems/foreign.h"
 #include "systems/layout.h"
 #include "systems/probe.h"
 #include "tools/command.h"
@@ -243,7 +244,7 @@ static bool show_images(const struct call *call, const char *path, struct error 
 
 static bool inspect_file(struct call *call, const char *path, struct error *error) {
   struct view view = {.arena = call->arena, .json = call_flag(call, "json")};
-  bool good = store_open(&view.store, path, error);
+  bool good = store_open(&view.store, path, error) || foreign_advise(path, error);
   if (good) {
     if (!view.json) printf("%s\n", text_shown(call->arena, path));
     show_stored(&view);
