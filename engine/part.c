@@ -246,6 +246,17 @@ bool file_commit(struct text_file *file, struct error *error) {
   return file_finish(file, error) && file_take_place(file, error);
 }
 
+FILE *file_read(const char *path, struct error *error) {
+  struct stat status;
+  int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  bool plain = descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  FILE *file = plain ? fdopen(descriptor, "rb") : NULL;
+  if (file) return file;
+  fail(error, "cannot open %s: %s", path, descriptor < 0 || plain ? strerror(errno) : "it is not a file");
+  if (descriptor >= 0) close(descriptor);
+  return NULL;
+}
+
 bool file_append(FILE **file, const char *path, struct error *error) {
   struct stat status;
   int descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);

@@ -1,5 +1,7 @@
 #include "tools/json_line.h"
 
+#include "engine/part.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -127,8 +129,8 @@ const char *json_text_of(const char *line, const char *key, struct arena *arena)
 /* ---- files --------------------------------------------------------------------------------------------- */
 
 bool json_lines(const char *path, bool grows, json_see *see, void *context, struct error *error) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return fail(error, "cannot open %s: %s", path, strerror(errno));
+  FILE *file = file_read(path, error);
+  if (!file) return false;
   char *line = NULL;
   size_t room = 0, number = 0;
   bool good = true, whole;

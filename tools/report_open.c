@@ -1,5 +1,6 @@
 /* The operands of `l2sr report`, and what its parts ask of what was read. */
 #include "engine/option.h"
+#include "engine/part.h"
 #include "engine/store.h"
 #include "tools/report.h"
 
@@ -74,7 +75,8 @@ static bool add_folders(struct report *report, const char *path, bool *found, st
 static bool is_hdf5(const char *path) {
   static const unsigned char signature[] = {0x89, 'H', 'D', 'F'};
   unsigned char start[4] = {0};
-  FILE *file = fopen(path, "rb");
+  struct error ignored; /* whoever reads it says so */
+  FILE *file = file_read(path, &ignored);
   if (!file) return false;
   size_t read = fread(start, 1, sizeof start, file);
   fclose(file);

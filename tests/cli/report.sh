@@ -166,6 +166,9 @@ refuse 2 'an operand is missing' report
 refuse 1 'cannot open nowhere' report nowhere
 refuse 1 'neither empty nor a folder in it has results.h5' report empty
 refuse 1 'file:1 is no JSON object on one line' report file
+refuse 1 '/dev/zero: it is not a file' report /dev/zero
+mkfifo pipe.h5
+refuse 1 'pipe.h5 is not a file' report pipe.h5
 refuse 1 'holds no results of l2sr evaluate' report run/policy_1/last.h5
 refuse 2 'results/zero/results.h5 is given twice' report results results/zero
 refuse 1 'file is not a folder' report results --output file
