@@ -447,6 +447,55 @@ static void what_is_no_result_is_refused(void **state) {
   support_close_folder(&folder);
 }
 
+/* A second setting whose masks are of another number of lines. */
+static void add_setting(const char *path, hsize_t lines) {
+  const hsize_t mask[] = {SLICES, lines}, action[] = {SLICES, LINES};
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), links = H5Pcreate(H5P_LINK_CREATE);
+  hid_t spaces[] = {H5Screate_simple(2, mask, NULL), H5Screate_simple(2, action, NULL)};
+  assert_true(file >= 0);
+  H5Pset_create_intermediate_group(links, 1);
+  H5Dclose(
+      H5Dcreate2(file, "x4_long/random/mask", H5T_NATIVE_UINT8, spaces[0], links, H5P_DEFAULT, H5P_DEFAULT));
+  H5Dclose(H5Dcreate2(file, "x4_long/random/action", H5T_NATIVE_UINT32, spaces[1], links, H5P_DEFAULT,
+                      H5P_DEFAULT));
+  for (int i = 0; i < 2; i++) H5Sclose(spaces[i]);
+  H5Pclose(links);
+  H5Fclose(file);
+}
+
+static void masks_of_two_sizes_are_refused(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = two_results(&folder, &standard, &path);
+  add_setting(path, SIZE + 1);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "two/results.h5 is damaged: masks of 5 and of 4 lines");
+  support_close_folder(&folder);
+}
+
+static void too_many_data_sets_are_refused(void **state) {
+  struct folder folder;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = report_make(folder.arena);
+  for (int i = 0; i <= REPORT_SETS; i++) {
+    const char *path = support_path(&folder, arena_text(folder.arena, "%d.h5", i));
+    struct results results = standard;
+    results.selection = arena_text(folder.arena, "%d", i);
+    write_results(path, &results);
+    if (i < REPORT_SETS)
+      assert_good(report_add(report, path, &error), &error);
+    else
+      assert_false(report_add(report, path, &error));
+  }
+  assert_holds(error.text, "the results are of more than 16 data sets; write several reports");
+  support_close_folder(&folder);
+}
+
 /* The last line of a log that is still written may be cut. */
 /* Before anything is written. */
 static void missing_images_are_refused(void **state) {
@@ -511,6 +560,8 @@ int main(void) {
       cmocka_unit_test(other_data_stand_apart),
       cmocka_unit_test(equal_names_are_told_apart),
       cmocka_unit_test(what_is_no_result_is_refused),
+      cmocka_unit_test(masks_of_two_sizes_are_refused),
+      cmocka_unit_test(too_many_data_sets_are_refused),
       cmocka_unit_test(logs_are_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -484,6 +484,11 @@ if ${CC:-cc} -shared -fPIC nolock.c -o nolock.so 2>/dev/null; then
 else
   echo 'did not run: a file system without locks (no C compiler)'
 fi
+: >empty.csv
+refuse 1 'empty.csv is empty; it must start with a line of column names' compare empty.csv empty.csv
+printf 'a%600s\n' | tr ' ' , >wide.csv
+refuse 1 'wide.csv:1: more than 512 cells in a line' compare wide.csv wide.csv
+
 # A disk that is full when slices.csv is flushed: the results before stay, all of them.
 cat >nospace.c <<'END'
 #include <errno.h>
