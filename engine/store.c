@@ -125,22 +125,55 @@ void store_close(struct store *store) {
   arena_close(store->arena);
 }
 
-bool store_has(struct store *store, const char *name) {
+/* What the external link `part` leads to, where that is a pipe or another thing that libhdf5 would wait for;
+ * NULL: nothing of the kind. libhdf5 looks below the current folder and beside the file. */
+static const char *leads_astray(struct store *store, const char *part) {
+  H5L_info_t info;
+  const char *file, *object;
+  char value[4096];
+  struct stat status;
+  bool external = H5Lget_info(store->file, part, &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_EXTERNAL &&
+                  info.u.val_size <= sizeof value &&
+                  H5Lget_val(store->file, part, value, sizeof value, H5P_DEFAULT) >= 0 &&
+                  H5Lunpack_elink_val(value, info.u.val_size, NULL, &file, &object) >= 0;
+  if (!external) return NULL;
+  const char *slash = strrchr(store->path, '/');
+  const char *beside =
+      arena_text(store->arena, "%.*s%s", slash && file[0] != '/' ? (int)(slash - store->path + 1) : 0,
+                 store->path, file);
+  bool astray = (stat(file, &status) == 0 && !S_ISREG(status.st_mode)) ||
+                (stat(beside, &status) == 0 && !S_ISREG(status.st_mode));
+  return astray ? beside : NULL;
+}
+
+/* Every group on the way must exist. */
+static bool is_reached(struct store *store, const char *name, const char **astray) {
   char part[512];
-  for (const char *c = name;; c++) { /* every group on the way must exist */
+  *astray = NULL;
+  for (const char *c = name;; c++) {
     if (*c && *c != '/') continue;
     size_t length = (size_t)(c - name);
     if (length >= sizeof part) return false;
     memcpy(part, name, length);
     part[length] = 0;
     if (length && H5Lexists(store->file, part, H5P_DEFAULT) <= 0) return false;
+    if (length && (*astray = leads_astray(store, part))) return false;
     if (!*c) return true;
   }
 }
 
+bool store_has(struct store *store, const char *name) {
+  const char *astray;
+  return is_reached(store, name, &astray);
+}
+
 hid_t store_dataset(struct store *store, const char *name, struct error *error) {
-  if (!store_has(store, name)) {
-    fail(error, "%s has no dataset %s", store->path, name);
+  const char *astray;
+  if (!is_reached(store, name, &astray)) {
+    if (astray)
+      fail(error, "%s in %s is a link to %s, which is not a file", name, store->path, astray);
+    else
+      fail(error, "%s has no dataset %s", store->path, name);
     return H5I_INVALID_HID;
   }
   hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);

@@ -1136,6 +1136,27 @@ static void a_full_disk_is_reported(void **state) {
   assert_int_equal(support_count(folder.path), 0);
 }
 
+/* libhdf5 would wait for whoever writes into the pipe. */
+static void a_link_to_a_pipe_is_not_followed(void **state) {
+  const char *path = support_path(&folder, "linked.h5"), *pipe_path = support_path(&folder, "pipe");
+  struct store_shape shape;
+  struct store *store;
+  struct error error;
+  (void)state;
+  assert_int_equal(mkfifo(pipe_path, 0600), 0);
+  hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(H5Lcreate_external("pipe", "/x", file, "beside", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+  assert_true(H5Lcreate_external(pipe_path, "/x", file, "whole", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+  H5Fclose(file);
+  assert_good(store_open(&store, path, &error), &error);
+  assert_false(store_has(store, "beside"));
+  assert_false(store_shape(store, "whole", &shape, &error));
+  assert_holds(error.text, "/pipe, which is not a file");
+  assert_false(store_shape(store, "beside/in", &shape, &error));
+  assert_holds(error.text, "/pipe, which is not a file");
+  store_close(store);
+}
+
 /* ---- parts that are left ------------------------------------------------------------------------------- */
 
 static void make_parts(void) {
@@ -1302,6 +1323,7 @@ int main(void) {
       TEST(hyperslabs_are_read),
       TEST(numbers_are_converted),
       TEST(names_are_looked_up_group_by_group),
+      TEST(a_link_to_a_pipe_is_not_followed),
       TEST(datasets_are_listed),
       TEST(attributes_and_texts_come_back),
       TEST(the_same_data_make_the_same_bytes),
