@@ -194,8 +194,13 @@ static bool read_stored_mask(const char *path, const char *geometry, uint8_t *ma
                                            "train.method loupe, or %zu values "
                                            "0 or 1 as text",
                                            path, lines);
-    good = good && store_read_all(store, "mask", STORE_U8, MASK_MOST, arena, &data, found, error);
-    for (size_t i = 0; good && i < lines && i < *found; i++) mask[i] = ((const uint8_t *)data)[i] != 0;
+    good = good && store_read_all(store, "mask", STORE_F64, MASK_MOST, arena, &data, found, error);
+    for (size_t i = 0; good && i < lines && i < *found; i++) {
+      double value = ((const double *)data)[i];
+      mask[i] = value == 1;
+      if (value != 0 && value != 1)
+        good = fail(error, "sampler.mask %s holds %g; it must hold %zu values 0 or 1", path, value, lines);
+    }
     store_close(store);
   }
   arena_close(arena);

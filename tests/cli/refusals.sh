@@ -407,6 +407,9 @@ echo 1111111111000000000000000000000000000000 >aside.txt
 refuse_mask 'misses 4 of the 4 initial ones' aside.txt
 echo $ten | sed 's/^0/2/' >two.txt
 refuse_mask "two.txt holds '2'" two.txt
+yes 0.5 | head -n 40 >half.txt
+h5import half.txt -dims 40 -path mask -type TEXTFP -size 64 -outfile half.h5 >out 2>err
+refuse_mask 'half.h5 holds 0.5; it must hold 40 values 0 or 1' half.h5
 refuse_mask 'has no dataset mask; name a checkpoint of train.method loupe, or 40 values 0 or 1 as text' $volume
 refuse 1 'has no dataset probability; name a checkpoint of train.method loupe' evaluate scene --samplers learned_mask \
   --set sampler.mask=$volume
