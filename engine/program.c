@@ -45,9 +45,7 @@ static void name_program(struct arena *arena, const struct device *device, const
 
 static char *entry_path(struct arena *arena, const struct device *device, const char *key) {
   char *folder = program_cache(arena, &device->facts);
-  struct error ignored; /* one that takes no files may still hold some */
-  if (!folder || !(folder_make(folder, &ignored) || folder_is_there(folder))) return NULL;
-  return arena_text(arena, "%s/%s.clbin", folder, key);
+  return folder ? arena_text(arena, "%s/%s.clbin", folder, key) : NULL;
 }
 
 static void digest_of(const void *data, size_t bytes, uint8_t digest[SHA256_DIGEST_SIZE]) {
@@ -105,9 +103,12 @@ static bool load_entry(cl_program *program, struct device *device, const char *p
   return code == CL_SUCCESS;
 }
 
-static void save_entry(cl_program program, const char *path) {
+/* Only here is the folder made: programs that are there already are many, and found at once. */
+static void save_entry(cl_program program, const char *folder, const char *path) {
   size_t bytes = 0;
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes)
+  struct error ignored; /* without the entry it is built again */
+  if (!folder_make(folder, &ignored) ||
+      clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes)
     return;
   struct arena *arena = arena_open();
   unsigned char *data = arena_try(arena, bytes);
@@ -168,7 +169,7 @@ bool program_build(cl_program *program, struct device *device, const struct sour
     good = path && load_entry(program, device, path, options);
     if (!good) {
       good = build_source(program, device, prelude, source, options, error);
-      if (good && path) save_entry(*program, path);
+      if (good && path) save_entry(*program, program_cache(arena, &device->facts), path);
     }
     if (good && device->facts.keeps_programs) device_keep_program(device, key, *program);
   }
