@@ -7,15 +7,24 @@
 
 enum { HEADER = 1 << 20, FEW = 64 /* coils, or slices of a volume */ };
 
-size_t layout_size(struct store *store, const char *space, const char *tag) {
-  struct arena *arena = arena_open();
-  char *header = arena_new(arena, HEADER);
-  const char *place = store_text(store, "ismrmrd_header", header, HEADER) ? strstr(header, space) : NULL;
-  const char *size = place ? strstr(place, "<matrixSize>") : NULL;
+/* A whole number of the matrixSize in the header's `space`. */
+static size_t size_of(const char *header, const char *space, const char *tag) {
+  const char *place = strstr(header, space), *size = place ? strstr(place, "<matrixSize>") : NULL;
   const char *field = size ? strstr(size, tag) : NULL;
   long value = field ? strtol(field + strlen(tag), NULL, 10) : 0;
-  arena_close(arena);
   return value > 0 ? (size_t)value : 0;
+}
+
+struct layout_header layout_header(struct store *store) {
+  static const char encoded[] = "<encodedSpace>", recon[] = "<reconSpace>";
+  struct layout_header sizes = {0};
+  struct arena *arena = arena_open();
+  char *text = arena_new(arena, HEADER);
+  if (store_text(store, "ismrmrd_header", text, HEADER))
+    sizes = (struct layout_header){size_of(text, encoded, "<x>"), size_of(text, encoded, "<y>"),
+                                   size_of(text, recon, "<x>"), size_of(text, recon, "<y>")};
+  arena_close(arena);
+  return sizes;
 }
 
 /* ---- axes ---------------------------------------------------------------------------------------------- */
@@ -44,28 +53,26 @@ static const char *guess_axes(const struct store_shape *shape, bool kspace, size
   return NULL;
 }
 
-bool layout_check(struct store *store, const struct volume *volume, const struct store_shape *shape,
-                  struct error *error) {
-  size_t readout = shape->rank == 4 ? layout_size(store, "<encodedSpace>", "<x>") : 0;
-  const char *guess = guess_axes(shape, volume->from_kspace, readout);
-  bool good = shape->rank == 3 || (shape->rank == 4 && volume->from_kspace);
+bool layout_check(const struct layout_header *header, const char *path, const char *key, bool kspace,
+                  const struct store_shape *shape, struct error *error) {
+  const char *guess = guess_axes(shape, kspace, shape->rank == 4 ? header->encoded_x : 0);
+  bool good = shape->rank == 3 || (shape->rank == 4 && kspace);
   if (good && !guess) return true;
   char text[STORE_RANK * 24] = "";
   size_t used = 0;
   for (int i = 0; i < shape->rank; i++)
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", i ? ", " : "", shape->size[i]);
-  const char *coils = volume->from_kspace ? " or [slices, coils, height, width]" : "";
+  const char *coils = kspace ? " or [slices, coils, height, width]" : "";
   if (!guess)
-    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s, and is [%s]", volume->key,
-                volume->path, shape->rank, coils, text);
-  return fail(error, "%s in %s is [%s]; it must be [slices, height, width]%s: %s", volume->key, volume->path,
-              text, coils, guess);
+    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s, and is [%s]", key, path,
+                shape->rank, coils, text);
+  return fail(error, "%s in %s is [%s]; it must be [slices, height, width]%s: %s", key, path, text, coils,
+              guess);
 }
 
-bool layout_is_turned(struct store *store, const struct volume *volume) {
-  if (!volume->from_kspace || volume->height == volume->width) return false;
-  size_t x = layout_size(store, "<encodedSpace>", "<x>"), y = layout_size(store, "<encodedSpace>", "<y>");
-  return x != y && volume->width == x && volume->height != x;
+bool layout_is_turned(const struct layout_header *header, size_t height, size_t width) {
+  size_t x = header->encoded_x, y = header->encoded_y;
+  return height != width && x != y && width == x && height != x;
 }
 
 /* ---- datasets ------------------------------------------------------------------------------------------ */

@@ -3,18 +3,21 @@
 #ifndef L2SR_SYSTEMS_LAYOUT_H
 #define L2SR_SYSTEMS_LAYOUT_H
 
-#include "systems/volume.h"
+#include "engine/store.h"
 
-/* Refuses a shape whose axes are not [slices, (coils,) height, width], as far as sizes and the header tell.
- */
-bool layout_check(struct store *store, const struct volume *volume, const struct store_shape *shape,
-                  struct error *error);
-/* Whether the ISMRMRD header says that the last axis is the readout; it must be the phase encoding. */
-bool layout_is_turned(struct store *store, const struct volume *volume);
+/* What the ISMRMRD header says of sizes; 0: nothing. */
+struct layout_header {
+  size_t encoded_x, encoded_y, recon_x, recon_y;
+};
+struct layout_header layout_header(struct store *store);
+
+/* Refuses a shape of dataset `key` whose axes are not [slices, (coils,) height, width], as far as sizes and
+ * the header tell. */
+bool layout_check(const struct layout_header *header, const char *path, const char *key, bool kspace,
+                  const struct store_shape *shape, struct error *error);
+/* Whether the header says that the last axis of k-space is the readout; it must be the phase encoding. */
+bool layout_is_turned(const struct layout_header *header, size_t height, size_t width);
 /* Says that none of the datasets `wanted` is there, and what is. */
 bool layout_refuse(struct store *store, const char *path, const char *wanted, struct error *error);
-
-/* A whole number of a matrixSize in the header's `space` ("<encodedSpace>"), by its tag; 0: there is none. */
-size_t layout_size(struct store *store, const char *space, const char *tag);
 
 #endif

@@ -30,11 +30,12 @@ static bool choose_key(struct store *store, struct volume *volume, uint32_t sour
   return true;
 }
 
-static bool read_shape(struct store *store, struct volume *volume, struct error *error) {
+static bool read_shape(struct store *store, struct volume *volume, const struct layout_header *header,
+                       struct error *error) {
   struct store_shape shape;
   if (!store_shape(store, volume->key, &shape, error)) return false;
   bool coils = volume->from_kspace && shape.rank == 4;
-  if (!layout_check(store, volume, &shape, error)) return false;
+  if (!layout_check(header, volume->path, volume->key, volume->from_kspace, &shape, error)) return false;
   if (!shape.complex && !shape.real) {
     char type[256];
     store_type_words(store, volume->key, type, sizeof type);
@@ -54,12 +55,12 @@ static bool read_shape(struct store *store, struct volume *volume, struct error 
 }
 
 /* Images from k-space are cropped to the header's recon size, or to the smaller side where it says none. */
-static void find_image_size(struct store *store, struct volume *volume) {
+static void find_image_size(struct volume *volume, const struct layout_header *header) {
   volume->image_height = volume->height;
   volume->image_width = volume->width;
   if (!volume->from_kspace) return;
   size_t side = volume->height < volume->width ? volume->height : volume->width;
-  size_t x = layout_size(store, "<reconSpace>", "<x>"), y = layout_size(store, "<reconSpace>", "<y>");
+  size_t x = header->recon_x, y = header->recon_y;
   volume->image_height = x && x <= volume->height ? x : side;
   volume->image_width = y && y <= volume->width ? y : side;
 }
@@ -148,13 +149,16 @@ static bool describe(struct store *store, struct volume *volume, const struct op
                      struct error *error) {
   bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
   uint32_t source = kspace ? SOURCE_KSPACE : options->data.source;
-  if (!choose_key(store, volume, source, error) || !read_shape(store, volume, error)) return false;
+  if (!choose_key(store, volume, source, error)) return false;
+  struct layout_header header = {0};
+  if (volume->from_kspace) header = layout_header(store);
+  if (!read_shape(store, volume, &header, error)) return false;
   if (!check_memory(volume, error) || !store_check_held(store, volume->key, error)) return false;
-  find_image_size(store, volume);
+  find_image_size(volume, &header);
   store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
   store_word(store, "patient_id", volume->patient, sizeof volume->patient);
   read_max(store, volume);
-  volume->turned = layout_is_turned(store, volume);
+  volume->turned = volume->from_kspace && layout_is_turned(&header, volume->height, volume->width);
   volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
   volume->turn_columns = options->data.image_shift & SHIFT_COLUMNS;
   volume->turn_rows = options->data.image_shift & SHIFT_ROWS;

@@ -93,8 +93,8 @@ static void show_numbers(const struct view *view) {
 }
 
 static void show_header(const struct view *view) {
-  size_t x = layout_size(view->store, "<reconSpace>", "<x>");
-  size_t y = layout_size(view->store, "<reconSpace>", "<y>");
+  struct layout_header header = layout_header(view->store);
+  size_t x = header.recon_x, y = header.recon_y;
   bool there = x || y || store_has(view->store, "ismrmrd_header");
   if (view->json) {
     if (there) printf(",\"recon_x\":%zu,\"recon_y\":%zu", x, y);
