@@ -125,27 +125,6 @@ void store_close(struct store *store) {
   arena_close(store->arena);
 }
 
-/* What the external link `part` leads to, where that is a pipe or another thing that libhdf5 would wait for;
- * NULL: nothing of the kind. libhdf5 looks below the current folder and beside the file. */
-static const char *leads_astray(struct store *store, const char *part) {
-  H5L_info_t info;
-  const char *file, *object;
-  char value[4096];
-  struct stat status;
-  bool external = H5Lget_info(store->file, part, &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_EXTERNAL &&
-                  info.u.val_size <= sizeof value &&
-                  H5Lget_val(store->file, part, value, sizeof value, H5P_DEFAULT) >= 0 &&
-                  H5Lunpack_elink_val(value, info.u.val_size, NULL, &file, &object) >= 0;
-  if (!external) return NULL;
-  const char *slash = strrchr(store->path, '/');
-  const char *beside =
-      arena_text(store->arena, "%.*s%s", slash && file[0] != '/' ? (int)(slash - store->path + 1) : 0,
-                 store->path, file);
-  bool astray = (stat(file, &status) == 0 && !S_ISREG(status.st_mode)) ||
-                (stat(beside, &status) == 0 && !S_ISREG(status.st_mode));
-  return astray ? beside : NULL;
-}
-
 /* Every group on the way must exist. */
 static bool is_reached(struct store *store, const char *name, const char **astray) {
   char part[512];
@@ -157,7 +136,7 @@ static bool is_reached(struct store *store, const char *name, const char **astra
     memcpy(part, name, length);
     part[length] = 0;
     if (length && H5Lexists(store->file, part, H5P_DEFAULT) <= 0) return false;
-    if (length && (*astray = leads_astray(store, part))) return false;
+    if (length && (*astray = store_astray(store, part))) return false;
     if (!*c) return true;
   }
 }
@@ -181,9 +160,8 @@ hid_t store_dataset(struct store *store, const char *name, struct error *error) 
   return dataset;
 }
 
-bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error) {
-  hid_t dataset = store_dataset(store, name, error);
-  if (dataset < 0) return false;
+bool store_shape_of(const struct store *store, hid_t dataset, const char *name, struct store_shape *shape,
+                    struct error *error) {
   hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
   hsize_t size[H5S_MAX_RANK];
   int rank = H5Sget_simple_extent_dims(space, size, NULL);
@@ -196,89 +174,15 @@ bool store_shape(struct store *store, const char *name, struct store_shape *shap
     fail(error, "%s in %s has rank %d; at most %d is understood", name, store->path, rank, STORE_RANK);
   H5Tclose(type);
   H5Sclose(space);
+  return good;
+}
+
+bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error) {
+  hid_t dataset = store_dataset(store, name, error);
+  if (dataset < 0) return false;
+  bool good = store_shape_of(store, dataset, name, shape, error);
   H5Dclose(dataset);
   return good;
-}
-
-/* Opens an attribute of the root, or a scalar dataset of that name; *is_attribute says which. */
-static hid_t open_scalar(struct store *store, const char *name, bool *is_attribute) {
-  *is_attribute = H5Aexists(store->file, name) > 0;
-  if (*is_attribute) return H5Aopen(store->file, name, H5P_DEFAULT);
-  return store_has(store, name) ? H5Dopen2(store->file, name, H5P_DEFAULT) : H5I_INVALID_HID;
-}
-
-static void close_scalar(hid_t object, bool is_attribute) {
-  if (is_attribute)
-    H5Aclose(object);
-  else
-    H5Dclose(object);
-}
-
-static bool read_string(hid_t object, bool is_attribute, hid_t type, char *text, size_t size) {
-  hid_t memory = H5Tcopy(type);
-  bool good = false;
-  if (H5Tis_variable_str(type) > 0) {
-    char *pointer = NULL;
-    herr_t code = is_attribute ? H5Aread(object, memory, &pointer)
-                               : H5Dread(object, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, &pointer);
-    good = code >= 0 && pointer;
-    if (good) snprintf(text, size, "%s", pointer);
-    if (pointer) H5free_memory(pointer);
-  } else if (H5Tget_size(type) < (1 << 20)) {
-    struct arena *arena = arena_open();
-    char *fixed = arena_new(arena, H5Tget_size(type) + 1);
-    herr_t code = is_attribute ? H5Aread(object, memory, fixed)
-                               : H5Dread(object, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, fixed);
-    good = code >= 0;
-    if (good) snprintf(text, size, "%s", fixed);
-    arena_close(arena);
-  }
-  H5Tclose(memory);
-  return good;
-}
-
-static bool is_single(hid_t object, bool is_attribute) {
-  hid_t space = is_attribute ? H5Aget_space(object) : H5Dget_space(object);
-  bool single = H5Sget_simple_extent_npoints(space) == 1;
-  H5Sclose(space);
-  return single;
-}
-
-/* Texts of variable length lie where libhdf5 is the least careful: the child reads those, if there is one. */
-static bool read_text(struct store *store, const char *name, bool by_child, char *text, size_t size) {
-  bool is_attribute, good = false;
-  hid_t object = open_scalar(store, name, &is_attribute);
-  if (object < 0) return false;
-  hid_t type = is_attribute ? H5Aget_type(object) : H5Dget_type(object);
-  if (H5Tget_class(type) == H5T_STRING && is_single(object, is_attribute)) {
-    bool ask = by_child && H5Tis_variable_str(type) > 0;
-    enum probe_found found = ask ? probe_text(store->path, name, text, size) : PROBE_UNASKED;
-    good =
-        found == PROBE_UNASKED ? read_string(object, is_attribute, type, text, size) : found == PROBE_FOUND;
-  }
-  H5Tclose(type);
-  close_scalar(object, is_attribute);
-  return good;
-}
-
-bool store_text(struct store *store, const char *name, char *text, size_t size) {
-  return read_text(store, name, true, text, size);
-}
-
-bool store_text_here(struct store *store, const char *name, char *text, size_t size) {
-  return read_text(store, name, false, text, size);
-}
-
-bool store_number(struct store *store, const char *name, double *value) {
-  bool is_attribute;
-  hid_t object = open_scalar(store, name, &is_attribute);
-  if (object < 0) return false;
-  herr_t code = -1;
-  if (is_single(object, is_attribute))
-    code = is_attribute ? H5Aread(object, H5T_NATIVE_DOUBLE, value)
-                        : H5Dread(object, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
-  close_scalar(object, is_attribute);
-  return code >= 0;
 }
 
 bool store_is_sound(struct store *store, struct error *error) {

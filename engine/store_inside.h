@@ -25,12 +25,17 @@ void store_without_locks(hid_t access); /* where this HDF5 can do without */
 const char *store_reason(char text[REASON]);
 bool store_refuse(const struct store *store, const char *doing, const char *name, struct error *error);
 hid_t store_dataset(struct store *store, const char *name, struct error *error); /* the caller closes it */
+bool store_shape_of(const struct store *store, hid_t dataset, const char *name, struct store_shape *shape,
+                    struct error *error);
 /* store_text without a child that looks first. */
 bool store_text_here(struct store *store, const char *name, char *text, size_t size);
 void store_forget_dataset(struct store *store);
 /* Of a virtual or external dataset: refuses what would be read as zeros (store_source.c). */
 bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const char *name,
                          struct error *error);
+/* What the external link `part` leads to, where that is a pipe or another thing that libhdf5 would wait for;
+ * NULL: nothing of the kind. */
+const char *store_astray(struct store *store, const char *part);
 bool store_is_complex(hid_t type); /* a compound of two numbers */
 bool store_check_filters(struct store *store, hid_t plist, const char *name, struct error *error);
 

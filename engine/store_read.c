@@ -110,8 +110,8 @@ static bool keep_dataset(struct store *store, const char *name, struct error *er
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error) {
   struct store_shape shape;
-  return store_shape(store, name, &shape, error) && /* checks the rank */
-         keep_dataset(store, name, error) &&
+  return keep_dataset(store, name, error) &&
+         store_shape_of(store, store->dataset, name, &shape, error) && /* checks the rank */
          read_dataset(store, store->dataset, name, type, start, count, to, error);
 }
 

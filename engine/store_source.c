@@ -1,5 +1,5 @@
-/* Whether what a dataset is read through is there: files of other sources, and filters. libhdf5 takes zeros
- * for whatever of a virtual or external dataset is missing, and says nothing. */
+/* Whether what a dataset is read through is there: links, files of other sources, and filters. libhdf5 takes
+ * zeros for whatever of a virtual or external dataset is missing, and says nothing. */
 #include "engine/store_inside.h"
 
 #include <stdlib.h>
@@ -22,19 +22,43 @@ static const char *below(struct store *store, const char *folder, const char *na
   return arena_text(store->arena, "%s/%s", folder, name);
 }
 
-/* Where libhdf5 looks, in its order: below the variable's folder, beside the file (virtual ones only), here.
- */
-static const char *find_file(struct store *store, const char *variable, bool beside, const char *name) {
-  const char *folder = getenv(variable), *path;
-  if (name[0] != '/' && folder && *folder && file_is_there(path = below(store, folder, name))) return path;
-  if (name[0] != '/' && beside) {
-    path = arena_text(store->arena, "%s%s", folder_of(store), name);
-    if (file_is_there(path)) return path;
+enum { PLACES = 4 };
+
+/* Where libhdf5 looks, in its order: below the variable's folder, beside the file (not external data), here,
+ * and beside it by the last name alone, for a file that moved with its source. NULL: not there. */
+static const char *place_of(struct store *store, const char *variable, bool beside, const char *name,
+                            int place) {
+  const char *folder = getenv(variable), *last = strrchr(name, '/');
+  switch (place) {
+  case 0: return name[0] != '/' && folder && *folder ? below(store, folder, name) : NULL;
+  case 1: return name[0] != '/' && beside ? arena_text(store->arena, "%s%s", folder_of(store), name) : NULL;
+  case 2: return name;
+  default: return beside ? arena_text(store->arena, "%s%s", folder_of(store), last ? last + 1 : name) : NULL;
   }
-  if (file_is_there(name)) return name;
-  const char *last = strrchr(name, '/'); /* a file that moved with its source */
-  path = arena_text(store->arena, "%s%s", folder_of(store), last ? last + 1 : name);
-  return beside && file_is_there(path) ? path : NULL;
+}
+
+static const char *find_file(struct store *store, const char *variable, bool beside, const char *name) {
+  for (int p = 0; p < PLACES; p++) {
+    const char *path = place_of(store, variable, beside, name, p);
+    if (path && file_is_there(path)) return path;
+  }
+  return NULL;
+}
+
+const char *store_astray(struct store *store, const char *part) {
+  H5L_info_t info;
+  const char *file, *object;
+  char value[NAME];
+  if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_EXTERNAL ||
+      info.u.val_size > sizeof value || H5Lget_val(store->file, part, value, sizeof value, H5P_DEFAULT) < 0 ||
+      H5Lunpack_elink_val(value, info.u.val_size, NULL, &file, &object) < 0)
+    return NULL;
+  for (int p = 0; p < PLACES; p++) {
+    struct stat status;
+    const char *path = place_of(store, "HDF5_EXT_PREFIX", true, file, p);
+    if (path && !stat(path, &status) && !S_ISREG(status.st_mode)) return path;
+  }
+  return NULL;
 }
 
 static bool miss(const struct store *store, const char *name, const char *source, const char *why,
