@@ -64,29 +64,25 @@ void *arena_try(struct arena *arena, size_t bytes) {
   return memset(place, 0, need);
 }
 
-void *arena_new(struct arena *arena, size_t bytes) {
-  void *place = arena_try(arena, bytes);
-  if (!place) {
-    fprintf(stderr, "l2sr: the host has no %zu bytes left; free memory or ask for less\n", bytes);
-    exit(1);
-  }
-  return place;
-}
-
 void *arena_try_array(struct arena *arena, size_t size, size_t count) {
   size_t bytes;
   return __builtin_mul_overflow(size, count, &bytes) ? NULL : arena_try(arena, bytes);
 }
 
+void *arena_new(struct arena *arena, size_t bytes) {
+  return arena_new_array(arena, bytes, 1);
+}
+
 void *arena_new_array(struct arena *arena, size_t size, size_t count) {
   void *place = arena_try_array(arena, size, count);
-  if (!place) {
+  if (place) return place;
+  if (count == 1)
+    fprintf(stderr, "l2sr: the host has no %zu bytes left; free memory or ask for less\n", size);
+  else
     fprintf(stderr,
             "l2sr: the host has no memory left for %zu times %zu bytes; free memory or ask for less\n", count,
             size);
-    exit(1);
-  }
-  return place;
+  exit(1);
 }
 
 char *arena_text(struct arena *arena, const char *format, ...) {

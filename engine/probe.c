@@ -99,9 +99,9 @@ static double now(void) {
 
 enum outcome { ANSWERED, ENDED, LATE };
 
-static bool send_all(const void *data, size_t bytes) {
+bool probe_send(int socket, const void *data, size_t bytes) {
   for (const char *at = data; bytes;) {
-    ssize_t sent = send(probe.socket, at, bytes, MSG_NOSIGNAL);
+    ssize_t sent = send(socket, at, bytes, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
     at += sent;
@@ -159,8 +159,9 @@ static enum outcome await_ready(void) {
 static enum outcome ask_once(const struct asking *asking, struct probe_answer *answer) {
   struct probe_question question = {.path = (uint32_t)strlen(asking->path) + 1};
   if (asking->name) question.name = (uint32_t)strlen(asking->name) + 1;
-  if (!send_all(&question, sizeof question) || !send_all(asking->path, question.path) ||
-      !send_all(asking->name, question.name))
+  if (!probe_send(probe.socket, &question, sizeof question) ||
+      !probe_send(probe.socket, asking->path, question.path) ||
+      !probe_send(probe.socket, asking->name, question.name))
     return ENDED;
   enum outcome outcome = receive_all(answer, sizeof *answer);
   return outcome == ANSWERED ? receive_text(asking->text, asking->size, answer->bytes) : outcome;

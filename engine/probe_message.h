@@ -4,6 +4,8 @@
 #ifndef L2SR_ENGINE_PROBE_MESSAGE_H
 #define L2SR_ENGINE_PROBE_MESSAGE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PROBE_READY = 0x6c327372 }; /* as uint32_t */
@@ -17,5 +19,8 @@ enum probe_kind { PROBE_GOOD, PROBE_NONE /* no such text */, PROBE_MEMORY /* the
 struct probe_answer {
   uint32_t kind, bytes;
 };
+
+/* All of the bytes; false: the other one has ended. (probe.c) */
+bool probe_send(int socket, const void *data, size_t bytes);
 
 #endif

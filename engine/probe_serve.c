@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* What a good file takes of them is far less: texts of 1 MiB, a few MiB of chunks, milliseconds. */
@@ -170,13 +169,13 @@ static enum probe_kind answer_file(struct look *look) {
 
 /* ---- serving ------------------------------------------------------------------------------------------- */
 
-static bool pass_all(void *data, size_t bytes, bool out) {
+static bool read_all(void *data, size_t bytes) {
   for (char *at = data; bytes;) {
-    ssize_t passed = out ? send(STDIN_FILENO, at, bytes, MSG_NOSIGNAL) : read(STDIN_FILENO, at, bytes);
-    if (passed < 0 && errno == EINTR) continue;
-    if (passed <= 0) return false;
-    at += passed;
-    bytes -= (size_t)passed;
+    ssize_t got = read(STDIN_FILENO, at, bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= (size_t)got;
   }
   return true;
 }
@@ -186,8 +185,7 @@ static bool answer(struct arena *arena, const struct probe_question *question, v
   struct look look = {.data = data};
   struct probe_answer answer = {.kind = PROBE_NONE};
   char *path = arena_try(arena, question->path), *name = arena_try(arena, (size_t)question->name + 1);
-  if (!path || !name || !pass_all(path, question->path, false) || !pass_all(name, question->name, false))
-    return false;
+  if (!path || !name || !read_all(path, question->path) || !read_all(name, question->name)) return false;
   limit_time();
   look_at(&look, path);
   if (!question->name) {
@@ -197,7 +195,7 @@ static bool answer(struct arena *arena, const struct probe_question *question, v
     answer.bytes = (uint32_t)strlen(data) + 1;
   }
   if (look.file >= 0) H5Fclose(look.file);
-  return pass_all(&answer, sizeof answer, true) && pass_all(data, answer.bytes, true);
+  return probe_send(STDIN_FILENO, &answer, sizeof answer) && probe_send(STDIN_FILENO, data, answer.bytes);
 }
 
 int probe_serve(void) {
@@ -209,8 +207,8 @@ int probe_serve(void) {
   leave_no_cores();
   store_start();
   limit_memory();
-  bool good = pass_all(&ready, sizeof ready, true);
-  while (good && pass_all(&question, sizeof question, false)) {
+  bool good = probe_send(STDIN_FILENO, &ready, sizeof ready);
+  while (good && read_all(&question, sizeof question)) {
     struct arena *own = arena_open();
     good = answer(own, &question, data);
     arena_close(own);

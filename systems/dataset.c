@@ -66,10 +66,9 @@ static bool passes(struct dataset *dataset, const struct volume *volume, const s
   return true;
 }
 
-static bool skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
+bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
   size_t place = dataset->broken + dataset->small;
   if (strict) return fail_in(error, "data.strict");
-  log_warning("skipped: %s", error->text);
   dataset->skipped[place].path = volume->path;
   dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
   dataset->skipped[place].small = volume->small;
@@ -184,7 +183,8 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     struct volume *volume = &dataset->volumes[dataset->volume_count];
     struct store *store;
     if (!volume_open(&store, volume, names->path[i], options, error)) {
-      if (!skip(dataset, volume, options->data.strict, error)) return false;
+      if (!dataset_skip(dataset, volume, options->data.strict, error)) return false;
+      log_warning("skipped: %s", error->text);
       continue;
     }
     store_close(store);

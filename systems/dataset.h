@@ -27,6 +27,8 @@ struct dataset {
 /* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error);
 void dataset_close(struct dataset *dataset);
+/* Notes a volume that is left out, and why (the error); with data.strict refuses it. */
+bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error);
 /* Says and keeps what may be wrong with data that can be read; with data.strict refuses it. */
 bool dataset_note(struct dataset *dataset, const struct options *options, struct error *error,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));

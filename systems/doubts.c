@@ -1,5 +1,7 @@
 #include "systems/doubts.h"
 
+#include "engine/log.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -160,34 +162,36 @@ static const char *tell_empty(const struct doubts *doubts, const struct volume *
       100 * doubts->empty, doubts->what, volume->path);
 }
 
-/* The shift that is set already is undone by what is to be set. */
-static const char *tell_corner(const struct doubts *doubts, const struct volume *volume) {
+/* What data.kspace_shift or data.image_shift is to be set to; a shift that is set already is undone by it. */
+static const char *shift_word(const bool found[AXES], bool set_columns, bool set_rows) {
   static const char *const words[] = {"none", "columns", "rows", "both"};
+  return words[(found[COLUMNS] ^ set_columns) | (found[ROWS] ^ set_rows) << 1];
+}
+
+static const char *tell_corner(const struct doubts *doubts, const struct volume *volume) {
   bool corner[AXES];
   for (int a = 0; a < AXES; a++)
     corner[a] = doubts->axis[a].whole > 0 && doubts->axis[a].centre < 0.25 * doubts->axis[a].whole;
   if (!corner[COLUMNS] && !corner[ROWS]) return NULL;
   const struct axis *axis = &doubts->axis[corner[COLUMNS] ? COLUMNS : ROWS];
-  unsigned shift = (corner[COLUMNS] ^ volume->shift_columns) | (corner[ROWS] ^ volume->shift_rows) << 1;
   return arena_text(
       doubts->arena,
       "the zero frequency of the k-space in %s is in the corner: the central half of its %s holds %.0f "
       "%% of the energy; set data.kspace_shift to %s",
-      volume->path, corner[COLUMNS] ? "columns" : "rows", 100 * axis->centre / axis->whole, words[shift]);
+      volume->path, corner[COLUMNS] ? "columns" : "rows", 100 * axis->centre / axis->whole,
+      shift_word(corner, volume->shift_columns, volume->shift_rows));
 }
 
 /* Of an object in the middle neighbours are alike, of one around the edges they are opposite. */
 static const char *tell_edges(const struct doubts *doubts, const struct volume *volume) {
-  static const char *const words[] = {"none", "columns", "rows", "both"};
   bool edges[AXES];
   for (int a = 0; a < AXES; a++) edges[a] = doubts->axis[a].next < -0.2 * doubts->axis[a].whole;
   if (!edges[COLUMNS] && !edges[ROWS]) return NULL;
-  unsigned shift = (edges[COLUMNS] ^ volume->turn_columns) | (edges[ROWS] ^ volume->turn_rows) << 1;
   return arena_text(
       doubts->arena,
       "the object of the k-space in %s lies around the edges of its images, as if a corner were their "
       "middle; set data.image_shift to %s",
-      volume->path, words[shift]);
+      volume->path, shift_word(edges, volume->turn_columns, volume->turn_rows));
 }
 
 static const char *tell_negative(const struct doubts *doubts, const struct volume *volume) {
@@ -246,5 +250,5 @@ const char *doubts_text(const struct doubts *doubts, enum doubt_kind kind, struc
   const struct doubt *doubt = &doubts->found[kind];
   if (doubt->volumes < 2) return doubt->text;
   return arena_text(arena, "%s (and %zu other volume%s like it)", doubt->text, doubt->volumes - 1,
-                    doubt->volumes == 2 ? "" : "s");
+                    plural(doubt->volumes - 1));
 }

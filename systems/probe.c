@@ -17,12 +17,8 @@ static bool read_middle(const struct volume *volume, struct doubts *doubts, stru
   return good || fail_in(error, "slice %zu", slice);
 }
 
-static void make_broken(struct dataset *dataset, size_t index, const char *reason) {
-  const struct volume *volume = &dataset->volumes[index];
-  size_t place = dataset->broken++ + dataset->small;
-  dataset->skipped[place].path = volume->path;
-  dataset->skipped[place].reason = reason;
-  dataset->slice_count -= volume->slice_count;
+static void remove_volume(struct dataset *dataset, size_t index) {
+  dataset->slice_count -= dataset->volumes[index].slice_count;
   for (size_t v = index + 1; v < dataset->volume_count; v++) dataset->volumes[v - 1] = dataset->volumes[v];
   dataset->volume_count--;
 }
@@ -34,8 +30,8 @@ bool dataset_probe(struct dataset *dataset, const struct options *options, struc
       if (!doubts_end(doubts, &dataset->volumes[v++], options, error)) return false;
       continue;
     }
-    if (options->data.strict) return fail_in(error, "data.strict");
-    make_broken(dataset, v, arena_text(dataset->arena, "%s", error->text));
+    if (!dataset_skip(dataset, &dataset->volumes[v], options->data.strict, error)) return false;
+    remove_volume(dataset, v);
   }
   for (int kind = 0; kind < DOUBT_KINDS; kind++) {
     const char *text = doubts_text(doubts, kind, dataset->arena);
