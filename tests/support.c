@@ -111,6 +111,16 @@ int support_open_device(void **state) {
   return 0;
 }
 
+int support_open_transforms(void **state) {
+  struct error error;
+  return support_open_device(state) || !fft_library_open(&error);
+}
+
+int support_close_transforms(void **state) {
+  fft_library_close();
+  return support_close_device(state);
+}
+
 int support_open_matrix(void **state) {
   int status = support_open_device(state);
   struct device *device = *state;

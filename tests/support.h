@@ -40,6 +40,9 @@ unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes
 /* Group setup and teardown: one device a program, *state points to it. Kernels come from the user's cache. */
 int support_open_device(void **state);
 int support_close_device(void **state);
+/* The device and clFFT. */
+int support_open_transforms(void **state);
+int support_close_transforms(void **state);
 /* The same device, with the matrix instructions emulated where it has none. */
 int support_open_matrix(void **state);
 

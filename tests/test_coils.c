@@ -1,6 +1,5 @@
 /* Scans of k-space as it was measured (data.kspace): complex, of several coils, combined by
  * root-sum-of-squares; against double precision from the file's samples. */
-#include "engine/fft.h"
 #include "engine/scene.h"
 #include "engine/store.h"
 #include "systems/geometry.h"
@@ -288,16 +287,6 @@ static void what_has_no_measured_kspace_is_refused(void **state) {
   assert_holds(error.text, "has no dataset kspace");
 }
 
-static int open_all(void **state) {
-  struct error error;
-  return support_open_device(state) || !fft_library_open(&error);
-}
-
-static int close_all(void **state) {
-  fft_library_close();
-  return support_close_device(state);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
 int main(void) {
@@ -308,5 +297,5 @@ int main(void) {
       TEST(the_oracle_sees_coils),
       TEST(what_has_no_measured_kspace_is_refused),
   };
-  return cmocka_run_group_tests_name("coils", tests, open_all, close_all);
+  return cmocka_run_group_tests_name("coils", tests, support_open_transforms, support_close_transforms);
 }

@@ -1,6 +1,5 @@
 /* Evaluations as a whole: what is kept beside the scores. */
 #include "components/options.h"
-#include "engine/fft.h"
 #include "engine/store.h"
 #include "systems/evaluate.h"
 #include "tests/support.h"
@@ -69,17 +68,7 @@ static void what_is_kept_is_what_was_scored(void **state) {
   support_close_folder(&folder);
 }
 
-static int open_libraries(void **state) {
-  struct error error;
-  return support_open_device(state) || !fft_library_open(&error);
-}
-
-static int close_libraries(void **state) {
-  fft_library_close();
-  return support_close_device(state);
-}
-
 int main(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_kept_is_what_was_scored)};
-  return cmocka_run_group_tests(tests, open_libraries, close_libraries);
+  return cmocka_run_group_tests(tests, support_open_transforms, support_close_transforms);
 }

@@ -11,15 +11,13 @@ static const double tau = 6.283185307179586;
 static struct arena *arena;
 
 static int open_libraries(void **state) {
-  struct error error;
   arena = arena_open();
-  return support_open_device(state) || !fft_library_open(&error);
+  return support_open_transforms(state);
 }
 
 static int close_libraries(void **state) {
-  fft_library_close();
   arena_close(arena);
-  return support_close_device(state);
+  return support_close_transforms(state);
 }
 
 static float complex *draw_matrix(size_t count, uint32_t scan) {

@@ -938,16 +938,6 @@ static void test_blocked(void **state) {
   check_graph(*state, build_step_shared, 2, 5, 7);
 }
 
-static int open_tools(void **state) {
-  struct error error;
-  return support_open_device(state) || !fft_library_open(&error);
-}
-
-static int close_tools(void **state) {
-  fft_library_close();
-  return support_close_device(state);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_adjoints),
@@ -956,5 +946,5 @@ int main(void) {
       cmocka_unit_test(test_no_magnitude),   cmocka_unit_test(test_part_of_batch),
       cmocka_unit_test(test_blocked),
   };
-  return cmocka_run_group_tests_name("gradients", tests, open_tools, close_tools);
+  return cmocka_run_group_tests_name("gradients", tests, support_open_transforms, support_close_transforms);
 }

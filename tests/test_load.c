@@ -1,4 +1,3 @@
-#include "engine/fft.h"
 #include "engine/log.h"
 #include "engine/random.h"
 #include "engine/scene.h"
@@ -32,17 +31,6 @@ static int close_folder(void **state) {
   (void)state;
   support_close_folder(&folder);
   return 0;
-}
-
-static int open_libraries(void **state) {
-  struct error error;
-  if (support_open_device(state)) return 1;
-  return fft_library_open(&error) ? 0 : 1;
-}
-
-static int close_libraries(void **state) {
-  fft_library_close();
-  return support_close_device(state);
 }
 
 static void set(const char *assignment) {
@@ -1069,5 +1057,5 @@ int main(void) {
       TEST(windows_are_as_large_as_fits),
       TEST(scratch_memory_is_given_back),
   };
-  return cmocka_run_group_tests(tests, open_libraries, close_libraries);
+  return cmocka_run_group_tests(tests, support_open_transforms, support_close_transforms);
 }

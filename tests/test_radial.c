@@ -1,6 +1,5 @@
 /* Spokes: their cells (PROTOCOL 5), the masks that scans start from and end with, and what is observed by
  * them. */
-#include "engine/fft.h"
 #include "engine/kernel_check.h"
 #include "engine/store.h"
 #include "kernels/kernels.h"
@@ -408,16 +407,6 @@ static void kernels_agree_with_their_reference(void **state) {
     }
 }
 
-static int open_all(void **state) {
-  struct error error;
-  return support_open_device(state) || !fft_library_open(&error);
-}
-
-static int close_all(void **state) {
-  fft_library_close();
-  return support_close_device(state);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(spokes_have_no_gaps),
@@ -433,5 +422,5 @@ int main(void) {
       cmocka_unit_test(results_do_not_depend_on_the_number),
       cmocka_unit_test(kernels_agree_with_their_reference),
   };
-  return cmocka_run_group_tests_name("radial", tests, open_all, close_all);
+  return cmocka_run_group_tests_name("radial", tests, support_open_transforms, support_close_transforms);
 }

@@ -343,16 +343,6 @@ static void initial_masks_are_the_published_ones(void **state) {
   arena_close(arena);
 }
 
-static int open_all(void **state) {
-  struct error error;
-  return support_open_device(state) || !fft_library_open(&error);
-}
-
-static int close_all(void **state) {
-  fft_library_close();
-  return support_close_device(state);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(initial_masks_are_the_published_ones),
@@ -369,5 +359,5 @@ int main(void) {
       cmocka_unit_test(half_observations_are_close),
       cmocka_unit_test(the_masked_transform_is_adjoint),
   };
-  return cmocka_run_group_tests(tests, open_all, close_all);
+  return cmocka_run_group_tests(tests, support_open_transforms, support_close_transforms);
 }
