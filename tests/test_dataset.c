@@ -84,6 +84,15 @@ static const char *volumes_of(struct dataset *dataset) {
   return text;
 }
 
+/* The only note holds this; NULL: there is none. */
+static void expect_note(const char *part) {
+  struct dataset dataset;
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, part != NULL);
+  if (part) assert_holds(dataset.notes[0], part);
+  dataset_close(&dataset);
+}
+
 static void expect_volumes(const char *names) {
   struct dataset dataset;
   assert_string_equal(volumes_of(&dataset), names);
@@ -252,7 +261,6 @@ static void a_scan_counts_once(void **state) {
 }
 
 static void equal_names_of_splits_are_said(void **state) {
-  struct dataset dataset;
   (void)state;
   make("train/a.h5", slices(1));
   make("val/a.h5", slices(1));
@@ -260,10 +268,7 @@ static void equal_names_of_splits_are_said(void **state) {
   set("data.split=val");
   expect_volumes("a.h5 b.h5");
   set("data.split=all");
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 1);
-  assert_holds(dataset.notes[0], "val/a.h5, of two splits that are taken together, have one name");
-  dataset_close(&dataset);
+  expect_note("val/a.h5, of two splits that are taken together, have one name");
   set("data.strict=true");
   expect_refusal("data.strict: ");
 }
@@ -307,18 +312,12 @@ static void copy(const char *from, const char *to) {
 }
 
 static void copies_are_said(void **state) {
-  struct dataset dataset;
   (void)state;
   make("a.h5", slices(1));
   make("b.h5", slices(1));
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 0);
-  dataset_close(&dataset);
+  expect_note(NULL);
   copy("a.h5", "c.h5");
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 1);
-  assert_holds(dataset.notes[0], "/c.h5 hold the same bytes (1 copy in all)");
-  dataset_close(&dataset);
+  expect_note("/c.h5 hold the same bytes (1 copy in all)");
   set("data.strict=true");
   expect_refusal("data.strict: ");
 }
@@ -528,11 +527,8 @@ static void missing_patients_are_said(void **state) {
   assert_int_equal(dataset.note_count, 0);
   dataset_close(&dataset);
   set("data.patient_split=true");
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 1);
-  assert_holds(dataset.notes[0], "1 of 25 files in ");
-  assert_holds(dataset.notes[0], "says no patient_id");
-  dataset_close(&dataset);
+  expect_note("1 of 25 files in ");
+  expect_note("says no patient_id");
   set("data.strict=true");
   expect_refusal("data.strict: 1 of 25 files in ");
 }
@@ -757,7 +753,6 @@ static const char *header_of(size_t x, size_t y) {
 
 /* Twelve coils of 32 x 20 after the header, 32 of 20 x 12 by their sizes. */
 static void headers_tell_the_axes(void **state) {
-  struct dataset dataset;
   struct made made = {.key = "kspace", .type = STORE_C64, .rank = 4, .size = {2, 32, 20, 12}};
   (void)state;
   made.header = header_of(32, 20);
@@ -768,15 +763,10 @@ static void headers_tell_the_axes(void **state) {
   made.size[1] = 3;
   made.header = header_of(12, 20);
   make("a.h5", made);
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 1);
-  assert_holds(dataset.notes[0], "whose last axis is the readout, by the header (/tmp/");
-  dataset_close(&dataset);
+  expect_note("whose last axis is the readout, by the header (/tmp/");
   made.header = header_of(20, 12);
   make("a.h5", made);
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 0);
-  dataset_close(&dataset);
+  expect_note(NULL);
 }
 
 static void volumes_of_other_programs_are_named(void **state) {
@@ -1055,21 +1045,14 @@ static void small_images_need_padding(void **state) {
 }
 
 static void a_crop_that_nobody_asked_for_is_said(void **state) {
-  struct dataset dataset;
   struct made made = slices(1);
   (void)state;
   make("a.h5", made);
   made.size[1] = made.size[2] = 12;
   make("b.h5", made);
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 0);
-  dataset_close(&dataset);
+  expect_note(NULL);
   options.given[OPTION_ROW_data_size] = false; /* 8 as if by default */
-  volumes_of(&dataset);
-  assert_int_equal(dataset.note_count, 1);
-  assert_holds(dataset.notes[0],
-               "1 volume larger than data.size, which is 8 because nothing sets it: of 12x12");
-  dataset_close(&dataset);
+  expect_note("1 volume larger than data.size, which is 8 because nothing sets it: of 12x12");
   set("data.strict=true");
   expect_refusal("data.strict: 1 volume larger than data.size");
   set("data.size=32"); /* sets it */
