@@ -273,6 +273,19 @@ static struct report *two_results(struct folder *folder, const struct results *s
   return report;
 }
 
+/* Added after the standard ones they are refused in these words. */
+static void refuse_second(const struct results *second, const char *part, const char *other) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  support_open_folder(&folder);
+  struct report *report = two_results(&folder, second, &path);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, part);
+  assert_holds(error.text, other);
+  support_close_folder(&folder);
+}
+
 static void results_are_read(void **state) {
   struct folder folder;
   struct error error;
@@ -298,18 +311,11 @@ static void results_are_read(void **state) {
 }
 
 static void another_version_is_refused(void **state) {
-  struct folder folder;
-  struct error error;
-  const char *path;
   struct results second = standard;
   (void)state;
-  support_open_folder(&folder);
   second.version = "2.0";
-  struct report *report = two_results(&folder, &second, &path);
-  assert_false(report_add(report, path, &error));
-  assert_holds(error.text, "one/results.h5 is of version 1.0 and ");
-  assert_holds(error.text, "two/results.h5 of version 2.0; their numbers do not go into one table");
-  support_close_folder(&folder);
+  refuse_second(&second, "one/results.h5 is of version 1.0 and ",
+                "two/results.h5 of version 2.0; their numbers do not go into one table");
 }
 
 /* Its volume and 1 wrap to 0, and few names cannot have so many numbers. */
@@ -317,17 +323,10 @@ static void volumes_without_a_name_are_refused(void **state) {
   static const uint32_t more[] = {UINT32_MAX - 1, 1};
   (void)state;
   for (size_t i = 0; i < 2; i++) {
-    struct folder folder;
-    struct error error;
-    const char *path;
     struct results second = standard;
-    support_open_folder(&folder);
     second.more = more[i];
-    struct report *report = two_results(&folder, &second, &path);
-    assert_false(report_add(report, path, &error));
-    assert_holds(error.text, "two/results.h5 is damaged: slice/volume names volume ");
-    assert_holds(error.text, "at slice 2; there are names of 2");
-    support_close_folder(&folder);
+    refuse_second(&second, "two/results.h5 is damaged: slice/volume names volume ",
+                  "at slice 2; there are names of 2");
   }
 }
 
@@ -496,26 +495,18 @@ static void too_many_data_sets_are_refused(void **state) {
   support_close_folder(&folder);
 }
 
-/* The last line of a log that is still written may be cut. */
 /* Before anything is written. */
 static void missing_images_are_refused(void **state) {
   static const char *const images[] = {"kept/image", "x2_long/random/kept"};
   (void)state;
   for (size_t i = 0; i < 2; i++) {
-    struct folder folder;
-    struct error error;
-    const char *path;
     struct results second = standard;
-    support_open_folder(&folder);
     second.image = images[i];
-    struct report *report = two_results(&folder, &second, &path);
-    assert_false(report_add(report, path, &error));
-    assert_holds(error.text, "two/results.h5 is damaged: it has kept/row and lacks ");
-    assert_holds(error.text, images[1 - i]);
-    support_close_folder(&folder);
+    refuse_second(&second, "two/results.h5 is damaged: it has kept/row and lacks ", images[1 - i]);
   }
 }
 
+/* The last line of a log that is still written may be cut. */
 static void logs_are_read(void **state) {
   struct folder folder;
   struct error error;

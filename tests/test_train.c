@@ -432,14 +432,19 @@ static void a_validation_loss_of_nan_stops(void **state) {
   close_run(&run);
 }
 
+/* What is left is the folder, and the options. */
+static void train_one_epoch(struct run *run, const char *output) {
+  set_options(run, output);
+  run->options.train.epochs = 1;
+  open_run(run, false);
+  run_epochs(run);
+  training_close(&run->training);
+}
+
 static void checkpoints_are_refused(void **state) {
   struct run run;
   (void)state;
-  set_options(&run, "kept");
-  run.options.train.epochs = 1;
-  open_run(&run, false);
-  run_epochs(&run);
-  training_close(&run.training);
+  train_one_epoch(&run, "kept");
   refuse_open(&run, false, "holds a training (last.h5); go on with --resume");
   run.options.network.channels = 6;
   refuse_open(&run, true, "network.channels was 4 and is 6 now");
@@ -461,11 +466,7 @@ static void other_validation_data_are_refused(void **state) {
   struct error error;
   struct options options;
   (void)state;
-  set_options(&run, "validation");
-  run.options.train.epochs = 1;
-  open_run(&run, false);
-  run_epochs(&run);
-  training_close(&run.training);
+  train_one_epoch(&run, "validation");
   option_defaults(&option_table, &options, folder.arena);
   support_set_phantoms(&options, N, 4);
   assert_good(phantom_write(&options, support_path(&folder, "other"), &error), &error);
@@ -569,11 +570,7 @@ static void a_best_checkpoint_that_went_is_noticed(void **state) {
   struct run run;
   struct error error;
   (void)state;
-  set_options(&run, "went");
-  run.options.train.epochs = 1;
-  open_run(&run, false);
-  run_epochs(&run);
-  training_close(&run.training);
+  train_one_epoch(&run, "went");
   const char *best = support_path(&folder, "went/best.h5");
   assert_int_equal(unlink(best), 0);
   open_run(&run, true);
