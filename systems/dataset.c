@@ -244,10 +244,32 @@ bool dataset_note(struct dataset *dataset, const struct options *options, struct
   return true;
 }
 
+/* Over splits equal names may be other scans, numbered anew. */
+static bool note_twice(struct dataset *dataset, const char *const pair[2], const struct options *options,
+                       struct error *error) {
+  if (!pair[0]) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%s and %s, of two splits that are taken together, have one name; if they are one scan, it "
+      "counts twice: move one away",
+      pair[0], pair[1]);
+}
+
+static bool list_files(struct dataset *dataset, struct names *names, const struct options *options,
+                       struct error *error) {
+  struct listing listing = {.arena = dataset->arena};
+  if (!listing_make(&listing, options, error)) return false;
+  *names = listing.names;
+  dataset->entries = listing.entries;
+  dataset->hidden = listing.hidden;
+  dataset->not_h5 = listing.not_h5;
+  return note_twice(dataset, listing.twice, options, error);
+}
+
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
   struct names names = {0};
   *dataset = (struct dataset){.arena = arena_open()};
-  if (check_source(options, error) && listing_make(dataset, &names, options, error)) {
+  if (check_source(options, error) && list_files(dataset, &names, options, error)) {
     select_fraction(dataset, &names, options->data.fraction);
     size_t limit = options->data.volumes;
     if (limit && names.count > limit) {

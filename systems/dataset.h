@@ -32,8 +32,6 @@ bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool str
 /* Says and keeps what may be wrong with data that can be read; with data.strict refuses it. */
 bool dataset_note(struct dataset *dataset, const struct options *options, struct error *error,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Whether data.path has a folder of the split: 0 train, 1 val, 2 test. */
-bool dataset_has_split(const struct options *options, unsigned split);
 /* The most coils of a volume. */
 size_t dataset_coils(const struct dataset *dataset);
 /* One line a filter that removed something, the hash, and the skipped files. */

@@ -1,6 +1,7 @@
 #include "systems/listing.h"
 
 #include "engine/log.h"
+#include "engine/part.h"
 #include "systems/foreign.h"
 
 #include <dirent.h>
@@ -53,19 +54,19 @@ static struct names entries_of(struct arena *arena, const char *path) {
   return names;
 }
 
-static bool list_folder(struct dataset *dataset, struct names *names, const char *path, struct error *error) {
+static bool list_folder(struct listing *listing, const char *path, struct error *error) {
   DIR *folder = opendir(path);
   if (!folder) return fail(error, "cannot list %s: %s", path, strerror(errno));
   for (struct dirent *entry; (entry = readdir(folder));) {
-    const char *full = arena_text(dataset->arena, "%s/%s", path, entry->d_name);
+    const char *full = arena_text(listing->arena, "%s/%s", path, entry->d_name);
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || folder_is_there(full)) continue;
-    dataset->entries++;
+    listing->entries++;
     if (entry->d_name[0] == '.') /* other systems leave theirs beside each file: ._NAME.h5 */
-      dataset->hidden++;
+      listing->hidden++;
     else if (ends_in_h5(entry->d_name))
-      names_add(dataset->arena, names, full);
+      names_add(listing->arena, &listing->names, full);
     else
-      dataset->not_h5++;
+      listing->not_h5++;
   }
   closedir(folder);
   return true;
@@ -100,7 +101,7 @@ static struct names folders_of(struct arena *arena, const struct options *option
   return folders;
 }
 
-bool dataset_has_split(const struct options *options, unsigned split) {
+bool listing_has_split(const struct options *options, unsigned split) {
   struct arena *arena = arena_open();
   bool any = folders_of(arena, options, split).count > 0;
   arena_close(arena);
@@ -123,10 +124,9 @@ static bool find_twice(struct arena *arena, const struct names *names, size_t fi
 }
 
 /* A scan of one coil and of many has the same name. */
-static bool check_twice(struct dataset *dataset, const struct names *names, size_t first,
-                        struct error *error) {
+static bool check_twice(const struct listing *listing, size_t first, struct error *error) {
   const char *pair[2];
-  if (!find_twice(dataset->arena, names, first, pair)) return true;
+  if (!find_twice(listing->arena, &listing->names, first, pair)) return true;
   return fail(
       error,
       "%s and %s have one name: the scan would count twice; set data.coils to single or multi to take "
@@ -134,26 +134,14 @@ static bool check_twice(struct dataset *dataset, const struct names *names, size
       pair[0], pair[1]);
 }
 
-static bool list_split(struct dataset *dataset, struct names *names, const struct options *options,
-                       unsigned split, bool *any, struct error *error) {
-  struct names folders = folders_of(dataset->arena, options, split);
-  size_t first = names->count;
-  for (size_t i = 0; i < folders.count; i++)
-    if (!list_folder(dataset, names, folders.path[i], error)) return false;
-  *any |= folders.count;
-  return check_twice(dataset, names, first, error);
-}
-
-/* Over splits equal names may be other scans, numbered anew. */
-static bool note_twice(struct dataset *dataset, const struct names *names, const struct options *options,
+static bool list_split(struct listing *listing, const struct options *options, unsigned split, bool *any,
                        struct error *error) {
-  const char *pair[2];
-  if (!find_twice(dataset->arena, names, 0, pair)) return true;
-  return dataset_note(
-      dataset, options, error,
-      "%s and %s, of two splits that are taken together, have one name; if they are one scan, it "
-      "counts twice: move one away",
-      pair[0], pair[1]);
+  struct names folders = folders_of(listing->arena, options, split);
+  size_t first = listing->names.count;
+  for (size_t i = 0; i < folders.count; i++)
+    if (!list_folder(listing, folders.path[i], error)) return false;
+  *any |= folders.count;
+  return check_twice(listing, first, error);
 }
 
 /* ---- nothing found ------------------------------------------------------------------------------------- */
@@ -200,20 +188,21 @@ static const char *hint(struct arena *arena, const struct options *options, unsi
   struct names entries = entries_of(arena, root);
   for (size_t i = 0; i < entries.count; i++) {
     const struct magic *magic = folder_is_there(entries.path[i]) ? NULL : magic_of(entries.path[i]);
-    if (magic) return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, foreign_advice(magic));
+    if (magic)
+      return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, foreign_advice(magic));
   }
   return "";
 }
 
-static bool refuse_empty(struct dataset *dataset, const struct options *options, bool all,
+static bool refuse_empty(const struct listing *listing, const struct options *options, bool all,
                          struct error *error) {
-  size_t others = dataset->not_h5 + dataset->hidden;
+  size_t others = listing->not_h5 + listing->hidden;
   unsigned split = all ? SPLIT_TRAIN : options->data.split;
   return fail(error,
               "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
               "subfolder %s%s",
               options->data.path, others, plural(others), all ? "train, val or test" : split_names[split],
-              hint(dataset->arena, options, split));
+              hint(listing->arena, options, split));
 }
 
 static bool refuse_file(const char *path, struct error *error) {
@@ -222,21 +211,19 @@ static bool refuse_file(const char *path, struct error *error) {
   return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", path);
 }
 
-bool listing_make(struct dataset *dataset, struct names *names, const struct options *options,
-                  struct error *error) {
+bool listing_make(struct listing *listing, const struct options *options, struct error *error) {
   const char *root = options->data.path;
   bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
   if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
   if (!folder_is_there(root) && ends_in_h5(root)) {
-    dataset->entries = 1;
-    names_add(dataset->arena, names, root);
+    listing->entries = 1;
+    names_add(listing->arena, &listing->names, root);
     return true;
   }
   if (!folder_is_there(root)) return refuse_file(root, error);
   for (unsigned s = 0; s < 3; s++)
-    if ((all || s == options->data.split) && !list_split(dataset, names, options, s, &any, error))
-      return false;
-  if (!any && !list_folder(dataset, names, root, error)) return false;
-  if (!names->count) return refuse_empty(dataset, options, all, error);
-  return note_twice(dataset, names, options, error);
+    if ((all || s == options->data.split) && !list_split(listing, options, s, &any, error)) return false;
+  if (!any && !list_folder(listing, root, error)) return false;
+  find_twice(listing->arena, &listing->names, 0, listing->twice);
+  return listing->names.count ? true : refuse_empty(listing, options, all, error);
 }

@@ -4,6 +4,7 @@
 #include "systems/doubts.h"
 #include "systems/foreign.h"
 #include "systems/layout.h"
+#include "systems/listing.h"
 #include "systems/probe.h"
 #include "tools/command.h"
 
@@ -312,7 +313,7 @@ static void open_parts(struct folder *folder) {
   const struct options *options = folder->options;
   for (uint32_t s = 0; s < PARTS; s++)
     if ((options->data.split == SPLIT_ALL || options->data.split == s) &&
-        (options->data.patient_split || dataset_has_split(options, s)))
+        (options->data.patient_split || listing_has_split(options, s)))
       open_part(folder, names[s], s);
   if (!folder->part_count) open_part(folder, "folder", options->data.split);
 }
