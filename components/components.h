@@ -1,9 +1,9 @@
 /* Every table and column, declared once. From these rows come the enumerators, the sizes, the allocation,
- * `l2sr describe components` and the access guard of engine/world.h. */
+ * `l2sr describe components` and the access guard of engine/ecs/world.h. */
 #ifndef L2SR_COMPONENTS_H
 #define L2SR_COMPONENTS_H
 
-#include "engine/world.h"
+#include "engine/ecs/world.h"
 
 enum table { TABLE_SLICE, TABLE_ENV, TABLE_ROLLOUT, TABLE_EPOCH, TABLE_COUNT };
 

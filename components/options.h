@@ -3,7 +3,7 @@
 #ifndef L2SR_OPTIONS_H
 #define L2SR_OPTIONS_H
 
-#include "engine/option.h"
+#include "engine/base/option.h"
 
 /* X(section, type, name, default, low, high, choices, help) */
 #define DATA_OPTIONS(X)                                                                                      \
@@ -303,7 +303,7 @@ enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
-enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; /* systems/geometry.h */
+enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; /* systems/scan/geometry.h */
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };

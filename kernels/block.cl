@@ -1,6 +1,6 @@
 /* Fused blocks of a network for matrix instructions of NVIDIA and AMD: 3x3 convolution with zero padding, where instance
  * norm and ReLU of the previous block happen on the load of its raw output and the sums for this block's
- * instance norm leave with the store. One kernel a layer, specialised by macros (engine/block.c sets them);
+ * instance norm leave with the store. One kernel a layer, specialised by macros (engine/fused/block_run.c sets them);
  * nothing normalised is ever stored. The convolution's bias is left out: the instance norm cancels it.
  *
  *   CIN COUT ROWS COLUMNS     channels and size of the layer

@@ -316,7 +316,7 @@ INLINE void load_window(__global const float *image, int y, int x, float window[
 
 /* The first layer's weights: per image and plane the nine sums of every channel of the image,
  * part[n][CHANNELS][INPUTS][9]. Four pixels at a time. A row is a plane; registers hold the sums of two channels of the
- * image: of more, a row takes a plane and one of them (engine/block_back.c). */
+ * image: of more, a row takes a plane and one of them (engine/fused/block_back.c). */
 #define TAKEN (INPUTS <= 2 ? INPUTS : 1)
 #define SUMS (18 * TAKEN)
 

@@ -12,7 +12,7 @@
  * three products.
  *
  * AMD has no TF32. There K is sixteen pixels, two rows of eight, and tiles are rounded to halves as they are read:
- * activations are normalised and gradients scaled (engine/block.h), so halves hold them. Plain multiply-adds would
+ * activations are normalised and gradients scaled (engine/fused/block.h), so halves hold them. Plain multiply-adds would
  * need no rounding, but the same exchange of operands, and have an eighth of the rate.
  *
  *   IN OUT ROWS COLUMNS       channels and size of the layer

@@ -21,12 +21,12 @@ typedef float real;
 #define REAL_STORE(to, i, value) ((to)[i] = (value))
 #endif
 
-/* Random streams of engine/random.h. */
+/* Random streams of engine/base/random.h. */
 #define STREAM_MASK 2u
 #define STREAM_ACTION 3u
 #define STREAM_EXACT 6u
 
-/* Philox 4x32-10: the words of (seed, stream, scan, step); the same function as in engine/random.c. */
+/* Philox 4x32-10: the words of (seed, stream, scan, step); the same function as in engine/base/random.c. */
 INLINE uint4 random_words(uint seed, uint stream, uint scan, uint step) {
   uint4 c = (uint4)(scan, step, 0u, 0u);
   uint key0 = seed, key1 = stream;

@@ -2,7 +2,7 @@
 #ifndef L2SR_KERNELS_DIVISOR_H
 #define L2SR_KERNELS_DIVISOR_H
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 
 /* A divisor of count, which is at least 1. */
 static inline uint32_t some_divisor(size_t count, struct random *random) {

@@ -1,8 +1,8 @@
-/* One row per kernel (engine/kernel.h), and the scalar references that the rows name. */
+/* One row per kernel (engine/device/kernel.h), and the scalar references that the rows name. */
 #ifndef L2SR_KERNELS_H
 #define L2SR_KERNELS_H
 
-#include "engine/kernel.h"
+#include "engine/device/kernel.h"
 
 /* For kernel_desc.args[].table beside those of components.h: one row for all (weights, phases). */
 enum { TABLE_SHARED = 7 };

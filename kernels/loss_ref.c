@@ -1,7 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "components/components.h"
-#include "engine/round.h"
+#include "engine/base/round.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Masks that are learned (systems/loupe.h, systems/tau.h): what they are drawn for, and where they go. */
+/* Masks that are learned (systems/networks/loupe.h, systems/networks/tau.h): what they are drawn for, and where they go. */
 
 #define GROUP 256
 

@@ -1,4 +1,4 @@
-/* PG-MRI's scans (systems/trajectories.h): what its policy sees, trajectories side by side, and what a draw
+/* PG-MRI's scans (systems/methods/trajectories.h): what its policy sees, trajectories side by side, and what a draw
  * was worth. Scans are [trajectory][slice]. */
 
 #define GROUP 256

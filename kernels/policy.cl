@@ -181,7 +181,7 @@ policy_normalise(__global const uint *restrict order, __global const float *rest
   }
 }
 
-/* REINFORCE (systems/trajectories.h). Draws are [step][draw][slice], images those of which they are: while
+/* REINFORCE (systems/methods/trajectories.h). Draws are [step][draw][slice], images those of which they are: while
  * the draws of a slice share its state, in every step or in the first one only, one image stands for all of
  * them. The gradient of the sum over an image's draws of minus advantage times log-probability. terms: that
  * sum, entropy. */

@@ -1,4 +1,4 @@
-#include "engine/round.h"
+#include "engine/base/round.h"
 #include "kernels/kernels.h"
 
 #include <math.h>

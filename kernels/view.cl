@@ -1,4 +1,4 @@
-/* What networks of complex images take (systems/net_view.h): frequencies of slices, with the origin in the middle. */
+/* What networks of complex images take (systems/networks/net_view.h): frequencies of slices, with the origin in the middle. */
 
 #define GROUP 256
 

@@ -3,7 +3,7 @@
 #ifndef L2SR_TESTS_SCANS_H
 #define L2SR_TESTS_SCANS_H
 
-#include "systems/simulation.h"
+#include "systems/scan/simulation.h"
 #include "tests/support.h"
 
 struct scene {

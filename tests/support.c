@@ -1,10 +1,10 @@
 #include "tests/support.h"
 
 #include "components/components.h"
-#include "engine/fft.h"
-#include "engine/random.h"
-#include "systems/load.h"
-#include "systems/phantom.h"
+#include "engine/base/random.h"
+#include "engine/device/fft.h"
+#include "systems/data/phantom.h"
+#include "systems/scan/load.h"
 
 #include <dirent.h>
 #include <ftw.h>

@@ -2,8 +2,8 @@
 #ifndef L2SR_TESTS_SUPPORT_H
 #define L2SR_TESTS_SUPPORT_H
 
-#include "engine/arena.h"
-#include "engine/device.h"
+#include "engine/base/arena.h"
+#include "engine/device/device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
 /* The fused path of a network against the portable graph: output and gradients, in every precision and every
  * kind of layer, by the kernels for NVIDIA and those for AMD. Where the device lacks the matrix instructions,
- * its lanes are emulated (engine/device.h). */
-#include "engine/block.h"
-#include "engine/random.h"
+ * its lanes are emulated (engine/device/device.h). */
+#include "engine/base/random.h"
+#include "engine/fused/block.h"
 #include "kernels/kernels.h"
-#include "systems/net_unet.h"
-#include "systems/policy.h"
+#include "systems/networks/net_unet.h"
+#include "systems/networks/policy.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* Scans of k-space as it was measured (data.kspace): complex, of several coils, combined by
  * root-sum-of-squares; against double precision from the file's samples. */
-#include "engine/scene.h"
-#include "engine/store.h"
-#include "systems/geometry.h"
-#include "systems/load.h"
-#include "systems/systems.h"
+#include "engine/files/scene.h"
+#include "engine/files/store.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/load.h"
+#include "systems/scan/systems.h"
 #include "tests/support.h"
 
 #include <complex.h>

@@ -1,6 +1,6 @@
-#include "engine/log.h"
-#include "engine/scene.h"
-#include "systems/dataset.h"
+#include "engine/base/log.h"
+#include "engine/files/scene.h"
+#include "systems/data/dataset.h"
 #include "tests/support.h"
 
 #include <hdf5.h>

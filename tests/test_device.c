@@ -1,4 +1,4 @@
-#include "engine/kernel.h"
+#include "engine/device/kernel.h"
 #include "tests/support.h"
 
 #include <nettle/sha2.h>
@@ -232,7 +232,7 @@ static void the_first_failure_sticks(void **state) {
   assert_false(device_finish(&device, &error));
   assert_holds(error.text, "clEnqueueWriteBuffer(");
   assert_holds(error.text, "CL_INVALID_VALUE (-30) at ");
-  assert_holds(error.text, "engine/device.c:");
+  assert_holds(error.text, "engine/device/device.c:");
   assert_holds(error.text, device.facts.name);
   assert_int_equal(clEnqueueReadBuffer(device.queue, buffer, CL_TRUE, 0, 16, got, 0, NULL, NULL), CL_SUCCESS);
   assert_int_equal(got[0], 0);

@@ -1,7 +1,7 @@
 /* Evaluations as a whole: what is kept beside the scores. */
 #include "components/options.h"
-#include "engine/store.h"
-#include "systems/evaluate.h"
+#include "engine/files/store.h"
+#include "systems/methods/evaluate.h"
 #include "tests/support.h"
 
 #include <math.h>

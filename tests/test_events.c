@@ -1,6 +1,6 @@
 /* Event files read back record by record: checksums against known answers, fields of the protobuf messages.
  */
-#include "engine/events.h"
+#include "engine/files/events.h"
 #include "tests/support.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Draws of exactly so many entries against the enumeration of all, and the gradient of a learned mask against
  * its formula. */
-#include "engine/graph.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/graph/graph.h"
 #include "kernels/kernels.h"
-#include "systems/learned.h"
+#include "systems/scan/learned.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-#include "engine/blas.h"
-#include "engine/fft.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/device/blas.h"
+#include "engine/device/fft.h"
 #include "tests/support.h"
 
 #include <complex.h>

@@ -1,11 +1,11 @@
 /* Every operation in a tiny graph: the device's forward against the same node list in double, the device's
  * backward against central differences of that, and the adjoint identity of the linear operations. */
-#include "engine/graph.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/graph/graph.h"
 #include "kernels/kernels.h"
-#include "systems/net_loupe.h"
-#include "systems/net_tau.h"
-#include "systems/net_unet.h"
+#include "systems/networks/net_loupe.h"
+#include "systems/networks/net_tau.h"
+#include "systems/networks/net_unet.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Graphs: refused shapes, the plan (nothing that lives at the same time overlaps), its printing, the refusal
  * for want of memory, shared parameters, micro-batches, and that running allocates nothing. */
-#include "engine/graph.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/graph/graph.h"
 #include "kernels/kernels.h"
 #include "tests/support.h"
 

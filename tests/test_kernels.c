@@ -6,8 +6,8 @@
  *   test_kernels time [ROW...]   the time of a launch and the bytes of its arguments over it, on the device of
  *                                L2SR_DEVICE, at 128x128 pixels; nothing is compared */
 #include "components/components.h"
-#include "engine/fft.h"
-#include "engine/kernel_check.h"
+#include "engine/device/fft.h"
+#include "engine/device/kernel_check.h"
 #include "kernels/kernels.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Training a policy: going on from any checkpoint, launches, rounds, and what is refused. */
-#include "systems/learn.h"
-#include "systems/train.h"
+#include "systems/methods/learn.h"
+#include "systems/methods/train.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Linear layers by matrix instructions, emulated where the device has none: against scalar double sums, with
  * sizes that leave tiles, chunks and spans unfilled; the same to the bit for any number of images. */
-#include "engine/graph.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/graph/graph.h"
 #include "kernels/kernels.h"
 #include "tests/support.h"
 

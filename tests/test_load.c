@@ -1,9 +1,9 @@
-#include "engine/log.h"
-#include "engine/random.h"
-#include "engine/scene.h"
+#include "engine/base/log.h"
+#include "engine/base/random.h"
+#include "engine/files/scene.h"
 #include "kernels/kernels.h"
-#include "systems/load.h"
-#include "systems/window.h"
+#include "systems/scan/load.h"
+#include "systems/scan/window.h"
 #include "tests/support.h"
 
 #include <complex.h>

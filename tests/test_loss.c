@@ -1,7 +1,7 @@
 /* Losses against their definitions in double, and their gradients against central differences of those. */
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "kernels/kernels.h"
-#include "systems/loss.h"
+#include "systems/networks/loss.h"
 #include "tests/support.h"
 
 #include <math.h>

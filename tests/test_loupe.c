@@ -1,7 +1,7 @@
 /* LOUPE: an update against one graph of mask, network and loss; masks of minibatches and samples; what is
  * stored; going on; what is refused. */
-#include "engine/store.h"
-#include "systems/net_unet.h"
+#include "engine/files/store.h"
+#include "systems/networks/net_unet.h"
 #include "tests/training.h"
 
 #include <math.h>

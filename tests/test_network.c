@@ -1,9 +1,9 @@
 /* The U-Net against its reference vectors, its parameter count and names, checkpoints and their refusals. */
 #include "kernels/kernels.h"
-#include "systems/checkpoint.h"
-#include "systems/reconstructor.h"
-#include "systems/net_unet.h"
-#include "systems/verify_network.h"
+#include "systems/checks/verify_network.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/networks/net_unet.h"
+#include "systems/networks/reconstructor.h"
 #include "tests/support.h"
 
 #include <hdf5.h>

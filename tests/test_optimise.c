@@ -1,6 +1,6 @@
 /* Optimisers against scalar double references over several steps, clipping, schedules. */
-#include "engine/optimise.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
 #include "tests/support.h"
 

@@ -1,5 +1,5 @@
 #include "components/options.h"
-#include "engine/scene.h"
+#include "engine/files/scene.h"
 #include "tests/support.h"
 
 #include <stdlib.h>

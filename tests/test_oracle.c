@@ -1,9 +1,9 @@
 /* The oracles against brute force: every mask with one line more is observed, reconstructed and scored the
  * slow way, from the mask. */
 #include "kernels/kernels.h"
-#include "systems/evaluate.h"
-#include "systems/oracle.h"
-#include "systems/reconstructor.h"
+#include "systems/methods/evaluate.h"
+#include "systems/networks/reconstructor.h"
+#include "systems/scan/oracle.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* PG-MRI's estimators on a scan so short that all its trajectories can be counted: their expectation is the
  * gradient of the exact return, the baseline makes them less noisy, and updates raise the return. */
-#include "engine/optimise.h"
+#include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
-#include "systems/load.h"
-#include "systems/trajectories.h"
+#include "systems/methods/trajectories.h"
+#include "systems/scan/load.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "components/options.h"
-#include "engine/scene.h"
-#include "engine/store.h"
-#include "systems/phantom.h"
+#include "engine/files/scene.h"
+#include "engine/files/store.h"
+#include "systems/data/phantom.h"
 #include "tests/support.h"
 
 #include <complex.h>

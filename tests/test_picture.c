@@ -1,5 +1,5 @@
 #include "tests/support.h"
-#include "tools/picture.h"
+#include "tools/draw/picture.h"
 
 #include <math.h>
 #include <png.h>

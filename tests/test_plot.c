@@ -1,6 +1,6 @@
 /* Plots: what the axes end at, and that lines, dots and frames are where they belong. */
 #include "tests/support.h"
-#include "tools/plot.h"
+#include "tools/draw/plot.h"
 
 #include <math.h>
 #include <png.h>

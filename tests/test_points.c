@@ -1,9 +1,9 @@
 /* Points of k-space: the squares that scans start from, exact budgets of what is drawn at once, what is
  * observed by them, refusals. */
-#include "engine/kernel_check.h"
+#include "engine/device/kernel_check.h"
 #include "kernels/kernels.h"
-#include "systems/geometry.h"
-#include "systems/systems.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/systems.h"
 #include "tests/scans.h"
 
 #include <math.h>

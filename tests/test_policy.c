@@ -1,9 +1,9 @@
 /* The policy's network: how it starts, its sizes and refusals, checkpoints; files of stored results refused.
  */
-#include "engine/orthogonal.h"
+#include "engine/base/orthogonal.h"
 #include "kernels/kernels.h"
-#include "systems/policy.h"
-#include "systems/verify.h"
+#include "systems/checks/verify.h"
+#include "systems/networks/policy.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * lines to acquire, a scan is worth 1 when both good ones are among them, else 0, paid with the last line.
  * Whoever does not look at the class first is right once in three; the best policy looks, then takes the two:
  * it is worth 1 for every scan. */
-#include "engine/optimise.h"
+#include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
 #include "tests/support.h"
 

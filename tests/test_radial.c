@@ -1,11 +1,11 @@
 /* Spokes: their cells (PROTOCOL 5), the masks that scans start from and end with, and what is observed by
  * them. */
-#include "engine/kernel_check.h"
-#include "engine/store.h"
+#include "engine/device/kernel_check.h"
+#include "engine/files/store.h"
 #include "kernels/kernels.h"
-#include "systems/geometry.h"
-#include "systems/load.h"
-#include "systems/systems.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/load.h"
+#include "systems/scan/systems.h"
 #include "tests/scans.h"
 
 #include <complex.h>

@@ -1,5 +1,5 @@
 /* The counter-based generator against the library of its authors. Built where that is installed. */
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/support.h"
 
 #include <Random123/philox.h>

@@ -1,11 +1,11 @@
 /* `l2sr report`: escaping, tables, and what is refused or kept apart. */
-#include "engine/store.h"
+#include "engine/files/store.h"
 #include "tests/support.h"
-#include "tools/chart.h"
-#include "tools/json_line.h"
-#include "tools/report.h"
-#include "tools/score_text.h"
-#include "tools/svg.h"
+#include "tools/draw/chart.h"
+#include "tools/draw/svg.h"
+#include "tools/report/json_line.h"
+#include "tools/report/report.h"
+#include "tools/report/score_text.h"
 
 #include <hdf5.h>
 #include <math.h>

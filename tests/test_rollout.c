@@ -1,8 +1,8 @@
 /* Roll-outs of a policy: budgets, rewards, advantages, and the same observations once more when it learns. */
-#include "engine/optimise.h"
+#include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
-#include "systems/load.h"
-#include "systems/rollout.h"
+#include "systems/methods/rollout.h"
+#include "systems/scan/load.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "components/options.h"
-#include "engine/random.h"
-#include "engine/scene.h"
+#include "engine/base/random.h"
+#include "engine/files/scene.h"
 #include "tests/support.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "engine/schedule.h"
+#include "engine/ecs/schedule.h"
 #include "tests/support.h"
 
 #include <stdlib.h>

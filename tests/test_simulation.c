@@ -1,9 +1,9 @@
 /* Scans as a whole: budgets, resets, rewards, independence of the number of environments, no allocation. */
-#include "engine/fft.h"
-#include "engine/half.h"
+#include "engine/base/half.h"
+#include "engine/device/fft.h"
 #include "kernels/kernels.h"
-#include "systems/load.h"
-#include "systems/systems.h"
+#include "systems/scan/load.h"
+#include "systems/scan/systems.h"
 #include "tests/support.h"
 
 #include <math.h>

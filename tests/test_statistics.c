@@ -1,7 +1,7 @@
 /* Means, Student's t, comparisons in pairs and histograms, against known values. */
 #include "tests/support.h"
-#include "tools/chart.h"
-#include "tools/statistics.h"
+#include "tools/draw/chart.h"
+#include "tools/report/statistics.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
-#include "engine/log.h"
-#include "engine/probe.h"
-#include "engine/probe_message.h"
-#include "engine/store.h"
+#include "engine/base/log.h"
+#include "engine/files/probe.h"
+#include "engine/files/probe_message.h"
+#include "engine/files/store.h"
 #include "tests/support.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* tau-step sampling: an update against one graph of everything; the fused path; splits of the budget; what is
  * drawn; memory; going on; what is refused. */
 #include "kernels/kernels.h"
-#include "systems/net_unet.h"
-#include "systems/tau.h"
+#include "systems/networks/net_unet.h"
+#include "systems/networks/tau.h"
 #include "tests/training.h"
 
 #include <math.h>

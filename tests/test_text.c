@@ -1,6 +1,6 @@
 /* Bytes of any kind: how they are shown, and what JSON and a guarded stream make of them. */
-#include "engine/log.h"
-#include "engine/text.h"
+#include "engine/base/log.h"
+#include "engine/base/text.h"
 #include "tests/support.h"
 
 #include <math.h>

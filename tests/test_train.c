@@ -1,6 +1,6 @@
 /* Training: masks, the update against one made by hand, micro-batches, going on, and what is refused. */
-#include "systems/net_unet.h"
-#include "systems/phantom.h"
+#include "systems/data/phantom.h"
+#include "systems/networks/net_unet.h"
 #include "tests/training.h"
 
 #include <hdf5.h>

@@ -3,7 +3,7 @@
 #ifndef L2SR_TESTS_TRAINING_H
 #define L2SR_TESTS_TRAINING_H
 
-#include "systems/train.h"
+#include "systems/methods/train.h"
 #include "tests/support.h"
 
 enum { N = 32, SLICES = 12, BATCH = 5 };

@@ -5,7 +5,7 @@ import sys
 
 out, files = sys.argv[1], sys.argv[2:]
 with open(out, "w") as f:
-    f.write('#include "engine/program.h"\n\n#include <stddef.h>\n\n')
+    f.write('#include "engine/device/program.h"\n\n#include <stddef.h>\n\n')
     for i, path in enumerate(files):
         data = open(path, "rb").read() + b"\0"
         f.write("static const char file_%d[] = {" % i)

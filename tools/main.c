@@ -1,13 +1,13 @@
 /* Finds the subcommand, reads flags and operands into struct call, runs it, prints what went wrong and picks
  * the exit status: 0 good, 1 failed or differs, 2 wrong usage (which includes a scene that is refused). */
-#include "engine/fft.h"
-#include "engine/log.h"
-#include "engine/probe.h"
-#include "engine/scene.h"
-#include "engine/store.h"
-#include "engine/text.h"
-#include "tools/command.h"
-#include "tools/help.h"
+#include "engine/base/log.h"
+#include "engine/base/text.h"
+#include "engine/device/fft.h"
+#include "engine/files/probe.h"
+#include "engine/files/scene.h"
+#include "engine/files/store.h"
+#include "tools/commands/command.h"
+#include "tools/commands/help.h"
 
 #include <errno.h>
 #include <fcntl.h>

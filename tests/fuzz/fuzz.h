@@ -2,14 +2,14 @@
  * LLVMFuzzerTestOneInput; linked with run.c it is a test, with libFuzzer (-Dfuzz=true, clang) a search
  * without end.
  *
- * libhdf5 itself crashes on damaged bytes, and a child contains that (engine/probe.h). So an input is no HDF5
+ * libhdf5 itself crashes on damaged bytes, and a child contains that (engine/files/probe.h). So an input is no HDF5
  * file, but says how a good one is changed: four bytes a change, which object, which change, and two numbers.
  * What libhdf5 then reads is a whole file, of any shape, type, layout and value. */
 #ifndef L2SR_TESTS_FUZZ_H
 #define L2SR_TESTS_FUZZ_H
 
-#include "engine/arena.h"
-#include "engine/store.h"
+#include "engine/base/arena.h"
+#include "engine/files/store.h"
 
 #include <stdint.h>
 

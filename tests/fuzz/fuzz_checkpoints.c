@@ -1,8 +1,8 @@
 /* Checkpoints: parameters and optimiser of a small U-Net, and the numbers that stand beside them. */
-#include "engine/log.h"
+#include "engine/base/log.h"
 #include "kernels/kernels.h"
-#include "systems/checkpoint.h"
-#include "systems/reconstructor.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/networks/reconstructor.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct device device;

@@ -1,7 +1,7 @@
 /* JSON lines: a training's log, and the output of bench inference. */
 #include "tests/fuzz/fuzz.h"
-#include "tools/json_line.h"
-#include "tools/report.h"
+#include "tools/report/json_line.h"
+#include "tools/report/report.h"
 
 static bool see(const char *line, void *context, struct error *error) {
   static const char *const keys[] = {"kind", "epoch", "val_ssim", "loss", "text", ""};

@@ -1,7 +1,7 @@
 /* What `l2sr report` reads of results of evaluate. */
 #include "tests/fuzz/fuzz.h"
-#include "tools/report.h"
-#include "tools/statistics.h"
+#include "tools/report/report.h"
+#include "tools/report/statistics.h"
 
 enum { SLICES = 3, SIZE = 4, LINES = 2 };
 

@@ -1,6 +1,6 @@
 /* Scenes: files of YAML, what they resolve to, and values of it that are found again. */
 #include "components/options.h"
-#include "engine/scene.h"
+#include "engine/files/scene.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What `l2sr verify` reads of files of reference vectors, short of the device. */
-#include "systems/vectors.h"
+#include "systems/checks/vectors.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { COUNT = 2, N = 8 };

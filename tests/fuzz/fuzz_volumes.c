@@ -1,5 +1,5 @@
 /* Volumes of fastMRI's format: opened as images and as k-space, and their slices read. */
-#include "systems/dataset.h"
+#include "systems/data/dataset.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { SLICES = 2, COILS = 2, N = 32 };

@@ -1,0 +1,99 @@
+#include "engine/base/arena.h"
+#include "engine/base/round.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, BLOCK = 1 << 16 };
+
+struct block {
+  struct block *next;
+  size_t used, size;
+  unsigned char *data;
+};
+
+struct arena {
+  struct block *head;
+};
+
+struct arena *arena_open(void) {
+  struct arena *arena = calloc(1, sizeof *arena);
+  if (!arena) {
+    fputs("l2sr: out of host memory\n", stderr);
+    exit(1);
+  }
+  return arena;
+}
+
+void arena_close(struct arena *arena) {
+  if (!arena) return;
+  for (struct block *block = arena->head; block;) {
+    struct block *next = block->next;
+    free(block->data);
+    free(block);
+    block = next;
+  }
+  free(arena);
+}
+
+static struct block *add_block(struct arena *arena, size_t size) {
+  struct block *block = calloc(1, sizeof *block);
+  if (!block) return NULL;
+  block->data = aligned_alloc(ALIGNMENT, size);
+  if (!block->data) {
+    free(block);
+    return NULL;
+  }
+  block->size = size;
+  block->next = arena->head;
+  arena->head = block;
+  return block;
+}
+
+void *arena_try(struct arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
+  size_t need = round_up(bytes, ALIGNMENT);
+  if (need == 0) need = ALIGNMENT;
+  struct block *block = arena->head;
+  if (!block || block->size - block->used < need) block = add_block(arena, need > BLOCK ? need : BLOCK);
+  if (!block) return NULL;
+  void *place = block->data + block->used;
+  block->used += need;
+  return memset(place, 0, need);
+}
+
+void *arena_try_array(struct arena *arena, size_t size, size_t count) {
+  size_t bytes;
+  return __builtin_mul_overflow(size, count, &bytes) ? NULL : arena_try(arena, bytes);
+}
+
+void *arena_new(struct arena *arena, size_t bytes) {
+  return arena_new_array(arena, bytes, 1);
+}
+
+void *arena_new_array(struct arena *arena, size_t size, size_t count) {
+  void *place = arena_try_array(arena, size, count);
+  if (place) return place;
+  if (count == 1)
+    fprintf(stderr, "l2sr: the host has no %zu bytes left; free memory or ask for less\n", size);
+  else
+    fprintf(stderr,
+            "l2sr: the host has no memory left for %zu times %zu bytes; free memory or ask for less\n", count,
+            size);
+  exit(1);
+}
+
+char *arena_text(struct arena *arena, const char *format, ...) {
+  va_list list, again;
+  va_start(list, format);
+  va_copy(again, list);
+  if (!format) format = ""; /* gcc's sanitizer build wants it said */
+  int length = vsnprintf(NULL, 0, format, list);
+  char *text = arena_new(arena, (size_t)length + 1);
+  vsnprintf(text, (size_t)length + 1, format, again);
+  va_end(again);
+  va_end(list);
+  return text;
+}

@@ -1,0 +1,64 @@
+/* One row is the default, the file key, the flag, the help line and the attribute in every result file. */
+#ifndef L2SR_ENGINE_OPTION_H
+#define L2SR_ENGINE_OPTION_H
+
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum option_type { OPTION_U32, OPTION_F64, OPTION_BOOL, OPTION_TEXT, OPTION_CHOICE, OPTION_LIST };
+
+/* What a field of each type is in the struct of values. */
+typedef uint32_t option_U32;
+typedef double option_F64;
+typedef bool option_BOOL;
+typedef const char *option_TEXT;
+typedef uint32_t option_CHOICE;  /* place in the row's choices */
+typedef const char *option_LIST; /* words joined by commas */
+
+struct option {
+  const char *section, *name;
+  enum option_type type;
+  size_t offset;        /* of the field in the struct of values */
+  const char *standard; /* the default, as text */
+  double low, high;     /* of numbers, both allowed */
+  const char *choices;  /* of OPTION_CHOICE: words joined by '|' */
+  const char *doc;
+};
+
+struct option_table {
+  const struct option *rows;
+  size_t count;
+  size_t given; /* offset of a bool a row, in the struct of values: it was set; 0: not kept */
+};
+
+/* Sets every field to its row's default. */
+void option_defaults(const struct option_table *table, void *values, struct arena *arena);
+
+/* Sets section.key from text; `where` says where the text came from ("knee.yaml:7", "--set").
+ * Refuses unknown keys (naming the nearest), wrong types, values out of range and unknown choices. */
+bool option_set(const struct option_table *table, void *values, struct arena *arena, const char *key,
+                const char *text, const char *where, struct error *error);
+
+const struct option *option_find(const struct option_table *table, const char *key);
+/* The value as text, as it could stand in a scene file (lists in brackets). */
+const char *option_text(const struct option *row, const void *values, struct arena *arena);
+/* All rows as YAML; with `help` each preceded by its meaning, range and choices. */
+void option_print(const struct option_table *table, const void *values, bool help, FILE *file);
+
+/* Copies the next word of a comma list into word and returns the rest, or NULL at the end. */
+const char *option_next(const char *list, char *word, size_t size);
+size_t option_count(const char *list);
+bool option_has(const char *list, const char *word);
+/* Whether a word stands twice in the list; copies the first that does. */
+bool option_repeated(const char *list, char *word, size_t size);
+
+/* A number of nothing but digits, from least to most; otherwise *value stays as it is. */
+bool option_whole(const char *word, uint32_t least, uint32_t most, uint32_t *value);
+
+/* The entry of `names` (count of them) nearest to `word` by edit distance, or NULL if none is near. */
+const char *nearest_name(const char *word, const char *const names[], size_t count);
+
+#endif

@@ -1,0 +1,41 @@
+/* What text from outside may do to those who read it: names of files and of data sets, and words of scenes,
+ * hold any bytes. A byte that is no part of UTF-8, and a character that steers instead of showing (controls
+ * of ASCII and of Latin-1, ends of lines, changes of direction), is shown as \xNN, byte by byte. All escapes
+ * stand on this. */
+#ifndef L2SR_ENGINE_TEXT_H
+#define L2SR_ENGINE_TEXT_H
+
+#include "engine/base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Bytes of the character that the text starts with; 0: it starts with no UTF-8. */
+size_t text_character(const char *text);
+/* The same for a character that is shown as it is; 0: it is not. */
+size_t text_plain(const char *text);
+
+/* Shows the character that the text starts with, and returns how many bytes it has. */
+size_t text_show_character(FILE *file, const char *text);
+/* The text on one line. */
+void text_show(FILE *file, const char *text);
+const char *text_shown(struct arena *arena, const char *text);
+
+/* A number for readers: so many digits, no zeros behind the point, and no exponent from 1e-6 to 1e15. */
+struct text_number {
+  char text[32];
+};
+struct text_number text_number(double value, int digits);
+
+/* A stream that shows what is written to it on another one, but for ends of lines and tabulators, which stay.
+ */
+struct text_guard {
+  FILE *file;   /* the other one */
+  char left[5]; /* of a character of which the rest is not written yet, and a zero */
+  size_t count;
+};
+FILE *text_guard_open(struct text_guard *guard, FILE *file); /* NULL: no memory */
+int text_guard_finish(struct text_guard *guard); /* writes what is left without closing; 0: good */
+
+#endif

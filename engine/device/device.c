@@ -1,0 +1,297 @@
+#include "engine/device/device.h"
+
+#include "engine/base/arena.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MOST = 64 };
+
+struct kept_program {
+  struct kept_program *next;
+  const char *key;
+  cl_program program;
+};
+
+struct found {
+  cl_device_id id;
+  cl_platform_id platform;
+};
+
+const char *device_code_name(cl_int code) {
+  static const struct {
+    cl_int code;
+    const char *name;
+  } names[] = {
+      {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"},
+      {CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"},
+      {CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE (device memory is full)"},
+      {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
+      {CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"},
+      {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
+      {CL_INVALID_VALUE, "CL_INVALID_VALUE"},
+      {CL_INVALID_BUFFER_SIZE, "CL_INVALID_BUFFER_SIZE"},
+      {CL_INVALID_MEM_OBJECT, "CL_INVALID_MEM_OBJECT"},
+      {CL_INVALID_BINARY, "CL_INVALID_BINARY"},
+      {CL_INVALID_KERNEL_NAME, "CL_INVALID_KERNEL_NAME"},
+      {CL_INVALID_KERNEL_ARGS, "CL_INVALID_KERNEL_ARGS"},
+      {CL_INVALID_ARG_SIZE, "CL_INVALID_ARG_SIZE"},
+      {CL_INVALID_WORK_GROUP_SIZE, "CL_INVALID_WORK_GROUP_SIZE"},
+      {CL_INVALID_WORK_ITEM_SIZE, "CL_INVALID_WORK_ITEM_SIZE"},
+      {CL_KERNEL_ARG_INFO_NOT_AVAILABLE, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"},
+      {-1001, "no OpenCL platform is installed"},
+      {-9999, "the driver reports an illegal access inside a kernel"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].code == code) return names[i].name;
+  return "an OpenCL error";
+}
+
+static void read_text(cl_device_id id, cl_device_info what, char *text, size_t size) {
+  text[0] = 0;
+  clGetDeviceInfo(id, what, size - 1, text, NULL);
+  text[size - 1] = 0;
+  size_t start = strspn(text, " ");
+  memmove(text, text + start, strlen(text + start) + 1);
+}
+
+static enum device_maker read_maker(const char *vendor) {
+  if (strstr(vendor, "NVIDIA")) return MAKER_NVIDIA;
+  if (strstr(vendor, "Advanced Micro") || strstr(vendor, "AMD")) return MAKER_AMD;
+  return strstr(vendor, "Intel") ? MAKER_INTEL : MAKER_OTHER;
+}
+
+/* gfx11 alone has the instructions that kernels/common.h names: gfx12's take other operands, earlier devices
+ * have none. The driver says how wide its waves are (cl_amd_device_attribute_query). */
+static bool has_amd_matrix(cl_device_id id, const char *name) {
+  enum { WAVEFRONT_WIDTH_AMD = 0x4043 };
+  cl_uint width = 0;
+  return !strncmp(name, "gfx11", 5) &&
+         clGetDeviceInfo(id, WAVEFRONT_WIDTH_AMD, sizeof width, &width, NULL) == CL_SUCCESS && width == 32;
+}
+
+static void read_facts(const struct found *found, struct device_facts *facts) {
+  cl_device_id id = found->id;
+  cl_uint bits = 0;
+  memset(facts, 0, sizeof *facts);
+  read_text(id, CL_DEVICE_NAME, facts->name, sizeof facts->name);
+  read_text(id, CL_DEVICE_VENDOR, facts->vendor, sizeof facts->vendor);
+  read_text(id, CL_DEVICE_VERSION, facts->version, sizeof facts->version);
+  read_text(id, CL_DRIVER_VERSION, facts->driver, sizeof facts->driver);
+  clGetPlatformInfo(found->platform, CL_PLATFORM_NAME, sizeof facts->platform - 1, facts->platform, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof facts->kind, &facts->kind, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof facts->memory, &facts->memory, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof facts->largest, &facts->largest, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof facts->local, &facts->local, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof facts->units, &facts->units, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof facts->group, &facts->group, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
+  facts->alignment = bits / 8;
+  facts->keeps_programs = strstr(facts->platform, "Portable Computing Language") != NULL;
+  if (!(facts->kind & CL_DEVICE_TYPE_GPU)) return; /* a CPU may be "AuthenticAMD": no fast path of a GPU */
+  facts->maker = read_maker(facts->vendor);
+  if (facts->maker == MAKER_OTHER && strstr(facts->platform, "NVIDIA")) facts->maker = MAKER_NVIDIA;
+  if (facts->maker == MAKER_NVIDIA) facts->matrix = MATRIX_NVIDIA;
+  if (facts->maker == MAKER_AMD && has_amd_matrix(id, facts->name)) facts->matrix = MATRIX_AMD;
+  if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
+}
+
+static size_t find_devices(struct found list[MOST]) {
+  cl_platform_id platforms[16];
+  cl_uint platform_count = 0;
+  size_t count = 0;
+  if (clGetPlatformIDs(16, platforms, &platform_count) != CL_SUCCESS) return 0;
+  if (platform_count > 16) platform_count = 16;
+  for (cl_uint p = 0; p < platform_count; p++) {
+    cl_device_id ids[16];
+    cl_uint id_count = 0;
+    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, ids, &id_count) != CL_SUCCESS) continue;
+    for (cl_uint i = 0; i < id_count && i < 16 && count < MOST; i++)
+      list[count++] = (struct found){ids[i], platforms[p]};
+  }
+  return count;
+}
+
+size_t device_list(device_see *see, void *context) {
+  struct found list[MOST];
+  size_t count = find_devices(list);
+  for (size_t i = 0; i < count; i++) {
+    struct device_facts facts;
+    read_facts(&list[i], &facts);
+    see(i, &facts, context);
+  }
+  return count;
+}
+
+static bool holds(const char *text, const char *part) {
+  size_t length = strlen(part);
+  for (; *text; text++)
+    if (!strncasecmp(text, part, length)) return true;
+  return false;
+}
+
+static bool is_kind(const char *select, cl_device_type kind) {
+  return (!strcasecmp(select, "gpu") && (kind & CL_DEVICE_TYPE_GPU)) ||
+         (!strcasecmp(select, "cpu") && (kind & CL_DEVICE_TYPE_CPU)) ||
+         (!strcasecmp(select, "accelerator") && (kind & CL_DEVICE_TYPE_ACCELERATOR));
+}
+
+static bool matches(const char *select, size_t index, const struct device_facts *facts) {
+  char *end;
+  unsigned long place = strtoul(select, &end, 10);
+  if (isdigit((unsigned char)*select) && !*end) return place == index;
+  if (!strcasecmp(select, "gpu") || !strcasecmp(select, "cpu") || !strcasecmp(select, "accelerator"))
+    return is_kind(select, facts->kind);
+  return holds(facts->name, select) || holds(facts->vendor, select) || holds(facts->platform, select);
+}
+
+static bool select_device(const char *select, struct found *chosen, struct device_facts *facts,
+                          struct error *error) {
+  struct found list[MOST];
+  size_t count = find_devices(list);
+  if (!count) return device_none(error);
+  if (!*select && getenv("L2SR_DEVICE")) select = getenv("L2SR_DEVICE");
+  const char *wishes[] = {*select ? select : "gpu", *select ? NULL : "accelerator", *select ? NULL : "0"};
+  for (size_t w = 0; w < 3 && wishes[w]; w++)
+    for (size_t i = 0; i < count; i++) {
+      read_facts(&list[i], facts);
+      *chosen = list[i];
+      if (matches(wishes[w], i, facts)) return true;
+    }
+  char names[512];
+  size_t used = 0;
+  names[0] = 0;
+  for (size_t i = 0; i < count && used < sizeof names; i++) {
+    read_facts(&list[i], facts);
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%zu: %s", i ? "; " : "", i, facts->name);
+  }
+  return fail(error, "no OpenCL device matches '%s'; there are: %s", select, names);
+}
+
+bool device_open(struct device *device, const char *select, struct error *error) {
+  struct found found;
+  cl_int code;
+  memset(device, 0, sizeof *device);
+  if (!select_device(select, &found, &device->facts, error)) return false;
+  device->id = found.id;
+  cl_context_properties list[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)found.platform, 0};
+  device->context = clCreateContext(list, 1, &device->id, NULL, NULL, &code);
+  if (code != CL_SUCCESS)
+    return fail(error, "cannot open device %s: %s (%d)", device->facts.name, device_code_name(code), code);
+  device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+  if (code == CL_SUCCESS) {
+    device->arena = arena_open();
+    return true;
+  }
+  clReleaseContext(device->context);
+  device->context = NULL;
+  return fail(error, "cannot make a queue on %s: %s (%d)", device->facts.name, device_code_name(code), code);
+}
+
+void device_close(struct device *device) {
+  if (!device->context) return;
+  clFinish(device->queue);
+  for (struct kept_program *kept = device->programs; kept; kept = kept->next) clReleaseProgram(kept->program);
+  arena_close(device->arena);
+  clReleaseCommandQueue(device->queue);
+  clReleaseContext(device->context);
+  memset(device, 0, sizeof *device);
+}
+
+void device_note(struct device *device, cl_int code, const char *call, const char *file, int line) {
+  if (code == CL_SUCCESS || device->failed) return;
+  device->failed = true;
+  fail(&device->first, "%s on %s: %s (%d) at %s:%d", call, device->facts.name, device_code_name(code), code,
+       file, line);
+}
+
+bool device_finish(struct device *device, struct error *error) {
+  CL(device, clFinish(device->queue));
+  if (!device->failed) return true;
+  *error = device->first;
+  return false;
+}
+
+cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error) {
+  cl_int code = CL_SUCCESS;
+  cl_mem buffer = NULL;
+  if (device->bytes + bytes <= device->facts.memory)
+    buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes ? bytes : 1, NULL, &code);
+  else
+    code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  if (code != CL_SUCCESS) {
+    fail(error,
+         "no room for %s: it needs %.1f MiB, %.1f of %.1f MiB of %s are taken and one allocation may "
+         "hold %.1f MiB (%s); ask for fewer rows",
+         what, (double)bytes / 0x1p20, (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20,
+         device->facts.name, (double)device->facts.largest / 0x1p20, device_code_name(code));
+    return NULL;
+  }
+  device->allocations++;
+  device->bytes += bytes;
+  return buffer;
+}
+
+void device_release(struct device *device, cl_mem buffer, size_t bytes) {
+  if (!buffer) return;
+  clReleaseMemObject(buffer);
+  device->bytes -= bytes;
+}
+
+cl_program device_kept_program(struct device *device, const char *key) {
+  for (const struct kept_program *kept = device->programs; kept; kept = kept->next)
+    if (!strcmp(kept->key, key)) return clRetainProgram(kept->program) == CL_SUCCESS ? kept->program : NULL;
+  return NULL;
+}
+
+void device_keep_program(struct device *device, const char *key, cl_program program) {
+  struct kept_program *kept = ARENA_NEW(device->arena, struct kept_program, 1);
+  if (clRetainProgram(program) != CL_SUCCESS) return;
+  *kept = (struct kept_program){device->programs, arena_text(device->arena, "%s", key), program};
+  device->programs = kept;
+}
+
+const char *device_part(struct device *device, const char *part) {
+  const char *before = device->part;
+  device->part = part;
+  return before;
+}
+
+void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from) {
+  if (bytes)
+    CL(device, clEnqueueWriteBuffer(device->queue, buffer, CL_TRUE, offset, bytes, from, 0, NULL, NULL));
+}
+
+void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to) {
+  if (bytes)
+    CL(device, clEnqueueReadBuffer(device->queue, buffer, CL_TRUE, offset, bytes, to, 0, NULL, NULL));
+}
+
+void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word) {
+  size_t odd = bytes | offset, size = odd % 2 ? 1 : odd % 4 ? 2 : 4; /* of the word's low bytes */
+  if (bytes)
+    CL(device, clEnqueueFillBuffer(device->queue, buffer, &word, size, offset, bytes, 0, NULL, NULL));
+}
+
+void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
+                 size_t bytes) {
+  if (bytes)
+    CL(device, clEnqueueCopyBuffer(device->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL));
+}
+
+double device_distance(struct device *device, cl_mem found, cl_mem expected, size_t count) {
+  struct arena *arena = arena_open();
+  float *a = ARENA_NEW(arena, float, count), *b = ARENA_NEW(arena, float, count);
+  double off = 0, all = 0;
+  device_read(device, found, 0, sizeof(float) * count, a);
+  device_read(device, expected, 0, sizeof(float) * count, b);
+  for (size_t i = 0; i < count; i++) {
+    off += pow((double)a[i] - b[i], 2);
+    all += pow(b[i], 2);
+  }
+  arena_close(arena);
+  return all > 0 ? sqrt(off / all) : sqrt(off);
+}

@@ -1,0 +1,100 @@
+/* One OpenCL context with one in-order queue.
+ *
+ * A failed enqueue is sticky: the device keeps the first one with its call and place, later enqueues do
+ * nothing, and device_finish hands it over. */
+#ifndef L2SR_ENGINE_DEVICE_H
+#define L2SR_ENGINE_DEVICE_H
+
+#include "engine/base/error.h"
+
+#include <CL/cl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
+/* The matrix instructions that the fused networks use (engine/fused/block.h). AMD's are those of gfx11 in waves of
+ * 32. Emulated: lanes exchange words through local memory, slowly, on any device; tests set it after
+ * device_open. */
+enum device_matrix { MATRIX_NONE, MATRIX_NVIDIA, MATRIX_AMD, MATRIX_EMULATED, MATRIX_AMD_EMULATED };
+
+struct profile;
+struct kept_program; /* device.c */
+
+struct device_facts {
+  char name[128], vendor[128], version[128], driver[128], platform[128];
+  cl_device_type kind;
+  enum device_maker maker;
+  enum device_matrix matrix;
+  cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
+  cl_uint units, alignment;        /* compute units; base address alignment in bytes */
+  size_t group;                    /* largest work-group */
+  bool unoptimised; /* of kernel variants: set by tests of many, which run for less time than they compile */
+  bool keeps_programs; /* the driver has a cache of what it compiled, which ours would only double */
+};
+
+struct device {
+  cl_context context;
+  cl_device_id id;
+  cl_command_queue queue;
+  struct device_facts facts;
+  struct error first; /* the first failed enqueue */
+  bool failed;
+  uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
+  struct profile *profile;               /* engine/device/profile.h; NULL: launches are not timed */
+  const char *phase, *part, *label;      /* what the launches belong to, ever finer; for the profile */
+  struct arena *arena;                   /* of what is kept until the device is closed */
+  struct kept_program *programs;
+};
+
+/* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
+ * the list, a kind ("gpu", "cpu", "accelerator"), or a part of its name, vendor or platform. */
+bool device_open(struct device *device, const char *select, struct error *error);
+void device_close(struct device *device);
+
+/* Waits for everything enqueued and hands over a sticky failure. */
+bool device_finish(struct device *device, struct error *error);
+
+/* Makes a buffer; the refusal names what it was for and how much the device has. NULL on failure. */
+cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error);
+void device_release(struct device *device, cl_mem buffer, size_t bytes);
+
+/* Built programs by a key, kept until the device is closed: one of the same key is built once. The device and
+ * the caller hold a reference each. NULL: none is kept. */
+cl_program device_kept_program(struct device *device, const char *key);
+void device_keep_program(struct device *device, const char *key, cl_program program);
+
+/* Launches from here on belong to this part of the work; returns the one before. */
+const char *device_part(struct device *device, const char *part);
+
+/* Enqueue; `read` waits. Offsets and sizes in bytes. */
+void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from);
+void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);
+void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word);
+void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
+                 size_t bytes);
+
+/* Of two buffers of floats: root of the mean squared difference over the root of the mean square of the
+ * second. For checks: waits, and reads both. */
+double device_distance(struct device *device, cl_mem found, cl_mem expected, size_t count);
+
+/* Notes the result of an enqueue; CL() adds its text and place. */
+void device_note(struct device *device, cl_int code, const char *call, const char *file, int line);
+#define CL(device, call)                                                                                     \
+  do {                                                                                                       \
+    if (!(device)->failed) device_note(device, call, #call, __FILE__, __LINE__);                             \
+  } while (0)
+
+const char *device_code_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
+
+/* Calls `see` for every device there is, in the order of the indices. */
+typedef void device_see(size_t index, const struct device_facts *facts, void *context);
+size_t device_list(device_see *see, void *context);
+
+/* Calls `see` for every platform: what asking for its devices gave, and what may be the cause where it gave
+ * none. (platform.c) */
+typedef void device_see_platform(const char *name, cl_int code, const char *cause, void *context);
+size_t device_platforms(device_see_platform *see, void *context);
+bool device_none(struct error *error); /* says why there is no device at all */
+
+#endif

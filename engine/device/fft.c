@@ -1,0 +1,85 @@
+#include "engine/device/fft.h"
+
+#include <clFFT.h>
+#include <fcntl.h>
+#include <math.h>
+#include <unistd.h>
+
+bool fft_takes(size_t length) {
+  static const size_t primes[] = {2, 3, 5, 7, 11, 13};
+  if (!length) return false;
+  for (size_t i = 0; i < 6; i++)
+    while (length % primes[i] == 0) length /= primes[i];
+  return length == 1;
+}
+
+bool fft_library_open(struct error *error) {
+  /* clfftInitSetupData is an inline function without an external definition: it does not link at -O0. */
+  clfftSetupData setup = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
+  clfftStatus status = clfftSetup(&setup);
+  return status == CLFFT_SUCCESS ? true : fail(error, "clFFT does not start: status %d", status);
+}
+
+void fft_library_close(void) {
+  clfftTeardown();
+}
+
+/* clFFT copies its compiler's remarks to stderr on the first build: they say nothing to a user. */
+static clfftStatus bake_quietly(struct fft *fft) {
+  int null = open("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup(STDERR_FILENO);
+  if (null >= 0 && kept >= 0) dup2(null, STDERR_FILENO);
+  clfftStatus status = clfftBakePlan(fft->plan, 1, &fft->device->queue, NULL, NULL);
+  if (null >= 0 && kept >= 0) dup2(kept, STDERR_FILENO);
+  if (null >= 0) close(null);
+  if (kept >= 0) close(kept);
+  return status;
+}
+
+static clfftStatus make_plan(struct fft *fft, size_t height, size_t width, size_t batch) {
+  size_t lengths[2] = {width, height};
+  float scale = (float)(1 / sqrt((double)(height * width)));
+  clfftStatus status =
+      clfftCreateDefaultPlan(&fft->plan, fft->device->context, height > 1 ? CLFFT_2D : CLFFT_1D, lengths);
+  if (status != CLFFT_SUCCESS) return status;
+  fft->open = true;
+  if ((status = clfftSetPlanPrecision(fft->plan, CLFFT_SINGLE)) != CLFFT_SUCCESS ||
+      (status = clfftSetLayout(fft->plan, CLFFT_COMPLEX_INTERLEAVED, CLFFT_COMPLEX_INTERLEAVED)) ||
+      (status = clfftSetResultLocation(fft->plan, CLFFT_INPLACE)) ||
+      (status = clfftSetPlanBatchSize(fft->plan, batch)) ||
+      (status = clfftSetPlanScale(fft->plan, CLFFT_FORWARD, scale)) ||
+      (status = clfftSetPlanScale(fft->plan, CLFFT_BACKWARD, scale)))
+    return status;
+  return bake_quietly(fft);
+}
+
+/* clFFT would allocate it itself, at the first transform. */
+static bool open_spare(struct fft *fft, struct error *error) {
+  if (clfftGetTmpBufSize(fft->plan, &fft->spare_bytes) != CLFFT_SUCCESS || !fft->spare_bytes) return true;
+  fft->spare = device_buffer(fft->device, fft->spare_bytes, "a transform", error);
+  if (!fft->spare) fft_close(fft);
+  return fft->spare != NULL;
+}
+
+bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
+              struct error *error) {
+  *fft = (struct fft){.device = device};
+  if (!fft_takes(height) || !fft_takes(width))
+    return fail(error, "a transform of %zu x %zu; clFFT takes products of 2, 3, 5, 7, 11 and 13", height,
+                width);
+  clfftStatus status = make_plan(fft, height, width, batch);
+  if (status == CLFFT_SUCCESS) return open_spare(fft, error);
+  fft_close(fft);
+  return fail(error, "clFFT refuses %zu transforms of %zu x %zu: status %d", batch, height, width, status);
+}
+
+void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
+  CL(fft->device, clfftEnqueueTransform(fft->plan, direction == FFT_FORWARD ? CLFFT_FORWARD : CLFFT_BACKWARD,
+                                        1, &fft->device->queue, 0, NULL, NULL, &data, NULL, fft->spare));
+}
+
+void fft_close(struct fft *fft) {
+  if (fft->open) clfftDestroyPlan(&fft->plan);
+  device_release(fft->device, fft->spare, fft->spare_bytes);
+  fft->spare = NULL;
+  fft->open = false;
+}

@@ -1,0 +1,31 @@
+/* Batched complex transforms by clFFT, in place, unnormalised scales set by the caller. */
+#ifndef L2SR_ENGINE_FFT_H
+#define L2SR_ENGINE_FFT_H
+
+#include "engine/device/device.h"
+
+enum fft_direction { FFT_FORWARD, FFT_INVERSE };
+
+struct fft {
+  struct device *device;
+  size_t plan;  /* clfftPlanHandle */
+  cl_mem spare; /* what clFFT works in at some sizes; else NULL */
+  size_t spare_bytes;
+  bool open;
+};
+
+/* Whether clFFT takes the length: a product of 2, 3, 5, 7, 11 and 13. */
+bool fft_takes(size_t length);
+
+/* A plan of `batch` transforms of height x width (height 1: one-dimensional rows) with the orthonormal
+ * scale 1/sqrt(height*width) in both directions. */
+bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
+              struct error *error);
+void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data); /* enqueues, in place */
+void fft_close(struct fft *fft);
+
+/* Once a process, around all plans: clFFT keeps state that must be torn down. */
+bool fft_library_open(struct error *error);
+void fft_library_close(void);
+
+#endif

@@ -1,0 +1,305 @@
+#include "engine/device/kernel.h"
+
+#include "engine/base/round.h"
+#include "engine/device/profile.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct built {
+  cl_kernel kernel;
+  cl_program program; /* owned by the first kernel of its file */
+  bool owner;
+};
+
+struct kernels {
+  struct device *device;
+  const struct kernel_table *table;
+  struct arena *arena;
+  struct built *built; /* by row */
+  const char *options, *folder;
+  size_t height, width;
+  bool half;
+};
+
+size_t element_bytes(enum element element, bool half) {
+  switch (element) {
+  case ELEMENT_U8: return 1;
+  case ELEMENT_F16: return 2;
+  case ELEMENT_REAL: return half ? 2 : 4;
+  case ELEMENT_U32:
+  case ELEMENT_F32: return 4;
+  case ELEMENT_U128:
+  case ELEMENT_F128: return 16;
+  case ELEMENT_C64:
+  case ELEMENT_I64: break;
+  }
+  return 8;
+}
+
+const char *element_name(enum element element) {
+  static const char *const names[] = {"u8", "u32", "f16", "f32", "c64", "real", "i64", "u128", "f128"};
+  return names[element];
+}
+
+struct arg arg_u32(uint32_t value) {
+  return (struct arg){.kind = ARG_VALUE, .element = ELEMENT_U32, .as.u = value};
+}
+
+struct arg arg_f32(float value) {
+  return (struct arg){.kind = ARG_VALUE, .element = ELEMENT_F32, .as.f = value};
+}
+
+struct arg arg_buffer(enum arg_kind kind, enum element element, cl_mem buffer) {
+  return (struct arg){.kind = kind, .element = element, .as.m = buffer};
+}
+
+const struct kernel_desc *kernel_row(const struct kernel_table *table, const char *name) {
+  for (size_t i = 0; i < table->count; i++)
+    if (!strcmp(table->rows[i].name, name)) return &table->rows[i];
+  return NULL;
+}
+
+bool kernel_fits(const struct kernels *kernels, const char *name, size_t height, size_t width) {
+  const struct kernel_desc *row = kernel_row(kernels->table, name);
+  REQUIRE(row, "there is no kernel '%s'", name);
+  return height == kernels->height && width == kernels->width && (!row->fits || row->fits(height, width));
+}
+
+bool kernels_open(struct kernels **out, struct device *device, const struct kernel_table *table,
+                  const struct kernel_setup *setup, struct error *error) {
+  struct arena *arena = arena_open();
+  struct kernels *kernels = ARENA_NEW(arena, struct kernels, 1);
+  (void)error;
+  *kernels = (struct kernels){.device = device,
+                              .table = table,
+                              .arena = arena,
+                              .height = setup->height,
+                              .width = setup->width,
+                              .half = setup->half};
+  kernels->built = ARENA_NEW(arena, struct built, table->count);
+  kernels->folder = arena_text(arena, "%s", setup->folder ? setup->folder : "");
+  kernels->options =
+      arena_text(arena, "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable -DHEIGHT=%zu -DWIDTH=%zu%s",
+                 setup->height, setup->width, setup->half ? " -DREAL_HALF" : "");
+  *out = kernels;
+  return true;
+}
+
+void kernels_define(struct kernels *kernels, const char *macro) {
+  for (size_t i = 0; i < kernels->table->count; i++)
+    REQUIRE(!kernels->built[i].kernel, "%s is built already", kernels->table->rows[i].name);
+  kernels->options = arena_text(kernels->arena, "%s -D%s", kernels->options, macro);
+}
+
+void kernels_close(struct kernels *kernels) {
+  if (!kernels) return;
+  for (size_t i = 0; i < kernels->table->count; i++) {
+    if (kernels->built[i].kernel) clReleaseKernel(kernels->built[i].kernel);
+    if (kernels->built[i].owner) clReleaseProgram(kernels->built[i].program);
+  }
+  arena_close(kernels->arena);
+}
+
+static bool read_override(struct kernels *kernels, const char *name, struct source *source,
+                          struct error *error) {
+  const char *path = arena_text(kernels->arena, "%s/%s", kernels->folder, name);
+  FILE *file = fopen(path, "rb");
+  if (!file) return fail(error, "cannot read kernel file %s: %s", path, strerror(errno));
+  char *text = arena_new(kernels->arena, 1 << 20);
+  size_t length = fread(text, 1, (1 << 20) - 1, file);
+  text[length] = 0;
+  fclose(file);
+  *source = (struct source){name, text};
+  return true;
+}
+
+static bool find_source(struct kernels *kernels, const char *name, struct source *source,
+                        struct error *error) {
+  if (*kernels->folder) return read_override(kernels, name, source, error);
+  for (const struct source *s = kernels->table->sources; s->name; s++)
+    if (!strcmp(s->name, name)) {
+      *source = *s;
+      return true;
+    }
+  return fail(error, "no kernel file %s is built in", name);
+}
+
+/* The program of the row's file: built before for another row, or now. */
+static bool build_file(struct kernels *kernels, size_t row, struct error *error) {
+  const struct kernel_desc *rows = kernels->table->rows;
+  struct built *built = &kernels->built[row];
+  for (size_t i = 0; i < kernels->table->count; i++)
+    if (kernels->built[i].owner && !strcmp(rows[i].file, rows[row].file)) {
+      built->program = kernels->built[i].program;
+      return true;
+    }
+  struct source prelude, source;
+  if (!find_source(kernels, kernels->table->sources[0].name, &prelude, error) ||
+      !find_source(kernels, rows[row].file, &source, error) ||
+      !program_build(&built->program, kernels->device, &prelude, &source, kernels->options, error))
+    return false;
+  built->owner = true;
+  return true;
+}
+
+static bool type_agrees(const struct arg_desc *arg, const char *type) {
+  static const char *const pointers[] = {"uchar*", "uint*", "half*",  "float*", "float2*",
+                                         "real*",  "long*", "uint4*", "float4*"};
+  static const char *const values[] = {"uchar", "uint", "half",  "float", "float2",
+                                       "real",  "long", "uint4", "float4"};
+  if (!strcmp(type, (arg->kind == ARG_VALUE ? values : pointers)[arg->element])) return true;
+  if (arg->element == ELEMENT_REAL) return !strcmp(type, "float*") || !strcmp(type, "half*");
+  return arg->element == ELEMENT_U8 && !strcmp(type, "unsigned char*");
+}
+
+/* Compares one argument of the row with the driver's report; a driver that does not answer agrees. */
+static bool check_arg(const struct kernel_desc *row, cl_kernel kernel, cl_uint place,
+                      const struct arg_desc *arg, struct error *error) {
+  char name[128] = "", type[128] = "";
+  cl_kernel_arg_type_qualifier qualifier = 0;
+  cl_int code = clGetKernelArgInfo(kernel, place, CL_KERNEL_ARG_NAME, sizeof name, name, NULL);
+  if (code == CL_KERNEL_ARG_INFO_NOT_AVAILABLE) return true;
+  clGetKernelArgInfo(kernel, place, CL_KERNEL_ARG_TYPE_NAME, sizeof type, type, NULL);
+  clGetKernelArgInfo(kernel, place, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier, NULL);
+  bool constant = qualifier & CL_KERNEL_ARG_TYPE_CONST;
+  const char *plain = strncmp(name, "_cl_", 4) ? name : name + 4; /* PoCL renames what is also a built-in */
+  if (!strcmp(plain, arg->name) && type_agrees(arg, type) &&
+      (arg->kind == ARG_VALUE || constant == (arg->kind == ARG_IN)))
+    return true;
+  return fail(error, "kernel %s in %s: argument %u is '%s%s %s', its row says '%s%s %s'", row->name,
+              row->file, place, constant ? "const " : "", type, name, arg->kind == ARG_IN ? "const " : "",
+              element_name(arg->element), arg->name);
+}
+
+static cl_uint count_args(const struct kernel_desc *row) {
+  cl_uint count = 0;
+  while (count < ARGS_MOST && row->args[count].kind != ARG_END) count++;
+  return count;
+}
+
+static bool check_signature(const struct kernel_desc *row, cl_kernel kernel, struct error *error) {
+  static const struct arg_desc last = {.kind = ARG_VALUE, .element = ELEMENT_U32, .name = "rows"};
+  cl_uint count = count_args(row), built = 0;
+  clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof built, &built, NULL);
+  if (built != count + 1)
+    return fail(error, "kernel %s in %s has %u arguments, its row has %u and then rows", row->name, row->file,
+                built, count);
+  for (cl_uint i = 0; i < count; i++)
+    if (!check_arg(row, kernel, i, &row->args[i], error)) return false;
+  return check_arg(row, kernel, count, &last, error);
+}
+
+/* Compares the built kernel with its row and the device. */
+static bool check_kernel(struct kernels *kernels, const struct kernel_desc *row, cl_kernel kernel,
+                         struct error *error) {
+  size_t group = 0;
+  clGetKernelWorkGroupInfo(kernel, kernels->device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group,
+                           NULL);
+  if (group && group < row->group)
+    return fail(error, "kernel %s needs work-groups of %u, %s allows %zu; use another device", row->name,
+                row->group, kernels->device->facts.name, group);
+  return check_signature(row, kernel, error);
+}
+
+bool kernel_need(struct kernels *kernels, const char *name, struct error *error) {
+  const struct kernel_desc *row = kernel_row(kernels->table, name);
+  REQUIRE(row, "there is no kernel row '%s'", name);
+  size_t place = (size_t)(row - kernels->table->rows);
+  struct built *built = &kernels->built[place];
+  if (built->kernel) return true;
+  if (!build_file(kernels, place, error)) return false;
+  cl_int code;
+  built->kernel = clCreateKernel(built->program, name, &code);
+  if (code != CL_SUCCESS)
+    return fail(error, "kernel %s is not in %s: %s (%d)", name, row->file, device_code_name(code), code);
+  if (check_kernel(kernels, row, built->kernel, error)) return true;
+  clReleaseKernel(built->kernel); /* or the next call would find it and agree */
+  built->kernel = NULL;
+  return false;
+}
+
+static void check_call(const struct kernel_desc *row, const struct arg *args) {
+  cl_uint i = 0;
+  for (; args[i].kind != ARG_END; i++) {
+    const struct arg_desc *want = &row->args[i];
+    REQUIRE(i < ARGS_MOST && want->kind != ARG_END, "%s takes %u arguments", row->name, i);
+    REQUIRE(args[i].kind == want->kind && args[i].element == want->element,
+            "%s argument %u (%s) is of the wrong kind or element", row->name, i, want->name);
+    REQUIRE(!args[i].name || !strcmp(args[i].name, want->name),
+            "%s argument %u is %s, the column given is %s", row->name, i, want->name, args[i].name);
+  }
+  REQUIRE(i == count_args(row), "%s takes %u arguments, %u were given", row->name, count_args(row), i);
+}
+
+static void launch(struct device *device, const struct kernel_desc *row, cl_kernel kernel, size_t local,
+                   size_t rows, const struct arg *args) {
+  check_call(row, args);
+  REQUIRE(rows <= UINT32_MAX, "%s for %zu rows; kernels count to 2^32 - 1", row->name, rows);
+  if (!rows) return;
+  cl_uint i = 0, count = (cl_uint)rows;
+  for (; args[i].kind != ARG_END; i++) {
+    if (args[i].kind == ARG_VALUE)
+      CL(device, clSetKernelArg(kernel, i, sizeof(cl_uint), &args[i].as));
+    else
+      CL(device, clSetKernelArg(kernel, i, sizeof(cl_mem), &args[i].as.m));
+  }
+  CL(device, clSetKernelArg(kernel, i, sizeof count, &count));
+  size_t groups = row->launch == LAUNCH_GROUP ? rows : divide_up(rows, local);
+  size_t global = groups * local;
+  cl_event event = NULL;
+  CL(device, clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, &local, 0, NULL,
+                                    device->profile ? &event : NULL));
+  if (event) profile_note(device, row->name, event);
+  device->launches++;
+}
+
+void kernel_run(struct kernels *kernels, const char *name, size_t rows, const struct arg *args) {
+  const struct kernel_desc *row = kernel_row(kernels->table, name);
+  REQUIRE(row, "there is no kernel row '%s'", name);
+  cl_kernel kernel = kernels->built[row - kernels->table->rows].kernel;
+  REQUIRE(kernel, "kernel %s was not built before the launch; name it in its system's kernels", name);
+  launch(kernels->device, row, kernel, row->group, rows, args);
+}
+
+/* ---- kernels specialised by layer --------------------------------------------------------------------- */
+
+/* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build.
+ */
+static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", " -DL2SR_EMULATED",
+                                       " -DL2SR_AMD -DL2SR_EMULATED"};
+
+bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
+                         const char *macros, size_t group, struct error *error) {
+  const struct kernel_desc *row = kernel_row(kernels->table, name);
+  REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
+  struct arena *arena = arena_open();
+  const struct device_facts *facts = &kernels->device->facts;
+  const char *options = arena_text(arena, "%s%s%s %s", kernels->options, matrices[facts->matrix],
+                                   facts->unoptimised ? " -cl-opt-disable" : "", macros);
+  struct source prelude, source;
+  cl_int code = CL_SUCCESS;
+  *variant = (struct kernel_variant){.row = row, .group = group};
+  bool good = find_source(kernels, kernels->table->sources[0].name, &prelude, error) &&
+              find_source(kernels, row->file, &source, error) &&
+              program_build(&variant->program, kernels->device, &prelude, &source, options, error);
+  arena_close(arena);
+  if (good) variant->kernel = clCreateKernel(variant->program, name, &code);
+  if (code != CL_SUCCESS)
+    good = fail(error, "kernel %s is not in %s: %s (%d)", name, row->file, device_code_name(code), code);
+  if (good && check_signature(row, variant->kernel, error)) return true;
+  kernel_variant_close(variant);
+  return false;
+}
+
+void kernel_variant_close(struct kernel_variant *variant) {
+  if (variant->kernel) clReleaseKernel(variant->kernel);
+  if (variant->program) clReleaseProgram(variant->program);
+  *variant = (struct kernel_variant){0};
+}
+
+void kernel_variant_run(struct kernels *kernels, const struct kernel_variant *variant, size_t rows,
+                        const struct arg *args) {
+  REQUIRE(variant->kernel, "a kernel variant was not opened before the launch");
+  launch(kernels->device, variant->row, variant->kernel, variant->group, rows, args);
+}

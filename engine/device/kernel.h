@@ -1,0 +1,133 @@
+/* Kernels: one row each, compared with the built kernel, with the launch and with a scalar reference.
+ *
+ * A row says the name, the file, how work-items map to rows, and every argument. kernel_need builds the file
+ * and compares the row with what the driver reports of the kernel; kernel_run compares the call with the
+ * row. By convention the last argument of every kernel is `uint rows`; kernel_run supplies it. */
+#ifndef L2SR_ENGINE_KERNEL_H
+#define L2SR_ENGINE_KERNEL_H
+
+#include "engine/base/arena.h"
+#include "engine/base/random.h"
+#include "engine/device/program.h"
+
+enum element {
+  ELEMENT_U8,
+  ELEMENT_U32,
+  ELEMENT_F16, /* half, computed on as float */
+  ELEMENT_F32,
+  ELEMENT_C64,  /* float2: real, imaginary */
+  ELEMENT_REAL, /* F32 or F16 as the scene says; `real` in a kernel */
+  ELEMENT_I64,  /* long */
+  ELEMENT_U128, /* uint4 */
+  ELEMENT_F128  /* float4 */
+};
+size_t element_bytes(enum element element, bool half);
+const char *element_name(enum element element);
+
+enum arg_kind { ARG_END, ARG_IN, ARG_OUT, ARG_INOUT, ARG_VALUE };
+
+/* What a column or an argument holds per row of its table: see components/components.h. */
+typedef uint8_t shape_id;
+
+struct arg_desc {
+  enum arg_kind kind;
+  enum element element;
+  const char *name; /* in the .cl, and the column's name where a column is passed */
+  shape_id shape;   /* for the tests: elements a row */
+  uint8_t table;    /* for the tests: rows of which table */
+};
+
+/* The same arguments as host arrays in the type of their element (REAL as float). */
+struct host_args {
+  const void *in[16];
+  void *out[16]; /* OUT and INOUT arguments */
+  union host_value {
+    uint32_t u;
+    float f;
+  } value[16];
+  size_t rows, height, width;
+  size_t actions; /* entries of a mask: macro ACTIONS */
+  size_t table_rows[8];
+};
+
+enum launch {
+  LAUNCH_ITEM,  /* one work-item a row */
+  LAUNCH_GROUP  /* one work-group a row */
+};
+
+enum { ARGS_MOST = 16 };
+
+struct kernel_desc {
+  const char *name, *file, *doc;
+  enum launch launch;
+  /* Work-items a group. 0: a variant, specialised by macros for every layer of a network; it has no reference
+   * of its own, it is checked through the network against the portable kernels and the reference vectors. */
+  unsigned group;
+  struct arg_desc args[ARGS_MOST];
+  void (*reference)(const struct host_args *); /* scalar C, in double; NAME_ref.c */
+  /* For the tests: makes random arguments meaningful (indices in range, ...); NULL if they are. */
+  void (*prepare)(struct host_args *, struct random *);
+  bool (*fits)(size_t height, size_t width); /* sizes it is written for; NULL: all */
+  double tolerance; /* largest error relative to the largest value of that output */
+};
+
+struct kernel_table {
+  const struct kernel_desc *rows;
+  size_t count;
+  const struct source *sources; /* embedded, ended by a NULL name; the first is the prelude */
+};
+
+struct kernels; /* opaque: kernel.c */
+
+struct kernel_setup {
+  size_t height, width;
+  bool half;           /* ELEMENT_REAL is stored as F16 */
+  const char *folder;  /* read the .cl files from here instead; "" for the embedded ones */
+};
+
+bool kernels_open(struct kernels **kernels, struct device *device, const struct kernel_table *table,
+                  const struct kernel_setup *setup, struct error *error);
+void kernels_close(struct kernels *kernels);
+/* One more macro in all files; before anything is built. */
+void kernels_define(struct kernels *kernels, const char *macro);
+
+/* Builds the kernel if it is not yet built and checks its row against it. */
+bool kernel_need(struct kernels *kernels, const char *name, struct error *error);
+/* Whether the kernels were opened for these sizes, and this one is written for them. */
+bool kernel_fits(const struct kernels *kernels, const char *name, size_t height, size_t width);
+const struct kernel_desc *kernel_row(const struct kernel_table *table, const char *name);
+
+/* A kernel whose row is a variant's, built with further macros or compiler options. */
+struct kernel_variant {
+  const struct kernel_desc *row;
+  cl_kernel kernel;
+  cl_program program;
+  size_t group; /* work-items a group */
+};
+bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
+                         const char *macros, size_t group, struct error *error);
+void kernel_variant_close(struct kernel_variant *variant); /* one that was never opened is allowed */
+
+struct arg {
+  enum arg_kind kind;
+  enum element element;
+  const char *name; /* of the column; NULL for values and plain buffers */
+  union {
+    cl_mem m;
+    cl_uint u;
+    cl_float f;
+  } as;
+};
+
+struct arg arg_u32(uint32_t value);
+struct arg arg_f32(float value);
+struct arg arg_buffer(enum arg_kind kind, enum element element, cl_mem buffer);
+#define ARGS(...) ((const struct arg[]){__VA_ARGS__, {.kind = ARG_END}})
+
+/* Enqueues the kernel over `rows` rows; never waits, never allocates. REQUIREs that it was needed before
+ * and that the arguments are those of its row. */
+void kernel_run(struct kernels *kernels, const char *name, size_t rows, const struct arg *args);
+void kernel_variant_run(struct kernels *kernels, const struct kernel_variant *variant, size_t rows,
+                        const struct arg *args);
+
+#endif

@@ -1,0 +1,75 @@
+/* Why there is no device: what OpenCL says of its platforms. */
+#include "engine/device/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 16 };
+
+static const char *set_variable(const char *name) {
+  const char *value = getenv(name);
+  return value && *value ? value : NULL;
+}
+
+/* Where PoCL keeps compiled kernels: it has no device where it cannot make that folder. */
+static void write_pocl_cache(char *text, size_t size) {
+  const char *own = set_variable("POCL_CACHE_DIR"), *cache = set_variable("XDG_CACHE_HOME");
+  const char *home = set_variable("HOME");
+  if (own)
+    snprintf(text, size, "%s", own);
+  else
+    snprintf(text, size, "%s%s/pocl/kcache",
+             cache  ? cache
+             : home ? home
+                    : "",
+             cache || !home ? "" : "/.cache");
+}
+
+static void write_cause(char *text, size_t size, const char *platform) {
+  char cache[256];
+  write_pocl_cache(cache, sizeof cache);
+  if (strstr(platform, "Portable Computing Language"))
+    snprintf(
+        text, size,
+        "perhaps it cannot write its kernel cache %s: set POCL_CACHE_DIR to a folder that can be written",
+        cache);
+  else
+    snprintf(text, size,
+             "perhaps there is no card of its kind, or this user may not open it: look at /dev/dri and "
+             "/dev/nvidia*, whose groups are often render and video");
+}
+
+size_t device_platforms(device_see_platform *see, void *context) {
+  cl_platform_id platforms[MOST];
+  cl_uint count = 0;
+  if (clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS) return 0;
+  if (count > MOST) count = MOST;
+  for (cl_uint i = 0; i < count; i++) {
+    char name[128] = "", cause[512];
+    cl_uint devices = 0;
+    clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    cl_int code = clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 0, NULL, &devices);
+    write_cause(cause, sizeof cause, name);
+    see(name, code == CL_SUCCESS && !devices ? CL_DEVICE_NOT_FOUND : code, cause, context);
+  }
+  return count;
+}
+
+static void say_platform(const char *name, cl_int code, const char *cause, void *context) {
+  struct error *error = context;
+  size_t used = strlen(error->text);
+  snprintf(error->text + used, sizeof error->text - used,
+           "%sthe OpenCL platform %s is there but gives no device (%s); %s", used ? "; " : "", name,
+           device_code_name(code), cause);
+}
+
+bool device_none(struct error *error) {
+  struct error platforms = {0};
+  if (device_platforms(say_platform, &platforms)) return fail(error, "%s", platforms.text);
+  const char *vendors = set_variable("OCL_ICD_VENDORS");
+  return fail(
+      error,
+      "no OpenCL platform found%s%s; install a driver (for the CPU: apt-get install pocl-opencl-icd)%s",
+      vendors ? " in OCL_ICD_VENDORS=" : "", vendors ? vendors : "",
+      vendors ? " or unset OCL_ICD_VENDORS, which takes the place of /etc/OpenCL/vendors" : "");
+}

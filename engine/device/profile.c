@@ -1,0 +1,128 @@
+#include "engine/device/profile.h"
+
+#include "engine/base/arena.h"
+#include "engine/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int find_row(struct profile *profile, const struct profile_row *wanted) {
+  for (int r = 0; r < profile->rows; r++) {
+    const struct profile_row *row = &profile->row[r];
+    if (row->kernel == wanted->kernel && !strcmp(row->label, wanted->label) &&
+        !strcmp(row->part, wanted->part) && !strcmp(row->phase, wanted->phase))
+      return r;
+  }
+  REQUIRE(profile->rows < PROFILE_ROWS, "more than %d kernels and labels in a profile", PROFILE_ROWS);
+  profile->row[profile->rows] = *wanted;
+  return profile->rows++;
+}
+
+static const char *text_of(const char *text) {
+  return text ? text : "";
+}
+
+/* The queue is in order: once this event has come, all before it have. */
+void profile_note(const struct device *device, const char *kernel, cl_event event) {
+  struct profile *profile = device->profile;
+  struct profile_row row = {.kernel = kernel,
+                            .phase = text_of(device->phase),
+                            .part = text_of(device->part),
+                            .label = text_of(device->label)};
+  if (profile->pendings == PROFILE_PENDING) {
+    clWaitForEvents(1, &event);
+    profile_collect(profile);
+  }
+  profile->pending[profile->pendings].event = event;
+  profile->pending[profile->pendings++].row = find_row(profile, &row);
+}
+
+void profile_collect(struct profile *profile) {
+  for (int p = 0; p < profile->pendings; p++) {
+    struct profile_row *row = &profile->row[profile->pending[p].row];
+    cl_ulong start = 0, end = 0;
+    clGetEventProfilingInfo(profile->pending[p].event, CL_PROFILING_COMMAND_START, sizeof start, &start,
+                            NULL);
+    clGetEventProfilingInfo(profile->pending[p].event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    clReleaseEvent(profile->pending[p].event);
+    row->seconds += 1e-9 * (double)(end - start);
+    row->launches++;
+  }
+  profile->pendings = 0;
+}
+
+static int compare_rows(const void *a, const void *b) {
+  double x = ((const struct profile_row *)a)->seconds, y = ((const struct profile_row *)b)->seconds;
+  return (x < y) - (x > y);
+}
+
+static void sort(struct profile *profile) {
+  qsort(profile->row, (size_t)profile->rows, sizeof *profile->row, compare_rows);
+}
+
+void profile_print_json(struct profile *profile, FILE *file) {
+  sort(profile);
+  for (int r = 0; r < profile->rows; r++) {
+    const struct profile_row *row = &profile->row[r];
+    fprintf(file, "%s{\"kernel\":\"%s\",\"layer\":", r ? "," : "[", row->kernel);
+    json_text(file, row->label);
+    fprintf(file, ",\"milliseconds\":%.6g}", 1e3 * row->seconds);
+  }
+  fprintf(file, profile->rows ? "]" : "[]");
+}
+
+void profile_print(struct profile *profile, FILE *file) {
+  double all = 0;
+  for (int r = 0; r < profile->rows; r++) all += profile->row[r].seconds;
+  sort(profile);
+  for (int r = 0; r < profile->rows; r++) {
+    const struct profile_row *row = &profile->row[r];
+    fprintf(file, "  %9.4f ms %5.1f %%  %-20s %s\n", 1e3 * row->seconds, 100 * row->seconds / all,
+            row->kernel, row->label);
+  }
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------- */
+
+/* The same rows, those of a phase and part as one. */
+static void add_parts(const struct profile *profile, struct profile *parts) {
+  parts->rows = 0;
+  for (int r = 0; r < profile->rows; r++) {
+    const struct profile_row *row = &profile->row[r];
+    struct profile_row part = {.kernel = "", .phase = row->phase, .part = row->part, .label = ""};
+    int at = 0;
+    while (at < parts->rows &&
+           (strcmp(parts->row[at].phase, row->phase) || strcmp(parts->row[at].part, row->part)))
+      at++;
+    if (at == parts->rows) parts->row[parts->rows++] = part;
+    parts->row[at].launches += row->launches;
+    parts->row[at].seconds += row->seconds;
+  }
+  sort(parts);
+}
+
+void profile_print_parts(struct profile *profile, FILE *file) {
+  struct arena *arena = arena_open();
+  struct profile *parts = ARENA_NEW(arena, struct profile, 1);
+  double all = 0;
+  add_parts(profile, parts);
+  for (int r = 0; r < parts->rows; r++) all += parts->row[r].seconds;
+  for (int r = 0; r < parts->rows; r++) {
+    const struct profile_row *row = &parts->row[r];
+    fprintf(file, "  %9.4f ms %5.1f %%  %-10s %-22s %6llu launches\n", 1e3 * row->seconds,
+            100 * row->seconds / all, row->phase, row->part, (unsigned long long)row->launches);
+  }
+  arena_close(arena);
+}
+
+void profile_print_parts_json(struct profile *profile, FILE *file) {
+  struct arena *arena = arena_open();
+  struct profile *parts = ARENA_NEW(arena, struct profile, 1);
+  add_parts(profile, parts);
+  for (int r = 0; r < parts->rows; r++)
+    fprintf(file, "%s{\"phase\":\"%s\",\"part\":\"%s\",\"launches\":%llu,\"milliseconds\":%.6g}",
+            r ? "," : "[", parts->row[r].phase, parts->row[r].part,
+            (unsigned long long)parts->row[r].launches, 1e3 * parts->row[r].seconds);
+  fprintf(file, parts->rows ? "]" : "[]");
+  arena_close(arena);
+}

@@ -1,0 +1,109 @@
+#include "engine/files/events.h"
+
+#include "engine/base/error.h"
+
+#include <string.h>
+#include <unistd.h>
+
+uint32_t events_checksum(const void *data, size_t bytes) {
+  const unsigned char *byte = data;
+  uint32_t sum = UINT32_MAX;
+  for (size_t i = 0; i < bytes; i++) {
+    sum ^= byte[i];
+    for (int bit = 0; bit < 8; bit++) sum = sum >> 1 ^ (sum & 1 ? 0x82F63B78u : 0);
+  }
+  return ~sum;
+}
+
+uint32_t events_mask(uint32_t checksum) {
+  return (checksum >> 15 | checksum << 17) + 0xa282ead8u;
+}
+
+/* ---- protobuf ------------------------------------------------------------------------------------------ */
+
+enum { WIRE_VARINT = 0, WIRE_DOUBLE = 1, WIRE_BYTES = 2, WIRE_FLOAT = 5 };
+enum { VALUE_MOST = EVENT_TAG + 16, MESSAGE_MOST = EVENT_SCALARS * VALUE_MOST + 64 };
+
+struct message {
+  unsigned char byte[MESSAGE_MOST];
+  size_t used;
+};
+
+static void put_bytes(struct message *message, const void *data, size_t bytes) {
+  REQUIRE(bytes <= MESSAGE_MOST - message->used, "an event of more than %d bytes", MESSAGE_MOST);
+  memcpy(message->byte + message->used, data, bytes);
+  message->used += bytes;
+}
+
+static void put_varint(struct message *message, uint64_t value) {
+  do {
+    unsigned char byte = (unsigned char)((value & 127) | (value > 127 ? 128 : 0));
+    put_bytes(message, &byte, 1);
+    value >>= 7;
+  } while (value);
+}
+
+/* Numbers have the order of this machine, little-endian on every one we build for. */
+static void put_number(struct message *message, unsigned field, unsigned wire, const void *number) {
+  put_varint(message, field << 3 | wire);
+  put_bytes(message, number, wire == WIRE_DOUBLE ? 8 : 4);
+}
+
+static void put_field(struct message *message, unsigned field, const void *data, size_t bytes) {
+  put_varint(message, field << 3 | WIRE_BYTES);
+  put_varint(message, bytes);
+  put_bytes(message, data, bytes);
+}
+
+static void put_scalar(struct message *summary, const struct event_scalar *scalar) {
+  struct message value = {.used = 0};
+  float number = (float)scalar->value;
+  REQUIRE(strlen(scalar->tag) <= EVENT_TAG, "the tag %s is too long", scalar->tag);
+  put_field(&value, 1, scalar->tag, strlen(scalar->tag));
+  put_number(&value, 2, WIRE_FLOAT, &number);
+  put_field(summary, 1, value.byte, value.used);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------- */
+
+static void write_checksum(FILE *file, const void *data, size_t bytes) {
+  uint32_t sum = events_mask(events_checksum(data, bytes));
+  fwrite(&sum, sizeof sum, 1, file);
+}
+
+static void write_record(FILE *file, const struct message *message) {
+  uint64_t length = message->used;
+  fwrite(&length, sizeof length, 1, file);
+  write_checksum(file, &length, sizeof length);
+  fwrite(message->byte, 1, message->used, file);
+  write_checksum(file, message->byte, message->used);
+}
+
+off_t events_whole(int descriptor, off_t bytes) {
+  const off_t around = 2 * sizeof(uint32_t) + sizeof(uint64_t);
+  uint64_t length;
+  off_t end = 0;
+  while (bytes - end >= around && pread(descriptor, &length, sizeof length, end) == sizeof length &&
+         length <= (uint64_t)(bytes - end - around))
+    end += around + (off_t)length;
+  return end;
+}
+
+void events_start(FILE *file, double wall_time) {
+  static const char version[] = "brain.Event:2";
+  struct message event = {.used = 0};
+  put_number(&event, 1, WIRE_DOUBLE, &wall_time);
+  put_field(&event, 3, version, strlen(version));
+  write_record(file, &event);
+}
+
+void events_add(FILE *file, double wall_time, uint64_t step, const struct event_scalar *scalars,
+                size_t count) {
+  struct message event = {.used = 0}, summary = {.used = 0};
+  put_number(&event, 1, WIRE_DOUBLE, &wall_time);
+  put_varint(&event, 2 << 3 | WIRE_VARINT);
+  put_varint(&event, step);
+  for (size_t i = 0; i < count; i++) put_scalar(&summary, &scalars[i]);
+  put_field(&event, 5, summary.byte, summary.used);
+  write_record(file, &event);
+}

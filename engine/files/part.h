@@ -1,0 +1,66 @@
+/* Files that are being written: each beside the file whose place it takes when it is whole, as
+ * NAME.0123456789abcdef.part. The number is random and the file is made anew, never opened: nobody can lay a
+ * link there beforehand that leads to another file. Whoever writes a part holds a lock on it, so that those
+ * that a killed program left are told from others. */
+#ifndef L2SR_ENGINE_PART_H
+#define L2SR_ENGINE_PART_H
+
+#include "engine/base/error.h"
+
+#include <stdio.h>
+
+enum { PART_PATH = 4160 };
+
+struct part_file {
+  char path[PART_PATH];
+  int slot; /* among the unfinished; -1: none */
+};
+
+/* Makes an empty file at a new path beside `path`; returns its descriptor, or -1 with errno set. It may be
+ * called again: then somebody removed the file that it made before, which it closes. */
+typedef int part_maker(const char *path, void *context);
+/* By the maker (NULL: open) at names until one is free, and locks it. -1: errno says why. */
+int part_make(struct part_file *part, const char *path, part_maker *make, void *context);
+/* Takes the place of `path`, after it was synced. The folder is synced too: else a file that was whole may be
+ * gone when the power fails. False: errno says why; the part, if it did not take the place, is the caller's.
+ */
+bool part_take_place(struct part_file *part, const char *path);
+void part_drop(struct part_file *part); /* removes it */
+
+/* What helps where a file cannot be written, after the system's words for why; "": nothing known. */
+void part_help(const char *path, const char *reason, char *text, size_t size);
+bool part_lacks_lock(const char *reason);
+/* "cannot DOING PATH: ..." with errno and what helps; `beside`: where it was written. Returns false. */
+bool part_refuse(const char *doing, const char *path, const char *beside, struct error *error);
+
+/* Removes the parts of a folder that nobody writes any more. */
+void parts_clear(const char *folder);
+/* Removes the files that are being written; for an interrupted program. Async-signal-safe. */
+void store_abandon_all(void);
+
+/* A text file: written beside, and takes its place by file_commit. */
+struct text_file {
+  FILE *file;
+  char path[4096];
+  struct part_file part;
+  bool unfinished; /* it neither took its place nor was abandoned */
+};
+bool file_create(struct text_file *file, const char *path, struct error *error);
+bool file_commit(struct text_file *file, struct error *error);
+/* The two steps of it, where several files take their places together: all that a disk may refuse is in the
+ * first. A step that fails removes what was written. */
+bool file_finish(struct text_file *file, struct error *error);
+bool file_take_place(struct text_file *file, struct error *error);
+void file_abandon(struct text_file *file); /* removes what was written; nothing, where it is not unfinished */
+/* To read; NULL: refused. A pipe or a device, which may have no end, is. */
+FILE *file_read(const char *path, struct error *error);
+/* A log: opened, or made, to append. A link, or what is no file, is refused. */
+bool file_append(FILE **file, const char *path, struct error *error);
+
+bool file_is_there(const char *path);   /* or a folder */
+bool folder_is_there(const char *path); /* and is no file */
+/* Makes the folder and those above it, also where it is there; refuses one that takes no files. Removes what
+ * killed programs left half written there. */
+bool folder_make(const char *path, struct error *error);
+
+#endif

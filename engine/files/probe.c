@@ -1,0 +1,254 @@
+#include "engine/files/probe.h"
+#include "engine/base/arena.h"
+#include "engine/files/probe_message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Seconds. A disk may be slow, so the time that counts is the processor's, which the child limits itself. */
+#define WAIT_MOST 20
+enum { TRIES = 2 };
+
+struct verdict {
+  const struct verdict *next;
+  const char *path;
+  struct stat status;
+  const char *fault; /* NULL: none */
+};
+
+static struct {
+  const char *program;
+  pid_t pid; /* 0: none */
+  int socket;
+  bool ready;          /* it has said so */
+  struct arena *arena; /* of the verdicts, for as long as the program */
+  const struct verdict *verdicts;
+} probe;
+
+/* ---- the child ----------------------------------------------------------------------------------------- */
+
+/* In a group of its own: what a terminal sends to stop this program is no fault of a file. */
+static bool spawn(int socket) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  static char name[] = "l2sr", word[] = PROBE_WORD;
+  char *words[] = {name, word, NULL};
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  int code = posix_spawn(&probe.pid, probe.program, &actions, &attributes, words, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (code) probe.pid = 0;
+  return code == 0;
+}
+
+static bool start(void) {
+  int pair[2];
+  if (probe.pid) return true;
+  if (!probe.program || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) return false;
+  bool good = spawn(pair[1]);
+  probe.ready = false;
+  close(pair[1]);
+  if (good)
+    probe.socket = pair[0];
+  else
+    close(pair[0]);
+  return good;
+}
+
+/* Ends the child, and returns the signal that ended it; 0: none, or nobody knows, as where the program that
+ * this is a part of ignores SIGCHLD. */
+static int stop(bool kill_it) {
+  int status = 0;
+  pid_t ended;
+  if (kill_it) kill(probe.pid, SIGKILL);
+  close(probe.socket);
+  while ((ended = waitpid(probe.pid, &status, 0)) < 0 && errno == EINTR) continue;
+  bool known = ended == probe.pid && WIFSIGNALED(status);
+  probe.pid = 0;
+  return known ? WTERMSIG(status) : 0;
+}
+
+void probe_with(const char *program) {
+  if (probe.pid) stop(true);
+  probe.program = program;
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------- */
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+enum outcome { ANSWERED, ENDED, LATE };
+
+bool probe_send(int socket, const void *data, size_t bytes) {
+  for (const char *at = data; bytes;) {
+    ssize_t sent = send(socket, at, bytes, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    at += sent;
+    bytes -= (size_t)sent;
+  }
+  return true;
+}
+
+/* What has come is taken however late it is: this program may have been stopped meanwhile, not the child. */
+static enum outcome receive_all(void *data, size_t bytes) {
+  double end = now() + WAIT_MOST;
+  for (char *at = data; bytes;) {
+    struct pollfd ready = {.fd = probe.socket, .events = POLLIN};
+    double left = end - now();
+    int found = poll(&ready, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
+    if (found == 0) return LATE;
+    ssize_t got = found < 0 ? -1 : recv(probe.socket, at, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return ENDED;
+    at += got;
+    bytes -= (size_t)got;
+    end = now() + WAIT_MOST;
+  }
+  return ANSWERED;
+}
+
+/* Of a text, what does not fit is read and forgotten. */
+static enum outcome receive_text(char *text, size_t size, size_t bytes) {
+  size_t kept = bytes < size ? bytes : size;
+  char rest[4096];
+  enum outcome outcome = receive_all(text, kept);
+  for (bytes -= kept; outcome == ANSWERED && bytes; bytes -= kept) {
+    kept = bytes < sizeof rest ? bytes : sizeof rest;
+    outcome = receive_all(rest, kept);
+  }
+  if (size) text[size - 1] = 0;
+  return outcome;
+}
+
+struct asking {
+  const char *path, *name; /* NULL: look at the file */
+  char *text;
+  size_t size;
+};
+
+/* A child that never was ready says nothing about a file. */
+static enum outcome await_ready(void) {
+  uint32_t word = PROBE_READY;
+  enum outcome outcome = probe.ready ? ANSWERED : receive_all(&word, sizeof word);
+  if (outcome == ANSWERED && word != PROBE_READY) return ENDED;
+  probe.ready = outcome == ANSWERED;
+  return outcome;
+}
+
+static enum outcome ask_once(const struct asking *asking, struct probe_answer *answer) {
+  struct probe_question question = {.path = (uint32_t)strlen(asking->path) + 1};
+  if (asking->name) question.name = (uint32_t)strlen(asking->name) + 1;
+  if (!probe_send(probe.socket, &question, sizeof question) ||
+      !probe_send(probe.socket, asking->path, question.path) ||
+      !probe_send(probe.socket, asking->name, question.name))
+    return ENDED;
+  enum outcome outcome = receive_all(answer, sizeof *answer);
+  return outcome == ANSWERED ? receive_text(asking->text, asking->size, answer->bytes) : outcome;
+}
+
+#define DAMAGED(what) "it is damaged, libhdf5 " what "; fetch or write it again"
+#define STRING(number) #number
+#define TEXT(number) STRING(number)
+
+/* Why there is no answer, in words; NULL: it may have nothing to do with the file. */
+static const char *fault_of(enum outcome outcome, int signal) {
+  static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS};
+  for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+    if (signal == crashes[i]) return DAMAGED("crashes on it");
+  if (outcome == LATE)
+    return "the program that looks at it first did not answer in " TEXT(
+        WAIT_MOST) " s; is the disk slow, or the file damaged?";
+  return signal == SIGXCPU ? DAMAGED("comes to no end with it") : NULL;
+}
+
+/* False: no answer, and *fault says why. A child that somebody ended is started again; one that was ready and
+ * ends twice on the same question (a sanitizer's or the memory killer's work) is ended by the file. */
+static bool ask(const struct asking *asking, struct probe_answer *answer, const char **fault) {
+  int ended = 0;
+  *fault = NULL;
+  for (int tries = 0; tries < TRIES && !*fault; tries++) {
+    if (!start()) return false;
+    enum outcome outcome = await_ready();
+    if (outcome == ANSWERED) outcome = ask_once(asking, answer);
+    if (outcome == ANSWERED) return true;
+    int signal = stop(outcome == LATE || !probe.ready); /* another program may go on for long */
+    if (probe.ready) *fault = fault_of(outcome, signal);
+    ended += probe.ready;
+    if (!probe.ready && outcome == LATE) probe.program = NULL; /* each file would wait as long */
+  }
+  if (ended == TRIES && !*fault) *fault = DAMAGED("ends a program that reads it");
+  return false;
+}
+
+/* ---- verdicts ------------------------------------------------------------------------------------------ */
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+  return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+         a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static const struct verdict *find_verdict(const char *path, const struct stat *status) {
+  for (const struct verdict *verdict = probe.verdicts; verdict; verdict = verdict->next)
+    if (same_file(&verdict->status, status) && !strcmp(verdict->path, path)) return verdict;
+  return NULL;
+}
+
+static const struct verdict *keep_verdict(const char *path, const struct stat *status, const char *fault) {
+  if (!probe.arena) probe.arena = arena_open();
+  struct verdict *verdict = ARENA_NEW(probe.arena, struct verdict, 1);
+  *verdict = (struct verdict){probe.verdicts, arena_text(probe.arena, "%s", path), *status, fault};
+  return probe.verdicts = verdict;
+}
+
+static const struct verdict *judge(const char *path, const struct stat *status) {
+  struct asking asking = {.path = path};
+  struct probe_answer answer;
+  const char *fault;
+  bool answered = ask(&asking, &answer, &fault);
+  if (answered && answer.kind == PROBE_MEMORY)
+    fault = DAMAGED("takes more memory for it than any file needs");
+  return answered || fault ? keep_verdict(path, status, fault) : NULL;
+}
+
+bool probe_file(const char *path, struct error *error) {
+  struct stat status;
+  if (!probe.program || stat(path, &status)) return true;
+  const struct verdict *verdict = find_verdict(path, &status);
+  if (!verdict) verdict = judge(path, &status);
+  if (!verdict || !verdict->fault) return true;
+  return fail(error, "cannot read %s: %s", path, verdict->fault);
+}
+
+enum probe_found probe_text(const char *path, const char *name, char *text, size_t size) {
+  struct asking asking = {.path = path, .name = name, .text = text, .size = size};
+  struct probe_answer answer;
+  struct stat status;
+  const char *fault;
+  if (!probe.program || stat(path, &status)) return PROBE_UNASKED;
+  const struct verdict *verdict = find_verdict(path, &status);
+  if (verdict && verdict->fault) return PROBE_MISSING;
+  if (ask(&asking, &answer, &fault)) return answer.kind == PROBE_GOOD ? PROBE_FOUND : PROBE_MISSING;
+  if (fault) keep_verdict(path, &status, fault);
+  return fault ? PROBE_MISSING : PROBE_UNASKED;
+}

@@ -1,0 +1,31 @@
+/* A child process that looks at HDF5 files before this one does. libhdf5 hangs, crashes or takes gigabytes on
+ * some that are damaged, most of all on texts of variable length (its 1.10.8 does): what happens to the child
+ * is an error like others, and the work goes on with the next file.
+ *
+ * The child is this program or another that calls probe_serve, started with the one word PROBE_WORD when the
+ * first file is opened, and again after it has ended by a file. It has limits of memory and time, but none of
+ * memory where there is no /proc. Without probe_with there is none, nor where the program cannot be started,
+ * as /proc/self/exe without /proc: files are opened as they are, and libhdf5 may end this program. */
+#ifndef L2SR_ENGINE_PROBE_H
+#define L2SR_ENGINE_PROBE_H
+
+#include "engine/base/error.h"
+
+#include <stddef.h>
+
+#define PROBE_WORD "--look-at-files"
+
+/* The program to start ("/proc/self/exe": this one); NULL: no child any more. The text stays the caller's. */
+void probe_with(const char *program);
+/* Has the child open the file, list it, and read what is read of files before their data. Refused: it did not
+ * survive. What it says of a file is kept until the file changes. */
+bool probe_file(const char *path, struct error *error);
+/* A text of the file: an attribute of the root, or a dataset. Missing: it is not there, is no text, or the
+ * child did not survive it. Unasked: there is no child. */
+enum probe_found { PROBE_FOUND, PROBE_MISSING, PROBE_UNASKED };
+enum probe_found probe_text(const char *path, const char *name, char *text, size_t size);
+
+/* The child's work, over the socket at descriptor 0, until it is closed. */
+int probe_serve(void);
+
+#endif

@@ -1,0 +1,42 @@
+/* Of store.c, the files store_*.c beside it, and probe_serve.c only. */
+#ifndef L2SR_ENGINE_STORE_INSIDE_H
+#define L2SR_ENGINE_STORE_INSIDE_H
+
+#include "engine/files/store.h"
+
+#include <hdf5.h>
+
+struct store {
+  struct arena *arena;
+  hid_t file;
+  const char *path;
+  bool unfinished; /* a new file until it is committed: */
+  struct part_file part;
+  hid_t dataset; /* read last: it stays open with its chunks, for parts of it are read one after the other */
+  char dataset_name[128];
+};
+
+enum { REASON = 256 };
+
+struct store *store_new(const char *path);
+void store_start(void);                 /* before the first call of HDF5 */
+void store_without_locks(hid_t access); /* where this HDF5 can do without */
+/* The innermost reason on HDF5's error stack, of one line. */
+const char *store_reason(char text[REASON]);
+bool store_refuse(const struct store *store, const char *doing, const char *name, struct error *error);
+hid_t store_dataset(struct store *store, const char *name, struct error *error); /* the caller closes it */
+bool store_shape_of(const struct store *store, hid_t dataset, const char *name, struct store_shape *shape,
+                    struct error *error);
+/* store_text without a child that looks first. */
+bool store_text_here(struct store *store, const char *name, char *text, size_t size);
+void store_forget_dataset(struct store *store);
+/* Of a virtual or external dataset: refuses what would be read as zeros (store_source.c). */
+bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const char *name,
+                         struct error *error);
+/* What the external link `part` leads to, where that is a pipe or another thing that libhdf5 would wait for;
+ * NULL: nothing of the kind. */
+const char *store_astray(struct store *store, const char *part);
+bool store_is_complex(hid_t type); /* a compound of two numbers */
+bool store_check_filters(struct store *store, hid_t plist, const char *name, struct error *error);
+
+#endif

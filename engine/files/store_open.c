@@ -1,0 +1,244 @@
+#include "engine/files/store.h"
+
+#include "engine/files/magic.h"
+#include "engine/files/probe.h"
+#include "engine/files/store_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Before the first call of HDF5: at exit it would trip over a file that a full disk left half closed. */
+void store_start(void) {
+  H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------ */
+
+/* HDF5's reasons may go over several lines; in those that tell of a file the system's own words are what
+ * counts: "file write failed: time = ...\n, ... error message = 'No space left on device', ...". */
+static herr_t first_reason(unsigned n, const H5E_error2_t *entry, void *text) {
+  static const char label[] = "error message = '";
+  const char *reason = entry->desc ? entry->desc : "", *message = strstr(reason, label);
+  (void)n;
+  if (message) {
+    message += sizeof label - 1;
+    snprintf(text, REASON / 2, "%.*s: %.*s", (int)strcspn(reason, ":,"), reason, (int)strcspn(message, "'"),
+             message);
+  } else {
+    snprintf(text, REASON / 2, "%.*s", (int)strcspn(reason, "\n"), reason);
+  }
+  return 1;
+}
+
+/* The innermost reason on HDF5's error stack, of one line, and what may help ("?"). */
+const char *store_reason(char text[REASON]) {
+  snprintf(text, REASON, "no reason given");
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_reason, text);
+  size_t used = strlen(text);
+  if (strstr(text, "version number"))
+    snprintf(text + used, REASON - used,
+             "; written by a newer HDF5 than this one (%d.%d.%d)? h5repack may help", H5_VERS_MAJOR,
+             H5_VERS_MINOR, H5_VERS_RELEASE);
+  return text;
+}
+
+bool store_refuse(const struct store *store, const char *doing, const char *name, struct error *error) {
+  char reason[REASON], help[REASON] = "";
+  store_reason(reason);
+  if (store->unfinished) part_help(store->part.path, reason, help, sizeof help);
+  return fail(error, "cannot %s %s in %s: %s%s", doing, name, store->path, reason, help);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+static bool check_file(const char *path, struct error *error) {
+  struct stat status;
+  if (stat(path, &status)) return fail(error, "cannot open %s: %s", path, strerror(errno));
+  if (!S_ISREG(status.st_mode)) return fail(error, "%s is not a file", path);
+  if (status.st_size == 0) return fail(error, "%s is empty; download or write it again", path);
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return fail(error, "cannot open %s: %s", path, strerror(errno));
+  close(descriptor);
+  if (H5Fis_hdf5(path) > 0) return true;
+  const struct magic *magic = magic_of(path);
+  if (magic)
+    return fail(error, "%s has no HDF5 signature; it is %s%s%s", path, magic->name, magic->remedy ? ": " : "",
+                magic->remedy ? magic->remedy : "");
+  return fail(error, "%s has no HDF5 signature; it is another kind of file or a broken download", path);
+}
+
+static bool refuse_file(const char *path, struct error *error) {
+  char reason[REASON];
+  bool newer = strchr(store_reason(reason), '?');
+  return fail(error, "cannot read %s: %s%s", path, reason,
+              newer ? "" : "; the file may be cut short, fetch it again");
+}
+
+struct store *store_new(const char *path) {
+  struct arena *arena = arena_open();
+  struct store *store = ARENA_NEW(arena, struct store, 1);
+  *store = (struct store){.arena = arena, .file = H5I_INVALID_HID, .dataset = H5I_INVALID_HID};
+  store->path = arena_text(arena, "%s", path);
+  return store;
+}
+
+void store_without_locks(hid_t access) {
+#if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE < 1)
+  H5Pset_file_locking(access, 0, 1);
+#else
+  (void)access;
+#endif
+}
+
+bool store_open(struct store **out, const char *path, struct error *error) {
+  *out = NULL;
+  store_start();
+  if (!check_file(path, error) || !probe_file(path, error)) return false;
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  store_without_locks(access); /* read-only media cannot be locked */
+  struct store *store = store_new(path);
+  store->file = H5Fopen(path, H5F_ACC_RDONLY, access);
+  if (store->file < 0) {
+    refuse_file(path, error); /* first: the next call clears HDF5's error stack */
+    store_close(store);
+    store = NULL;
+  }
+  H5Pclose(access);
+  *out = store;
+  return store;
+}
+
+void store_forget_dataset(struct store *store) {
+  if (store->dataset >= 0) H5Dclose(store->dataset);
+  store->dataset = H5I_INVALID_HID;
+}
+
+void store_close(struct store *store) {
+  if (!store) return;
+  store_forget_dataset(store);
+  if (store->file >= 0) H5Fclose(store->file);
+  if (store->unfinished) part_drop(&store->part);
+  arena_close(store->arena);
+}
+
+/* Every group on the way must exist. */
+static bool is_reached(struct store *store, const char *name, const char **astray) {
+  char part[512];
+  *astray = NULL;
+  for (const char *c = name;; c++) {
+    if (*c && *c != '/') continue;
+    size_t length = (size_t)(c - name);
+    if (length >= sizeof part) return false;
+    memcpy(part, name, length);
+    part[length] = 0;
+    if (length && H5Lexists(store->file, part, H5P_DEFAULT) <= 0) return false;
+    if (length && (*astray = store_astray(store, part))) return false;
+    if (!*c) return true;
+  }
+}
+
+bool store_has(struct store *store, const char *name) {
+  const char *astray;
+  return is_reached(store, name, &astray);
+}
+
+hid_t store_dataset(struct store *store, const char *name, struct error *error) {
+  const char *astray;
+  if (!is_reached(store, name, &astray)) {
+    if (astray)
+      fail(error, "%s in %s is a link to %s, which is not a file", name, store->path, astray);
+    else
+      fail(error, "%s has no dataset %s", store->path, name);
+    return H5I_INVALID_HID;
+  }
+  hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
+  if (dataset < 0) store_refuse(store, "open", name, error);
+  return dataset;
+}
+
+bool store_shape_of(const struct store *store, hid_t dataset, const char *name, struct store_shape *shape,
+                    struct error *error) {
+  hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+  hsize_t size[H5S_MAX_RANK];
+  int rank = H5Sget_simple_extent_dims(space, size, NULL);
+  bool pair = store_is_complex(type),
+       real = H5Tget_class(type) == H5T_INTEGER || H5Tget_class(type) == H5T_FLOAT;
+  *shape = (struct store_shape){.rank = rank, .complex = pair, .real = real};
+  bool good = rank >= 0 && rank <= STORE_RANK;
+  for (int i = 0; good && i < rank; i++) shape->size[i] = (size_t)size[i];
+  if (!good)
+    fail(error, "%s in %s has rank %d; at most %d is understood", name, store->path, rank, STORE_RANK);
+  H5Tclose(type);
+  H5Sclose(space);
+  return good;
+}
+
+bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error) {
+  hid_t dataset = store_dataset(store, name, error);
+  if (dataset < 0) return false;
+  bool good = store_shape_of(store, dataset, name, shape, error);
+  H5Dclose(dataset);
+  return good;
+}
+
+bool store_is_sound(struct store *store, struct error *error) {
+  return probe_file(store->path, error);
+}
+
+static size_t print_chunk(hid_t plist, char *text, size_t size) {
+  hsize_t chunk[H5S_MAX_RANK];
+  int rank = H5Pget_chunk(plist, H5S_MAX_RANK, chunk);
+  size_t used = (size_t)snprintf(text, size, "chunked ");
+  for (int i = 0; i < rank && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? "x" : "", (unsigned long long)chunk[i]);
+  for (int i = 0; i < H5Pget_nfilters(plist) && used < size; i++) {
+    unsigned flags, values[8] = {0};
+    size_t count = 8;
+    char name[32] = "";
+    H5Z_filter_t filter = H5Pget_filter2(plist, (unsigned)i, &flags, &count, values, sizeof name, name, NULL);
+    used += (size_t)snprintf(text + used, size - used, ", %s", name[0] ? name : "filter");
+    if (filter == H5Z_FILTER_DEFLATE && used < size)
+      used += (size_t)snprintf(text + used, size - used, " %u", values[0]);
+  }
+  return used;
+}
+
+void store_layout(struct store *store, const char *name, char *text, size_t size) {
+  struct error ignored;
+  snprintf(text, size, "unreadable");
+  hid_t dataset = store_dataset(store, name, &ignored);
+  if (dataset < 0) return;
+  hid_t plist = H5Dget_create_plist(dataset);
+  if (H5Pget_layout(plist) == H5D_CHUNKED)
+    print_chunk(plist, text, size);
+  else
+    snprintf(text, size, "%s",
+             H5Pget_layout(plist) == H5D_COMPACT   ? "compact"
+             : H5Pget_layout(plist) == H5D_VIRTUAL ? "virtual"
+             : H5Pget_external_count(plist) > 0    ? "external"
+                                                   : "contiguous");
+  H5Pclose(plist);
+  H5Dclose(dataset);
+}
+
+struct listing {
+  store_see *see;
+  void *context;
+};
+
+static herr_t see_object(hid_t root, const char *name, const H5O_info_t *info, void *data) {
+  const struct listing *listing = data;
+  (void)root;
+  if (info->type == H5O_TYPE_DATASET) listing->see(name, listing->context);
+  return 0;
+}
+
+bool store_list(struct store *store, store_see *see, void *context, struct error *error) {
+  struct listing listing = {see, context};
+  if (H5Ovisit(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, see_object, &listing) >= 0) return true;
+  return store_refuse(store, "list", "the datasets", error);
+}

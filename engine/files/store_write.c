@@ -1,0 +1,160 @@
+/* New HDF5 files. */
+#include "engine/base/log.h"
+#include "engine/files/store_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* The descriptor of an open file. */
+static int descriptor_of(hid_t file) {
+  void *handle = NULL;
+  return H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 && handle ? *(int *)handle : -1;
+}
+
+/* H5F_ACC_EXCL is O_CREAT | O_EXCL: it makes a file, and opens no other through a link. Where the file system
+ * gives no locks, without: nobody else knows the name of the new file. */
+static int make_hdf5(const char *path, void *context) {
+  struct store *store = context;
+  char reason[REASON];
+  if (store->file >= 0) H5Fclose(store->file); /* it was removed before it was locked */
+  errno = 0;
+  store->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+  if (store->file < 0 && part_lacks_lock(store_reason(reason))) {
+    static bool said; /* once: a training writes a file an epoch */
+    if (!said)
+      log_warning("%s is written without a lock, as with HDF5_USE_FILE_LOCKING=FALSE: %s", store->path,
+                  reason);
+    said = true;
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    store_without_locks(access);
+    unlink(path);
+    errno = ENOLCK; /* what is said where this HDF5 cannot do without */
+    store->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
+    H5Pclose(access);
+  }
+  return store->file < 0 ? -1 : descriptor_of(store->file);
+}
+
+bool store_create(struct store **out, const char *path, struct error *error) {
+  *out = NULL;
+  store_start();
+  struct store *store = store_new(path);
+  if (part_make(&store->part, path, make_hdf5, store) < 0) {
+    part_refuse("write", path, path, error);
+    store_close(store);
+    return false;
+  }
+  store->unfinished = true;
+  *out = store;
+  return true;
+}
+
+static hid_t file_type(enum store_type type) {
+  switch (type) {
+  case STORE_U8: return H5Tcopy(H5T_STD_U8LE);
+  case STORE_U32: return H5Tcopy(H5T_STD_U32LE);
+  case STORE_F32: return H5Tcopy(H5T_IEEE_F32LE);
+  case STORE_F64: return H5Tcopy(H5T_IEEE_F64LE);
+  case STORE_C64: break;
+  }
+  hid_t complex = H5Tcreate(H5T_COMPOUND, 8);
+  H5Tinsert(complex, "r", 0, H5T_IEEE_F32LE);
+  H5Tinsert(complex, "i", 4, H5T_IEEE_F32LE);
+  return complex;
+}
+
+/* Without the time of writing: the same data make the same bytes. */
+static hid_t creation_list(int rank, const hsize_t *size, bool compress) {
+  hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_obj_track_times(plist, false);
+  if (!compress || rank < 1) return plist;
+  hsize_t chunk[STORE_RANK];
+  for (int i = 0; i < rank; i++) {
+    chunk[i] = i < rank - 2 ? 1 : size[i];
+    if (!chunk[i]) return plist;
+  }
+  H5Pset_chunk(plist, rank, chunk);
+  H5Pset_shuffle(plist);
+  H5Pset_deflate(plist, 4);
+  return plist;
+}
+
+bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
+                 const void *from, bool compress, struct error *error) {
+  hsize_t extent[STORE_RANK];
+  REQUIRE(rank >= 0 && rank <= STORE_RANK, "%s has rank %d", name, rank);
+  for (int i = 0; i < rank; i++) extent[i] = size[i];
+  hid_t space = rank ? H5Screate_simple(rank, extent, NULL) : H5Screate(H5S_SCALAR);
+  hid_t link = H5Pcreate(H5P_LINK_CREATE), plist = creation_list(rank, extent, compress);
+  hid_t stored = file_type(type);
+  H5Pset_create_intermediate_group(link, 1);
+  hid_t dataset = H5Dcreate2(store->file, name, stored, space, link, plist, H5P_DEFAULT);
+  /* the file's little-endian types are this library's memory types on every machine we build for */
+  herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, from);
+  if (code < 0) store_refuse(store, "write", name, error);
+  if (dataset >= 0) H5Dclose(dataset);
+  H5Tclose(stored);
+  H5Pclose(plist);
+  H5Pclose(link);
+  H5Sclose(space);
+  return code >= 0;
+}
+
+static hid_t text_type(void) {
+  hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  return type;
+}
+
+bool store_write_text(struct store *store, const char *name, const char *text, struct error *error) {
+  hid_t type = text_type(), space = H5Screate(H5S_SCALAR), plist = creation_list(0, NULL, false);
+  hid_t dataset = H5Dcreate2(store->file, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+  herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
+  if (code < 0) store_refuse(store, "write", name, error);
+  if (dataset >= 0) H5Dclose(dataset);
+  H5Pclose(plist);
+  H5Sclose(space);
+  H5Tclose(type);
+  return code >= 0;
+}
+
+static bool put_attribute(struct store *store, const char *name, hid_t type, const void *value,
+                          struct error *error) {
+  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t attribute = H5Acreate2(store->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  herr_t code = attribute < 0 ? -1 : H5Awrite(attribute, type, value);
+  if (code < 0) store_refuse(store, "write attribute", name, error);
+  if (attribute >= 0) H5Aclose(attribute);
+  H5Sclose(space);
+  return code >= 0;
+}
+
+bool store_put_text(struct store *store, const char *name, const char *text, struct error *error) {
+  hid_t type = text_type();
+  bool good = put_attribute(store, name, type, &text, error);
+  H5Tclose(type);
+  return good;
+}
+
+bool store_put_number(struct store *store, const char *name, double value, struct error *error) {
+  return put_attribute(store, name, H5T_NATIVE_DOUBLE, &value, error);
+}
+
+/* Its descriptor is kept beyond HDF5's: to sync it, and to lock it, which HDF5 ends with its own use. */
+bool store_commit(struct store *store, struct error *error) {
+  int descriptor = fcntl(descriptor_of(store->file), F_DUPFD_CLOEXEC, 0);
+  herr_t code = H5Fclose(store->file);
+  store->file = H5I_INVALID_HID;
+  if (descriptor >= 0) flock(descriptor, LOCK_EX | LOCK_NB);
+  bool good =
+      code >= 0 && descriptor >= 0 && fsync(descriptor) == 0 && part_take_place(&store->part, store->path);
+  store->unfinished = !good;
+  if (!good) part_refuse("finish", store->path, store->part.path, error);
+  if (descriptor >= 0) close(descriptor);
+  store_close(store);
+  return good;
+}

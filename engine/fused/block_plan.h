@@ -1,0 +1,129 @@
+/* The fused blocks' plan, shared by block_find.c (recognising), block_size.c (memory), block.c (forward) and
+ * block_back.c (backward). */
+#ifndef L2SR_ENGINE_BLOCK_PLAN_H
+#define L2SR_ENGINE_BLOCK_PLAN_H
+
+#include "engine/fused/block.h"
+
+enum { LAYERS_MOST = 64, INPUTS_MOST = 8 /* channels of the image */ };
+enum block_source {
+  SOURCE_IMAGE,
+  SOURCE_BLOCK,
+  SOURCE_UP,
+  SOURCE_GRADIENT /* kernels/block.cl on the way back */
+};
+
+/* What follows the last block: 1x1 convolutions to an image, or its pooled map as the output. */
+enum block_end { END_IMAGE, END_MAPS };
+
+/* How a layer is cut into work-groups: measured choices. */
+struct block_tile {
+  int x, y, strip, warps_out, images, staged, stages, tiles, registers;
+};
+
+/* How the weights' gradient is cut: tiles, channels of a group, groups that share the tiles. */
+struct block_weights {
+  int tile_x, tile_y, in_block, out_block;
+  size_t parts;
+  struct kernel_variant run;
+};
+
+struct block_layer {
+  int conv, relu; /* nodes of the graph */
+  enum block_source source;
+  int first, second; /* layers; -1: the graph's input, or none */
+  bool first_pooled; /* takes the pooled map of `first` */
+  bool store_full, store_pooled;
+  int in, out, rows, columns, up_channels; /* channels as computed: multiples of 16 */
+  int own_in, own_out;                     /* those of the convolution; what is above stays 0 */
+  struct block_tile tile;
+  struct kernel_variant forward;
+  cl_mem weights, full, pooled, sums; /* weights: a piece of blocks->packed; the others of the pass at hand */
+  size_t weight_words, full_bytes, pooled_bytes;
+
+  /* For training: */
+  int plain, pool, join, up; /* layers that consume the map so; -1: none; pool LAYERS_MOST: the output */
+  bool normed;               /* its pooled map alone is used: `gradient` is that of its raw output */
+  struct block_tile back_tile;
+  struct kernel_variant gradient_run, collect, up_run; /* collect: head_back, down, join or unpool */
+  struct block_weights weights_run;
+  struct kernel_variant image_run; /* weights of the first layer */
+  cl_mem gradient;                 /* of the activation; normed: of the raw output */
+  cl_mem given;                    /* of the layer's input, where that is not a block's activation itself */
+  cl_mem back_weights, back;
+  size_t gradient_bytes, given_bytes;
+};
+
+/* What one forward pass leaves for its backward; of layer l full[l], pooled[l] and, of `sums`, piece[l]. */
+struct block_pass {
+  cl_mem sums, full[LAYERS_MOST], pooled[LAYERS_MOST], piece[LAYERS_MOST];
+};
+
+struct blocks {
+  struct arena *arena;
+  struct graph *graph;
+  struct device *device;
+  struct kernels *kernels;
+  enum block_precision precision;
+  bool train, input_gradient;
+  size_t batch;
+  struct block_layer layer[LAYERS_MOST];
+  int layers;
+  struct block_pass *pass;
+  size_t passes;
+  enum block_end end;
+  int tail[3]; /* END_IMAGE: the 1x1 convolutions */
+  struct kernel_variant fold, head /* or block_maps */, pack;
+  cl_mem sums /* of the pass at hand */, folded, nothing;
+  cl_mem packed, table; /* all weights as fragments; what block_pack knows of them */
+  size_t sums_bytes, packed_bytes, packed_words /* of one part */, table_bytes;
+
+  /* For training: */
+  struct kernel_variant fold_back /* or block_maps_back */, reduce, image_gradient;
+  float factor; /* one over the scale of the last backward */
+  cl_mem backs, part, up, totals, maps_gradient;
+  size_t part_bytes, up_bytes, totals_bytes, maps_bytes;
+};
+
+/* block_find.c */
+const struct node *block_node(const struct graph *graph, int i);
+/* Fills the layers and the end from the graph; refuses what is not of the kind. */
+bool block_find(struct blocks *blocks, struct error *error);
+
+/* block_size.c */
+struct blocks *block_describe(struct arena *arena, const struct graph *graph, const struct device *device,
+                              const struct block_setup *setup);
+/* Finds the layers, chooses their tiles and sets the bytes of every buffer. */
+bool block_size(struct blocks *blocks, struct error *error);
+size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns);
+size_t block_sums_bytes(const struct blocks *blocks, const struct block_layer *layer);
+size_t block_weight_parts(const struct blocks *blocks); /* of an operand: high and low, or one */
+/* Of one part, padded to where a sub-buffer may start. */
+size_t block_packed_words(const struct block_layer *layer);
+
+/* block.c, for block_back.c */
+/* Whether the layers run AMD's kernels, of which tiles are other ones. */
+bool block_on_amd(const struct blocks *blocks);
+/* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
+const char *block_cap(const struct blocks *blocks, int registers);
+struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision,
+                                    bool amd);
+/* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */
+const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
+                         const struct block_tile *tile, enum block_source source, bool target_sums);
+size_t block_group(const struct block_tile *tile);
+size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images);
+/* A piece of `whole` for every layer, sums_bytes in all. */
+bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct error *error);
+struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient);
+
+/* block_back.c */
+size_t block_planes(const struct blocks *blocks, int channels, size_t images); /* of a map: words deep */
+/* A kernel of kernels/block_merge.cl on the last layer's map. */
+bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
+                     struct error *error);
+bool block_back_size(struct blocks *blocks, struct error *error);
+bool block_back_open(struct blocks *blocks, struct error *error);
+void block_back_close(struct blocks *blocks);
+
+#endif

@@ -1,0 +1,385 @@
+#include "engine/graph/graph.h"
+#include "engine/base/round.h"
+
+#include <string.h>
+
+const struct op_desc *const op_table[] = {&op_conv,
+                                          &op_norm,
+                                          &op_relu,
+                                          &op_softplus,
+                                          &op_sigmoid,
+                                          &op_pool,
+                                          &op_up_sample,
+                                          &op_concat,
+                                          &op_linear,
+                                          &op_log_softmax,
+                                          &op_straight_through,
+                                          &op_standardise,
+                                          &op_fourier,
+                                          &op_inverse_fourier,
+                                          &op_mask_columns,
+                                          &op_magnitude,
+                                          &op_learned,
+                                          &op_scale,
+                                          &op_add,
+                                          &op_rescale,
+                                          &op_exact_threshold,
+                                          &op_detach,
+                                          &op_restore,
+                                          &op_planes,
+                                          &op_share,
+                                          NULL};
+
+bool graph_open(struct graph **graph) {
+  struct arena *arena = arena_open();
+  *graph = ARENA_NEW(arena, struct graph, 1);
+  (*graph)->arena = arena;
+  return true;
+}
+
+bool graph_good(const struct graph *graph, struct error *error) {
+  if (!graph->failed) return true;
+  *error = graph->first;
+  return false;
+}
+
+const char *graph_name(struct graph *graph, const char *format, ...) {
+  char text[256];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  return arena_text(graph->arena, "%s", text);
+}
+
+struct node *graph_node(struct graph *graph, tensor x) {
+  REQUIRE(x.node < graph->nodes, "node %u of %d", x.node, graph->nodes);
+  return &graph->node[x.node];
+}
+
+struct arg graph_arg(enum arg_kind kind, cl_mem buffer) {
+  return arg_buffer(kind, ELEMENT_F32, buffer);
+}
+
+size_t graph_elements(const struct graph *graph, tensor x) {
+  const struct tensor_shape *shape = &graph->node[x.node].shape;
+  return (size_t)shape->channels * (size_t)shape->height * (size_t)shape->width;
+}
+
+size_t graph_parameter_count(const struct graph *graph) {
+  size_t count = 0;
+  for (int i = 0; i < graph->parameters; i++) count += graph->parameter[i].count;
+  return count;
+}
+
+const struct parameter *graph_find(const struct graph *graph, const char *name) {
+  for (int i = 0; i < graph->parameters; i++)
+    if (!strcmp(graph->parameter[i].name, name)) return &graph->parameter[i];
+  return NULL;
+}
+
+/* ---- appending ----------------------------------------------------------------------------------------- */
+
+/* The place of a parameter that is there already; -1: it is not. */
+static int find_shared(const struct graph *graph, const char *name, int rank, const size_t *size) {
+  const struct parameter *found = graph_find(graph, name);
+  if (!found) return -1;
+  REQUIRE(graph->shares, "parameter %s is there twice", name);
+  REQUIRE(found->rank == rank && !memcmp(found->size, size, sizeof *size * (size_t)rank),
+          "parameter %s is there in another shape", name);
+  return (int)(found - graph->parameter);
+}
+
+int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size) {
+  const size_t unit = GRAPH_ALIGNMENT / sizeof(float);
+  int shared = find_shared(graph, name, rank, size);
+  if (shared >= 0) return shared;
+  REQUIRE(graph->parameters < PARAMETERS_MOST, "more than %d parameters", PARAMETERS_MOST);
+  struct parameter *parameter = &graph->parameter[graph->parameters];
+  *parameter = (struct parameter){.name = graph_name(graph, "%s", name),
+                                  .rank = rank,
+                                  .count = 1,
+                                  .fan_in = fan_in,
+                                  .offset = graph->elements};
+  for (int i = 0; i < rank; i++) parameter->count *= parameter->size[i] = size[i];
+  graph->elements += round_up(parameter->count, unit);
+  return graph->parameters++;
+}
+
+static tensor refuse(struct graph *graph) {
+  graph->failed = true;
+  return (tensor){0};
+}
+
+/* Appends the node and lets its row find the shape; on refusal nothing stays. */
+static tensor append(struct graph *graph, const struct node *wanted) {
+  if (graph->failed) return (tensor){0};
+  if (graph->nodes == NODES_MOST) {
+    fail(&graph->first, "the network has more than %d nodes", NODES_MOST);
+    return refuse(graph);
+  }
+  tensor out = {(uint16_t)graph->nodes};
+  for (int i = 0; i < wanted->inputs; i++)
+    REQUIRE(wanted->input[i].node < graph->nodes, "input %u of node %d", wanted->input[i].node, graph->nodes);
+  graph->node[graph->nodes++] = *wanted;
+  if (!wanted->op || wanted->op->shape(graph, out, &graph->first)) return out;
+  fail_in(&graph->first, "%s '%s' on '%s'", wanted->op->name, wanted->name,
+          wanted->inputs ? graph->node[wanted->input[0].node].name : "nothing");
+  graph->nodes--;
+  return refuse(graph);
+}
+
+static tensor append_op(struct graph *graph, const struct op_desc *op, tensor x, const char *name) {
+  const char *own = name ? name : graph_name(graph, "%s.%d", op->name, graph->nodes);
+  struct node node = {.op = op, .name = own, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  return append(graph, &node);
+}
+
+tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width) {
+  struct node node = {.name = name, .shape = {channels, height, width}, .weight = -1, .bias = -1};
+  if (!graph->failed && (channels < 1 || height < 1 || width < 1)) {
+    fail(&graph->first, "input '%s' is %dx%dx%d; channels, height and width must be at least 1", name,
+         channels, height, width);
+    return refuse(graph);
+  }
+  return append(graph, &node);
+}
+
+tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
+  struct node node = {.op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.shape.channels = channels;
+  node.size = size;
+  return append(graph, &node);
+}
+
+tensor linear(struct graph *graph, tensor x, const char *name, int outputs) {
+  struct node node = {.op = &op_linear, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.shape.channels = outputs;
+  return append(graph, &node);
+}
+
+tensor leaky_relu(struct graph *graph, tensor x, float slope) {
+  struct node node = {.op = &op_relu, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = slope};
+  node.name = graph_name(graph, "%s.%d", slope > 0 ? "leaky_relu" : "relu", graph->nodes);
+  return append(graph, &node);
+}
+
+tensor relu(struct graph *graph, tensor x) {
+  return leaky_relu(graph, x, 0);
+}
+
+tensor instance_norm(struct graph *graph, tensor x) {
+  return append_op(graph, &op_norm, x, NULL);
+}
+
+tensor standardise_image(struct graph *graph, tensor x) {
+  return append_op(graph, &op_standardise, x, NULL);
+}
+
+tensor softplus(struct graph *graph, tensor x) {
+  return append_op(graph, &op_softplus, x, NULL);
+}
+
+tensor sigmoid(struct graph *graph, tensor x) {
+  return append_op(graph, &op_sigmoid, x, NULL);
+}
+
+tensor max_pool(struct graph *graph, tensor x) {
+  return append_op(graph, &op_pool, x, NULL);
+}
+
+tensor up_sample(struct graph *graph, tensor x) {
+  return append_op(graph, &op_up_sample, x, NULL);
+}
+
+static tensor append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b, float slope) {
+  struct node node = {.op = op, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1, .slope = slope};
+  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
+  return append(graph, &node);
+}
+
+static tensor start_weight(struct graph *graph, tensor x, enum parameter_start start, double gain) {
+  if (graph->failed) return x;
+  const struct node *node = graph_node(graph, x);
+  REQUIRE(node->weight >= 0 && node->bias >= 0, "'%s' has no weight and bias", node->name);
+  graph->parameter[node->weight].start = start;
+  graph->parameter[node->weight].gain = gain;
+  graph->parameter[node->bias].start = START_ZERO;
+  return x;
+}
+
+tensor graph_orthogonal(struct graph *graph, tensor x, double gain) {
+  return start_weight(graph, x, START_ORTHOGONAL, gain);
+}
+
+tensor graph_normal(struct graph *graph, tensor x, double deviation) {
+  return start_weight(graph, x, START_NORMAL, deviation);
+}
+
+void graph_output(struct graph *graph, tensor x) {
+  if (!graph->failed) graph_node(graph, x)->output = true;
+}
+
+/* Inputs of the graph that only lead to x are left out too. */
+void graph_give(struct graph *graph, tensor x) {
+  if (graph->failed) return;
+  REQUIRE(graph_node(graph, x)->op && !graph->device, "node %u is an input or planned already", x.node);
+  graph->node[x.node].part = NODE_GIVEN;
+  for (int i = x.node - 1; i >= 0; i--) {
+    int running = 0, serving = 0;
+    for (int j = i + 1; j < graph->nodes; j++)
+      for (int k = 0; k < graph->node[j].inputs; k++)
+        if (graph->node[j].input[k].node == i) ++*(graph->node[j].part == NODE_RUNS ? &running : &serving);
+    if (serving && !running) graph->node[i].part = NODE_LEFT_OUT;
+    REQUIRE(!serving || !running, "'%s' serves '%s' and what the graph runs", graph->node[i].name,
+            graph->node[x.node].name);
+  }
+}
+
+tensor concat(struct graph *graph, tensor a, tensor b) {
+  return append_pair(graph, &op_concat, a, b, 0);
+}
+
+tensor log_softmax(struct graph *graph, tensor x, tensor taken) {
+  return append_pair(graph, &op_log_softmax, x, taken, 0);
+}
+
+tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope) {
+  return append_pair(graph, &op_straight_through, x, threshold, slope);
+}
+
+tensor mask_columns(struct graph *graph, tensor x, tensor mask) {
+  return append_pair(graph, &op_mask_columns, x, mask, 0);
+}
+
+tensor fourier(struct graph *graph, tensor x) {
+  return append_op(graph, &op_fourier, x, NULL);
+}
+
+tensor inverse_fourier(struct graph *graph, tensor x) {
+  return append_op(graph, &op_inverse_fourier, x, NULL);
+}
+
+tensor magnitude(struct graph *graph, tensor x) {
+  return append_op(graph, &op_magnitude, x, NULL);
+}
+
+tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain) {
+  struct node node = {.op = &op_learned, .name = name, .shape = {channels, height, width}, .bias = -1};
+  tensor out = append(graph, &node);
+  if (graph->failed) return out;
+  struct parameter *parameter = &graph->parameter[graph_node(graph, out)->weight];
+  parameter->start = START_LOGIT;
+  parameter->gain = gain;
+  return out;
+}
+
+tensor scale(struct graph *graph, tensor x, float factor) {
+  struct node node = {.op = &op_scale, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = factor};
+  node.name = graph_name(graph, "scale.%d", graph->nodes);
+  return append(graph, &node);
+}
+
+tensor add(struct graph *graph, tensor a, tensor b) {
+  return append_pair(graph, &op_add, a, b, 0);
+}
+
+tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget) {
+  struct node node = {.op = &op_rescale, .input = {x, taken}, .inputs = 2, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "rescale.%d", graph->nodes);
+  node.budget = budget;
+  return append(graph, &node);
+}
+
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
+                       uint32_t seed, uint32_t step) {
+  struct node node = {
+      .op = &op_exact_threshold, .input = {x, taken, scan}, .inputs = 3, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "exact_threshold.%d", graph->nodes);
+  node.budget = budget;
+  node.seed = seed;
+  node.step = step;
+  return append(graph, &node);
+}
+
+tensor detach(struct graph *graph, tensor x) {
+  return append_op(graph, &op_detach, x, NULL);
+}
+
+tensor restore_image(struct graph *graph, tensor x, tensor like) {
+  return append_pair(graph, &op_restore, x, like, 0);
+}
+
+tensor softplus_share(struct graph *graph, tensor x, tensor taken) {
+  return append_pair(graph, &op_share, x, taken, 0);
+}
+
+tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask) {
+  struct node node = {
+      .op = &op_planes, .input = {predicted, acquired, mask}, .inputs = 3, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "planes.%d", graph->nodes);
+  return append(graph, &node);
+}
+
+void graph_share(struct graph *graph) {
+  graph->shares = true;
+}
+
+void graph_want(struct graph *graph, tensor x) {
+  if (graph->failed) return;
+  REQUIRE(!graph_node(graph, x)->op && !graph->device, "node %u is no input, or planned already", x.node);
+  graph->node[x.node].wanted = true;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+void graph_set_images(struct graph *graph, size_t images) {
+  REQUIRE(images && images <= graph->batch, "%zu images; the plan has room for %zu", images, graph->batch);
+  graph->images = images;
+}
+
+bool graph_runs(const struct node *node) {
+  return node->op && node->part == NODE_RUNS;
+}
+
+void graph_forward_part(struct graph *graph, int first, int end) {
+  REQUIRE(graph->device, "the graph was not planned");
+  for (int i = first; i < end; i++) {
+    const struct node *node = &graph->node[i];
+    graph->device->label = node->name;
+    if (graph_runs(node)) node->op->forward(graph, (tensor){(uint16_t)i});
+  }
+  graph->device->label = "";
+}
+
+void graph_forward(struct graph *graph) {
+  graph_forward_part(graph, 0, graph->nodes);
+}
+
+void graph_backward_part(struct graph *graph, int first, int end) {
+  REQUIRE(graph->train, "the graph was planned for inference");
+  for (int i = end - 1; i >= first; i--) {
+    const struct node *node = &graph->node[i];
+    graph->device->label = node->name;
+    if (graph_runs(node) && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
+  }
+  graph->device->label = "";
+}
+
+void graph_backward(struct graph *graph) {
+  graph_backward_part(graph, 0, graph->nodes);
+}
+
+void graph_zero_gradients(struct graph *graph) {
+  device_fill(graph->device, graph->gradients, 0, sizeof(float) * graph->elements, 0);
+}
+
+cl_mem graph_value(const struct graph *graph, tensor x) {
+  REQUIRE(x.node < graph->nodes && graph->node[x.node].value, "node %u has no value", x.node);
+  return graph->node[x.node].value;
+}
+
+cl_mem graph_gradient(const struct graph *graph, tensor x) {
+  REQUIRE(x.node < graph->nodes && graph->node[x.node].gradient, "node %u has no gradient", x.node);
+  return graph->node[x.node].gradient;
+}

@@ -1,0 +1,290 @@
+/* Networks as static graphs.
+ *
+ * An architecture is a C function that appends nodes, one operation each, in the order of the forward pass;
+ * backward is the same list walked in reverse. A refused shape is sticky: the first text is kept, what is
+ * appended later does nothing, and graph_good or graph_plan hands it over.
+ *
+ * The plan puts all parameters in one flat buffer (gradients and an optimiser's moments share its layout) and
+ * lets activations and their gradients that are never needed together share a buffer. Sub-buffers that overlap
+ * would take less, but NVIDIA's driver 580.159 crashes when some of them are released. Values are
+ * [image][channel][height][width] in float. */
+#ifndef L2SR_ENGINE_GRAPH_H
+#define L2SR_ENGINE_GRAPH_H
+
+#include "engine/device/fft.h"
+#include "engine/device/kernel.h"
+
+enum {
+  NODE_INPUTS = 3,
+  NODES_MOST = 1024,
+  PARAMETERS_MOST = 512,
+  SLOTS_MOST = 4 * NODES_MOST,
+  OP_KERNELS = 6
+};
+/* Parameters start on multiples of this many bytes: sub-buffers are legal there on every device. */
+enum { GRAPH_ALIGNMENT = 512 };
+
+typedef struct {
+  uint16_t node;
+} tensor; /* an index: survives copying and saving */
+
+struct tensor_shape {
+  int channels, height, width; /* of one image */
+};
+
+/* Whether the graph computes a node itself (graph_give). */
+enum node_part { NODE_RUNS, NODE_GIVEN, NODE_LEFT_OUT };
+
+/* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, gain
+ * times an orthogonal matrix of [size 0][the others], gain times the logit of U(0.01, 0.99) (LOUPE's), or N(0,
+ * gain^2). */
+enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGIT, START_NORMAL };
+
+struct parameter {
+  const char *name; /* dotted, as in the public implementations */
+  int rank;
+  size_t size[4];
+  size_t count, fan_in;
+  enum parameter_start start;
+  double gain;   /* of START_ORTHOGONAL, START_LOGIT and START_NORMAL */
+  size_t offset; /* elements from the start of the flat buffers */
+  cl_mem value, gradient;
+};
+
+/* How linear layers multiply: CLBlast's single precision, or matrix instructions (engine/device/device.h) on operands rounded
+ * to 11 bits, or split into two. */
+enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_ROUNDED, PRODUCTS_SPLIT };
+enum graph_product { PRODUCT_FORWARD, PRODUCT_INPUT, PRODUCT_WEIGHT, GRAPH_PRODUCTS };
+enum graph_tile { TILE_FEW, TILE_MANY, GRAPH_TILES }; /* of a product: for few rows, for many */
+
+struct op_desc;
+
+struct node {
+  const struct op_desc *op; /* NULL for an input of the graph */
+  const char *name;
+  tensor input[NODE_INPUTS];
+  int inputs;
+  struct tensor_shape shape;
+  int weight, bias; /* places in the graph's parameters; -1: none */
+  int size;         /* of a convolution */
+  float slope;      /* of a leaky ReLU or a straight-through step; factor of a scaling */
+  uint32_t budget;  /* of a rescaling or an exact draw */
+  uint32_t seed;    /* of an exact draw */
+  uint32_t step;    /* which of an image's exact draws */
+  int useful;       /* of its gradient its own backward reads so many first elements of an image; 0: all */
+  enum node_part part;
+  bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
+  bool wanted;      /* an input of which the caller reads the gradient */
+  /* From the plan: */
+  bool needs_gradient;
+  bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
+  bool bias_cancels;      /* an instance norm follows: the bias changes nothing, its gradient is exactly 0 */
+  cl_mem value, gradient; /* [image][channel][height][width] */
+  cl_mem kept;            /* what forward leaves for backward */
+  cl_mem work, scratch;   /* what forward works in; what backward does */
+  struct fft fft;         /* of a transform */
+};
+
+/* What stands in a buffer from moment `first` to `last`. Forward of node i is moment i; its backward is moment
+ * 2 * nodes - 1 - i. */
+struct slot {
+  cl_mem *place;
+  const char *what;
+  uint16_t node;
+  int first, last;
+  size_t bytes;
+  int buffer;
+};
+
+/* Of slots that are never in use together, as large as the largest of them. */
+struct graph_buffer {
+  cl_mem memory;
+  size_t bytes;
+};
+
+struct graph {
+  struct arena *arena;
+  struct node node[NODES_MOST];
+  int nodes;
+  struct parameter parameter[PARAMETERS_MOST];
+  int parameters;
+  size_t elements; /* of the flat parameter buffers, gaps included */
+  struct error first;
+  bool failed;
+  bool shares;                  /* nodes may take parameters that others have (graph_share) */
+  bool best;                    /* exact draws take the most probable entries; may change between runs */
+  enum graph_products products; /* set before the plan */
+  /* From the plan: */
+  struct device *device;
+  struct kernels *kernels;
+  const struct graph *shared; /* whose parameter buffers these are; NULL: its own */
+  size_t batch, images;       /* room for; in use */
+  bool train, input_gradient;
+  cl_mem values, gradients; /* the flat buffers */
+  /* kernels/linear.cl, where products says so: */
+  struct kernel_variant product[GRAPH_PRODUCTS][GRAPH_TILES], product_sum, product_gather;
+  struct slot slot[SLOTS_MOST];
+  int slots;
+  struct graph_buffer buffer[SLOTS_MOST];
+  int buffers;
+  size_t arena_bytes, largest; /* of all buffers; that one may have */
+};
+
+/* ---- one row an operation ------------------------------------------------------------------------------ */
+
+struct op_desc {
+  const char *name;
+  bool (*shape)(struct graph *graph, tensor out, struct error *error); /* from the inputs' shapes */
+  bool (*open)(struct graph *graph, tensor out, struct error *error);  /* what a plan needs; NULL: nothing */
+  void (*close)(struct graph *graph, tensor out);                      /* also where open has not been */
+  void (*forward)(struct graph *graph, tensor out);                    /* enqueues */
+  void (*backward)(struct graph *graph, tensor out);      /* enqueues; adds into the parameters' gradients */
+  double (*flops)(const struct graph *graph, tensor out); /* of one image, forward; NULL: few */
+  size_t (*kept)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
+  size_t (*work)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
+  size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
+  bool keeps_input, keeps_output;                                          /* values that backward reads */
+  bool blocks[NODE_INPUTS]; /* inputs that get no gradient through it */
+  const char *kernels[OP_KERNELS];
+};
+
+extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
+    op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
+    op_mask_columns, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach,
+    op_restore, op_planes, op_share;
+extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+bool graph_open(struct graph **graph);
+void graph_close(struct graph *graph);                           /* NULL allowed */
+bool graph_good(const struct graph *graph, struct error *error); /* hands over the first refusal */
+const char *graph_name(struct graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width);
+/* Parameters NAME.weight and NAME.bias. Padding keeps the size: zeros outside, stride 1. size: 1 or 3. */
+tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size);
+tensor instance_norm(struct graph *graph, tensor x); /* no affine, eps 1e-5, biased variance */
+/* Every image, all channels together, by its mean and sample deviation: (x - mean) / (deviation + 1e-11),
+ * clamped to -6 to 6 (PROTOCOL 1.5). A constant image gives 0 and gets no gradient. */
+tensor standardise_image(struct graph *graph, tensor x);
+tensor relu(struct graph *graph, tensor x);
+tensor leaky_relu(struct graph *graph, tensor x, float slope);
+tensor softplus(struct graph *graph, tensor x);
+tensor sigmoid(struct graph *graph, tensor x);
+tensor max_pool(struct graph *graph, tensor x);  /* 2x2; an odd last line or column is left out */
+tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel centres */
+tensor concat(struct graph *graph, tensor a, tensor b);
+/* Flattens [channels][height][width]; parameters NAME.weight and NAME.bias. */
+tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
+/* Logarithms of the probabilities of the free actions, x and taken [actions][1][1]. `taken`, 1 where an
+ * action is not free, gets no gradient; the output there is -1e10, as in the public code of L2SR
+ * (PROTOCOL 1.6). */
+tensor log_softmax(struct graph *graph, tensor x, tensor taken);
+/* 1 where x is above the threshold, else 0. Backward takes the derivative of sigmoid(slope * (x - threshold))
+ * for that of the step, as the public code of LOUPE and tau-step sampling does with slope 10 (PROTOCOL 3.2);
+ * slope 0 passes the gradient through as it is. The threshold, of x's shape, gets none. */
+tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope);
+
+/* The parameter NAME, the same for all images; it starts at gain times the logit of U(0.01, 0.99). */
+tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain);
+tensor scale(struct graph *graph, tensor x, float factor);
+tensor add(struct graph *graph, tensor a, tensor b); /* of one shape */
+/* Probabilities x of the entries that are free, brought to the sum `budget` (PROTOCOL 3.2, without the taken
+ * ones): x s/m where that lowers them, else 1 - (1 - x)(1 - s)/(1 - m), from their mean m to s = budget/free.
+ * 0 where `taken`, of x's shape, is not 0; it gets no gradient. Every image needs `budget` free entries. */
+tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget);
+/* Thresholds at which a step of the probabilities x draws exactly `budget` of the free entries: independent
+ * entries given their number (PROTOCOL 3.4). `scan`, 1x1x1, holds an unsigned word an image, which with seed
+ * and step decides the draw; an image has a draw for every step. Nothing gets a gradient. */
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
+                       uint32_t seed, uint32_t step);
+
+/* The same values; no gradient passes. */
+tensor detach(struct graph *graph, tensor x);
+/* x times the sample deviation plus the mean of `like`, an image of x's shape, all channels together: what undoes
+ * standardise_image. */
+tensor restore_image(struct graph *graph, tensor x, tensor like);
+/* What a sampler sees (PROTOCOL 3.3), five planes: real and imaginary part of predicted and of acquired
+ * frequencies, both [2][height][width], and the mask: of columns on every line, or of points. Only the predicted ones get a
+ * gradient. */
+tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask);
+/* softplus(x) over its largest value, in the shape of `taken`; 0 where that is not 0. It gets no gradient. */
+tensor softplus_share(struct graph *graph, tensor x, tensor taken);
+
+/* From here on a node whose parameter's name another has takes that: they must be of one shape, and their
+ * gradients add up. */
+void graph_share(struct graph *graph);
+/* Before the plan: an input of which the caller reads the gradient, where the plan does not ask for all. */
+void graph_want(struct graph *graph, tensor x);
+
+/* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
+tensor graph_orthogonal(struct graph *graph, tensor x, double gain);
+/* The same as N(0, deviation^2). */
+tensor graph_normal(struct graph *graph, tensor x, double deviation);
+/* An output that other nodes of the graph use as well. Those that nobody uses are outputs by themselves. */
+void graph_output(struct graph *graph, tensor x);
+
+/* Before the plan: another path computes x. The caller writes its value and reads its gradient, as those of an
+ * input; the nodes before it that serve only it are neither placed nor run, their parameters stay. */
+void graph_give(struct graph *graph, tensor x);
+/* Centred orthonormal transforms of complex images [2][height][width], real and imaginary: frequency 0 and
+ * the origin lie at (height / 2, width / 2). Sizes are products of 2, 3, 5, 7, 11 and 13. */
+tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][height][width] */
+tensor inverse_fourier(struct graph *graph, tensor x);
+/* Every line times mask [1][1][width], or every channel times a mask of points [1][height][width]. */
+tensor mask_columns(struct graph *graph, tensor x, tensor mask);
+tensor magnitude(struct graph *graph, tensor x);                 /* of a complex image; gradient 0 at 0 */
+
+/* For the rows: one more parameter of the node; its place. */
+int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
+
+size_t graph_elements(const struct graph *graph, tensor x);                      /* of one image */
+size_t graph_parameter_count(const struct graph *graph);                         /* gaps left out */
+const struct parameter *graph_find(const struct graph *graph, const char *name); /* NULL: no such parameter */
+
+/* ---- the plan ------------------------------------------------------------------------------------------ */
+
+struct graph_setup {
+  struct device *device;
+  struct kernels *kernels;
+  size_t batch;
+  bool train;                     /* keep what backward needs */
+  bool input_gradient;            /* also the gradients of the graph's inputs */
+  const struct graph *parameters; /* use this planned graph's parameters; NULL: make own */
+};
+
+/* Places and allocates everything and builds the kernels. What does not fit is refused with the number of
+ * images that would. */
+bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct error *error);
+/* The placing alone, without a device: bytes of all buffers. Fills graph->slot. */
+size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_gradient);
+/* The largest batch of which arena and parameters take at most `bytes`; 0: not one image. */
+size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient);
+void graph_print(const struct graph *graph, FILE *file); /* node, shape, parameters, bytes, flops; totals */
+void graph_print_json(const struct graph *graph, FILE *file); /* the same, one JSON object a line */
+
+/* Parameters that start as their rows say, from STREAM_START; parameter i draws from scan i. */
+void graph_start(struct graph *graph, uint32_t seed);
+
+/* ---- running: all enqueue ------------------------------------------------------------------------------ */
+
+void graph_set_images(struct graph *graph, size_t images); /* of the batch, in use from now on */
+void graph_forward(struct graph *graph);
+/* From the gradient of `out`, which the caller has written, back to the parameters, whose gradients are added
+ * to: micro-batches accumulate. */
+void graph_backward(struct graph *graph);
+/* The same of nodes [first, end) alone; backward from the last such part to the first. */
+void graph_forward_part(struct graph *graph, int first, int end);
+void graph_backward_part(struct graph *graph, int first, int end);
+void graph_zero_gradients(struct graph *graph);
+cl_mem graph_value(const struct graph *graph, tensor x);
+cl_mem graph_gradient(const struct graph *graph, tensor x);
+
+bool graph_runs(const struct node *node); /* an operation that the graph computes itself */
+
+/* For the rows. */
+struct node *graph_node(struct graph *graph, tensor x);
+struct arg graph_arg(enum arg_kind kind, cl_mem buffer); /* F32 */
+
+#endif

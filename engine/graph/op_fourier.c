@@ -1,0 +1,244 @@
+/* Complex images as two channels, real and imaginary: centred transforms, masks of columns, magnitude. */
+#include "engine/base/round.h"
+#include "engine/graph/graph.h"
+
+static bool is_complex(const struct tensor_shape *shape, struct error *error) {
+  if (shape->channels == 2) return true;
+  return fail(error, "%d channels; a complex image has 2, real and imaginary", shape->channels);
+}
+
+static size_t pixels(const struct node *node) {
+  return (size_t)node->shape.height * (size_t)node->shape.width;
+}
+
+/* ---- transforms ---------------------------------------------------------------------------------------- */
+
+static bool is_real(struct graph *graph, const struct node *node) {
+  return graph_node(graph, node->input[0])->shape.channels == 1;
+}
+
+/* Of a real image too, forward. */
+static bool shape_fourier(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape;
+  if (node->op == &op_fourier && in.channels == 1) in.channels = 2;
+  if (!is_complex(&in, error)) return false;
+  if (!fft_takes((size_t)in.height) || !fft_takes((size_t)in.width))
+    return fail(error, "%dx%d; height and width must be products of 2, 3, 5, 7, 11 and 13", in.height,
+                in.width);
+  node->shape = in;
+  return true;
+}
+
+/* Square images of the program's own size, as reconstructors see them, take kernels of our own, which pass
+ * over an image twice; clFFT's transforms take every size, and two passes more for their order of values. */
+static bool takes_own(const struct graph *graph, const struct node *node) {
+  size_t height = (size_t)node->shape.height, width = (size_t)node->shape.width;
+  return height == width && kernel_fits(graph->kernels, "fourier_rows", height, width);
+}
+
+static bool open_fourier(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  if (takes_own(graph, node))
+    return kernel_need(graph->kernels, "fourier_rows", error) &&
+           kernel_need(graph->kernels, "fourier_columns", error);
+  return kernel_need(graph->kernels, "fourier_pack", error) &&
+         kernel_need(graph->kernels, "fourier_unpack", error) &&
+         kernel_need(graph->kernels, "fourier_pack_real", error) &&
+         kernel_need(graph->kernels, "fourier_unpack_real", error) &&
+         fft_open(&node->fft, graph->device, (size_t)node->shape.height, (size_t)node->shape.width,
+                  graph->batch, error);
+}
+
+static void close_fourier(struct graph *graph, tensor out) {
+  fft_close(&graph_node(graph, out)->fft);
+}
+
+static size_t pairs(const struct graph *graph, tensor out, size_t images) {
+  return sizeof(float) * images * graph_elements(graph, out);
+}
+
+/* One transform of a node's images, of the planes `from` to the planes `to`. */
+struct way {
+  enum fft_direction direction;
+  cl_mem from, work, to;
+  bool from_real, to_real; /* one plane */
+  bool add;
+};
+
+/* Lines that a work-group of kernels/fourier.cl takes. */
+static size_t lines_of(size_t width) {
+  return width == 256 ? 16 : 32;
+}
+
+static void transform_own(struct graph *graph, const struct node *node, const struct way *way) {
+  size_t width = (size_t)node->shape.width, lines = graph->images * width,
+         groups = divide_up(lines, lines_of(width));
+  struct arg size = arg_u32((uint32_t)width), all = arg_u32((uint32_t)lines),
+             forward = arg_u32(way->direction == FFT_FORWARD);
+  kernel_run(graph->kernels, "fourier_rows", groups,
+             ARGS(graph_arg(ARG_IN, way->from), arg_buffer(ARG_OUT, ELEMENT_C64, way->work),
+                  arg_u32(way->from_real ? 1 : 2), size, all, forward));
+  kernel_run(graph->kernels, "fourier_columns", groups,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, way->work), graph_arg(ARG_INOUT, way->to),
+                  arg_u32(way->to_real ? 1 : 2), size, all, forward, arg_u32(way->add)));
+}
+
+/* clFFT's plan is for the whole batch: of the images that are not in use it transforms what lies there, which
+ * nobody reads. */
+static void transform(struct graph *graph, struct node *node, const struct way *way) {
+  size_t rows = graph->images * pixels(node);
+  struct arg height = arg_u32((uint32_t)node->shape.height), width = arg_u32((uint32_t)node->shape.width);
+  if (takes_own(graph, node)) {
+    transform_own(graph, node, way);
+    return;
+  }
+  kernel_run(graph->kernels, way->from_real ? "fourier_pack_real" : "fourier_pack", rows,
+             ARGS(graph_arg(ARG_IN, way->from), arg_buffer(ARG_OUT, ELEMENT_C64, way->work), height, width));
+  fft_run(&node->fft, way->direction, way->work);
+  kernel_run(graph->kernels, way->to_real ? "fourier_unpack_real" : "fourier_unpack", rows,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, way->work), graph_arg(ARG_INOUT, way->to), height, width,
+                  arg_u32(way->add)));
+}
+
+static void forward_as(struct graph *graph, tensor out, enum fft_direction direction) {
+  struct node *node = graph_node(graph, out);
+  transform(graph, node,
+            &(struct way){.direction = direction,
+                          .from = graph_node(graph, node->input[0])->value,
+                          .work = node->work,
+                          .to = node->value,
+                          .from_real = is_real(graph, node)});
+}
+
+/* The transforms are unitary: the adjoint is the inverse. */
+static void backward_as(struct graph *graph, tensor out, enum fft_direction direction) {
+  struct node *node = graph_node(graph, out);
+  transform(graph, node,
+            &(struct way){.direction = direction,
+                          .from = node->gradient,
+                          .work = node->scratch,
+                          .to = graph_node(graph, node->input[0])->gradient,
+                          .to_real = is_real(graph, node),
+                          .add = node->adds[0]});
+}
+
+static void forward_fourier(struct graph *graph, tensor out) {
+  forward_as(graph, out, FFT_FORWARD);
+}
+
+static void backward_fourier(struct graph *graph, tensor out) {
+  backward_as(graph, out, FFT_INVERSE);
+}
+
+static void forward_inverse(struct graph *graph, tensor out) {
+  forward_as(graph, out, FFT_INVERSE);
+}
+
+static void backward_inverse(struct graph *graph, tensor out) {
+  backward_as(graph, out, FFT_FORWARD);
+}
+
+/* ---- masks of columns ---------------------------------------------------------------------------------- */
+
+static bool shape_columns(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  const struct node *mask = graph_node(graph, node->input[1]);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape, own = mask->shape;
+  if (own.channels != 1 || (own.height != 1 && own.height != in.height) || own.width != in.width)
+    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the image, or 1x%dx%d",
+                mask->name, own.channels, own.height, own.width, in.width, in.height, in.width);
+  node->shape = in;
+  return true;
+}
+
+/* What every so many values of an image are multiplied by: a line, or with a mask of points a channel. */
+static size_t entries(const struct graph *graph, const struct node *node) {
+  return graph_elements(graph, node->input[1]);
+}
+
+/* Of one image, all channels. */
+static size_t lines(const struct graph *graph, const struct node *node) {
+  return (size_t)node->shape.channels * pixels(node) / entries(graph, node);
+}
+
+static void multiply(struct graph *graph, const struct node *node, cl_mem from, cl_mem to, bool add) {
+  size_t width = entries(graph, node), count = lines(graph, node);
+  kernel_run(graph->kernels, "columns_multiply", graph->images * count * divide_up(width, 8),
+             ARGS(graph_arg(ARG_IN, from), graph_arg(ARG_IN, graph_node(graph, node->input[1])->value),
+                  graph_arg(ARG_INOUT, to), arg_u32((uint32_t)count), arg_u32((uint32_t)width),
+                  arg_u32(add)));
+}
+
+static void forward_columns(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  multiply(graph, node, graph_node(graph, node->input[0])->value, node->value, false);
+}
+
+static void backward_columns(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
+  const struct node *mask = graph_node(graph, node->input[1]);
+  size_t width = entries(graph, node);
+  if (x->needs_gradient) multiply(graph, node, node->gradient, x->gradient, node->adds[0]);
+  if (mask->needs_gradient)
+    kernel_run(graph->kernels, "columns_sum", graph->images * divide_up(width, 32),
+               ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
+                    graph_arg(ARG_INOUT, mask->gradient), arg_u32((uint32_t)lines(graph, node)),
+                    arg_u32((uint32_t)width), arg_u32(node->adds[1])));
+}
+
+/* ---- magnitude ----------------------------------------------------------------------------------------- */
+
+static bool shape_magnitude(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  struct tensor_shape in = graph_node(graph, node->input[0])->shape;
+  node->shape = (struct tensor_shape){1, in.height, in.width};
+  return is_complex(&in, error);
+}
+
+static void forward_magnitude(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "magnitude_forward", graph->images * divide_up(pixels(node), 8),
+             ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
+                  graph_arg(ARG_OUT, node->value), arg_u32((uint32_t)pixels(node))));
+}
+
+static void backward_magnitude(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
+  kernel_run(graph->kernels, "magnitude_backward", graph->images * divide_up(pixels(node), 8),
+             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, x->gradient), arg_u32((uint32_t)pixels(node)),
+                  arg_u32(node->adds[0])));
+}
+
+const struct op_desc op_fourier = {.name = "fourier",
+                                   .shape = shape_fourier,
+                                   .open = open_fourier,
+                                   .close = close_fourier,
+                                   .forward = forward_fourier,
+                                   .backward = backward_fourier,
+                                   .work = pairs,
+                                   .scratch = pairs};
+
+const struct op_desc op_inverse_fourier = {.name = "inverse_fourier",
+                                           .shape = shape_fourier,
+                                           .open = open_fourier,
+                                           .close = close_fourier,
+                                           .forward = forward_inverse,
+                                           .backward = backward_inverse,
+                                           .work = pairs,
+                                           .scratch = pairs};
+
+const struct op_desc op_mask_columns = {.name = "mask_columns",
+                                        .shape = shape_columns,
+                                        .forward = forward_columns,
+                                        .backward = backward_columns,
+                                        .keeps_input = true,
+                                        .kernels = {"columns_multiply", "columns_sum"}};
+
+const struct op_desc op_magnitude = {.name = "magnitude",
+                                     .shape = shape_magnitude,
+                                     .forward = forward_magnitude,
+                                     .backward = backward_magnitude,
+                                     .keeps_input = true,
+                                     .kernels = {"magnitude_forward", "magnitude_backward"}};

@@ -1,0 +1,216 @@
+/* Linear layers: every image's values, flattened in the order [channel][height][width], times the weight. */
+#include "engine/base/round.h"
+#include "engine/device/blas.h"
+#include "engine/graph/graph.h"
+
+#include <stdio.h>
+
+static bool shape(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  int outputs = node->shape.channels;
+  size_t inputs = graph_elements(graph, node->input[0]);
+  if (outputs < 1) return fail(error, "%d outputs; there must be at least 1", outputs);
+  node->shape = (struct tensor_shape){outputs, 1, 1};
+  node->weight = graph_parameter(graph, graph_name(graph, "%s.weight", node->name), inputs, 2,
+                                 (size_t[]){(size_t)outputs, inputs});
+  node->bias = graph_parameter(graph, graph_name(graph, "%s.bias", node->name), inputs, 1,
+                               (size_t[]){(size_t)outputs});
+  return true;
+}
+
+/* ---- by matrix instructions ---------------------------------------------------------------------------- */
+
+enum { MULTIPLE = 16 }; /* kernels/linear.cl */
+
+/* Of a work-group: warps, and what each of them sums in units of 16 x 8. */
+static const struct tile {
+  int warps_a, warps_b, a_tiles, b_tiles;
+} tiles[GRAPH_TILES] = {[TILE_FEW] = {1, 8, 2, 2}, [TILE_MANY] = {4, 4, 2, 4}};
+
+static size_t rows_of(const struct tile *tile) {
+  return (size_t)(tile->warps_a * tile->a_tiles * 16);
+}
+
+static size_t columns_of(const struct tile *tile) {
+  return (size_t)(tile->warps_b * tile->b_tiles * 8);
+}
+
+static size_t group_of(const struct tile *tile) {
+  return (size_t)(32 * tile->warps_a * tile->warps_b);
+}
+
+/* A short sum has few tiles: its spans are short too, or a few groups would do all, one product after the
+ * other. */
+static size_t span_of(size_t length) {
+  return length > 4096 ? 512 : 64;
+}
+
+static bool takes_matrix(const struct graph *graph, const struct node *node) {
+  return graph->products != PRODUCTS_LIBRARY && graph_elements(graph, node->input[0]) % MULTIPLE == 0;
+}
+
+static size_t work(const struct graph *graph, tensor out, size_t images) {
+  const struct node *node = &graph->node[out.node];
+  if (!takes_matrix(graph, node)) return 0;
+  size_t inputs = graph_elements(graph, node->input[0]), spans = divide_up(inputs, span_of(inputs));
+  return sizeof(float) * spans * images * (size_t)node->shape.channels;
+}
+
+/* Whether the gradient of the input is summed in spans: where it is wide it has tiles enough. */
+static bool splits_input(const struct graph *graph, const struct node *node) {
+  return takes_matrix(graph, node) && graph_elements(graph, node->input[0]) <= 4096 &&
+         (size_t)node->shape.channels > span_of((size_t)node->shape.channels);
+}
+
+static size_t scratch(const struct graph *graph, tensor out, size_t images) {
+  const struct node *node = &graph->node[out.node];
+  if (!splits_input(graph, node) || !graph->node[node->input[0].node].needs_gradient) return 0;
+  size_t outputs = (size_t)node->shape.channels, spans = divide_up(outputs, span_of(outputs));
+  return sizeof(float) * spans * images * graph_elements(graph, node->input[0]);
+}
+
+/* Builds a kernel of linear.cl for a product. */
+static bool open_variant(struct graph *graph, struct kernel_variant *variant, const char *name,
+                         enum graph_product kind, enum graph_tile size, size_t group, struct error *error) {
+  static const char *const factors[GRAPH_PRODUCTS] = {
+      [PRODUCT_FORWARD] = "-DTF32=0 -DTURNED_A=0 -DTURNED_B=0",
+      [PRODUCT_INPUT] = "-DTF32=1 -DTURNED_A=0 -DTURNED_B=1",
+      [PRODUCT_WEIGHT] = "-DTF32=1 -DTURNED_A=1 -DTURNED_B=1"};
+  const struct tile *tile = &tiles[size];
+  char macros[256];
+  snprintf(macros, sizeof macros, "%s -DPARTS=%d -DWARPS_A=%d -DWARPS_B=%d -DA_TILES=%d -DB_TILES=%d",
+           factors[kind], graph->products == PRODUCTS_SPLIT ? 2 : 1, tile->warps_a, tile->warps_b,
+           tile->a_tiles, tile->b_tiles);
+  return kernel_variant_open(graph->kernels, variant, name, macros, group, error);
+}
+
+static bool open_products(struct graph *graph, enum graph_product kind, struct error *error) {
+  for (int size = 0; size < GRAPH_TILES; size++)
+    if (!open_variant(graph, &graph->product[kind][size], "linear_product", kind, (enum graph_tile)size,
+                      group_of(&tiles[size]), error))
+      return false;
+  return true;
+}
+
+static bool open(struct graph *graph, tensor out, struct error *error) {
+  if (!takes_matrix(graph, graph_node(graph, out)) || graph->product_sum.kernel) return true;
+  if (!open_products(graph, PRODUCT_FORWARD, error) ||
+      !open_variant(graph, &graph->product_sum, "linear_sum", PRODUCT_FORWARD, TILE_FEW, 64, error))
+    return false;
+  return !graph->train ||
+         (open_products(graph, PRODUCT_INPUT, error) && open_products(graph, PRODUCT_WEIGHT, error) &&
+          open_variant(graph, &graph->product_gather, "linear_gather", PRODUCT_FORWARD, TILE_FEW, 64, error));
+}
+
+static void close(struct graph *graph, tensor out) {
+  (void)out;
+  for (int kind = 0; kind < GRAPH_PRODUCTS; kind++)
+    for (int size = 0; size < GRAPH_TILES; size++) kernel_variant_close(&graph->product[kind][size]);
+  kernel_variant_close(&graph->product_sum);
+  kernel_variant_close(&graph->product_gather);
+}
+
+/* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind; of rows of `across` the first n. */
+static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n,
+                    size_t across, size_t k, size_t span, cl_mem c, bool add) {
+  enum graph_tile size = m > 2 * rows_of(&tiles[TILE_FEW]) ? TILE_MANY : TILE_FEW;
+  size_t groups =
+      divide_up(m, rows_of(&tiles[size])) * divide_up(n, columns_of(&tiles[size])) * divide_up(k, span);
+  kernel_variant_run(graph->kernels, &graph->product[kind][size], groups,
+                     ARGS(graph_arg(ARG_IN, a), graph_arg(ARG_IN, b), graph_arg(ARG_INOUT, c),
+                          arg_u32((uint32_t)m), arg_u32((uint32_t)n), arg_u32((uint32_t)across),
+                          arg_u32((uint32_t)k), arg_u32((uint32_t)span), arg_u32(add)));
+}
+
+static void forward_matrix(struct graph *graph, const struct node *node) {
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  product(graph, PRODUCT_FORWARD, graph_node(graph, node->input[0])->value, graph->images,
+          graph->parameter[node->weight].value, outputs, outputs, inputs, span_of(inputs), node->work, false);
+  kernel_variant_run(graph->kernels, &graph->product_sum, graph->images * outputs,
+                     ARGS(graph_arg(ARG_IN, node->work),
+                          graph_arg(ARG_IN, graph->parameter[node->bias].value),
+                          graph_arg(ARG_OUT, node->value), arg_u32((uint32_t)outputs),
+                          arg_u32((uint32_t)divide_up(inputs, span_of(inputs)))));
+}
+
+/* ---- forward, backward --------------------------------------------------------------------------------- */
+
+static void forward(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  if (takes_matrix(graph, node)) {
+    forward_matrix(graph, node);
+    return;
+  }
+  kernel_run(graph->kernels, "linear_bias", graph->images * outputs,
+             ARGS(graph_arg(ARG_IN, graph->parameter[node->bias].value), graph_arg(ARG_OUT, node->value),
+                  arg_u32((uint32_t)outputs)));
+  blas_product(graph->device, graph->images, outputs, inputs,
+               (struct blas_factor){graph_node(graph, node->input[0])->value, 0, false},
+               (struct blas_factor){graph->parameter[node->weight].value, 0, true}, node->value, true);
+}
+
+static void backward_weight(struct graph *graph, const struct node *node) {
+  cl_mem input = graph_node(graph, node->input[0])->value, gradient = graph->parameter[node->weight].gradient;
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  if (takes_matrix(graph, node))
+    product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, inputs, graph->images,
+            graph->images, gradient, true);
+  else
+    blas_product(graph->device, outputs, inputs, graph->images, (struct blas_factor){node->gradient, 0, true},
+                 (struct blas_factor){input, 0, false}, gradient, true);
+}
+
+static void backward_spans(struct graph *graph, const struct node *node) {
+  const struct node *x = graph_node(graph, node->input[0]);
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  product(graph, PRODUCT_INPUT, node->gradient, graph->images, graph->parameter[node->weight].value, inputs,
+          inputs, outputs, span_of(outputs), node->scratch, false);
+  kernel_variant_run(graph->kernels, &graph->product_gather, graph->images * inputs,
+                     ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, x->gradient),
+                          arg_u32((uint32_t)divide_up(outputs, span_of(outputs))), arg_u32(node->adds[0])));
+}
+
+static void backward_input(struct graph *graph, const struct node *node) {
+  const struct node *x = graph_node(graph, node->input[0]);
+  cl_mem weight = graph->parameter[node->weight].value;
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  size_t useful = x->useful ? (size_t)x->useful : inputs;
+  if (splits_input(graph, node) && outputs % MULTIPLE == 0)
+    backward_spans(graph, node);
+  else if (takes_matrix(graph, node) && outputs % MULTIPLE == 0)
+    product(graph, PRODUCT_INPUT, node->gradient, graph->images, weight, useful, inputs, outputs, outputs,
+            x->gradient, node->adds[0]);
+  else
+    blas_product(graph->device, graph->images, inputs, outputs,
+                 (struct blas_factor){node->gradient, 0, false}, (struct blas_factor){weight, 0, false},
+                 x->gradient, node->adds[0]);
+}
+
+static void backward(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  size_t outputs = (size_t)node->shape.channels;
+  backward_weight(graph, node);
+  kernel_run(graph->kernels, "linear_bias_backward", outputs,
+             ARGS(graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, graph->parameter[node->bias].gradient),
+                  arg_u32((uint32_t)graph->images)));
+  if (graph_node(graph, node->input[0])->needs_gradient) backward_input(graph, node);
+}
+
+static double flops(const struct graph *graph, tensor out) {
+  const struct node *node = &graph->node[out.node];
+  return 2.0 * (double)graph_elements(graph, node->input[0]) * node->shape.channels;
+}
+
+const struct op_desc op_linear = {.name = "linear",
+                                  .shape = shape,
+                                  .forward = forward,
+                                  .backward = backward,
+                                  .flops = flops,
+                                  .work = work,
+                                  .scratch = scratch,
+                                  .open = open,
+                                  .close = close,
+                                  .keeps_input = true,
+                                  .kernels = {"linear_bias", "linear_bias_backward"}};

@@ -1,0 +1,85 @@
+/* Instance normalisation without affine, of planes, and standardising of images. Forward keeps what it has
+ * found of every plane (mean, 1/deviation) or image (mean less the first pixel, deviation). */
+#include "engine/graph/graph.h"
+
+static bool shape(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_node(graph, node->input[0])->shape;
+  if (node->shape.height * node->shape.width > 1) return true;
+  return fail(error, "a plane has one pixel; normalising needs at least 2");
+}
+
+static size_t planes(const struct graph *graph, const struct node *node) {
+  return graph->images * (size_t)node->shape.channels;
+}
+
+static uint32_t pixels(const struct node *node) {
+  return (uint32_t)node->shape.height * (uint32_t)node->shape.width;
+}
+
+static size_t kept(const struct graph *graph, tensor out, size_t images) {
+  return 2 * sizeof(float) * images * (size_t)graph->node[out.node].shape.channels;
+}
+
+static void forward(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "norm_forward", planes(graph, node),
+             ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
+                  graph_arg(ARG_OUT, node->value), arg_buffer(ARG_OUT, ELEMENT_C64, node->kept),
+                  arg_u32(pixels(node))));
+}
+
+static void backward(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "norm_backward", planes(graph, node),
+             ARGS(graph_arg(ARG_IN, node->value), graph_arg(ARG_IN, node->gradient),
+                  arg_buffer(ARG_IN, ELEMENT_C64, node->kept),
+                  graph_arg(ARG_INOUT, graph_node(graph, node->input[0])->gradient), arg_u32(pixels(node)),
+                  arg_u32(node->adds[0])));
+}
+
+const struct op_desc op_norm = {.name = "norm",
+                                .shape = shape,
+                                .forward = forward,
+                                .backward = backward,
+                                .kept = kept,
+                                .keeps_output = true,
+                                .kernels = {"norm_forward", "norm_backward"}};
+
+/* ---- standardising ------------------------------------------------------------------------------------- */
+
+static bool shape_standardise(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_node(graph, node->input[0])->shape;
+  if (graph_elements(graph, out) > 1) return true;
+  return fail(error, "an image has one pixel; standardising needs at least 2");
+}
+
+static size_t kept_standardise(const struct graph *graph, tensor out, size_t images) {
+  (void)graph, (void)out;
+  return 2 * sizeof(float) * images;
+}
+
+static void forward_standardise(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "standardise_forward", graph->images,
+             ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
+                  graph_arg(ARG_OUT, node->value), arg_buffer(ARG_OUT, ELEMENT_C64, node->kept),
+                  arg_u32((uint32_t)graph_elements(graph, out))));
+}
+
+static void backward_standardise(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
+  kernel_run(graph->kernels, "standardise_backward", graph->images,
+             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
+                  arg_buffer(ARG_IN, ELEMENT_C64, node->kept), graph_arg(ARG_INOUT, x->gradient),
+                  arg_u32((uint32_t)graph_elements(graph, out)), arg_u32(node->adds[0])));
+}
+
+const struct op_desc op_standardise = {.name = "standardise",
+                                       .shape = shape_standardise,
+                                       .forward = forward_standardise,
+                                       .backward = backward_standardise,
+                                       .kept = kept_standardise,
+                                       .keeps_input = true,
+                                       .kernels = {"standardise_forward", "standardise_backward"}};

@@ -1,0 +1,56 @@
+/* Optimisers: one step from the gradients of a graph's parameters to their new values, all on the device.
+ * Moments lie in the layout of the parameters. Schedules are pure functions of the epoch. */
+#ifndef L2SR_ENGINE_OPTIMISE_H
+#define L2SR_ENGINE_OPTIMISE_H
+
+#include "engine/graph/graph.h"
+
+enum optimiser_kind {
+  OPTIMISER_ADAM,
+  OPTIMISER_RMSPROP,    /* PyTorch: epsilon outside of the root, squares start at 0 */
+  OPTIMISER_RMSPROP_TF, /* TensorFlow: epsilon inside of the root, squares start at 1 */
+  OPTIMISER_SGD
+};
+
+struct optimiser_setup {
+  enum optimiser_kind kind;
+  double rate;         /* learning rate */
+  double beta1, beta2; /* Adam; beta2 is also RMSprop's alpha, beta1 SGD's momentum */
+  double epsilon, decay /* of weights, added to the gradient */;
+  double clip; /* largest norm of the whole gradient; 0: no limit */
+};
+
+struct optimiser {
+  struct device *device;
+  struct kernels *kernels;
+  const struct graph *graph;
+  struct optimiser_setup setup;
+  uint64_t step; /* steps taken */
+  double rate;   /* of the next step: set it from a schedule */
+  cl_mem first, second, part, scale;
+};
+
+/* PyTorch's defaults: Adam .9 .999 1e-8, RMSprop .99 1e-8, SGD without momentum; no decay, no clipping. */
+struct optimiser_setup optimise_defaults(enum optimiser_kind kind, double rate);
+
+/* The graph must be planned to train and own its parameters. */
+bool optimise_open(struct optimiser *optimiser, const struct graph *graph,
+                   const struct optimiser_setup *setup, struct error *error);
+void optimise_close(struct optimiser *optimiser);
+void optimise_step(struct optimiser *optimiser); /* enqueues */
+/* Waits; the norm of the last step's gradient before clipping. Without a clip it is computed only now, from the
+ * gradients, which must still be those of the step. */
+bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *error);
+
+/* rate * factor^(epoch / every), whole epochs from 0. */
+double optimise_step_rate(double rate, double factor, uint32_t every, uint32_t epoch);
+/* Reads `list`, the epochs of option `key` separated by commas; refuses other words and more than
+ * MILESTONES_MOST. */
+enum { MILESTONES_MOST = 64 };
+bool optimise_read_milestones(const char *key, const char *list, uint32_t milestones[MILESTONES_MOST],
+                              size_t *count, struct error *error);
+/* rate times factor for every milestone that epoch has reached. */
+double optimise_milestone_rate(double rate, double factor, const uint32_t *milestones, size_t count,
+                               uint32_t epoch);
+
+#endif

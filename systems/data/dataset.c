@@ -1,0 +1,310 @@
+#include "systems/data/dataset.h"
+
+#include "engine/base/log.h"
+#include "engine/base/random.h"
+#include "engine/device/program.h"
+#include "systems/data/listing.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Python: shuffle of the sorted list seeded 0, the first round(n * fraction) of it, sorted again. */
+static void select_fraction(struct dataset *dataset, struct names *names, double fraction) {
+  qsort(names->path, names->count, sizeof *names->path, names_compare);
+  if (fraction >= 1) return;
+  uint32_t *place = ARENA_NEW(dataset->arena, uint32_t, names->count);
+  for (size_t i = 0; i < names->count; i++) place[i] = (uint32_t)i;
+  shuffle_python(place, names->count, 0);
+  size_t kept = (size_t)nearbyint((double)names->count * fraction);
+  const char **chosen = ARENA_NEW(dataset->arena, const char *, kept);
+  for (size_t i = 0; i < kept; i++) chosen[i] = names->path[place[i]];
+  dataset->by_fraction = names->count - kept;
+  *names = (struct names){chosen, kept, kept};
+  qsort(names->path, names->count, sizeof *names->path, names_compare);
+}
+
+static void hash_names(struct dataset *dataset, const struct names *names) {
+  struct arena *arena = arena_open();
+  size_t bytes = 0, used = 0;
+  const char **sorted = ARENA_NEW(arena, const char *, names->count + 1);
+  for (size_t i = 0; i < names->count; i++) {
+    sorted[i] = names_file(names->path[i]);
+    bytes += strlen(sorted[i]) + 1;
+  }
+  qsort(sorted, names->count, sizeof *sorted, names_compare);
+  char *joined = arena_new(arena, bytes + 1);
+  for (size_t i = 0; i < names->count; i++)
+    used += (size_t)sprintf(joined + used, "%s%s", i ? "\n" : "", sorted[i]);
+  hash_hex(joined, used, dataset->hash);
+  arena_close(arena);
+}
+
+unsigned dataset_patient_split(const char *patient) {
+  char hex[65], start[9];
+  hash_hex(patient, strlen(patient), hex);
+  snprintf(start, sizeof start, "%.8s", hex);
+  unsigned long bucket = strtoul(start, NULL, 16) % 100;
+  return bucket < 70 ? 0 : bucket < 85 ? 1 : 2;
+}
+
+/* Whether the volume passes the filters that need the file open. */
+static bool passes(struct dataset *dataset, const struct volume *volume, const struct options *options) {
+  const char *wanted = options->data.acquisition;
+  if (*wanted && strcmp(wanted, volume->acquisition)) {
+    dataset->by_acquisition++;
+    return false;
+  }
+  if (options->data.patient_split && options->data.split != SPLIT_ALL) {
+    const char *patient = volume->patient[0] ? volume->patient : volume->name;
+    if (dataset_patient_split(patient) != options->data.split) {
+      dataset->by_patient++;
+      return false;
+    }
+  }
+  return true;
+}
+
+bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
+  size_t place = dataset->broken + dataset->small;
+  if (strict) return fail_in(error, "data.strict");
+  dataset->skipped[place].path = volume->path;
+  dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
+  dataset->skipped[place].small = volume->small;
+  (*(volume->small ? &dataset->small : &dataset->broken))++;
+  return true;
+}
+
+static bool refuse_skipped(const struct dataset *dataset, const char *folder, size_t files,
+                           struct error *error) {
+  const struct error last = *error;
+  size_t broken = dataset->broken, small = dataset->small;
+  const char *both = arena_text(dataset->arena, "broken (%zu) or too small (%zu)", broken, small);
+  return fail(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder, broken + small,
+              files, plural(files),
+              !small    ? "broken"
+              : !broken ? "too small"
+                        : both,
+              last.text);
+}
+
+static bool note_patients(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t missing = dataset->without_patient;
+  if (!missing || !options->data.patient_split) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu of %zu file%s in %s say%s no patient_id, so that data.patient_split takes each for a "
+      "patient of its own; write the attribute into them, or split by folders",
+      missing, dataset->selected, plural(dataset->selected), options->data.path, missing == 1 ? "s" : "");
+}
+
+static bool note_turned(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t count = 0, first = 0;
+  for (size_t v = dataset->volume_count; v-- > 0;)
+    if (dataset->volumes[v].turned) count++, first = v;
+  const struct volume *volume = &dataset->volumes[first];
+  if (!count) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu volume%s of k-space whose last axis is the readout, by the header (%s: %zux%zu); it must be "
+      "the phase encoding: write it as numpy.swapaxes(x, -1, -2)",
+      count, plural(count), volume->path, volume->height, volume->width);
+}
+
+static int compare_digests(const void *a, const void *b) {
+  const struct volume *first = *(const struct volume *const *)a, *second = *(const struct volume *const *)b;
+  int order = memcmp(&first->digest, &second->digest, sizeof first->digest);
+  return order ? order : strcmp(first->path, second->path);
+}
+
+/* An earlier one of the sorted volumes that holds the same bytes, or NULL. */
+static const struct volume *original_of(const struct volume **sorted, size_t v) {
+  const struct volume *volume = sorted[v];
+  if (!digest_is_known(&volume->digest)) return NULL;
+  while (v-- > 0 && !memcmp(&sorted[v]->digest, &volume->digest, sizeof volume->digest))
+    if (files_are_equal(sorted[v]->path, volume->path)) return sorted[v];
+  return NULL;
+}
+
+/* A copy under another name. */
+static bool note_copies(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t copies = 0;
+  const struct volume *copy = NULL, *original = NULL;
+  const struct volume **sorted = ARENA_NEW(dataset->arena, const struct volume *, dataset->volume_count + 1);
+  for (size_t v = 0; v < dataset->volume_count; v++) sorted[v] = &dataset->volumes[v];
+  qsort(sorted, dataset->volume_count, sizeof *sorted, compare_digests);
+  for (size_t v = 1; v < dataset->volume_count; v++) {
+    const struct volume *earlier = original_of(sorted, v);
+    if (!earlier) continue;
+    original = earlier;
+    copy = sorted[v];
+    copies++;
+  }
+  if (!copies) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%s and %s hold the same bytes (%zu cop%s in all): a scan that counts twice; remove one",
+      original->path, copy->path, copies, copies == 1 ? "y" : "ies");
+}
+
+/* The part that is cut out decides all scores: a size that nobody chose is said. */
+static bool note_crop(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t count = 0, n = options->data.size;
+  const struct volume *first = NULL;
+  for (size_t v = dataset->volume_count; v-- > 0;) {
+    const struct volume *volume = &dataset->volumes[v];
+    if (volume->image_height <= n && volume->image_width <= n) continue;
+    first = volume;
+    count++;
+  }
+  if (!count || options->given[OPTION_ROW_data_size]) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu volume%s larger than data.size, which is %zu because nothing sets it: of %zux%zu pixels of "
+      "%s the central %zux%zu are taken; set data.size to what is meant",
+      count, plural(count), n, first->image_height, first->image_width, first->path, n, n);
+}
+
+/* Of patients' splits, names say nothing: the files of one are known when all were opened. */
+static void hash_split(struct dataset *dataset, const struct options *options) {
+  struct names names = {0};
+  if (!options->data.patient_split || options->data.split == SPLIT_ALL) return;
+  for (size_t v = 0; v < dataset->volume_count; v++)
+    names_add(dataset->arena, &names, dataset->volumes[v].path);
+  hash_names(dataset, &names);
+}
+
+static bool open_volumes(struct dataset *dataset, const struct names *names, const struct options *options,
+                         struct error *error) {
+  dataset->volumes = ARENA_NEW(dataset->arena, struct volume, names->count);
+  dataset->skipped = arena_new(dataset->arena, names->count * sizeof *dataset->skipped);
+  for (size_t i = 0; i < names->count; i++) {
+    struct volume *volume = &dataset->volumes[dataset->volume_count];
+    struct store *store;
+    if (!volume_open(&store, volume, names->path[i], options, error)) {
+      if (!dataset_skip(dataset, volume, options->data.strict, error)) return false;
+      log_warning("skipped: %s", error->text);
+      continue;
+    }
+    store_close(store);
+    dataset->without_patient += !volume->patient[0];
+    if (!passes(dataset, volume, options)) continue;
+    volume->digest = digest_file(volume->path);
+    dataset->volume_count++;
+    dataset->slice_count += volume->slice_count;
+  }
+  if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error) ||
+      !note_turned(dataset, options, error) || !note_copies(dataset, options, error))
+    return false;
+  hash_split(dataset, options);
+  if (dataset->slice_count) return true;
+  if (dataset->volume_count)
+    return fail(error,
+                "no usable slice in %s: data.slices takes the central half of a volume, and %zu volume%s "
+                "one slice each; set data.slices to all",
+                options->data.path, dataset->volume_count, dataset->volume_count == 1 ? " has" : "s have");
+  if (dataset->broken || dataset->small)
+    return refuse_skipped(dataset, options->data.path, names->count, error);
+  return fail(error,
+              "no usable slice in %s: %zu file%s, %zu left out by data.fraction, %zu by "
+              "data.acquisition, %zu by data.patient_split; loosen what leaves them out",
+              options->data.path, dataset->entries, plural(dataset->entries), dataset->by_fraction,
+              dataset->by_acquisition, dataset->by_patient);
+}
+
+size_t dataset_coils(const struct dataset *dataset) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++)
+    if (dataset->volumes[v].coils > most) most = dataset->volumes[v].coils;
+  return most;
+}
+
+/* The files' own k-space is that of their dataset kspace; images are those of its coils. */
+static bool check_source(const struct options *options, struct error *error) {
+  bool other = options->data.source != SOURCE_AUTO && options->data.source != SOURCE_KSPACE;
+  const char *key = options->data.kspace == KSPACE_MEASURED ? "data.kspace is measured"
+                    : options->data.crop == CROP_KSPACE     ? "data.crop is kspace"
+                                                            : NULL;
+  if (!key || !other) return true;
+  return fail_usage(error, "%s, and data.source names reconstructions; set data.source to kspace", key);
+}
+
+bool dataset_note(struct dataset *dataset, const struct options *options, struct error *error,
+                  const char *format, ...) {
+  char text[sizeof error->text];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  if (options->data.strict) return fail(error, "data.strict: %s", text);
+  REQUIRE(dataset->note_count < DATASET_NOTES, "more than %d kinds of notes", DATASET_NOTES);
+  dataset->notes[dataset->note_count++] = arena_text(dataset->arena, "%s", text);
+  log_warning("%s", text);
+  return true;
+}
+
+/* Over splits equal names may be other scans, numbered anew. */
+static bool note_twice(struct dataset *dataset, const char *const pair[2], const struct options *options,
+                       struct error *error) {
+  if (!pair[0]) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%s and %s, of two splits that are taken together, have one name; if they are one scan, it "
+      "counts twice: move one away",
+      pair[0], pair[1]);
+}
+
+static bool list_files(struct dataset *dataset, struct names *names, const struct options *options,
+                       struct error *error) {
+  struct listing listing = {.arena = dataset->arena};
+  if (!listing_make(&listing, options, error)) return false;
+  *names = listing.names;
+  dataset->entries = listing.entries;
+  dataset->hidden = listing.hidden;
+  dataset->not_h5 = listing.not_h5;
+  return note_twice(dataset, listing.twice, options, error);
+}
+
+bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
+  struct names names = {0};
+  *dataset = (struct dataset){.arena = arena_open()};
+  if (check_source(options, error) && list_files(dataset, &names, options, error)) {
+    select_fraction(dataset, &names, options->data.fraction);
+    size_t limit = options->data.volumes;
+    if (limit && names.count > limit) {
+      dataset->by_limit = names.count - limit;
+      names.count = limit;
+    }
+    dataset->selected = names.count;
+    hash_names(dataset, &names);
+    if (open_volumes(dataset, &names, options, error)) return true;
+  }
+  dataset_close(dataset);
+  return false;
+}
+
+void dataset_close(struct dataset *dataset) {
+  arena_close(dataset->arena);
+  *dataset = (struct dataset){0};
+}
+
+void dataset_print(const struct dataset *dataset, FILE *file) {
+  fprintf(file, "volumes: %zu of %zu file%s (%zu slice%s), selection %.16s\n", dataset->volume_count,
+          dataset->entries, plural(dataset->entries), dataset->slice_count, plural(dataset->slice_count),
+          dataset->hash);
+  const struct {
+    size_t count;
+    const char *text;
+  } filters[] = {{dataset->hidden, "hidden"},
+                 {dataset->not_h5, "not .h5"},
+                 {dataset->by_fraction, "left out by data.fraction"},
+                 {dataset->by_limit, "left out by data.volumes"},
+                 {dataset->by_acquisition, "of another acquisition"},
+                 {dataset->by_patient, "of patients of another split"},
+                 {dataset->small, "smaller than data.size, skipped"},
+                 {dataset->broken, "broken, skipped"}};
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+    if (filters[i].count)
+      fprintf(file, "  %zu file%s %s\n", filters[i].count, plural(filters[i].count), filters[i].text);
+}

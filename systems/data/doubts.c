@@ -1,0 +1,254 @@
+#include "systems/data/doubts.h"
+
+#include "engine/base/log.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS, ROWS, AXES };
+
+struct axis {
+  double *energy; /* of every column or row of a slice */
+  size_t room;
+  double whole, centre; /* energy of the volume, and of the central half of the axis */
+  double next; /* samples times their neighbours': the image's energy times the cosine of its place */
+};
+
+struct doubt {
+  size_t volumes;
+  const char *text; /* of the first of them: what was found in which file, and what to do */
+};
+
+struct doubts {
+  struct arena *arena;
+  struct doubt found[DOUBT_KINDS];
+  /* of the volume that is being read */
+  size_t slices, constant;
+  double least, largest, sum, square, count; /* of an image's pixels */
+  struct axis axis[AXES];
+  double empty; /* the largest share of a slice that is empty */
+  const char *what;
+};
+
+struct doubts *doubts_open(struct arena *arena) {
+  struct doubts *doubts = ARENA_NEW(arena, struct doubts, 1);
+  doubts->arena = arena;
+  doubts_drop(doubts);
+  return doubts;
+}
+
+void doubts_drop(struct doubts *doubts) {
+  doubts->slices = doubts->constant = 0;
+  doubts->least = INFINITY;
+  doubts->largest = -INFINITY;
+  doubts->sum = doubts->square = doubts->count = doubts->empty = 0;
+  for (int a = 0; a < AXES; a++) doubts->axis[a].whole = doubts->axis[a].centre = doubts->axis[a].next = 0;
+}
+
+/* ---- images -------------------------------------------------------------------------------------------- */
+
+static void see_image(struct doubts *doubts, const float *image, size_t count) {
+  double least = image[0], largest = image[0], sum = 0, square = 0;
+  for (size_t i = 0; i < count; i++) {
+    double value = image[i];
+    least = value < least ? value : least;
+    largest = value > largest ? value : largest;
+    sum += value;
+    square += value * value;
+  }
+  doubts->constant += least == largest;
+  doubts->least = least < doubts->least ? least : doubts->least;
+  doubts->largest = largest > doubts->largest ? largest : doubts->largest;
+  doubts->sum += sum;
+  doubts->square += square;
+  doubts->count += (double)count;
+}
+
+/* ---- k-space ------------------------------------------------------------------------------------------- */
+
+/* Rounding leaves less than this share of a slice's strongest line in one that is empty. */
+static const double EMPTY = 1e-13;
+
+static double *line_energy(struct doubts *doubts, int axis, size_t count) {
+  struct axis *of = &doubts->axis[axis];
+  if (of->room < count) {
+    of->energy = ARENA_NEW(doubts->arena, double, count);
+    of->room = count;
+  }
+  memset(of->energy, 0, sizeof *of->energy * count);
+  return of->energy;
+}
+
+/* The share of an axis whose lines are empty, where that is no padding: some lie between others, or they are
+ * more than half. */
+static double empty_share(const double *energy, size_t count) {
+  size_t first = count, last = 0, filled = 0;
+  double most = 0;
+  for (size_t i = 0; i < count; i++) most = energy[i] > most ? energy[i] : most;
+  for (size_t i = 0; i < count; i++)
+    if (energy[i] > most * EMPTY) {
+      if (first == count) first = i;
+      last = i;
+      filled++;
+    }
+  bool padded = filled == last + 1 - first && 2 * filled >= count;
+  return !filled || padded ? 0 : (double)(count - filled) / (double)count;
+}
+
+static void note_empty(struct doubts *doubts, double share, const char *what) {
+  if (share <= doubts->empty) return;
+  doubts->empty = share;
+  doubts->what = what;
+}
+
+static void add_axis(struct axis *axis, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    axis->whole += axis->energy[i];
+    if (i >= count / 4 && i < count - count / 4) axis->centre += axis->energy[i];
+  }
+}
+
+/* The real part of the sum of samples times the conjugates of those after them. */
+static double neighbours(const float *samples, const float *after, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < 2 * count; i++) sum += (double)samples[i] * after[i];
+  return sum;
+}
+
+static void see_kspace(struct doubts *doubts, const struct volume *volume, const float *kspace) {
+  size_t height = volume->height, width = volume->width, samples = volume->coils * height * width, zeros = 0;
+  double *column = line_energy(doubts, COLUMNS, width), *row = line_energy(doubts, ROWS, height);
+  for (size_t line = 0; line < volume->coils * height; line++) {
+    const float *from = kspace + 2 * line * width;
+    double sum = 0;
+    for (size_t x = 0; x < width; x++) {
+      double energy = (double)from[2 * x] * from[2 * x] + (double)from[2 * x + 1] * from[2 * x + 1];
+      column[x] += energy;
+      sum += energy;
+      zeros += energy == 0;
+    }
+    row[line % height] += sum;
+    doubts->axis[COLUMNS].next += neighbours(from, from + 2, width - 1);
+    if (line % height + 1 < height) doubts->axis[ROWS].next += neighbours(from, from + 2 * width, width);
+  }
+  add_axis(&doubts->axis[COLUMNS], width);
+  add_axis(&doubts->axis[ROWS], height);
+  doubts->constant += zeros == samples;
+  if (zeros == samples) return;
+  double columns = empty_share(column, width), rows = empty_share(row, height);
+  double points = (double)zeros / (double)samples;
+  note_empty(doubts, columns, "columns");
+  note_empty(doubts, rows, "rows");
+  if (!columns && !rows && points > 0.5)
+    note_empty(doubts, points, "samples"); /* corners of an ellipse are 0.22 */
+}
+
+void doubts_see(struct doubts *doubts, const struct volume *volume, const float *slice) {
+  doubts->slices++;
+  if (volume->from_kspace)
+    see_kspace(doubts, volume, slice);
+  else
+    see_image(doubts, slice, volume->height * volume->width);
+}
+
+/* ---- what is in doubt ---------------------------------------------------------------------------------- */
+
+static const char *tell_empty(const struct doubts *doubts, const struct volume *volume) {
+  if (!doubts->empty) return NULL;
+  return arena_text(
+      doubts->arena,
+      "%.0f %% of the %s of the k-space in %s are empty and it has no mask: it is undersampled, and its "
+      "images would be taken for the truth; leave it out, or take fully sampled files",
+      100 * doubts->empty, doubts->what, volume->path);
+}
+
+/* What data.kspace_shift or data.image_shift is to be set to; a shift that is set already is undone by it. */
+static const char *shift_word(const bool found[AXES], bool set_columns, bool set_rows) {
+  static const char *const words[] = {"none", "columns", "rows", "both"};
+  return words[(found[COLUMNS] ^ set_columns) | (found[ROWS] ^ set_rows) << 1];
+}
+
+static const char *tell_corner(const struct doubts *doubts, const struct volume *volume) {
+  bool corner[AXES];
+  for (int a = 0; a < AXES; a++)
+    corner[a] = doubts->axis[a].whole > 0 && doubts->axis[a].centre < 0.25 * doubts->axis[a].whole;
+  if (!corner[COLUMNS] && !corner[ROWS]) return NULL;
+  const struct axis *axis = &doubts->axis[corner[COLUMNS] ? COLUMNS : ROWS];
+  return arena_text(
+      doubts->arena,
+      "the zero frequency of the k-space in %s is in the corner: the central half of its %s holds %.0f "
+      "%% of the energy; set data.kspace_shift to %s",
+      volume->path, corner[COLUMNS] ? "columns" : "rows", 100 * axis->centre / axis->whole,
+      shift_word(corner, volume->shift_columns, volume->shift_rows));
+}
+
+/* Of an object in the middle neighbours are alike, of one around the edges they are opposite. */
+static const char *tell_edges(const struct doubts *doubts, const struct volume *volume) {
+  bool edges[AXES];
+  for (int a = 0; a < AXES; a++) edges[a] = doubts->axis[a].next < -0.2 * doubts->axis[a].whole;
+  if (!edges[COLUMNS] && !edges[ROWS]) return NULL;
+  return arena_text(
+      doubts->arena,
+      "the object of the k-space in %s lies around the edges of its images, as if a corner were their "
+      "middle; set data.image_shift to %s",
+      volume->path, shift_word(edges, volume->turn_columns, volume->turn_rows));
+}
+
+static const char *tell_negative(const struct doubts *doubts, const struct volume *volume) {
+  if (volume->from_kspace || !(doubts->least < 0)) return NULL;
+  double mean = doubts->sum / doubts->count, deviation = sqrt(doubts->square / doubts->count - mean * mean);
+  bool scored = fabs(mean) < 0.1 && fabs(deviation - 1) < 0.1;
+  const char *how = scored ? " (they are z-scored: mean 0, deviation 1)" : "";
+  return arena_text(
+      doubts->arena,
+      "the images in %s go down to %.4g%s; magnitudes are never below 0: store magnitudes, before any "
+      "normalisation",
+      volume->path, doubts->least, how);
+}
+
+static const char *tell_constant(const struct doubts *doubts, const struct volume *volume) {
+  if (doubts->constant < doubts->slices || doubts->slices < volume->slice_count) return NULL;
+  return arena_text(
+      doubts->arena,
+      "in each slice of %s all values are equal; write the file again, or set data.exclude_constant to "
+      "true",
+      volume->path);
+}
+
+/* Slices that are not read may hold a larger pixel. */
+static const char *tell_max(const struct doubts *doubts, const struct volume *volume) {
+  bool whole = doubts->slices == volume->slices;
+  if (volume->from_kspace || !volume->has_max) return NULL;
+  if (whole ? fabs(volume->max - doubts->largest) <= 0.01 * fabs(doubts->largest)
+            : volume->max >= 0.99 * doubts->largest)
+    return NULL;
+  return arena_text(
+      doubts->arena,
+      "attribute max of %s is %.6g, its largest pixel is %.6g; mend the attribute, or leave data.range "
+      "at volume or slice",
+      volume->path, volume->max, doubts->largest);
+}
+
+bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct options *options,
+                struct error *error) {
+  static const char *(*const tell[DOUBT_KINDS])(const struct doubts *, const struct volume *) = {
+      [DOUBT_EMPTY] = tell_empty,       [DOUBT_CORNER] = tell_corner,     [DOUBT_EDGES] = tell_edges,
+      [DOUBT_NEGATIVE] = tell_negative, [DOUBT_CONSTANT] = tell_constant, [DOUBT_MAX] = tell_max};
+  bool good = true;
+  for (int kind = 0; good && doubts->slices && kind < DOUBT_KINDS; kind++) {
+    struct doubt *doubt = &doubts->found[kind];
+    const char *text = tell[kind](doubts, volume);
+    if (!text || (kind == DOUBT_CONSTANT && options->data.exclude_constant)) continue;
+    if (!doubt->volumes++) doubt->text = text;
+    if (options->data.strict) good = fail(error, "data.strict: %s", text);
+  }
+  doubts_drop(doubts);
+  return good;
+}
+
+const char *doubts_text(const struct doubts *doubts, enum doubt_kind kind, struct arena *arena) {
+  const struct doubt *doubt = &doubts->found[kind];
+  if (doubt->volumes < 2) return doubt->text;
+  return arena_text(arena, "%s (and %zu other volume%s like it)", doubt->text, doubt->volumes - 1,
+                    plural(doubt->volumes - 1));
+}

@@ -1,0 +1,107 @@
+#include "systems/data/layout.h"
+
+#include "engine/files/magic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER = 1 << 20, FEW = 64 /* coils, or slices of a volume */ };
+
+/* A whole number of the matrixSize in the header's `space`. */
+static size_t size_of(const char *header, const char *space, const char *tag) {
+  const char *place = strstr(header, space), *size = place ? strstr(place, "<matrixSize>") : NULL;
+  const char *field = size ? strstr(size, tag) : NULL;
+  long value = field ? strtol(field + strlen(tag), NULL, 10) : 0;
+  return value > 0 ? (size_t)value : 0;
+}
+
+struct layout_header layout_header(struct store *store) {
+  static const char encoded[] = "<encodedSpace>", recon[] = "<reconSpace>";
+  struct layout_header sizes = {0};
+  struct arena *arena = arena_open();
+  char *text = arena_new(arena, HEADER);
+  if (store_text(store, "ismrmrd_header", text, HEADER))
+    sizes = (struct layout_header){size_of(text, encoded, "<x>"), size_of(text, encoded, "<y>"),
+                                   size_of(text, recon, "<x>"), size_of(text, recon, "<y>")};
+  arena_close(arena);
+  return sizes;
+}
+
+/* ---- axes ---------------------------------------------------------------------------------------------- */
+
+static size_t smaller(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+/* "numpy.moveaxis(x, -1, 1)" and what seems to be where, or NULL: nothing is wrong. `readout`: the header's.
+ */
+static const char *guess_axes(const struct store_shape *shape, bool kspace, size_t readout) {
+  const size_t *size = shape->size;
+  int last = shape->rank - 1;
+  if (shape->rank > 3 && !shape->complex && kspace && size[last] == 2)
+    return "real and imaginary parts seem to come last; write it as x[..., 0] + 1j * x[..., 1]";
+  if (shape->rank == 4 && kspace) {
+    bool turned = readout && size[1] == readout && size[2] != readout;
+    if (size[3] <= smaller(size[1], size[2]) / 2 || (size[1] == size[2] && size[3] < size[2]) ||
+        (turned && size[3] < size[2]))
+      return "the coils seem to come last; write it as numpy.moveaxis(x, -1, 1)";
+    if (size[2] <= smaller(size[1], size[3]) / 2 || (turned && size[2] < size[3]))
+      return "the coils seem to be the third axis; write it as numpy.moveaxis(x, 2, 1)";
+  }
+  if (shape->rank == 3 && size[2] <= smaller(size[0], size[1]) / 2 && (size[0] == size[1] || size[2] < FEW))
+    return "the slices seem to come last; write it as numpy.moveaxis(x, -1, 0)";
+  return NULL;
+}
+
+bool layout_check(const struct layout_header *header, const char *path, const char *key, bool kspace,
+                  const struct store_shape *shape, struct error *error) {
+  const char *guess = guess_axes(shape, kspace, shape->rank == 4 ? header->encoded_x : 0);
+  bool good = shape->rank == 3 || (shape->rank == 4 && kspace);
+  if (good && !guess) return true;
+  char text[STORE_RANK * 24] = "";
+  size_t used = 0;
+  for (int i = 0; i < shape->rank; i++)
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", i ? ", " : "", shape->size[i]);
+  const char *coils = kspace ? " or [slices, coils, height, width]" : "";
+  if (!guess)
+    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s, and is [%s]", key, path,
+                shape->rank, coils, text);
+  return fail(error, "%s in %s is [%s]; it must be [slices, height, width]%s: %s", key, path, text, coils,
+              guess);
+}
+
+bool layout_is_turned(const struct layout_header *header, size_t height, size_t width) {
+  size_t x = header->encoded_x, y = header->encoded_y;
+  return height != width && x != y && width == x && height != x;
+}
+
+/* ---- datasets ------------------------------------------------------------------------------------------ */
+
+struct found {
+  char text[256];
+  size_t count;
+  bool lines; /* ISMRMRD's table of acquisitions */
+};
+
+static void see_dataset(const char *name, void *context) {
+  struct found *found = context;
+  size_t used = strlen(found->text), length = strlen(name);
+  enum { SHOWN = 4 };
+  found->lines |= length > 4 && !strcmp(name + length - 4, "/xml");
+  if (found->count++ < SHOWN && used + length + 3 < sizeof found->text)
+    snprintf(found->text + used, sizeof found->text - used, "%s%s", used ? ", " : "", name);
+}
+
+bool layout_refuse(struct store *store, const char *path, const char *wanted, struct error *error) {
+  struct found found = {.text = ""};
+  struct error ignored;
+  const struct magic *magic = magic_of(path);
+  bool matlab = magic && magic->kind == MAGIC_MATLAB_73;
+  store_list(store, see_dataset, &found, &ignored);
+  const char *kind =
+      found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"
+      : matlab ? "; it is a MATLAB 7.3 file: read it by h5py, reverse its axes, and write it as one of those"
+               : "";
+  return fail(error, "%s has no dataset %s; its images cannot be found: it holds %s%s%s", path, wanted,
+              found.count ? found.text : "none", found.count > 4 ? ", ..." : "", kind);
+}

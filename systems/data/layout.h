@@ -1,0 +1,23 @@
+/* Files whose axes or datasets are those of another program: what they seem to hold, and what makes volumes
+ * of them. */
+#ifndef L2SR_SYSTEMS_LAYOUT_H
+#define L2SR_SYSTEMS_LAYOUT_H
+
+#include "engine/files/store.h"
+
+/* What the ISMRMRD header says of sizes; 0: nothing. */
+struct layout_header {
+  size_t encoded_x, encoded_y, recon_x, recon_y;
+};
+struct layout_header layout_header(struct store *store);
+
+/* Refuses a shape of dataset `key` whose axes are not [slices, (coils,) height, width], as far as sizes and
+ * the header tell. */
+bool layout_check(const struct layout_header *header, const char *path, const char *key, bool kspace,
+                  const struct store_shape *shape, struct error *error);
+/* Whether the header says that the last axis of k-space is the readout; it must be the phase encoding. */
+bool layout_is_turned(const struct layout_header *header, size_t height, size_t width);
+/* Says that none of the datasets `wanted` is there, and what is. */
+bool layout_refuse(struct store *store, const char *path, const char *wanted, struct error *error);
+
+#endif

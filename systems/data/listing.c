@@ -1,0 +1,229 @@
+#include "systems/data/listing.h"
+
+#include "engine/base/log.h"
+#include "engine/files/part.h"
+#include "systems/data/foreign.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const split_names[] = {"train", "val", "test"};
+
+/* ---- names --------------------------------------------------------------------------------------------- */
+
+static bool ends_in_h5(const char *name) {
+  size_t length = strlen(name);
+  return length > 3 && !strcmp(name + length - 3, ".h5");
+}
+
+const char *names_file(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+int names_compare(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int compare_files(const void *a, const void *b) {
+  int order = strcmp(names_file(*(const char *const *)a), names_file(*(const char *const *)b));
+  return order ? order : names_compare(a, b);
+}
+
+void names_add(struct arena *arena, struct names *names, const char *path) {
+  if (names->count == names->capacity) {
+    size_t capacity = names->capacity ? 2 * names->capacity : 256;
+    const char **grown = ARENA_NEW(arena, const char *, capacity);
+    if (names->count) memcpy(grown, names->path, names->count * sizeof *grown);
+    names->path = grown;
+    names->capacity = capacity;
+  }
+  names->path[names->count++] = path;
+}
+
+/* What is in a folder, hidden entries left out, in order; none where it cannot be listed. */
+static struct names entries_of(struct arena *arena, const char *path) {
+  struct names names = {0};
+  DIR *folder = opendir(path);
+  for (struct dirent *entry; folder && (entry = readdir(folder));)
+    if (entry->d_name[0] != '.') names_add(arena, &names, arena_text(arena, "%s/%s", path, entry->d_name));
+  if (folder) closedir(folder);
+  if (names.count) qsort(names.path, names.count, sizeof *names.path, names_compare);
+  return names;
+}
+
+static bool list_folder(struct listing *listing, const char *path, struct error *error) {
+  DIR *folder = opendir(path);
+  if (!folder) return fail(error, "cannot list %s: %s", path, strerror(errno));
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    const char *full = arena_text(listing->arena, "%s/%s", path, entry->d_name);
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || folder_is_there(full)) continue;
+    listing->entries++;
+    if (entry->d_name[0] == '.') /* other systems leave theirs beside each file: ._NAME.h5 */
+      listing->hidden++;
+    else if (ends_in_h5(entry->d_name))
+      names_add(listing->arena, &listing->names, full);
+    else
+      listing->not_h5++;
+  }
+  closedir(folder);
+  return true;
+}
+
+/* ---- the folders of a split ---------------------------------------------------------------------------- */
+
+static const char *const prefixes[] = {"", "singlecoil_", "multicoil_"};
+enum { PREFIXES = 3 };
+
+/* root/SPLIT, root/singlecoil_SPLIT and root/multicoil_SPLIT, whichever are there and data.coils takes. */
+static void add_folders(struct arena *arena, struct names *folders, const char *root, unsigned split,
+                        uint32_t coils, uint32_t first) {
+  for (uint32_t p = first; p < PREFIXES; p++) {
+    const char *path = arena_text(arena, "%s/%s%s", root, prefixes[p], split_names[split]);
+    if ((!p || coils == COILS_ANY || coils == p) && folder_is_there(path)) names_add(arena, folders, path);
+  }
+}
+
+/* As fastMRI's archives unpack: root/knee_singlecoil_SPLIT/singlecoil_SPLIT,
+ * root/brain_..._batch_0/multicoil_SPLIT. */
+static void add_unpacked(struct arena *arena, struct names *folders, const char *root, unsigned split,
+                         uint32_t coils) {
+  struct names entries = entries_of(arena, root);
+  for (size_t i = 0; i < entries.count; i++) add_folders(arena, folders, entries.path[i], split, coils, 1);
+}
+
+static struct names folders_of(struct arena *arena, const struct options *options, unsigned split) {
+  struct names folders = {0};
+  add_folders(arena, &folders, options->data.path, split, options->data.coils, 0);
+  if (!folders.count) add_unpacked(arena, &folders, options->data.path, split, options->data.coils);
+  return folders;
+}
+
+bool listing_has_split(const struct options *options, unsigned split) {
+  struct arena *arena = arena_open();
+  bool any = folders_of(arena, options, split).count > 0;
+  arena_close(arena);
+  return any;
+}
+
+/* Two of the files from `first` on that have one name, to `pair`. */
+static bool find_twice(struct arena *arena, const struct names *names, size_t first, const char *pair[2]) {
+  size_t count = names->count - first;
+  if (count < 2) return false;
+  const char **sorted = ARENA_NEW(arena, const char *, count);
+  memcpy(sorted, names->path + first, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, compare_files);
+  for (size_t i = 1; i < count; i++)
+    if (!strcmp(names_file(sorted[i - 1]), names_file(sorted[i]))) {
+      memcpy(pair, &sorted[i - 1], 2 * sizeof *pair);
+      return true;
+    }
+  return false;
+}
+
+/* A scan of one coil and of many has the same name. */
+static bool check_twice(const struct listing *listing, size_t first, struct error *error) {
+  const char *pair[2];
+  if (!find_twice(listing->arena, &listing->names, first, pair)) return true;
+  return fail(
+      error,
+      "%s and %s have one name: the scan would count twice; set data.coils to single or multi to take "
+      "singlecoil_ or multicoil_ folders only, or move one of the folders away",
+      pair[0], pair[1]);
+}
+
+static bool list_split(struct listing *listing, const struct options *options, unsigned split, bool *any,
+                       struct error *error) {
+  struct names folders = folders_of(listing->arena, options, split);
+  size_t first = listing->names.count;
+  for (size_t i = 0; i < folders.count; i++)
+    if (!list_folder(listing, folders.path[i], error)) return false;
+  *any |= folders.count;
+  return check_twice(listing, first, error);
+}
+
+/* ---- nothing found ------------------------------------------------------------------------------------- */
+
+/* A folder with volumes in or below this one, so many levels down at most, or NULL. */
+static const char *find_volumes(struct arena *arena, const char *path, int levels) {
+  struct names entries = entries_of(arena, path);
+  for (size_t i = 0; i < entries.count; i++)
+    if (ends_in_h5(entries.path[i]) && !folder_is_there(entries.path[i])) return path;
+  for (size_t i = 0; levels && i < entries.count; i++) {
+    const char *found =
+        folder_is_there(entries.path[i]) ? find_volumes(arena, entries.path[i], levels - 1) : NULL;
+    if (found) return found;
+  }
+  return NULL;
+}
+
+static const char *parent_of(struct arena *arena, const char *path) {
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') length--;
+  while (length && path[length - 1] != '/') length--;
+  while (length > 1 && path[length - 1] == '/') length--;
+  return length ? arena_text(arena, "%.*s", (int)length, path) : ".";
+}
+
+static bool is_of_another(const char *path, unsigned split) {
+  const char *name = names_file(path), *last = strrchr(name, '_');
+  for (unsigned s = 0; s < 3; s++)
+    if (s != split && !strcmp(last ? last + 1 : name, split_names[s])) return true;
+  return false;
+}
+
+/* The split may be beside: somebody gives the folder of one, as fastMRI's archives unpack. */
+static const char *hint(struct arena *arena, const struct options *options, unsigned split) {
+  struct options above = *options;
+  const char *root = options->data.path, *found = find_volumes(arena, root, 3);
+  above.data.path = parent_of(arena, root);
+  struct names folders = folders_of(arena, &above, split);
+  if (folders.count)
+    return arena_text(arena, "; %s is there: set data.path to %s", folders.path[0], above.data.path);
+  if (found && is_of_another(found, split))
+    return arena_text(arena, "; %s is of another split: set data.split to that, or fetch this one's", found);
+  if (found) return arena_text(arena, "; %s holds some: set data.path to it", found);
+  struct names entries = entries_of(arena, root);
+  for (size_t i = 0; i < entries.count; i++) {
+    const struct magic *magic = folder_is_there(entries.path[i]) ? NULL : magic_of(entries.path[i]);
+    if (magic)
+      return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, foreign_advice(magic));
+  }
+  return "";
+}
+
+static bool refuse_empty(const struct listing *listing, const struct options *options, bool all,
+                         struct error *error) {
+  size_t others = listing->not_h5 + listing->hidden;
+  unsigned split = all ? SPLIT_TRAIN : options->data.split;
+  return fail(error,
+              "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
+              "subfolder %s%s",
+              options->data.path, others, plural(others), all ? "train, val or test" : split_names[split],
+              hint(listing->arena, options, split));
+}
+
+static bool refuse_file(const char *path, struct error *error) {
+  const struct magic *magic = magic_of(path);
+  if (magic) return fail(error, "%s is %s; %s", path, magic->name, foreign_advice(magic));
+  return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", path);
+}
+
+bool listing_make(struct listing *listing, const struct options *options, struct error *error) {
+  const char *root = options->data.path;
+  bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
+  if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
+  if (!folder_is_there(root) && ends_in_h5(root)) {
+    listing->entries = 1;
+    names_add(listing->arena, &listing->names, root);
+    return true;
+  }
+  if (!folder_is_there(root)) return refuse_file(root, error);
+  for (unsigned s = 0; s < 3; s++)
+    if ((all || s == options->data.split) && !list_split(listing, options, s, &any, error)) return false;
+  if (!any && !list_folder(listing, root, error)) return false;
+  find_twice(listing->arena, &listing->names, 0, listing->twice);
+  return listing->names.count ? true : refuse_empty(listing, options, all, error);
+}

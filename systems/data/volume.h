@@ -1,0 +1,55 @@
+/* One fastMRI-format HDF5 file (PROTOCOL 8): what it holds, and its slices as images or k-space. */
+#ifndef L2SR_SYSTEMS_VOLUME_H
+#define L2SR_SYSTEMS_VOLUME_H
+
+#include "components/options.h"
+#include "engine/files/store.h"
+#include "systems/data/digest.h"
+
+struct volume {
+  const char *path, *name; /* name: the file's, without folders */
+  char key[32];            /* dataset the images come from; "kspace": by inverse transform */
+  bool from_kspace;
+  size_t slices, coils, height, width; /* of that dataset; coils 1 where there is no coil axis */
+  size_t image_height, image_width;    /* of an image before padding and cropping to N */
+  bool small;                          /* smaller than the scene's N and no padding: why it was refused */
+  size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
+  char acquisition[64], patient[80];   /* empty where the file does not say */
+  bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
+  bool turn_rows, turn_columns;        /* and whose images have their middle there */
+  struct digest digest;                /* of the file, where it is one of a data set */
+  bool turned;                         /* the header says that the readout is the last axis */
+  bool has_max;
+  double max;                      /* attribute max */
+  size_t slice_first, slice_count; /* by data.slices */
+};
+
+/* Opens the file and reads everything but the samples. Refuses files without a usable dataset (undersampled
+ * test files included), of wrong rank, of no size, or too small for N with padding off. */
+bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
+                 struct error *error);
+
+/* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal.
+ */
+const char *volume_fault(const float *image, size_t count, bool *constant);
+/* The largest N that the images have without padding and that can be transformed. */
+size_t volume_largest_size(const struct volume *volume);
+
+/* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs, zero
+ * frequency at (height / 2, width / 2). Refuses doubles that are all too small for floats. */
+bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
+                 struct error *error);
+size_t volume_slice_floats(const struct volume *volume);
+
+/* Where pixel i of the n central ones lies in an axis of `size` that is padded to `pad`; -1: in the padding.
+ */
+long volume_place(size_t i, size_t size, size_t pad, size_t n);
+/* Zero-pads each axis to `pad` (where smaller; the extra line goes before) and takes the central n x n with
+ * start floor((size - n) / 2) per axis (PROTOCOL 1.2). */
+void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to);
+
+/* The central n x n of every coil's k-space [coils][height][width], float pairs: frequency 0 from (height /
+ * 2, width / 2) to (n / 2, n / 2). */
+void volume_crop_kspace(const struct volume *volume, const float *kspace, float *to);
+
+#endif

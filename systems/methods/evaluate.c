@@ -1,0 +1,513 @@
+#include "systems/methods/evaluate.h"
+
+#include "engine/base/log.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/networks/policy.h"
+#include "systems/networks/reconstructor.h"
+#include "systems/networks/tau.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/systems.h"
+#include "systems/scan/window.h"
+
+#include <math.h>
+#include <string.h>
+
+struct work {
+  struct evaluation *evaluation;
+  struct simulation simulation;
+  struct reconstructor reconstructor; /* open where evaluate.reconstructor names one */
+  struct policy policy;               /* likewise evaluate.policy */
+  struct tau tau;                     /* open where a sampler of tau steps runs, likewise sampler.tau_step */
+  const struct options *options;
+  bool images;
+  bool dense;    /* the policy looks at the reconstruction after every line */
+  float *column; /* one column of ROLLOUT */
+  uint32_t *scan, *action; /* where the running scans stand in the results; one column of ROLLOUT */
+  float *pixels; /* one image */
+  struct progress progress;
+  size_t done; /* scans */
+};
+
+static bool refuse_metric(const char *word, const char *const names[METRICS], struct error *error) {
+  const char *near = nearest_name(word, names, METRICS);
+  if (near)
+    return fail_usage(error, "evaluate.metrics has an unknown metric '%s'; did you mean %s?", word, near);
+  fail_usage(error, "evaluate.metrics has an unknown metric '%s'; there are", word);
+  for (size_t m = 0; m < METRICS; m++) {
+    size_t used = strlen(error->text);
+    snprintf(error->text + used, sizeof error->text - used, "%s %s", m ? "," : "", names[m]);
+  }
+  return false;
+}
+
+static bool check_metrics(const struct options *options, struct error *error) {
+  const char *words = options->evaluate.metrics, *names[METRICS];
+  char word[64];
+  for (size_t m = 0; m < METRICS; m++) names[m] = metric_list[m].name;
+  while ((words = option_next(words, word, sizeof word))) {
+    bool known = false;
+    for (size_t m = 0; m < METRICS; m++) known |= !strcmp(word, names[m]);
+    if (!known) return refuse_metric(word, names, error);
+  }
+  if (option_count(options->evaluate.metrics)) return true;
+  return fail_usage(error, "evaluate.metrics is an empty list; name at least one metric");
+}
+
+static bool check_samplers(const struct options *options, struct error *error) {
+  char word[64];
+  if (option_repeated(options->evaluate.samplers, word, sizeof word))
+    return fail_usage(error, "evaluate.samplers names %s twice; name each sampler once", word);
+  if (option_has(options->evaluate.samplers, sampler_policy.name) && !*options->evaluate.policy)
+    return fail_usage(error,
+                      "evaluate.samplers names policy and evaluate.policy no file; give --policy FILE");
+  if (option_count(options->evaluate.samplers)) return true;
+  return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
+}
+
+bool evaluate_check(const struct options *options, struct error *error) {
+  return check_metrics(options, error) && check_samplers(options, error);
+}
+
+/* evaluate.keep is of no account where all images are kept. */
+static bool read_kept(struct evaluation *evaluation, const struct options *options, bool all,
+                      struct error *error) {
+  const char *words = options->evaluate.keep;
+  char word[32];
+  if (all) return true;
+  if (option_repeated(words, word, sizeof word))
+    return fail_usage(error, "evaluate.keep names %s twice; name each slice once", word);
+  evaluation->kept = ARENA_NEW(evaluation->arena, uint32_t, option_count(words) + 1);
+  while ((words = option_next(words, word, sizeof word)))
+    if (!option_whole(word, 0, 10000000, &evaluation->kept[evaluation->kept_count++]))
+      return fail_usage(error, "evaluate.keep has '%s'; it must be rows of the data set, as [0,5,12]", word);
+  return true;
+}
+
+static bool check_kept(const struct evaluation *evaluation, struct error *error) {
+  for (size_t k = 0; k < evaluation->kept_count; k++)
+    if (evaluation->kept[k] >= evaluation->slices)
+      return fail(error, "evaluate.keep names row %u; the data set has rows 0 to %zu", evaluation->kept[k],
+                  evaluation->slices - 1);
+  return true;
+}
+
+static bool plan_run(struct evaluation *evaluation, const struct options *options,
+                     const struct acquisition *setting, const char *sampler, struct error *error) {
+  struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
+  run->acquisition = *setting;
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, setting->lines);
+  bool good = (run->sampler = sampler_find(sampler, error)) &&
+              sampler_fill(run->sampler, options, &run->acquisition, table, error); /* before any work */
+  arena_close(arena);
+  return good;
+}
+
+/* One run for every setting and sampler; a policy that the list does not name comes last. */
+static bool plan_runs(struct evaluation *evaluation, const struct options *options, struct error *error) {
+  struct acquisition *settings;
+  size_t setting_count, sampler_count = option_count(options->evaluate.samplers) + 1;
+  bool add = *options->evaluate.policy && !option_has(options->evaluate.samplers, sampler_policy.name);
+  char name[64];
+  if (!evaluate_check(options, error) ||
+      !acquisition_list(&settings, &setting_count, options, evaluation->arena, error))
+    return false;
+  evaluation->runs = ARENA_NEW(evaluation->arena, struct evaluate_run, setting_count * sampler_count);
+  for (size_t s = 0; s < setting_count; s++) {
+    const char *samplers = options->evaluate.samplers;
+    while ((samplers = option_next(samplers, name, sizeof name)))
+      if (!plan_run(evaluation, options, &settings[s], name, error)) return false;
+    if (add && !plan_run(evaluation, options, &settings[s], sampler_policy.name, error)) return false;
+  }
+  return true;
+}
+
+static uint32_t most_steps(const struct evaluation *evaluation) {
+  uint32_t most = 0;
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    uint32_t steps = acquisition_steps(&evaluation->runs[r].acquisition);
+    if (steps > most) most = steps;
+  }
+  return most;
+}
+
+/* What an average oracle takes is best for all slices: it scans them side by side. */
+static bool scans_together(const struct evaluation *evaluation) {
+  for (size_t r = 0; r < evaluation->run_count; r++)
+    if (evaluation->runs[r].sampler->kind == SAMPLER_AVERAGE_ORACLE) return true;
+  return false;
+}
+
+static bool open_simulation(struct work *work, struct device *device, const struct evaluate_wish *wish,
+                            struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  struct simulation_plan plan = method_plan(work->options);
+  size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
+  plan.slices = most && most < slices ? most : slices;
+  if (wish->rows && wish->rows < plan.slices) plan.slices = wish->rows;
+  plan.envs = plan.slices;
+  if (work->options->world.envs < plan.slices && !scans_together(evaluation))
+    plan.envs = work->options->world.envs;
+  plan.rollout_steps = most_steps(evaluation) + 1;
+  plan.together = plan.envs;
+  plan.coils = dataset_coils(&evaluation->dataset);
+  plan.dense = work->dense;
+  plan.score_every_step = evaluation->curves;
+  plan.kernel_folder = wish->kernel_folder;
+  if (!simulation_open(&work->simulation, device, work->options, &plan, error)) return false;
+  size_t rows = plan.envs * plan.rollout_steps;
+  work->column = ARENA_NEW(evaluation->arena, float, rows);
+  work->action = ARENA_NEW(evaluation->arena, uint32_t, rows);
+  work->scan = ARENA_NEW(evaluation->arena, uint32_t, plan.envs);
+  work->pixels = ARENA_NEW(evaluation->arena, float, evaluation->size * evaluation->size);
+  return true;
+}
+
+/* Once where nothing is drawn. */
+static size_t trajectories_of(const struct work *work, const struct evaluate_run *run) {
+  bool best = run->sampler == &sampler_policy && work->options->evaluate.actions == ACTIONS_BEST;
+  return run->sampler->random && !best ? work->options->evaluate.trajectories : 1;
+}
+
+static bool make_room(struct work *work, struct evaluate_run *run, struct error *error) {
+  struct arena *arena = work->evaluation->arena;
+  size_t slices = run->scans, n = work->evaluation->size, steps = acquisition_steps(&run->acquisition) + 1;
+  bool good = true;
+  for (size_t m = 0; m < METRICS; m++)
+    if ((work->simulation.finish.touched | work->simulation.step.touched) & SET(metric_list[m].rollout))
+      good &= (run->metric[m] = arena_try(arena, slices * steps * sizeof(float))) != NULL;
+  good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
+         (run->mask = arena_try(arena, slices * run->acquisition.lines)) &&
+         (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
+  size_t images = work->images ? slices : work->evaluation->kept_count;
+  if (images) good = good && (run->images = arena_try(arena, images * n * n * sizeof(float)));
+  return good ? true
+              : fail(error, "no host memory for the results of %zu scans; evaluate fewer (data.most)",
+                     slices);
+}
+
+/* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes 0. */
+static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
+  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
+  size_t first = work->evaluation->curves ? 0 : steps - 1;
+  world_read(&work->simulation.world, column, 0, envs * steps, work->column);
+  for (size_t t = 0; t < steps; t++)
+    for (size_t e = 0; e < envs; e++)
+      to[work->scan[e] * steps + t] = t < first ? 0 : work->column[t * envs + e];
+}
+
+static void gather_returns(struct work *work, struct evaluate_run *run) {
+  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
+  size_t first = work->evaluation->curves ? 1 : steps - 1; /* without curves only the end has a reward */
+  world_read(&work->simulation.world, ROLLOUT_reward, 0, envs * steps, work->column);
+  for (size_t e = 0; e < envs; e++) {
+    double sum = 0;
+    for (size_t t = first; t < steps; t++) sum += work->column[t * envs + e];
+    run->returns[work->scan[e]] = (float)sum;
+  }
+}
+
+/* Of slices that are kept the first trajectory is. */
+static void gather_image(struct work *work, struct evaluate_run *run, size_t env) {
+  const struct evaluation *evaluation = work->evaluation;
+  size_t place = 0, scan = work->scan[env], pixels = evaluation->size * evaluation->size;
+  while (!work->images && place < evaluation->kept_count && evaluation->kept[place] != scan) place++;
+  if (!work->images && place == evaluation->kept_count) return;
+  if (work->images) place = scan;
+  world_read(&work->simulation.world, ENV_reconstruction, env, 1, run->images + place * pixels);
+}
+
+static void gather_scans(struct work *work, struct evaluate_run *run) {
+  struct world *world = &work->simulation.world;
+  size_t envs = world->rows[TABLE_ENV], n = run->acquisition.lines,
+         steps = acquisition_steps(&run->acquisition);
+  world_read(world, ROLLOUT_action, 0, envs * (steps + 1), work->action);
+  for (size_t e = 0; e < envs; e++) {
+    size_t scan = work->scan[e];
+    world_read(world, ENV_mask, e, 1, run->mask + scan * n);
+    for (size_t t = 0; t < steps; t++) run->action[scan * steps + t] = work->action[(t + 1) * envs + e];
+    gather_image(work, run, e);
+  }
+}
+
+/* Numbers of lines say nothing to one that chooses among spokes. */
+static bool compare_geometry(const struct work *work, struct error *error) {
+  const char *trained = work->policy.geometry, *wanted = geometry_chosen(work->options)->name;
+  if (!*trained || !strcmp(trained, wanted)) return true;
+  return fail(
+      error,
+      "evaluate.policy %s was trained to choose %s and acquisition.geometry is %s; set it to %s or train "
+      "a policy for %s",
+      work->options->evaluate.policy, trained, wanted, trained, wanted);
+}
+
+/* A policy knows only scans like those that it was trained for. */
+static void compare_scans(const struct work *work, const struct evaluate_run *run) {
+  const struct policy *policy = &work->policy;
+  const struct acquisition *scan = &run->acquisition;
+  if (run->sampler != &sampler_policy || !policy->budget ||
+      (policy->initial_lines == scan->initial_lines && policy->budget == scan->budget))
+    return;
+  log_warning("%s was trained for scans of %u initial and %u acquired lines; x%u %s has %u and %u",
+              work->options->evaluate.policy, policy->initial_lines, policy->budget, scan->acceleration,
+              scan->horizon, scan->initial_lines, scan->budget);
+}
+
+/* Scan number i is of trajectory i / slices, of the slice that the order gives it. */
+static void place_scans(struct work *work, size_t first, size_t envs) {
+  size_t slices = work->evaluation->slices;
+  world_read(&work->simulation.world, ENV_slice, 0, envs, work->scan);
+  window_slices(&work->simulation, work->scan, envs);
+  for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
+}
+
+/* Whatever decided, every scan has acquired its lines: a decision that was none would be scored as one. */
+static bool check_masks(const struct evaluate_run *run, struct error *error) {
+  size_t n = run->acquisition.lines, wanted = run->acquisition.initial_lines + run->acquisition.budget;
+  for (size_t scan = 0; scan < run->scans; scan++) {
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) found += run->mask[scan * n + i] != 0;
+    if (found != wanted)
+      return fail(error,
+                  "sampler %s acquired %zu of %zu %ss in scan %zu; its checkpoint is damaged, or l2sr verify "
+                  "tells what is wrong with the device",
+                  run->sampler->name, found, wanted, geometry_of(&run->acquisition)->one, scan);
+  }
+  return true;
+}
+
+/* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
+static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
+  struct world *world = &work->simulation.world;
+  size_t most = world->capacity[TABLE_ENV];
+  double start = clock_seconds();
+  compare_scans(work, run);
+  run->scans = work->evaluation->slices * trajectories_of(work, run);
+  if (!make_room(work, run, error) ||
+      !simulation_set(&work->simulation, &run->acquisition, run->sampler, error))
+    return false;
+  for (size_t first = 0; first < run->scans; first += most) {
+    size_t envs = run->scans - first < most ? run->scans - first : most;
+    simulation_restart(&work->simulation, (uint32_t)first, envs);
+    simulation_episode(&work->simulation);
+    place_scans(work, first, envs);
+    if (!device_finish(world->device, error)) return fail_in(error, "sampler %s", run->sampler->name);
+    for (size_t m = 0; m < METRICS; m++)
+      if (run->metric[m]) gather(work, run, metric_list[m].rollout, run->metric[m]);
+    gather_returns(work, run);
+    gather_scans(work, run);
+    progress_move(&work->progress, work->done += envs);
+  }
+  run->seconds = clock_seconds() - start;
+  return device_finish(world->device, error) && check_masks(run, error);
+}
+
+static bool run_all(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  bool good = true;
+  size_t scans = 0;
+  for (size_t r = 0; r < evaluation->run_count; r++)
+    scans += evaluation->slices * trajectories_of(work, &evaluation->runs[r]);
+  progress_open(&work->progress, "evaluating", "scans", scans);
+  for (size_t r = 0; good && r < evaluation->run_count; r++)
+    good = run_one(work, &evaluation->runs[r], error);
+  progress_close(&work->progress);
+  return good;
+}
+
+static bool read_truth(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  size_t pixels = evaluation->size * evaluation->size;
+  size_t images = work->images ? evaluation->slices : evaluation->kept_count;
+  if (!images) return true;
+  evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
+  if (!evaluation->truth)
+    return fail(error, "no host memory for %zu images; set data.most, or evaluate.images to false", images);
+  for (size_t i = 0; i < images; i++)
+    window_read_target(&work->simulation, work->images ? i : evaluation->kept[i],
+                       evaluation->truth + i * pixels);
+  return device_finish(work->simulation.device, error);
+}
+
+/* The network of evaluate.reconstructor, where there is one. */
+static bool open_network(struct work *work, struct error *error) {
+  struct simulation *simulation = &work->simulation;
+  const struct options *options = work->options;
+  const char *path = options->evaluate.reconstructor;
+  struct evaluation *evaluation = work->evaluation;
+  size_t envs = simulation->world.capacity[TABLE_ENV], batch = options->network.batch;
+  if (batch > envs && !simulation->oracle) batch = envs;
+  struct reconstructor_setup setup = {.device = simulation->device,
+                                      .kernels = simulation->kernels,
+                                      .size = evaluation->size,
+                                      .complex = options->network.input == INPUT_COMPLEX,
+                                      .scale = options->data.scale,
+                                      .precision = (enum block_precision)options->network.precision,
+                                      .batch = batch};
+  evaluation->reconstructor = "zero-filled reconstruction";
+  if (!*path) return true;
+  if (!reconstructor_load(&work->reconstructor, path, &setup, error))
+    return fail_in(error, "evaluate.reconstructor");
+  simulation->reconstructor = &work->reconstructor;
+  evaluation->reconstructor =
+      arena_text(evaluation->arena, "reconstruction by %s (U-Net, %u channels, %u pools)", path,
+                 work->reconstructor.setup.channels, work->reconstructor.setup.pools);
+  return true;
+}
+
+/* PG-MRI's policy looks at reconstructions: those of its training, by drawn lines (PROTOCOL 2). */
+static bool compare_reconstructor(const struct work *work, struct error *error) {
+  const struct options *options = work->options;
+  const struct policy *policy = &work->policy;
+  char hash[65];
+  if (!policy->setup.dense) return true;
+  if (!work->reconstructor.graph) {
+    if (*policy->reconstructor)
+      log_warning("%s looks at reconstructions, and there is no evaluate.reconstructor: it sees the "
+                  "zero-filled image",
+                  options->evaluate.policy);
+  } else {
+    if (!checkpoint_hash(work->reconstructor.graph, hash, error)) return false;
+    if (*policy->reconstructor && strcmp(policy->reconstructor, hash))
+      log_warning("%s looks at reconstructions, and was trained with those of another reconstructor than %s",
+                  options->evaluate.policy, options->evaluate.reconstructor);
+  }
+  if (options->evaluate.actions == ACTIONS_BEST)
+    log_warning("PG-MRI draws its lines, 8 trajectories a slice; here it takes the most probable ones: set "
+                "evaluate.actions to drawn and evaluate.trajectories to 8 for its protocol");
+  return true;
+}
+
+static bool open_policy(struct work *work, struct error *error) {
+  struct simulation *simulation = &work->simulation;
+  const struct options *options = work->options;
+  size_t envs = simulation->world.capacity[TABLE_ENV];
+  struct policy_setup setup = {.device = simulation->device,
+                               .kernels = simulation->kernels,
+                               .size = work->evaluation->size,
+                               .precision = (enum block_precision)options->policy.precision,
+                               .batch = options->policy.batch < envs ? options->policy.batch : envs};
+  if (!*options->evaluate.policy) return true;
+  if (!policy_load(&work->policy, options->evaluate.policy, &setup, error))
+    return fail_in(error, "evaluate.policy");
+  simulation->policy = &work->policy;
+  simulation->best = options->evaluate.actions == ACTIONS_BEST;
+  return compare_geometry(work, error) && compare_reconstructor(work, error);
+}
+
+/* A sampler of tau steps is for the scans that it was trained for: all settings must be theirs. */
+static const struct acquisition *find_sequence(const struct work *work, struct error *error) {
+  const struct evaluation *evaluation = work->evaluation;
+  const struct acquisition *found = NULL;
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    if (run->sampler->kind != SAMPLER_SEQUENCE) continue;
+    if (found && memcmp(found, &run->acquisition, sizeof *found) != 0) {
+      fail_usage(error,
+                 "sampler %s is for the one setting that it was trained for and the scene has several; set "
+                 "acquisition.acceleration and acquisition.horizon to one each",
+                 run->sampler->name);
+      return NULL;
+    }
+    found = &run->acquisition;
+  }
+  return found;
+}
+
+/* Its images are best scored by the reconstructor that it was trained with. */
+static bool compare_joint(const struct work *work, struct error *error) {
+  const struct options *options = work->options;
+  char own[65], other[65] = "";
+  if (!checkpoint_hash(work->tau.own.graph, own, error) ||
+      (work->reconstructor.graph && !checkpoint_hash(work->reconstructor.graph, other, error)))
+    return false;
+  if (strcmp(own, other) != 0)
+    log_warning(
+        "%s was trained together with its reconstructor, and %s scores its scans; give --reconstructor %s",
+        options->sampler.tau_step, *other ? "another one" : "the zero-filled image",
+        options->sampler.tau_step);
+  return true;
+}
+
+static bool open_sequence(struct work *work, struct error *error) {
+  struct simulation *simulation = &work->simulation;
+  const struct options *options = work->options;
+  size_t envs = simulation->world.capacity[TABLE_ENV];
+  if (!simulation->sequence) return true;
+  const struct acquisition *setting = find_sequence(work, error);
+  if (!setting) return false;
+  struct tau_setup setup = {.device = simulation->device,
+                            .kernels = simulation->kernels,
+                            .options = options,
+                            .acquisition = *setting,
+                            .batch = options->network.batch < envs ? options->network.batch : envs};
+  if (!tau_load(&work->tau, options->sampler.tau_step, &setup, error))
+    return fail_in(error, "sampler.tau_step");
+  simulation->tau = &work->tau;
+  return compare_joint(work, error);
+}
+
+static bool run_opened(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
+              load_simulation(&work->simulation, &evaluation->dataset, work->options, evaluation->arena,
+                              &evaluation->report, error);
+  evaluation->slices = evaluation->report.slices;
+  good = good && check_kept(evaluation, error) && run_all(work, error) && read_truth(work, error);
+  if (work->tau.graph) tau_close(&work->tau);
+  policy_close(&work->policy);
+  reconstructor_close(&work->reconstructor);
+  return good;
+}
+
+/* Whether it decides by the reconstruction: the simulation is planned by that. */
+static bool look_at_policy(struct work *work, struct error *error) {
+  const char *path = work->options->evaluate.policy;
+  return !*path || policy_is_dense(path, &work->dense, error) || fail_in(error, "evaluate.policy");
+}
+
+bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
+                   const struct evaluate_wish *wish, struct error *error) {
+  struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
+  *evaluation = (struct evaluation){
+      .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
+  bool good = plan_runs(evaluation, options, error) &&
+              read_kept(evaluation, options, wish->images, error) && look_at_policy(&work, error) &&
+              dataset_open(&evaluation->dataset, options, error);
+  evaluation->curves |= work.dense;
+  if (good && open_simulation(&work, device, wish, error)) {
+    good = run_opened(&work, error);
+    simulation_close(&work.simulation);
+  } else {
+    good = false;
+  }
+  if (!good) evaluate_close(evaluation);
+  return good;
+}
+
+void evaluate_close(struct evaluation *evaluation) {
+  if (evaluation->dataset.arena) dataset_close(&evaluation->dataset);
+  arena_close(evaluation->arena);
+  *evaluation = (struct evaluation){0};
+}
+
+double evaluate_cells(const struct evaluate_run *run) {
+  const struct acquisition *scan = &run->acquisition;
+  struct arena *arena = arena_open();
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, (size_t)scan->size * scan->size);
+  double sum = 0;
+  for (size_t i = 0; i < run->scans; i++)
+    sum += (double)geometry_mask(geometry_of(scan), scan->size, run->mask + i * scan->lines, mask);
+  arena_close(arena);
+  return sum / (double)run->scans;
+}
+
+void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t steps, double *mean, double *std) {
+  const float *values = run->metric[metric] + steps;
+  size_t stride = acquisition_steps(&run->acquisition) + 1, count = run->scans;
+  double sum = 0, square = 0;
+  for (size_t i = 0; i < count; i++) sum += values[i * stride];
+  *mean = sum / (double)count;
+  for (size_t i = 0; i < count; i++) square += (values[i * stride] - *mean) * (values[i * stride] - *mean);
+  *std = sqrt(square / (double)count);
+}

@@ -1,0 +1,56 @@
+/* Runs every sampler of a scene over all slices at every setting, and keeps what it measured. */
+#ifndef L2SR_SYSTEMS_EVALUATE_H
+#define L2SR_SYSTEMS_EVALUATE_H
+
+#include "systems/data/dataset.h"
+#include "systems/scan/load.h"
+#include "systems/scan/simulation.h"
+
+struct evaluate_run {
+  struct acquisition acquisition;
+  const struct sampler *sampler;
+  size_t scans; /* of every slice one or, where lines are drawn, evaluate.trajectories: [trajectory][slice] */
+  float *metric[METRICS]; /* [scan][steps + 1]: after 0, 1, ... lines (of points none and all); NULL if not
+                             computed */
+  float *returns;         /* [scan]: sum of the rewards */
+  uint8_t *mask;          /* [scan][acquisition.lines]: at the end */
+  uint32_t *action;       /* [scan][steps]; of points none */
+  float *images;          /* [scan][N][N] reconstructions at the end, when asked for; or [kept][N][N] */
+  double seconds;
+};
+
+struct evaluation {
+  struct arena *arena; /* owns everything below */
+  struct dataset dataset;
+  struct load_report report;
+  size_t size;       /* N */
+  size_t slices;
+  bool curves;       /* false: only the last column of metric holds numbers */
+  float *truth;      /* what was scored: [slice][N][N], when images are asked for; or [kept][N][N] */
+  uint32_t *kept;    /* rows of evaluate.keep, where not all images are asked for */
+  size_t kept_count;
+  const char *reconstructor; /* what made the images, in words */
+  struct evaluate_run *runs;
+  size_t run_count;
+};
+
+struct evaluate_wish {
+  bool images;
+  const char *kernel_folder; /* --kernels; "" for the embedded ones */
+  size_t rows;               /* of the slices the first so many; 0: all */
+};
+
+/* Refuses metrics and samplers that there are not; evaluate_open does so too. */
+bool evaluate_check(const struct options *options, struct error *error);
+bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
+                   const struct evaluate_wish *wish, struct error *error);
+void evaluate_close(struct evaluation *evaluation);
+
+/* Mean over the scans of the cells of k-space that their masks acquired. */
+double evaluate_cells(const struct evaluate_run *run);
+
+/* Mean and population deviation over the scans of metric_list[metric] after `steps` lines; of points 1 is
+ * all. */
+void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t steps, double *mean, double *std);
+
+#endif

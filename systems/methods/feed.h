@@ -1,0 +1,64 @@
+/* What a network is trained or validated on: the slices of one split, in an order, each with a mask of its
+ * own.
+ *
+ * An epoch is drawn at its start into the table EPOCH: training shuffles the slices and gives each a fresh
+ * mask, validation keeps order and masks. Both are pure functions of the seed and the epoch: sample i of
+ * epoch e is the scan with number e * slices + i, whatever the batch. */
+#ifndef L2SR_SYSTEMS_FEED_H
+#define L2SR_SYSTEMS_FEED_H
+
+#include "systems/scan/load.h"
+#include "systems/scan/simulation.h"
+
+enum { PAIRS_MOST = 32 };
+
+struct feed_setup {
+  struct device *device;
+  const struct options *options;
+  enum data_split split;
+  size_t batch;            /* samples at a time at most */
+  bool validate;           /* fixed order and masks; batches are reconstructed and scored */
+  bool draws_masks;        /* training draws its masks by simulation.loupe, set before the first batch */
+  bool deal_only;          /* training deals slices alone: masks are learned (systems/networks/tau.h) */
+  bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
+  /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */
+  bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
+  size_t slices;
+  struct kernels *kernels; /* to share; NULL: own ones */
+  const char *kernel_folder;
+};
+
+struct feed {
+  struct arena *arena;
+  struct device *device;
+  struct options options; /* the scene's, with the split */
+  bool validate, policy, learned;
+  struct dataset dataset;
+  struct load_report report;
+  struct simulation simulation;
+  struct acquisition pair[PAIRS_MOST]; /* the mixture */
+  size_t pairs;
+  const struct sampler *sampler; /* of exact masks */
+  cl_mem initial, chance;        /* of every pair: its initial mask; probability of the others, in 2^-31 */
+  size_t slices;
+  uint32_t *order; /* slice of every sample of the running epoch */
+  uint32_t *rows;  /* room for rows of a window */
+};
+
+bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error);
+void feed_close(struct feed *feed);
+
+/* Draws the epoch's order and masks. */
+bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
+/* Sees to it that the slices of `count` samples from `first` on are on the device, in the rows that EPOCH_slice
+ * says; only enqueues. */
+void feed_bring(struct feed *feed, size_t first, size_t count);
+/* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
+void feed_batch(struct feed *feed, size_t first, size_t count);
+
+/* The pairs of train.accelerations and train.initial_accelerations as acquisitions: exact budgets. */
+bool feed_pairs(struct feed *feed, struct error *error);
+/* Probability of a line beside the initial ones (PROTOCOL 1.10). */
+double feed_chance(const struct acquisition *pair);
+
+#endif

@@ -1,0 +1,195 @@
+#include "systems/methods/learn.h"
+
+#include "engine/base/log.h"
+#include "engine/base/round.h"
+
+#include <math.h>
+
+/* ---- one roll-out -------------------------------------------------------------------------------------- */
+
+static void update(struct learning *learning, size_t first, size_t rows) {
+  struct device *device = learning->device;
+  device->phase = "update";
+  graph_zero_gradients(learning->policy.graph);
+  rollout_gradient(&learning->rollout, first, rows);
+  const char *before = device_part(device, "optimise");
+  optimise_step(&learning->optimiser);
+  policy_changed(&learning->policy);
+  device_part(device, before);
+  device->phase = "";
+}
+
+static uint32_t next_scan(const struct learning *learning) {
+  return learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
+}
+
+/* From draws of the roll-out's own. */
+static void shuffle(struct learning *learning, uint32_t epoch) {
+  struct random random;
+  uint64_t before = next_scan(learning) / learning->rollout.scans; /* roll-outs, of all rounds */
+  uint64_t pass = before * learning->options->learn.epochs + epoch;
+  random_start(&random, learning->options->world.seed, STREAM_ORDER, (uint32_t)pass);
+  random_order(&random, learning->order, learning->rollout.rows);
+  rollout_order(&learning->rollout, learning->order);
+}
+
+static void learn_a2c(struct learning *learning) {
+  size_t rows = learning->rollout.rows;
+  rollout_normalise(&learning->rollout, rows);
+  update(learning, 0, rows);
+}
+
+static void learn_ppo(struct learning *learning) {
+  size_t rows = learning->rollout.rows, most = learning->options->learn.rows;
+  for (uint32_t epoch = 0; epoch < learning->options->learn.epochs; epoch++) {
+    shuffle(learning, epoch);
+    rollout_normalise(&learning->rollout, most);
+    for (size_t first = 0; first < rows; first += most)
+      update(learning, first, rows - first < most ? rows - first : most);
+  }
+}
+
+void learn_step(struct learning *learning) {
+  rollout_play(&learning->rollout, next_scan(learning));
+  if (learning->options->learn.algorithm == LEARN_PPO)
+    learn_ppo(learning);
+  else
+    learn_a2c(learning);
+  learning->rollouts++;
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+static bool refuse_loss(const struct learning *learning, double loss, struct error *error) {
+  struct arena *arena = arena_open();
+  const char *last = learning->run.folder ? learn_path(learning, "last.h5") : "";
+  const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
+  fail(error,
+       "the loss is %g after %llu roll-out%s (%llu update%s)%s; lower learn.rate or learn.clip (0 is no "
+       "limit) and train anew",
+       loss, (unsigned long long)learning->rollouts, plural(learning->rollouts),
+       (unsigned long long)learning->optimiser.step, plural(learning->optimiser.step), kept);
+  arena_close(arena);
+  return false;
+}
+
+/* Reads what the last roll-out was worth; waits. */
+static bool look(struct learning *learning, struct error *error) {
+  size_t rows = learning->rollout.rows, at = learning->looks;
+  double sum[4] = {0}, reward = 0, norm = 0;
+  device_read(learning->device, learning->rollout.update.terms, 0, 4 * sizeof(float) * rows, learning->terms);
+  world_read(&learning->train.simulation.world, ROLLOUT_reward, 0, rows, learning->rewards);
+  if (!device_finish(learning->device, error)) return false;
+  if (!optimise_norm(&learning->optimiser, &norm, error)) return false;
+  for (size_t i = 0; i < rows; i++) {
+    reward += learning->rewards[i];
+    for (int k = 0; k < 4; k++) sum[k] += learning->terms[4 * i + (size_t)k] / (double)rows;
+  }
+  const double values[] = {[LEARN_reward] = reward / (double)learning->rollout.scans,
+                           [LEARN_policy_loss] = sum[0],
+                           [LEARN_value_loss] = sum[2],
+                           [LEARN_entropy] = sum[1],
+                           [LEARN_ratio] = sum[3],
+                           [LEARN_gradient_norm] = norm,
+                           [LEARN_rate] = learning->optimiser.rate};
+  double loss = sum[0] + sum[1] + sum[2];
+  if (!isfinite(loss + reward + norm)) return refuse_loss(learning, loss + reward + norm, error);
+  for (int v = 0; v < LEARN_VALUE_COUNT; v++) learning->look[v][at] = values[v];
+  learning->look_at[at] = (double)learning->rollouts;
+  learning->looks++;
+  return true;
+}
+
+bool learn_score_split(struct learn_split *split, double *score, struct error *error) {
+  struct simulation *simulation = &split->simulation;
+  size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
+  struct arena *arena = arena_open();
+  float *quality = ARENA_NEW(arena, float, most);
+  double sum = 0;
+  bool good = true;
+  for (size_t first = 0; good && first < slices; first += most) {
+    size_t envs = slices - first < most ? slices - first : most;
+    simulation_restart(simulation, (uint32_t)first, envs);
+    simulation_episode(simulation);
+    world_read(&simulation->world, ENV_quality, 0, envs, quality);
+    good = device_finish(simulation->device, error);
+    for (size_t i = 0; i < envs; i++) sum += quality[i];
+  }
+  arena_close(arena);
+  *score = sum / (double)slices;
+  return good;
+}
+
+static bool validate(struct learning *learning, struct error *error) {
+  double score;
+  if (!learn_score_split(&learning->validation, &score, error)) return false;
+  if (!isfinite(score)) return refuse_loss(learning, score, error);
+  learning->score_at[learning->validations] = (double)learning->rollouts;
+  learning->score[learning->validations++] = score;
+  if (score <= learning->best) return true;
+  learning->best = score;
+  learning->best_at = learning->rollouts;
+  return !learning->run.folder || learn_save(learning, "best.h5", error);
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------- */
+
+bool learn_due(uint64_t done, uint64_t every, uint64_t wanted) {
+  return done % every == 0 || done == wanted;
+}
+
+double learn_pace_take(struct learn_pace *pace, uint64_t done) {
+  double now = clock_seconds(), rate = (double)(done - pace->done) / (now - pace->seconds);
+  *pace = (struct learn_pace){done, now};
+  return rate;
+}
+
+static bool validate_beside(struct learning *learning, struct learn_pace *pace, struct error *error) {
+  if (!device_finish(learning->device, error)) return false;
+  double start = clock_seconds();
+  bool good = validate(learning, error);
+  pace->seconds += clock_seconds() - start;
+  return good;
+}
+
+/* What is to be done after a roll-out. */
+static bool attend(struct learning *learning, const struct learn_wish *wish, struct learn_pace *pace,
+                   struct error *error) {
+  const struct options *options = learning->options;
+  uint64_t done = learning->rollouts, wanted = learning->wanted;
+  uint64_t each = divide_up(wanted, options->learn.validations);
+  if (learn_due(done, options->learn.log_every, wanted)) {
+    if (!look(learning, error)) return false;
+    learning->steps_per_second = learn_pace_take(pace, done) * (double)learning->rollout.rows;
+    learn_log_look(learning, learning->run.log);
+    learn_log_look_event(learning);
+    if (wish->see) wish->see(learning, wish->context);
+  }
+  if (learn_due(done, each, wanted)) {
+    if (!validate_beside(learning, pace, error)) return false;
+    learn_log_validation(learning, learning->run.log);
+    learn_log_validation_event(learning);
+    log_info("%llu of %llu roll-out%s: validation %s %.5f%s", (unsigned long long)done,
+             (unsigned long long)wanted, plural(wanted), metric_list[options->reward.metric].name,
+             learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
+  }
+  if (learning->run.folder && learn_due(done, options->learn.save_every, wanted))
+    return learn_save(learning, "last.h5", error);
+  return true;
+}
+
+bool learn_run(struct learning *learning, const struct learn_wish *wish, struct error *error) {
+  struct progress progress;
+  size_t rows = learning->rollout.rows;
+  bool good = true;
+  uint64_t start = learning->rollouts;
+  struct learn_pace pace = {start, clock_seconds()};
+  progress_open(&progress, "learning", "steps", (size_t)(learning->wanted - start) * rows);
+  while (good && learning->rollouts < learning->wanted) {
+    learn_step(learning);
+    good = attend(learning, wish, &pace, error);
+    progress_move(&progress, (size_t)(learning->rollouts - start) * rows);
+  }
+  progress_close(&progress);
+  return good;
+}

@@ -1,0 +1,56 @@
+/* Roll-outs of a policy: a number of scans, as many side by side as there are environments to a launch, kept
+ * as one row a step of a scan ([step][scan], table ROLLOUT) without images; and the rows once more as the
+ * policy's inputs, when it learns from them: an observation follows from slice, initial lines and the actions
+ * until then. */
+#ifndef L2SR_SYSTEMS_ROLLOUT_H
+#define L2SR_SYSTEMS_ROLLOUT_H
+
+#include "systems/networks/policy.h"
+#include "systems/scan/simulation.h"
+
+struct rollout_setup {
+  struct simulation *simulation; /* opened by rollout_plan, with policy and reconstructor set */
+  size_t scans, launch;          /* of a roll-out; at a time */
+  double gamma, lambda;          /* discount; of generalised advantages */
+  bool keep;                     /* rollout_can_keep: the policy's activations stay for the update */
+  bool normalise;                /* advantages, within each update */
+};
+
+struct rollout {
+  struct simulation *simulation;
+  double gamma, lambda;
+  size_t scans, launch;
+  size_t steps, rows;          /* rows = steps * scans */
+  struct policy_update update; /* columns; the weights of the loss are the caller's to set */
+  cl_mem last_value;           /* 0: scans end truly */
+  bool kept;                   /* simulation->keeps, and a roll-out's activations are there */
+  cl_mem normalised;           /* update.advantage, where they are; else NULL */
+};
+
+/* For roll-outs of at most `rows` steps of scans, and passes through the policy or launches of at most
+ * `envs`; the caller adds what is its own (kernels, reconstructor). */
+struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t envs, size_t rows);
+
+/* Whether the activations of a roll-out may stay: in one launch, of an even number of scans, and on a device
+ * that computes the encoder fused; the policy's batch must be all its rows. */
+bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
+
+/* After simulation_set: scans are as long as its acquisition says. */
+bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error);
+void rollout_close(struct rollout *rollout);
+
+/* All enqueue. The scans with numbers from first_scan on, from begin to reward, and their advantages. */
+void rollout_play(struct rollout *rollout, uint32_t first_scan);
+/* The order in which an update takes the rows of the rollout; after opening it is theirs. */
+void rollout_order(struct rollout *rollout, const uint32_t *order);
+/* Advantages within every `most` rows of that order, as the updates take them, to mean 0 and deviation 1;
+ * nothing where the setup did not ask for it. */
+void rollout_normalise(struct rollout *rollout, size_t most);
+/* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */
+void rollout_recall(struct rollout *rollout, size_t first, size_t images);
+/* Adds the gradients of the mean loss of rows [first, first + count) of that order to those of the policy, in
+ * as many passes as that takes; where activations are kept, of all rows in their own order, once a roll-out.
+ */
+void rollout_gradient(struct rollout *rollout, size_t first, size_t count);
+
+#endif

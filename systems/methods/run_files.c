@@ -1,0 +1,348 @@
+#include "systems/methods/run_files.h"
+
+#include "engine/base/arena.h"
+#include "engine/base/log.h"
+#include "engine/files/events.h"
+#include "engine/files/scene.h"
+#include "systems/data/dataset.h"
+#include "systems/networks/checkpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SCENE_MOST = 1 << 16 };
+
+const char *run_path(const struct run_files *run, struct arena *arena, const char *name) {
+  return arena_text(arena, "%s/%s", run->folder, name);
+}
+
+/* ---- the scene ----------------------------------------------------------------------------------------- */
+
+/* As `l2sr describe scene` prints it; the caller frees it. NULL: no memory. */
+static char *scene_text(const struct options *options) {
+  char *scene = NULL;
+  size_t size = 0;
+  FILE *memory = open_memstream(&scene, &size);
+  if (!memory) return NULL;
+  option_print(&option_table, options, false, memory);
+  fclose(memory);
+  return scene;
+}
+
+/* Whether the row is on the list: as section.name, or its whole section as `section.` */
+static bool is_listed(const struct option *row, const char *const list[]) {
+  char key[128];
+  snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+  for (size_t i = 0; list[i]; i++) {
+    size_t length = strlen(list[i]);
+    bool section = list[i][length - 1] == '.';
+    if (section ? !strncmp(key, list[i], length) : !strcmp(key, list[i])) return true;
+  }
+  return false;
+}
+
+static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
+  struct arena *arena = arena_open();
+  char *scene = scene_text(run->options);
+  bool same = scene ? true : fail(error, "no host memory for the scene's text");
+  for (size_t i = 0; same && i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    if (is_listed(row, run->may_differ)) continue;
+    const char *before = scene_value(stored, row->section, row->name, arena);
+    const char *now = scene_value(scene, row->section, row->name, arena);
+    if (!before) before = row->standard; /* written before there was the key */
+    if (strcmp(before, now))
+      same = fail(error,
+                  "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
+                  "train.output",
+                  row->section, row->name, before, now);
+  }
+  free(scene);
+  arena_close(arena);
+  return same;
+}
+
+/* ---- the folder ---------------------------------------------------------------------------------------- */
+
+/* The lock goes with the process, however it ends. File systems without locks train all the same. */
+bool run_hold(FILE **file, const char *folder, const char *path, struct error *error) {
+  if (!folder_make(folder, error)) return false;
+  if (!file_append(file, path, error)) return false;
+  bool taken = flock(fileno(*file), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  if (!taken) return true;
+  fclose(*file);
+  *file = NULL;
+  return fail(error,
+              "%s is in use: another training holds %s; wait for its end, or choose another train.output",
+              folder, path);
+}
+
+/* Where the last whole line of the first `bytes` ends. */
+static off_t whole_lines(int descriptor, off_t bytes) {
+  char block[4096];
+  while (bytes > 0) {
+    size_t size = bytes < (off_t)sizeof block ? (size_t)bytes : sizeof block;
+    if (pread(descriptor, block, size, bytes - (off_t)size) != (ssize_t)size) return 0;
+    for (; size && block[size - 1] != '\n'; size--) bytes--;
+    if (size) return bytes;
+  }
+  return 0;
+}
+
+/* What was appended after the checkpoint is appended again. A file that was cut since then goes on after its
+ * last whole line or record: half of one would make the rest unreadable. */
+static bool shorten(FILE *file, const char *path, double bytes, off_t (*whole)(int descriptor, off_t bytes),
+                    struct error *error) {
+  struct stat status;
+  int descriptor = fileno(file);
+  if (fstat(descriptor, &status)) return fail(error, "cannot look at %s: %s", path, strerror(errno));
+  off_t wanted = (off_t)bytes, length = whole(descriptor, status.st_size < wanted ? status.st_size : wanted);
+  if (length < wanted)
+    log_warning(
+        "%s has %lld of the %lld bytes that it had at the checkpoint: it goes on, what was cut off stays "
+        "missing",
+        path, (long long)length, (long long)wanted);
+  if ((status.st_size == length || ftruncate(descriptor, length) == 0) && fseek(file, 0, SEEK_END) == 0)
+    return true;
+  return fail(error, "cannot shorten %s: %s", path, strerror(errno));
+}
+
+static bool folder_takes(const struct run_files *run, bool resume, struct arena *arena, struct error *error) {
+  const char *folder = run->folder;
+  if (file_is_there(run_path(run, arena, "stages.jsonl")))
+    return fail(error,
+                "%s holds stages of train.method l2s, l2sr or pgmri (stages.jsonl); choose another "
+                "train.output",
+                folder);
+  if (resume) return true;
+  if (file_is_there(run_path(run, arena, "last.h5")))
+    return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
+                folder);
+  for (size_t i = 0; run->others[i]; i++)
+    if (file_is_there(run_path(run, arena, run->others[i])))
+      return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
+                  folder, run->others[i]);
+  return true;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+static bool flush(FILE *file, const char *path, struct error *error) {
+  if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
+  return fail(error, "cannot write %s: %s", path, strerror(errno));
+}
+
+bool run_flush(const struct run_files *run, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good = flush(run->log, run_path(run, arena, "log.jsonl"), error) &&
+              flush(run->events, run_path(run, arena, EVENTS_NAME), error);
+  arena_close(arena);
+  return good;
+}
+
+static bool write_origins(const struct run_files *run, struct store *store, struct error *error) {
+  char key[64];
+  for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++) {
+    snprintf(key, sizeof key, "origin_%s", run->origin[i].name);
+    if (!store_put_text(store, key, run->origin[i].value, error)) return false;
+  }
+  return true;
+}
+
+/* Two words a file, in order of their paths. */
+static bool write_contents(struct store *store, const char *name, const struct run_data *data,
+                           struct error *error) {
+  const struct dataset *dataset = data->dataset;
+  const size_t shape[] = {dataset->volume_count, 2};
+  if (!dataset->volume_count) return true;
+  struct arena *arena = arena_open();
+  struct digest *digests = ARENA_NEW(arena, struct digest, dataset->volume_count);
+  for (size_t v = 0; v < dataset->volume_count; v++) digests[v] = dataset->volumes[v].digest;
+  bool good = store_write(store, name, STORE_U32, 2, shape, digests, false, error);
+  arena_close(arena);
+  return good;
+}
+
+bool run_write(const struct run_files *run, struct store *store, struct error *error) {
+  const struct device_facts *facts = &run->optimiser->device->facts;
+  char *scene = scene_text(run->options);
+  bool good = scene && checkpoint_write_optimiser(store, run->optimiser, error) &&
+              write_origins(run, store, error) && store_put_text(store, "scene", scene, error) &&
+              store_put_text(store, "version", L2SR_VERSION, error) &&
+              store_put_text(store, "device", facts->name, error) &&
+              store_put_text(store, "driver", facts->driver, error) &&
+              store_put_text(store, "training_selection", run->train.hash, error) &&
+              store_put_text(store, "validation_selection", run->validation.hash, error) &&
+              write_contents(store, "training_contents", &run->train, error) &&
+              write_contents(store, "validation_contents", &run->validation, error) &&
+              store_put_number(store, "training_slices", (double)run->train.slices, error) &&
+              store_put_number(store, "validation_slices", (double)run->validation.slices, error) &&
+              store_put_number(store, "seed", run->options->world.seed, error) &&
+              store_put_number(store, "log_bytes", (double)ftell(run->log), error) &&
+              store_put_number(store, "events_bytes", (double)ftell(run->events), error);
+  free(scene);
+  return good;
+}
+
+/* ---- going on ------------------------------------------------------------------------------------------ */
+
+/* What could not be read, now or then, says nothing. */
+static bool is_changed(const struct digest *before, const struct digest *now) {
+  return digest_is_known(before) && digest_is_known(now) && memcmp(before, now, sizeof *now) != 0;
+}
+
+/* Checkpoints of older versions do not say what the files held. */
+static bool compare_contents(const struct run_data *data, const char *name, struct store *store,
+                             struct error *error) {
+  const struct dataset *dataset = data->dataset;
+  size_t changed = 0, first = 0, count = dataset->volume_count;
+  char key[64];
+  snprintf(key, sizeof key, "%s_contents", name);
+  if (!count || !store_has(store, key)) return true;
+  struct arena *arena = arena_open();
+  struct digest *before = ARENA_NEW(arena, struct digest, count);
+  bool good = store_read_known(store, key, STORE_U32, 2 * count, before, error);
+  for (size_t v = count; good && v-- > 0;)
+    if (is_changed(&before[v], &dataset->volumes[v].digest)) changed++, first = v;
+  arena_close(arena);
+  if (!changed) return good;
+  return fail(
+      error,
+      "it is of other data: %zu of %zu %s file%s changed under the same name since, %s the first; put back "
+      "what was there, or use another train.output",
+      changed, count, name, plural(count), dataset->volumes[first].path);
+}
+
+static bool compare_data(const struct run_data *data, const char *name, struct store *store,
+                         struct error *error) {
+  char selection[80] = "", key[64];
+  double slices = 0;
+  snprintf(key, sizeof key, "%s_selection", name);
+  bool same = store_text(store, key, selection, sizeof selection) && !strcmp(selection, data->hash);
+  snprintf(key, sizeof key, "%s_slices", name);
+  if (store_number(store, key, &slices) && same && slices == (double)data->slices)
+    return compare_contents(data, name, store, error);
+  return fail(error,
+              "it is of other data: %s files %.16s (%.0f slices), now %.16s (%zu); use those, or another "
+              "train.output",
+              name, selection, slices, data->hash, data->slices);
+}
+
+static bool compare_origins(const struct run_files *run, struct store *store, struct error *error) {
+  for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++) {
+    const struct run_origin *origin = &run->origin[i];
+    char key[64], before[65] = "not known";
+    snprintf(key, sizeof key, "origin_%s", origin->name);
+    if (store_text(store, key, before, sizeof before) && !strcmp(before, origin->value)) continue;
+    return fail(error,
+                "it was trained with %s %.16s, now it would be with %.16s; use what it was, or move %s (and "
+                "the stages after it) away to train anew",
+                origin->name, before, origin->value, run->folder);
+  }
+  return true;
+}
+
+static void compare_device(const struct run_files *run, const char *path, struct store *store) {
+  const char *device = run->optimiser->device->facts.name;
+  char before[128] = "";
+  if (store_text(store, "device", before, sizeof before) && strcmp(before, device))
+    log_warning("%s was written on %s; on %s the numbers go on differently", path, before, device);
+}
+
+/* How long the appended files were when last.h5 was written. */
+struct lengths {
+  double log, events;
+};
+
+static bool read_facts(const struct run_files *run, struct store *store, struct lengths *lengths, char *scene,
+                       struct error *error) {
+  if (!store_text(store, "scene", scene, SCENE_MOST))
+    return fail(error, "it is no checkpoint of a training of this version: scene is missing; use another "
+                       "train.output");
+  if (!checkpoint_whole(store, "log_bytes", 1e15, &lengths->log, error) ||
+      !checkpoint_whole(store, "events_bytes", 1e15, &lengths->events, error))
+    return false;
+  char network[32] = "";
+  store_text(store, "network", network, sizeof network);
+  if (strcmp(network, run->network))
+    return fail(
+        error,
+        "it holds a network of kind '%s', this train.method trains '%s'; use the method that began it, "
+        "or another train.output",
+        network, run->network);
+  return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
+         compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
+         checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&
+         checkpoint_read_optimiser(store, run->optimiser, error);
+}
+
+static bool go_on(const struct run_files *run, const char *path, struct lengths *lengths, run_reader *read,
+                  void *context, struct error *error) {
+  struct store *store;
+  if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
+  struct arena *arena = arena_open();
+  bool good =
+      read_facts(run, store, lengths, arena_new(arena, SCENE_MOST), error) && read(store, context, error);
+  if (good) compare_device(run, path, store);
+  arena_close(arena);
+  store_close(store);
+  return good ? true : fail_in(error, "cannot go on from %s", path);
+}
+
+static bool open_events(struct run_files *run, const char *path, double bytes, struct error *error) {
+  if (!file_append(&run->events, path, error)) return false;
+  if (!shorten(run->events, path, bytes, events_whole, error)) return false;
+  if (ftell(run->events) == 0) events_start(run->events, (double)time(NULL));
+  return true;
+}
+
+static bool open_files(struct run_files *run, bool resume, run_reader *read, void *context,
+                       struct arena *arena, struct error *error) {
+  const char *last = run_path(run, arena, "last.h5"), *log = run_path(run, arena, "log.jsonl");
+  struct lengths lengths = {0};
+  if (!run_hold(&run->log, run->folder, log, error) || !folder_takes(run, resume, arena, error)) return false;
+  if (file_is_there(last) && !go_on(run, last, &lengths, read, context, error)) return false;
+  if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
+  return shorten(run->log, log, lengths.log, whole_lines, error) &&
+         open_events(run, run_path(run, arena, EVENTS_NAME), lengths.events, error);
+}
+
+bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good = open_files(run, resume, read, context, arena, error);
+  arena_close(arena);
+  return good;
+}
+
+bool run_has_best(const struct run_files *run, bool is_last, struct error *error) {
+  struct arena *arena = arena_open();
+  const char *best = run_path(run, arena, "best.h5");
+  bool good =
+      is_last || file_is_there(best) ||
+      fail(error, "%s, the best so far, is not there: bring it back, or start anew in another train.output",
+           best);
+  arena_close(arena);
+  return good;
+}
+
+bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
+                   struct error *error) {
+  struct arena *arena = arena_open();
+  const char *best = run_path(run, arena, "best.h5");
+  bool mend = is_last && !file_is_there(best), good = !mend || write(context, error);
+  if (mend && good)
+    log_warning("%s was not there; it was written again, for last.h5 is the best so far", best);
+  arena_close(arena);
+  return good;
+}
+
+void run_close(struct run_files *run) {
+  if (run->events) fclose(run->events);
+  if (run->log) fclose(run->log);
+  run->events = run->log = NULL;
+}

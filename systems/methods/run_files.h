@@ -1,0 +1,64 @@
+/* The folder of anything that trains: last.h5, what else it writes, log.jsonl and an event file for
+ * TensorBoard; what a checkpoint says of how it was made; and going on from it. */
+#ifndef L2SR_SYSTEMS_RUN_FILES_H
+#define L2SR_SYSTEMS_RUN_FILES_H
+
+#include "components/options.h"
+#include "engine/files/store.h"
+#include "engine/graph/optimise.h"
+
+#define EVENTS_NAME "events.out.tfevents.l2sr"
+
+struct dataset;
+/* The slices that it reads: of which files, how many. */
+struct run_data {
+  const char *hash;
+  size_t slices;
+  const struct dataset *dataset; /* what its files hold; without volumes: made up */
+};
+
+/* What it was made from, by name: the hash of another training's parameters, or how they were used. */
+enum { RUN_ORIGINS = 3 };
+struct run_origin {
+  const char *name; /* NULL: none, and none follows */
+  char value[65];
+};
+
+struct run_files {
+  const char *folder;
+  const struct options *options;
+  struct optimiser *optimiser; /* and the parameters, of its graph */
+  struct run_data train, validation;
+  struct run_origin origin[RUN_ORIGINS];
+  const char *network;           /* attribute of its checkpoints: what kind of network they hold */
+  const char *const *others;     /* what is written beside last.h5; a list ended by NULL */
+  const char *const *may_differ; /* keys of the scene, or whole sections as `section.`; another such list */
+  FILE *log, *events;            /* log.jsonl, EVENTS_NAME; NULL: none */
+};
+
+typedef bool run_reader(struct store *store, void *context, struct error *error);
+
+/* Opens the files, to append; holds the folder against a second training there. Unless it goes on, a folder
+ * that holds last.h5 or one of the others is refused. If last.h5 is there: refuses one of another scene,
+ * other data or another origin, naming the difference; reads parameters and optimiser; `read` takes the rest;
+ * what was appended after it is appended again. */
+bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);
+void run_close(struct run_files *run);
+const char *run_path(const struct run_files *run, struct arena *arena, const char *name);
+
+/* Where best.h5 is gone, it is written again if last.h5 holds the same; else its training does not go on. */
+bool run_has_best(const struct run_files *run, bool is_last, struct error *error);
+typedef bool run_writer(void *context, struct error *error);
+bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
+                   struct error *error);
+
+/* What a checkpoint counts on must have reached the disk before it. */
+bool run_flush(const struct run_files *run, struct error *error);
+/* Optimiser, scene, version, device, data, origin and lengths of the files; the caller writes what is its
+ * own. */
+bool run_write(const struct run_files *run, struct store *store, struct error *error);
+
+/* Opens the file of the folder, which it makes, to append; holds it against a second training there. */
+bool run_hold(FILE **file, const char *folder, const char *path, struct error *error);
+
+#endif

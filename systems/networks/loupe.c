@@ -1,0 +1,199 @@
+#include "systems/networks/loupe.h"
+
+#include "kernels/kernels.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/systems.h"
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) {
+  size_t lines = loupe->acquisition.lines;
+  float *rows = ARENA_NEW(arena, float, batch *lines);
+  acquisition_initial_rows(&loupe->acquisition, batch, rows);
+  device_write(loupe->device, graph_value(loupe->graph, loupe->net.taken), 0, sizeof(float) * batch * lines,
+               rows);
+}
+
+bool loupe_views(const struct options *options) {
+  return options->network.input == INPUT_COMPLEX || geometry_chosen(options)->points;
+}
+
+static void build(struct loupe *loupe, const struct options *options) {
+  struct net_loupe_setup net = {.size = (int)options->data.size,
+                                .points = geometry_chosen(options)->points,
+                                .budget = loupe->acquisition.budget,
+                                .seed = options->world.seed,
+                                .slope = (float)options->loupe.slope,
+                                .views = loupe_views(options),
+                                .view = (enum net_view_kind)options->network.input};
+  graph_open(&loupe->graph);
+  loupe->net = net_loupe(loupe->graph, &net);
+}
+
+/* Parameters, their gradients and an optimiser's two moments; activations of an image. */
+bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+  struct loupe loupe = {0};
+  struct arena *arena = arena_open();
+  bool good = acquisition_only(&loupe.acquisition, setup->options, arena, error);
+  arena_close(arena);
+  if (!good) return false;
+  build(&loupe, setup->options);
+  good = graph_good(loupe.graph, error);
+  if (good) {
+    *bytes = 4 * sizeof(float) * loupe.graph->elements;
+    *image = graph_measure(loupe.graph, 1, true, false);
+  }
+  graph_close(loupe.graph);
+  return good;
+}
+
+static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
+  const struct options *options = setup->options;
+  struct graph_setup plan = {
+      .device = setup->device, .kernels = setup->kernels, .batch = setup->batch, .train = true};
+  build(loupe, options);
+  if (!graph_plan(loupe->graph, &plan, error)) return fail_in(error, "LOUPE's mask");
+  graph_start(loupe->graph, options->world.seed);
+  const char *observes = loupe->views                                 ? "view_present"
+                         : observe_fft_fits(loupe->size, loupe->size) ? "observe_back_fft"
+                                                                      : "observe_back_direct";
+  return kernel_need(setup->kernels, "loupe_number", error) &&
+         kernel_need(setup->kernels, "loupe_keep", error) && kernel_need(setup->kernels, observes, error);
+}
+
+bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
+  const struct options *options = setup->options;
+  struct arena *arena = arena_open();
+  struct optimiser_setup optimiser =
+      optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
+  *loupe = (struct loupe){.device = setup->device,
+                          .kernels = setup->kernels,
+                          .each = options->loupe.masks == LOUPE_SAMPLE,
+                          .views = loupe_views(options),
+                          .size = options->data.size};
+  optimiser.clip = options->train.clip;
+  bool good =
+      acquisition_only(&loupe->acquisition, options, arena, error) &&
+      open_graph(loupe, setup, error) && optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
+  if (good) write_taken(loupe, setup->batch, arena);
+  arena_close(arena);
+  if (!good) loupe_close(loupe);
+  return good;
+}
+
+void loupe_close(struct loupe *loupe) {
+  if (loupe->optimiser.device) optimise_close(&loupe->optimiser);
+  graph_close(loupe->graph);
+  *loupe = (struct loupe){0};
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static struct arg column(const struct world *world, enum element element, unsigned name) {
+  return arg_buffer(ARG_IN, element, world->column[name]);
+}
+
+void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first) {
+  loupe->number = loupe->each ? first : number;
+  loupe->stride = loupe->each;
+}
+
+static void number(struct loupe *loupe, uint32_t first, uint32_t stride, size_t images) {
+  graph_set_images(loupe->graph, images);
+  kernel_run(loupe->kernels, "loupe_number", images,
+             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(loupe->graph, loupe->net.scan)),
+                  arg_u32(first), arg_u32(stride)));
+}
+
+static void draw(struct loupe *loupe, uint32_t first, uint32_t stride, struct arg mask, size_t row,
+                 size_t images) {
+  number(loupe, first, stride, images);
+  graph_forward_part(loupe->graph, 0, loupe->net.drawn);
+  kernel_run(
+      loupe->kernels, "loupe_keep", images * graph_elements(loupe->graph, loupe->net.mask),
+      ARGS(graph_arg(ARG_IN, graph_value(loupe->graph, loupe->net.mask)), mask, arg_u32((uint32_t)row)));
+}
+
+void loupe_forward(struct loupe *loupe, struct arg mask, size_t images) {
+  draw(loupe, loupe->number, loupe->stride, mask, 0, images);
+}
+
+static size_t observed_bytes(const struct loupe *loupe, size_t images) {
+  return sizeof(float) * images * graph_elements(loupe->graph, loupe->net.observed);
+}
+
+void loupe_observe(struct loupe *loupe, const struct simulation *simulation) {
+  const struct world *world = &simulation->world;
+  size_t images = world->rows[TABLE_ENV];
+  number(loupe, loupe->number, loupe->stride, images);
+  observe_present(world, world->column[ENV_slice], 0, false,
+                  graph_value(loupe->graph, loupe->net.frequencies), images);
+  graph_forward(loupe->graph);
+  device_copy(loupe->device, graph_value(loupe->graph, loupe->net.observed), 0,
+              simulation->reconstructor->input, 0, observed_bytes(loupe, images));
+}
+
+/* Through what simulation.batch has observed, in one launch. */
+static void observe_back(struct loupe *loupe, const struct simulation *simulation) {
+  const struct world *world = &simulation->world;
+  bool fast = observe_fft_fits(world->height, world->width);
+  kernel_run(loupe->kernels, fast ? "observe_back_fft" : "observe_back_direct", world->rows[TABLE_ENV],
+             ARGS(column(world, ELEMENT_U32, ENV_slice), column(world, ELEMENT_U8, ENV_mask),
+                  column(world, ELEMENT_C64, SLICE_hybrid),
+                  arg_buffer(ARG_IN, ELEMENT_C64, simulation->phase),
+                  column(world, ELEMENT_REAL, ENV_magnitude), column(world, ELEMENT_F32, ENV_magnitude_mean),
+                  column(world, ELEMENT_F32, ENV_magnitude_std), column(world, ELEMENT_F32, SLICE_unit),
+                  arg_buffer(ARG_IN, ELEMENT_F32, simulation->reconstructor->input_gradient),
+                  graph_arg(ARG_OUT, graph_gradient(loupe->graph, loupe->net.mask))));
+}
+
+void loupe_backward(struct loupe *loupe, const struct simulation *simulation) {
+  if (loupe->views)
+    device_copy(loupe->device, simulation->reconstructor->input_gradient, 0,
+                graph_gradient(loupe->graph, loupe->net.observed), 0,
+                observed_bytes(loupe, simulation->world.rows[TABLE_ENV]));
+  else
+    observe_back(loupe, simulation);
+  graph_backward(loupe->graph);
+}
+
+/* Their numbers are above those of training (systems/methods/feed.c). A mask does not depend on the image: any will
+ * do. */
+bool loupe_draw(struct loupe *loupe, struct world *world, size_t rows, struct error *error) {
+  const uint32_t start = 0x80000000u;
+  size_t batch = loupe->graph->batch;
+  struct arg mask = arg_buffer(ARG_INOUT, ELEMENT_U8, world->column[EPOCH_mask]);
+  for (size_t first = 0; first < rows; first += batch)
+    draw(loupe, start + (uint32_t)first, 1, mask, first, rows - first < batch ? rows - first : batch);
+  return device_finish(loupe->device, error);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error) {
+  struct arena *arena = arena_open();
+  const struct geometry *geometry = geometry_of(&loupe->acquisition);
+  size_t lines = loupe->acquisition.lines, shape[] = {geometry->points ? loupe->size : lines, loupe->size};
+  int rank = geometry->points ? 2 : 1;
+  uint8_t *taken = ARENA_NEW(arena, uint8_t, lines), *mask = ARENA_NEW(arena, uint8_t, lines);
+  float *weight = ARENA_NEW(arena, float, lines);
+  double *chance = ARENA_NEW(arena, double, lines);
+  device_read(loupe->device, loupe->graph->parameter[0].value, 0, sizeof(float) * lines, weight);
+  acquisition_initial(&loupe->acquisition, taken);
+  net_loupe_chances(weight, taken, lines, loupe->acquisition.budget, chance);
+  net_loupe_best(chance, taken, lines, loupe->acquisition.budget, mask);
+  bool good = store_put_text(store, "sampler", "loupe", error) &&
+              store_put_text(store, "scan_geometry", geometry->name, error) &&
+              checkpoint_write_parameters(store, "sampler", loupe->graph, error) &&
+              checkpoint_write_moments(store, "sampler_optimiser", &loupe->optimiser, error) &&
+              store_write(store, "probability", STORE_F64, rank, shape, chance, false, error) &&
+              store_write(store, "mask", STORE_U8, rank, shape, mask, false, error);
+  arena_close(arena);
+  return good;
+}
+
+bool loupe_read(struct loupe *loupe, struct store *store, struct error *error) {
+  return checkpoint_read_parameters(store, "sampler", loupe->graph, error) &&
+         checkpoint_read_moments(store, "sampler_optimiser", &loupe->optimiser, error);
+}

@@ -1,0 +1,28 @@
+/* The policy and its critic: the encoder of PROTOCOL 1.6 with the parameter names of the public
+ * implementation, in two parts that another path may take over one by one. Weights start orthogonal, as in
+ * stable-baselines3. */
+#ifndef L2SR_SYSTEMS_NET_POLICY_H
+#define L2SR_SYSTEMS_NET_POLICY_H
+
+#include "components/options.h"
+#include "engine/graph/graph.h"
+
+/* Whether x halves so often; if not the graph has failed and says why. */
+bool net_policy_takes(struct graph *graph, tensor x, int channels, int pools);
+
+/* Observation to pooled maps: `channels` after the first convolution, doubled before each of the `pools`
+ * poolings. */
+tensor net_policy_maps(struct graph *graph, tensor observation, int channels, int pools);
+
+struct net_policy_heads {
+  tensor logits; /* one for every line, acquired or not: kernels/policy.cl leaves those out */
+  tensor value;  /* the critic's, from the mask and the logits */
+};
+
+/* Pooled maps, flattened, through two hidden layers of `hidden` to one logit for each entry of the mask. */
+struct net_policy_heads net_policy_heads(struct graph *graph, tensor maps, tensor mask, int hidden);
+
+/* Refuses sizes of options that no policy has, as wrong usage; before anything is loaded. */
+bool net_policy_check(const struct options *options, struct error *error);
+
+#endif

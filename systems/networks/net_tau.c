@@ -1,0 +1,100 @@
+#include "systems/networks/net_tau.h"
+
+#include "systems/networks/net_unet.h"
+
+uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
+  uint64_t before = ((uint64_t)budget * step + steps - 1) / steps,
+           after = ((uint64_t)budget * (step + 1) + steps - 1) / steps;
+  return (uint32_t)(after - before);
+}
+
+static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *setup) {
+  if (setup->points) return net_unet_named(graph, x, "unet.", setup->channels, setup->pools);
+  for (int i = 0; i < TAU_LAYERS - 1; i++)
+    x = relu(graph, linear(graph, x, graph_name(graph, "layers.%d", 2 * i), setup->hidden));
+  return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), setup->size);
+}
+
+static struct net_view look(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
+                            tensor frequencies, tensor mask, uint32_t pass) {
+  struct net_view view = net_view(graph, frequencies, mask, setup->view);
+  net->observed[pass] = view.observed;
+  return view;
+}
+
+/* Of a reconstruction in its own units the sampler sees the un-normalised transform, and acquired frequencies
+ * as large (PROTOCOL 3.3). */
+static tensor see_complex(struct graph *graph, const struct net_tau *net, const struct net_tau_setup *setup,
+                          tensor image, const struct net_view *view, uint32_t step) {
+  float factor = (float)setup->size;
+  return sampler_planes(graph, fourier(graph, scale(graph, image, factor)),
+                        scale(graph, view->frequencies, factor), net->mask[step]);
+}
+
+/* The frequencies of the last reconstruction, which is real, in the units of what it was made from. */
+static tensor see(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
+                  const struct net_view *view, uint32_t step) {
+  if (!setup->adaptive) return net->noise;
+  tensor *from = &net->reconstruction[step];
+  *from = setup->reconstruct
+              ? setup->reconstruct(graph, net->observed[step], step)
+              : graph_input(graph, graph_name(graph, "reconstruction.%u", step), 1, setup->size, setup->size);
+  if (!setup->reconstruct) graph_want(graph, *from);
+  if (setup->view == VIEW_COMPLEX) return see_complex(graph, net, setup, *from, view, step);
+  tensor predicted = fourier(graph, restore_image(graph, *from, view->image));
+  return sampler_planes(graph, predicted, view->frequencies, net->mask[step]);
+}
+
+/* Whether an image of the lines after the step is looked at. */
+static bool is_seen(const struct net_tau_setup *setup, uint32_t step) {
+  return setup->adaptive || step + 1 == setup->steps;
+}
+
+/* What the sampler gives for what it has seen: apart an input, and the caller's part ends before it. */
+static tensor score(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup, tensor seen,
+                    uint32_t step) {
+  if (!setup->apart) return layers(graph, seen, setup);
+  net->planes[step] = seen;
+  net->cut[step] = graph->nodes;
+  net->scores[step] = graph_input(graph, graph_name(graph, "scores.%u", step), 1, setup->size, setup->size);
+  graph_want(graph, net->scores[step]);
+  return net->scores[step];
+}
+
+/* The lines of a step, as a mask with those before. */
+static tensor draw(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup, tensor seen,
+                   uint32_t step) {
+  tensor before = net->mask[step];
+  uint32_t budget = net_tau_share(setup->budget, setup->steps, step);
+  tensor scores = score(graph, net, setup, seen, step);
+  tensor chance = rescale(graph, softplus_share(graph, scores, before), before, budget);
+  tensor threshold = exact_threshold(graph, chance, before, net->scan, budget, setup->seed, step);
+  tensor drawn = straight_through(graph, chance, threshold, setup->slope);
+  tensor after = add(graph, drawn, before);
+  net->mask[step + 1] = detach(graph, after);
+  graph_output(graph, net->mask[step + 1]);
+  if (setup->smooth) graph_output(graph, threshold);
+  if (!setup->smooth || !is_seen(setup, step)) return after;
+  return add(graph, net_view_smooth(graph, chance, threshold, setup->slope), before);
+}
+
+struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
+  int n = setup->size;
+  bool complex = setup->view == VIEW_COMPLEX;
+  struct net_tau net = {.image = graph_input(graph, complex ? "frequencies" : "image", 2, n, n),
+                        .taken = graph_input(graph, "taken", 1, setup->points ? n : 1, n),
+                        .scan = graph_input(graph, "scan", 1, 1, 1)};
+  struct net_view view = {{0}, {0}, {0}};
+  graph_share(graph);
+  if (!setup->adaptive) net.noise = graph_input(graph, "noise", 5, n, n);
+  tensor frequencies = complex ? net.image : fourier(graph, net.image);
+  net.mask[0] = net.taken;
+  if (setup->adaptive) view = look(graph, &net, setup, frequencies, net.taken, 0);
+  net.end[0] = graph->nodes;
+  for (uint32_t step = 0; step < setup->steps; step++) {
+    tensor mask = draw(graph, &net, setup, see(graph, &net, setup, &view, step), step);
+    if (is_seen(setup, step)) view = look(graph, &net, setup, frequencies, mask, step + 1);
+    net.end[step + 1] = graph->nodes;
+  }
+  return net;
+}

@@ -1,0 +1,73 @@
+#include "systems/networks/net_unet.h"
+
+enum { POOLS_MOST = 12 };
+
+/* Twice 3x3 convolution, instance norm, ReLU; the places 2, 3, 6 and 7 of the public list hold what has no
+ * parameters. */
+static tensor block(struct graph *graph, tensor x, const char *name, int channels) {
+  for (int i = 0; i < 2; i++)
+    x = relu(graph, instance_norm(graph, conv2d(graph, x, graph_name(graph, "%s.layers.%d", name, 4 * i),
+                                                channels, 3)));
+  return x;
+}
+
+/* A size that does not halve would come back from up-sampling smaller than what it is joined with. */
+static bool check(struct graph *graph, tensor x, int channels, int pools) {
+  if (graph->failed) return false;
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  if (channels < 2 || pools < 1 || pools > POOLS_MOST)
+    return fail(&graph->first,
+                "U-Net with %d channels and %d pools; it takes 2 channels or more and 1 to %d pools",
+                channels, pools, POOLS_MOST);
+  if (shape->height % (1 << pools) || shape->width % (1 << pools))
+    return fail(&graph->first, "U-Net with %d pools on %dx%d; height and width must be multiples of %d",
+                pools, shape->height, shape->width, 1 << pools);
+  return true;
+}
+
+tensor net_unet_named(struct graph *graph, tensor x, const char *before, int channels, int pools) {
+  tensor skip[POOLS_MOST];
+  if (!check(graph, x, channels, pools)) {
+    graph->failed = true;
+    return x;
+  }
+  bool complex = graph_node(graph, x)->shape.channels == 2;
+  for (int i = 0; i < pools; i++) {
+    x = skip[i] = block(graph, x, graph_name(graph, "%sdown_sample_layers.%d", before, i), channels << i);
+    x = max_pool(graph, x);
+  }
+  x = block(graph, x, graph_name(graph, "%sconv", before), channels << (pools - 1));
+  for (int i = 0; i < pools; i++) {
+    int out = i < pools - 1 ? channels << (pools - 2 - i) : channels;
+    x = concat(graph, up_sample(graph, x), skip[pools - 1 - i]);
+    x = block(graph, x, graph_name(graph, "%sup_sample_layers.%d", before, i), out);
+  }
+  x = conv2d(graph, x, graph_name(graph, "%sconv2.0", before), channels / 2, 1);
+  x = conv2d(graph, x, graph_name(graph, "%sconv2.1", before), 1, 1);
+  x = conv2d(graph, x, graph_name(graph, "%sconv2.2", before), 1, 1);
+  return complex ? graph_normal(graph, x, 0.001) : x;
+}
+
+tensor net_unet(struct graph *graph, tensor x, int channels, int pools) {
+  return net_unet_named(graph, x, "", channels, pools);
+}
+
+/* |x| as two ReLUs. */
+tensor net_unet_sum(struct graph *graph, tensor residual, tensor image, bool absolute) {
+  tensor sum = add(graph, residual, magnitude(graph, image));
+  return absolute ? add(graph, relu(graph, sum), relu(graph, scale(graph, sum, -1))) : sum;
+}
+
+bool net_unet_check(const struct options *options, struct error *error) {
+  struct graph *graph;
+  int size = (int)options->data.size;
+  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  net_unet(graph, graph_input(graph, "input", options->network.input == INPUT_COMPLEX ? 2 : 1, size, size),
+           (int)options->network.channels, (int)options->network.pools);
+  bool good = graph_good(graph, error);
+  graph_close(graph);
+  if (good) return true;
+  struct error reason = *error;
+  return fail_usage(error, "network.channels %u and network.pools %u at data.size %u: %.1200s",
+                    options->network.channels, options->network.pools, options->data.size, reason.text);
+}

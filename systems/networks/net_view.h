@@ -1,0 +1,26 @@
+/* What a reconstructor sees of a scan, for networks that learn what is acquired (systems/networks/net_loupe.h,
+ * systems/networks/net_tau.h): through this the gradient of its input reaches a mask. */
+#ifndef L2SR_SYSTEMS_NET_VIEW_H
+#define L2SR_SYSTEMS_NET_VIEW_H
+
+#include "engine/graph/graph.h"
+
+enum net_view_kind {
+  VIEW_MAGNITUDE, /* the zero-filled magnitude, standardised (PROTOCOL 1.5) */
+  VIEW_COMPLEX    /* the zero-filled image as it is: real, imaginary (PROTOCOL 3.2) */
+};
+
+struct net_view {
+  tensor frequencies; /* [2][N][N]: those that are acquired, 0 elsewhere */
+  tensor image;       /* that they leave: [1][N][N], its magnitude, or complex [2][N][N] */
+  tensor observed;    /* what the reconstructor takes, of the same shape */
+};
+
+/* Appends the view of frequencies [2][N][N], in any units, through a mask [1][1][N], 1 where a line is
+ * acquired, or of points, [1][N][N]. */
+struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, enum net_view_kind kind);
+
+/* What backward takes the step of a draw for, in its place: to check the gradient. */
+tensor net_view_smooth(struct graph *graph, tensor chance, tensor threshold, float slope);
+
+#endif

@@ -1,0 +1,345 @@
+#include "systems/networks/policy.h"
+
+#include "engine/base/log.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/scan/geometry.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The second of each is PG-MRI's, dense. */
+static const char *const kinds[] = {"policy", "pgmri"}; /* attribute network */
+/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
+ * where the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
+static const double maps_scale[] = {64, 1024};
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static bool build(struct policy *policy, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  struct graph *graph;
+  graph_open(&graph);
+  policy->graph = graph;
+  policy->observation = graph_input(graph, "observation", 1, (int)setup->size, (int)setup->size);
+  policy->lines = graph_input(graph, "mask", (int)setup->size, 1, 1);
+  policy->maps = (setup->dense ? net_pgmri_maps : net_policy_maps)(graph, policy->observation,
+                                                                   (int)setup->channels, (int)setup->pools);
+  if (setup->dense)
+    policy->heads.logits = net_pgmri_logits(graph, policy->maps, (int)setup->hidden, (int)setup->size);
+  else
+    policy->heads = net_policy_heads(graph, policy->maps, policy->lines, (int)setup->hidden);
+  return graph_good(graph, error);
+}
+
+/* As many images a pass as fit, an optimiser's moments aside; when not even one does, the plan that follows
+ * says so. */
+static void fit_batch(struct policy *policy) {
+  const struct device *device = policy->setup.device;
+  struct graph *graph = policy->graph;
+  size_t left = device->facts.memory - device->bytes;
+  size_t beside = policy->setup.train ? 2 * sizeof(float) * graph->elements : 0;
+  graph->largest = device->facts.largest;
+  size_t room = graph_batch_within(graph, left > beside ? left - beside : 0, policy->setup.train, false);
+  if (room >= policy->batch) return;
+  policy->batch = room ? room : 1;
+  if (room)
+    log_info("%s has room for %zu image%s a pass through the policy, of the %zu asked for",
+             device->facts.name, room, plural(room), policy->setup.batch);
+}
+
+static bool plan(struct policy *policy, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  struct graph_setup graph_setup = {
+      .device = setup->device, .kernels = setup->kernels, .batch = policy->batch, .train = setup->train};
+  return graph_plan(policy->graph, &graph_setup, error);
+}
+
+/* The fused encoder computes small maps two images at a time. */
+static size_t input_bytes(const struct policy *policy) {
+  return sizeof(float) * policy->setup.size * policy->setup.size * (policy->batch + policy->batch % 2);
+}
+
+static void close_parts(struct policy *policy) {
+  if (policy->blocks) device_release(policy->setup.device, policy->input, input_bytes(policy));
+  blocks_close(policy->blocks);
+  graph_close(policy->graph);
+  policy->blocks = NULL;
+  policy->graph = NULL;
+}
+
+static bool try_fused(struct policy *policy, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  struct block_setup block_setup = {
+      .batch = policy->batch, .precision = setup->precision, .train = setup->train};
+  graph_give(policy->graph, policy->maps);
+  if (setup->device->facts.matrix == MATRIX_NVIDIA || setup->device->facts.matrix == MATRIX_EMULATED)
+    policy->graph->products = setup->precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
+  if (!plan(policy, error) ||
+      !blocks_open(&policy->blocks, policy->graph, setup->device, setup->kernels, &block_setup, error))
+    return false;
+  policy->input = device_buffer(setup->device, input_bytes(policy), "the policy's input", error);
+  if (!policy->input) return false;
+  device_fill(setup->device, policy->input, 0, input_bytes(policy), 0);
+  return true;
+}
+
+/* Halves the images a pass until they fit. */
+static bool open_fused(struct policy *policy, struct error *error) {
+  while (!try_fused(policy, error)) {
+    close_parts(policy);
+    if (policy->setup.whole)
+      return fail_in(error, "%zu image%s a pass", policy->batch, plural(policy->batch));
+    if (policy->batch == 1) return fail_in(error, "one image a pass");
+    policy->batch /= 2;
+    if (!build(policy, error)) return false;
+  }
+  if (policy->batch < policy->setup.batch)
+    log_info("%s has room for %zu image%s a pass through the policy, of the %zu asked for",
+             policy->setup.device->facts.name, policy->batch, plural(policy->batch), policy->setup.batch);
+  return true;
+}
+
+static bool open_portable(struct policy *policy, struct error *error) {
+  fit_batch(policy);
+  if (!plan(policy, error)) return false;
+  policy->input = graph_value(policy->graph, policy->observation);
+  return true;
+}
+
+/* Whether the fused path runs; refused where the precision needs it and it does not. */
+static bool choose_path(const struct policy *policy, bool *fused, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  struct error reason;
+  *fused = !setup->portable && blocks_fit(policy->graph, setup->device, &reason);
+  if (*fused || setup->precision == BLOCK_F32) return true;
+  return fail(error,
+              "the policy's precision is %s, the portable path computes in f32 only; set policy.precision to "
+              "f32; the "
+              "fused one cannot run: %.900s",
+              block_precision_name(setup->precision), setup->portable ? "it was not wanted" : reason.text);
+}
+
+bool policy_check(const struct policy_setup *setup, struct error *error) {
+  struct policy policy = {.setup = *setup};
+  bool fused, good = build(&policy, error) && choose_path(&policy, &fused, error);
+  graph_close(policy.graph);
+  return good;
+}
+
+static bool open_path(struct policy *policy, struct error *error) {
+  bool fused;
+  if (!choose_path(policy, &fused, error)) return false;
+  return (fused ? open_fused : open_portable)(policy, error);
+}
+
+static void find_buffers(struct policy *policy) {
+  const struct graph *graph = policy->graph;
+  policy->mask = graph_value(graph, policy->lines);
+  policy->logits = graph_value(graph, policy->heads.logits);
+  if (!policy->setup.dense) policy->value = graph_value(graph, policy->heads.value);
+  if (!policy->setup.train) return;
+  policy->logits_gradient = graph_gradient(graph, policy->heads.logits);
+  if (!policy->setup.dense) policy->value_gradient = graph_gradient(graph, policy->heads.value);
+}
+
+static bool need_kernels(const struct policy_setup *setup, struct error *error) {
+  return kernel_need(setup->kernels, "policy_act", error) &&
+         (!setup->train ||
+          kernel_need(setup->kernels, setup->dense ? "policy_reinforce" : "policy_loss", error));
+}
+
+bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error) {
+  *policy = (struct policy){.setup = *setup, .batch = setup->batch, .scale = 1};
+  if (build(policy, error) && open_path(policy, error) && need_kernels(setup, error)) {
+    find_buffers(policy);
+    return true;
+  }
+  policy_close(policy);
+  return false;
+}
+
+void policy_close(struct policy *policy) {
+  close_parts(policy);
+  *policy = (struct policy){0};
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static void forward_heads(struct policy *policy, size_t images) {
+  graph_set_images(policy->graph, images);
+  graph_forward(policy->graph);
+}
+
+void policy_forward(struct policy *policy, size_t images) {
+  const char *before = device_part(policy->setup.device, "policy_forward");
+  if (policy->blocks)
+    blocks_forward(policy->blocks, policy->input, graph_value(policy->graph, policy->maps), images);
+  forward_heads(policy, images);
+  device_part(policy->setup.device, before);
+}
+
+void policy_forward_part(struct policy *policy, size_t place, size_t images) {
+  const char *before = device_part(policy->setup.device, "policy_forward");
+  REQUIRE(policy->blocks, "the graph keeps nothing of parts");
+  blocks_forward_part(policy->blocks, policy->input, place, graph_value(policy->graph, policy->maps), images);
+  forward_heads(policy, images);
+  device_part(policy->setup.device, before);
+}
+
+void policy_forward_kept(struct policy *policy, size_t images) {
+  const char *before = device_part(policy->setup.device, "policy_forward");
+  REQUIRE(policy->blocks, "the graph keeps nothing of parts");
+  blocks_maps(policy->blocks, graph_value(policy->graph, policy->maps), 0, images);
+  forward_heads(policy, images);
+  device_part(policy->setup.device, before);
+}
+
+void policy_backward(struct policy *policy, size_t images) {
+  REQUIRE(policy->logits_gradient, "the policy was not opened to train");
+  REQUIRE(images == policy->graph->images, "%zu images; the last forward had %zu", images,
+          policy->graph->images);
+  const char *before = device_part(policy->setup.device, "policy_backward");
+  graph_backward(policy->graph);
+  if (policy->blocks)
+    blocks_backward(policy->blocks, policy->input, graph_gradient(policy->graph, policy->maps), images,
+                    policy->scale);
+  device_part(policy->setup.device, before);
+}
+
+void policy_changed(struct policy *policy) {
+  if (policy->blocks) blocks_pack(policy->blocks);
+}
+
+void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
+                uint32_t seed, bool best) {
+  const char *before = device_part(policy->setup.device, "policy_act");
+  kernel_run(policy->setup.kernels, "policy_act", images,
+             ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
+                  arg_buffer(ARG_IN, ELEMENT_U32, choice->scan),
+                  arg_buffer(ARG_IN, ELEMENT_U32, choice->step),
+                  arg_buffer(ARG_INOUT, ELEMENT_U32, choice->action), graph_arg(ARG_INOUT, choice->log_prob),
+                  arg_u32((uint32_t)first), arg_u32(seed), arg_u32(best)));
+  device_part(policy->setup.device, before);
+}
+
+void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
+                 double share) {
+  REQUIRE(policy->value_gradient, "the policy was not opened to train, or has no critic");
+  policy->scale = maps_scale[0] / share;
+  const char *before = device_part(policy->setup.device, "policy_loss");
+  kernel_run(policy->setup.kernels, "policy_loss", images,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
+                  graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),
+                  arg_buffer(ARG_IN, ELEMENT_U32, update->action), graph_arg(ARG_IN, update->log_prob),
+                  graph_arg(ARG_IN, update->advantage), graph_arg(ARG_IN, update->target),
+                  graph_arg(ARG_OUT, policy->logits_gradient), graph_arg(ARG_OUT, policy->value_gradient),
+                  arg_buffer(ARG_INOUT, ELEMENT_F128, update->terms), arg_u32((uint32_t)first),
+                  arg_f32((float)share), arg_f32(update->entropy_weight), arg_f32(update->value_weight),
+                  arg_f32(update->clip)));
+  device_part(policy->setup.device, before);
+}
+
+void policy_reinforce(struct policy *policy, const struct policy_draws *draws, size_t first, size_t images,
+                      double size) {
+  REQUIRE(policy->logits_gradient, "the policy was not opened to train");
+  policy->scale = maps_scale[1] / size;
+  kernel_run(policy->setup.kernels, "policy_reinforce", images,
+             ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
+                  arg_buffer(ARG_IN, ELEMENT_U32, draws->action), graph_arg(ARG_IN, draws->advantage),
+                  graph_arg(ARG_OUT, policy->logits_gradient),
+                  arg_buffer(ARG_INOUT, ELEMENT_C64, draws->terms), arg_u32((uint32_t)first),
+                  arg_u32((uint32_t)draws->slices), arg_u32((uint32_t)draws->draws), arg_u32(draws->shared)));
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+bool policy_write(const struct policy *policy, struct store *store, struct error *error) {
+  const struct policy_setup *setup = &policy->setup;
+  return store_put_text(store, "network", kinds[setup->dense], error) &&
+         store_put_number(store, "network_channels", setup->channels, error) &&
+         store_put_number(store, "network_pools", setup->pools, error) &&
+         store_put_number(store, "network_hidden", setup->hidden, error) &&
+         store_put_number(store, "network_size", (double)setup->size, error) &&
+         store_put_text(store, "scan_geometry", policy->geometry, error) &&
+         store_put_number(store, "scan_initial_lines", policy->initial_lines, error) &&
+         store_put_number(store, "scan_budget", policy->budget, error) &&
+         checkpoint_write_parameters(store, "param", policy->graph, error);
+}
+
+static bool read_kind(struct store *store, bool *dense) {
+  char network[32] = "";
+  bool found = store_text(store, "network", network, sizeof network);
+  *dense = found && !strcmp(network, kinds[1]);
+  return *dense || (found && !strcmp(network, kinds[0]));
+}
+
+bool policy_is_dense(const char *path, bool *dense, struct error *error) {
+  struct store *store;
+  *dense = false;
+  if (!store_open(&store, path, error)) return false;
+  read_kind(store, dense); /* what is no policy at all is refused with more to say by policy_load */
+  store_close(store);
+  return true;
+}
+
+static bool is_whole(double value, double most) {
+  return value >= 1 && value <= most && value == floor(value);
+}
+
+static bool read_sizes(struct store *store, struct policy_setup *setup, struct error *error) {
+  double channels, pools, hidden, size;
+  if (!read_kind(store, &setup->dense) || !store_number(store, "network_channels", &channels) ||
+      !store_number(store, "network_pools", &pools) || !store_number(store, "network_hidden", &hidden) ||
+      !store_number(store, "network_size", &size))
+    return fail(error, "it is no checkpoint of a policy: the attributes network (policy or pgmri), "
+                       "network_channels, network_pools, network_hidden and network_size are missing or of "
+                       "another kind; give one that training a policy has written");
+  if (!(is_whole(channels, 1024) && is_whole(pools, 12) && is_whole(hidden, 65536)))
+    return fail(
+        error,
+        "network_channels %g, network_pools %g and network_hidden %g; they must be whole numbers to 1024, "
+        "to 12 and to 65536: the file is damaged",
+        channels, pools, hidden);
+  if (size != (double)setup->size)
+    return fail(error,
+                "the policy was trained for %.0fx%.0f images, data.size is %zu; set data.size to %.0f or "
+                "train one for %zu",
+                size, size, setup->size, size, setup->size);
+  setup->channels = (uint32_t)channels;
+  setup->pools = (uint32_t)pools;
+  setup->hidden = (uint32_t)hidden;
+  return true;
+}
+
+/* Where the checkpoint tells them: one of another program does not; the first ones knew lines only. */
+static void read_origin(struct policy *policy, struct store *store) {
+  double initial_lines, budget;
+  store_text(store, "origin_reconstructor", policy->reconstructor, sizeof policy->reconstructor);
+  if (!store_number(store, "scan_initial_lines", &initial_lines) ||
+      !store_number(store, "scan_budget", &budget) ||
+      !(initial_lines >= 0 && initial_lines <= UINT16_MAX && initial_lines == floor(initial_lines)) ||
+      !is_whole(budget, UINT16_MAX))
+    return;
+  policy->initial_lines = (uint32_t)initial_lines;
+  policy->budget = (uint32_t)budget;
+  if (!store_text(store, "scan_geometry", policy->geometry, sizeof policy->geometry))
+    strcpy(policy->geometry, geometry_list[GEOMETRY_LINES].name);
+}
+
+bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
+                 struct error *error) {
+  struct policy_setup own = *setup;
+  struct store *store;
+  *policy = (struct policy){0};
+  if (!store_open(&store, path, error)) return false;
+  bool good = read_sizes(store, &own, error) && policy_open(policy, &own, error);
+  if (good && !checkpoint_read_parameters(store, "param", policy->graph, error)) {
+    policy_close(policy);
+    good = false;
+  }
+  if (good) read_origin(policy, store);
+  store_close(store);
+  if (!good) return fail_in(error, "%s", path);
+  policy_changed(policy);
+  return true;
+}

@@ -1,0 +1,106 @@
+/* The network that chooses lines, behind one interface for training and evaluation: the heads of
+ * systems/networks/net_policy.h (with its critic) or of systems/networks/net_pgmri.h on the graph, the encoder before them on
+ * the fused path (engine/fused/block.h) where the device and the sizes allow, else on the graph too. */
+#ifndef L2SR_SYSTEMS_POLICY_H
+#define L2SR_SYSTEMS_POLICY_H
+
+#include "engine/files/store.h"
+#include "engine/fused/block.h"
+#include "systems/networks/net_pgmri.h"
+#include "systems/networks/net_policy.h"
+
+struct policy_setup {
+  struct device *device;
+  struct kernels *kernels;
+  size_t size; /* N */
+  uint32_t channels, pools, hidden;
+  enum block_precision precision;
+  size_t batch; /* images a pass at most */
+  bool train;
+  bool portable; /* the whole on the graph, wherever it runs */
+  bool whole;    /* refuses where `batch` images do not fit, instead of taking fewer a pass */
+  bool dense;    /* PG-MRI's, which looks at the reconstruction and has no critic */
+};
+
+struct policy {
+  struct policy_setup setup;
+  size_t batch;        /* images a pass: the setup's, or what fits the device */
+  struct graph *graph; /* owns the parameters, and their gradients to train */
+  tensor observation, lines, maps;
+  struct net_policy_heads heads;
+  struct blocks *blocks;                  /* the fused encoder; NULL: the graph computes it */
+  uint32_t initial_lines, budget;         /* of the scans that it was trained for; 0: not known */
+  char geometry[16];                      /* theirs, as acquisition.geometry; "": not known */
+  char reconstructor[65];                 /* the hash of that which it was trained with; "": not known */
+  double scale;                           /* of gradients within it: what the loss gave is about 1 / scale */
+  cl_mem input;                           /* [batch][1][N][N], standardised, or dense: normalised; by the caller */
+  cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
+  cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller; dense: no value */
+  cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
+};
+
+/* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
+ * run, with the reason. The parameters are not set:
+ * graph_start or a checkpoint follows, then policy_changed. */
+bool policy_check(const struct policy_setup *setup, struct error *error); /* only that; takes no memory */
+bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error);
+void policy_close(struct policy *policy);
+
+/* All enqueue. */
+void policy_forward(struct policy *policy, size_t images);
+/* Of inputs from image `place` on; the fused encoder's activations stay there, for a backward of all parts.
+ * The masks, logits and values are from image 0 on. Part 0 comes first; place and images are even. */
+void policy_forward_part(struct policy *policy, size_t place, size_t images);
+/* Once more, of the activations that the parts left: what policy_forward of the same inputs would give. */
+void policy_forward_kept(struct policy *policy, size_t images);
+/* From the gradients of the images of the last forward; adds into the gradients of the parameters. */
+void policy_backward(struct policy *policy, size_t images);
+void policy_changed(struct policy *policy); /* after the parameters changed */
+
+/* Columns of ENV, whole: scans first, first + 1 ... are those of the last forward. */
+struct policy_choice {
+  cl_mem scan, step;       /* key the draws */
+  cl_mem action, log_prob; /* written */
+};
+/* A free line for every scan: drawn by its probability, or the most probable one. */
+void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
+                uint32_t seed, bool best);
+
+/* What is learnt from: columns of a rollout, and which of its rows each row of the update is. */
+struct policy_update {
+  cl_mem order;                             /* U32 */
+  cl_mem action, log_prob;                  /* as the roll-out chose */
+  cl_mem advantage, target;                 /* target: of the value */
+  cl_mem terms;                             /* written, float4 a row of the update; kernels/policy.cl */
+  float entropy_weight, value_weight, clip; /* clip 0: A2C; else PPO's */
+};
+/* After a forward of rows first, first + 1 ... of the update: their terms, and the gradients that backward
+ * starts from. share: one over the rows of the whole batch, of which this may be a part. */
+void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
+                 double share);
+
+/* What REINFORCE learns from (systems/methods/trajectories.h): draws of lines, several of one image where they share
+ * a state. */
+struct policy_draws {
+  cl_mem action, advantage; /* of the draws, [step][draw][slice] */
+  cl_mem terms;             /* written, float2 an image: loss, entropy */
+  size_t slices, draws;     /* of a step: slices * draws */
+  bool shared;              /* in every step all draws of a slice share its state; else in the first one */
+};
+/* After a forward of images first, first + 1 ...: the gradients that backward starts from, of the sum over
+ * their draws of minus advantage times log-probability. size: about that of an advantage. */
+void policy_reinforce(struct policy *policy, const struct policy_draws *draws, size_t first, size_t images,
+                      double size);
+
+/* Sizes and scans as attributes and parameters in group "param" of a checkpoint. */
+bool policy_write(const struct policy *policy, struct store *store, struct error *error);
+
+/* Whether the checkpoint is of PG-MRI's network. */
+bool policy_is_dense(const char *path, bool *dense, struct error *error);
+
+/* Opens the network of a checkpoint: kind, channels, pools and hidden come from its attributes. Refused when
+ * it was trained for another N. */
+bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
+                 struct error *error);
+
+#endif

@@ -1,0 +1,106 @@
+/* The network that makes an image of a zero-filled one, behind one interface for train, evaluate and render:
+ * the U-Net of systems/networks/net_unet.h on the fused path (engine/fused/block.h) where the device and the sizes allow,
+ * else on the portable graph. Of complex images a small graph beside either adds the network's output to the
+ * magnitude. */
+#ifndef L2SR_SYSTEMS_RECONSTRUCTOR_H
+#define L2SR_SYSTEMS_RECONSTRUCTOR_H
+
+#include "engine/files/store.h"
+#include "engine/fused/block.h"
+
+struct reconstructor_setup {
+  struct device *device;
+  struct kernels *kernels;
+  size_t size; /* N */
+  uint32_t channels, pools;
+  bool complex;  /* the input is a complex image, in its own units, and so is the output; else both are
+                    normalised */
+  bool absolute; /* complex: the output is an absolute value (LOUPE's) */
+  double scale;  /* complex: by which images were divided (data.scale): a checkpoint is of these units */
+  uint32_t inputs;    /* channels of what is no image, of which the output is a value a pixel; 0: an image */
+  const char *before; /* in front of the parameters' names; NULL: nothing */
+  bool any_path;      /* the portable path in f32 where the fused one does not run, whatever the precision */
+  enum block_precision precision;
+  size_t batch; /* images a pass at most */
+  bool train;
+  bool input_gradient; /* also that of the input, to train what made it */
+  size_t passes;       /* forward passes side by side, of which each may be run backward; 0: one */
+  size_t beside, beside_image; /* bytes that training takes beside the network: in all, and an image a pass */
+};
+
+enum { RECONSTRUCTOR_PASSES = 9 };
+
+struct reconstructor_ends {
+  cl_mem input, output, output_gradient, input_gradient;
+};
+
+struct reconstructor_pass {
+  struct graph *graph; /* of the portable path; the first is the reconstructor's own */
+  struct graph *sum;   /* complex: from the network's output and input to the image */
+  tensor image, residual, out; /* of it */
+  struct reconstructor_ends network, whole;
+  struct reconstructor_ends own; /* of the network, fused: what no one has lent (reconstructor_lend) */
+};
+
+struct reconstructor {
+  struct reconstructor_setup setup;
+  size_t batch;        /* images a pass: the setup's, or to train what fits the device */
+  struct graph *graph; /* owns the parameters, and their gradients to train */
+  tensor in, out;
+  bool fused;             /* input and output are own buffers; else the graph's */
+  struct blocks *blocks;  /* NULL: the portable graph computes */
+  struct reconstructor_pass pass[RECONSTRUCTOR_PASSES];
+  size_t passes, selected;
+  struct reconstructor_ends shared; /* fused: the gradients of all passes that have no others */
+  cl_mem level; /* the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
+  struct graph *view; /* complex: from frequencies to the input */
+  tensor frequencies, viewed;
+  /* Of the selected pass: */
+  cl_mem input, output;   /* [batch][1][N][N], complex: input [batch][2][N][N], or setup.inputs channels; f32;
+                             the caller writes the one and reads the other */
+  cl_mem output_gradient; /* as the output, to train */
+  cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
+};
+
+/* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
+ * run, with the reason; and what leaves no room for one image. Where AMD's kernels do not build, f32 takes
+ * the portable path with a warning. The parameters are not set: graph_start or a checkpoint follows, then
+ * reconstructor_changed. */
+bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
+                        struct error *error);
+void reconstructor_close(struct reconstructor *reconstructor);
+/* What training such a network takes, with its optimiser: bytes in all, and for an image a pass. */
+bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *bytes, size_t *image,
+                           struct error *error);
+
+/* After opening: the pass works on buffers of the caller's that outlive it and have room for the batch, in
+ * place of its own; NULL: on that of before. Where it cannot, nothing changes: values are the caller's to
+ * copy. A pass must be selected anew. */
+void reconstructor_lend(struct reconstructor *reconstructor, size_t pass,
+                        const struct reconstructor_ends *ends);
+
+/* What is read, written and run from here on is of this pass. */
+void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
+
+/* All enqueue. */
+/* Complex: the input from what the caller has written into graph_value(view, frequencies), acquired
+ * frequencies [images][2][N][N], 0 elsewhere. */
+void reconstructor_view(struct reconstructor *reconstructor, size_t images);
+void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
+/* From output_gradient of the images of the last forward; adds into the gradients of the parameters. */
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
+/* The same from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the input
+ * means nothing. */
+void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input);
+void reconstructor_changed(struct reconstructor *reconstructor); /* after the parameters changed */
+
+/* Sizes as attributes and parameters in group "param" of a checkpoint. */
+bool reconstructor_write(const struct reconstructor *reconstructor, struct store *store, struct error *error);
+
+/* Opens the network of a checkpoint: channels, pools and whether it is absolute come from its attributes.
+ * Refused when it was trained for another N, or takes complex images and the setup's does not, or the
+ * reverse. */
+bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
+                        const struct reconstructor_setup *setup, struct error *error);
+
+#endif

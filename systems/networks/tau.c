@@ -1,0 +1,519 @@
+#include "systems/networks/tau.h"
+
+#include "engine/base/log.h"
+#include "engine/base/random.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/systems.h"
+
+#include <string.h>
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+size_t tau_passes(const struct options *options) {
+  return options->tau.adaptive ? options->tau.steps + 1 : 1;
+}
+
+/* The same numbers for every image and step. */
+static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
+  size_t count = 5 * tau->size * tau->size;
+  float *noise = ARENA_NEW(arena, float, count);
+  struct random random;
+  random_start(&random, tau->noise_seed, STREAM_START, UINT32_MAX);
+  for (size_t i = 0; i < count; i++) noise[i] = (float)random_normal(&random);
+  for (size_t image = 0; image < batch; image++)
+    device_write(tau->device, graph_value(tau->graph, tau->net.noise), sizeof(float) * count * image,
+                 sizeof(float) * count, noise);
+}
+
+static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
+  size_t lines = tau->acquisition.lines;
+  float *rows = ARENA_NEW(arena, float, batch *lines);
+  acquisition_initial_rows(&tau->acquisition, batch, rows);
+  device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * lines, rows);
+}
+
+/* Of a sampler of so many steps, hidden values and so on. */
+static void build(struct tau *tau, const struct tau_setup *setup) {
+  enum device_matrix matrix = setup->device->facts.matrix;
+  const struct options *options = setup->options;
+  struct net_tau_setup net = {.size = (int)tau->size,
+                              .hidden = (int)tau->hidden,
+                              .points = tau->points,
+                              .apart = tau->points,
+                              .steps = tau->steps,
+                              .budget = tau->acquisition.budget,
+                              .seed = options->world.seed,
+                              .slope = (float)options->tau.slope,
+                              .view = tau->complex ? VIEW_COMPLEX : VIEW_MAGNITUDE,
+                              .adaptive = tau->adaptive};
+  graph_open(&tau->graph);
+  tau->net = net_tau(tau->graph, &net);
+  if (matrix == MATRIX_NVIDIA || matrix == MATRIX_EMULATED)
+    tau->graph->products =
+        (enum block_precision)options->network.precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
+}
+
+/* The U-Net of points looks from the planes to a value a point, as a reconstructor does to an image. */
+static struct reconstructor_setup sampler_setup(const struct tau *tau, const struct tau_setup *setup) {
+  return (struct reconstructor_setup){.device = setup->device,
+                                      .kernels = setup->kernels,
+                                      .size = tau->size,
+                                      .channels = tau->channels,
+                                      .pools = tau->pools,
+                                      .inputs = 5,
+                                      .before = "unet.",
+                                      .any_path = true,
+                                      .precision = (enum block_precision)setup->options->network.precision,
+                                      .batch = tau->batch,
+                                      .train = tau->train,
+                                      .input_gradient = tau->train && tau->adaptive,
+                                      .passes = tau->train && tau->adaptive ? tau->steps : 1};
+}
+
+/* To scan with, as many images a pass as fit; training has planned for it (tau_measure). */
+static bool open_sampler(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+  struct reconstructor_setup sampler = sampler_setup(tau, setup);
+  if (!tau->points) return true;
+  if (!reconstructor_open(&tau->sampler, &sampler, error)) return false;
+  if (tau->sampler.batch < tau->batch && tau->train)
+    return fail(error, "%s has room for %zu image%s a pass, and %zu were planned: lower network.batch",
+                setup->device->facts.name, tau->sampler.batch, plural(tau->sampler.batch), tau->batch);
+  tau->batch = tau->sampler.batch;
+  return true;
+}
+
+static bool plan(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+  struct graph_setup graph = {
+      .device = setup->device, .kernels = setup->kernels, .batch = tau->batch, .train = setup->train};
+  build(tau, setup);
+  tau->slice = device_buffer(setup->device, sizeof(uint32_t) * tau->batch, "slices", error);
+  return tau->slice && graph_plan(tau->graph, &graph, error) &&
+         kernel_need(setup->kernels, tau->complex ? "view_present" : "loupe_present", error) &&
+         kernel_need(setup->kernels, "loupe_number", error) &&
+         kernel_need(setup->kernels, "loupe_keep", error) &&
+         kernel_need(setup->kernels, "sequence_rank", error);
+}
+
+static bool check_lines(const struct tau *tau, struct error *error) {
+  const struct acquisition *scan = &tau->acquisition;
+  if (scan->budget >= tau->steps) return true;
+  return fail_usage(error,
+                    "tau.steps is %u and %u %s%s acquired (x%u %s): every step takes one at least; lower "
+                    "tau.steps or raise the budget",
+                    tau->steps, scan->budget, geometry_of(scan)->one, scan->budget == 1 ? " is" : "s are",
+                    scan->acceleration, scan->horizon);
+}
+
+/* The plan's buffers; of what the sampler is, the fields are set. */
+static bool open_planned(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good = check_lines(tau, error) && ((open_sampler(tau, setup, error) && plan(tau, setup, error)) ||
+                                          fail_in(error, "the sampler of tau_step"));
+  if (good) write_taken(tau, tau->batch, arena);
+  if (good && !tau->adaptive) write_noise(tau, tau->batch, arena);
+  arena_close(arena);
+  return good;
+}
+
+static struct tau describe(const struct tau_setup *setup) {
+  const struct options *options = setup->options;
+  return (struct tau){.device = setup->device,
+                      .kernels = setup->kernels,
+                      .acquisition = setup->acquisition,
+                      .size = options->data.size,
+                      .batch = setup->batch,
+                      .steps = options->tau.steps,
+                      .hidden = options->tau.hidden,
+                      .channels = options->tau.channels,
+                      .pools = options->tau.pools,
+                      .points = geometry_of(&setup->acquisition)->points,
+                      .adaptive = options->tau.adaptive,
+                      .train = setup->train,
+                      .complex = options->network.input == INPUT_COMPLEX,
+                      .noise_seed = options->world.seed};
+}
+
+/* Of a training that looks at every pass the two work on the same images; else a pass serves many parts. */
+static void lend(struct tau *tau) {
+  const struct graph *graph = tau->graph;
+  if (!tau->train || !tau->adaptive) return;
+  for (uint32_t part = 0; part <= tau->steps; part++) {
+    struct reconstructor_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
+    if (part) ends.input_gradient = graph_gradient(graph, tau->net.observed[part]);
+    if (part < tau->steps) {
+      ends.output = graph_value(graph, tau->net.reconstruction[part]);
+      ends.output_gradient = graph_gradient(graph, tau->net.reconstruction[part]);
+    }
+    reconstructor_lend(tau->reconstructor, part, &ends);
+  }
+  reconstructor_select(tau->reconstructor, 0);
+}
+
+struct graph *tau_parameters(const struct tau *tau) {
+  return tau->points ? tau->sampler.graph : tau->graph;
+}
+
+void tau_changed(struct tau *tau) {
+  if (tau->points) reconstructor_changed(&tau->sampler);
+}
+
+bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
+              struct error *error) {
+  const struct options *options = setup->options;
+  struct optimiser_setup optimiser =
+      optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
+  *tau = describe(setup);
+  tau->reconstructor = reconstructor;
+  optimiser.clip = options->train.clip;
+  if (open_planned(tau, setup, error) &&
+      (!setup->train || optimise_open(&tau->optimiser, tau_parameters(tau), &optimiser, error))) {
+    graph_start(tau_parameters(tau), options->world.seed);
+    tau_changed(tau);
+    lend(tau);
+    return true;
+  }
+  tau_close(tau);
+  return false;
+}
+
+void tau_close(struct tau *tau) {
+  if (tau->optimiser.device) optimise_close(&tau->optimiser);
+  if (tau->graph) device_release(tau->device, tau->slice, sizeof(uint32_t) * tau->batch);
+  graph_close(tau->graph);
+  reconstructor_close(&tau->sampler);
+  reconstructor_close(&tau->own);
+  *tau = (struct tau){0};
+}
+
+/* Parameters, their gradients and an optimiser's two moments; activations of an image. Of points with what
+ * their U-Net takes. */
+bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+  struct tau tau = describe(setup);
+  struct reconstructor_setup sampler = sampler_setup(&tau, setup);
+  size_t beside = 0, beside_image = 0;
+  build(&tau, setup);
+  bool good = graph_good(tau.graph, error) &&
+              (!tau.points || reconstructor_measure(&sampler, &beside, &beside_image, error));
+  if (good) {
+    *bytes = 4 * sizeof(float) * tau.graph->elements + beside;
+    *image = graph_measure(tau.graph, 1, true, false) + beside_image;
+  }
+  graph_close(tau.graph);
+  return good;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static struct arg column(const struct world *world, enum arg_kind kind, enum element element, unsigned name) {
+  return arg_buffer(kind, element, world->column[name]);
+}
+
+static void present_frequencies(struct tau *tau, const struct world *world, uint32_t first, size_t images) {
+  observe_present(world, tau->slice, 0, false, graph_value(tau->graph, tau->net.image), images);
+  kernel_run(tau->kernels, "loupe_number", images,
+             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first),
+                  arg_u32(1)));
+}
+
+static void present_images(struct tau *tau, const struct world *world, uint32_t first, size_t images) {
+  kernel_run(tau->kernels, "loupe_present", images,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, tau->slice),
+                  column(world, ARG_IN, ELEMENT_F32, SLICE_image),
+                  column(world, ARG_IN, ELEMENT_F32, SLICE_unit),
+                  graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
+                  arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
+                  arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first)));
+}
+
+/* Slices of rows from `row` on of a column; draws are keyed by `first`, `first` + 1 ... */
+static void present(struct tau *tau, const struct world *world, unsigned slices, size_t row, uint32_t first,
+                    size_t images) {
+  graph_set_images(tau->graph, images);
+  device_copy(tau->device, world->column[slices], sizeof(uint32_t) * row, tau->slice, 0,
+              sizeof(uint32_t) * images);
+  (tau->complex ? present_frequencies : present_images)(tau, world, first, images);
+}
+
+static size_t image_bytes(const struct tau *tau, size_t images) {
+  return sizeof(float) * tau->size * tau->size * images;
+}
+
+static size_t observed_bytes(const struct tau *tau, size_t images) {
+  return image_bytes(tau, images) * (tau->complex ? 2 : 1);
+}
+
+static int part_start(const struct tau *tau, uint32_t part) {
+  return part ? tau->net.end[part - 1] : 0;
+}
+
+/* The reconstructor's pass for part i: where nothing is trained, and with one look alone, all are the first.
+ */
+static void select_pass(struct tau *tau, uint32_t part) {
+  reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
+}
+
+/* What the graph and a pass of the reconstructor have in common is one buffer, or is copied. */
+static void hand(const struct tau *tau, cl_mem from, cl_mem to, size_t bytes) {
+  if (from != to) device_copy(tau->device, from, 0, to, 0, bytes);
+}
+
+/* What a part ends in becomes the input of the reconstructor's pass. */
+static void hand_over(struct tau *tau, uint32_t part, size_t images) {
+  select_pass(tau, part);
+  hand(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
+       observed_bytes(tau, images));
+}
+
+static void select_step(struct tau *tau, uint32_t step) {
+  reconstructor_select(&tau->sampler, tau->train && tau->adaptive ? step : 0);
+}
+
+/* The U-Net of points between what it sees and what is drawn by it. */
+static void forward_sampler(struct tau *tau, uint32_t step, size_t images) {
+  const struct graph *graph = tau->graph;
+  select_step(tau, step);
+  hand(tau, graph_value(graph, tau->net.planes[step]), tau->sampler.input, 5 * image_bytes(tau, images));
+  reconstructor_forward(&tau->sampler, images);
+  hand(tau, tau->sampler.output, graph_value(graph, tau->net.scores[step]), image_bytes(tau, images));
+}
+
+static void backward_sampler(struct tau *tau, uint32_t step, size_t images) {
+  const struct graph *graph = tau->graph;
+  select_step(tau, step);
+  hand(tau, graph_gradient(graph, tau->net.scores[step]), tau->sampler.output_gradient,
+       image_bytes(tau, images));
+  reconstructor_backward_level(&tau->sampler, images, tau->adaptive);
+  if (tau->adaptive)
+    hand(tau, tau->sampler.input_gradient, graph_gradient(graph, tau->net.planes[step]),
+         5 * image_bytes(tau, images));
+}
+
+/* A part of the graph, which of points is cut in two. */
+static void forward_part(struct tau *tau, uint32_t part, size_t images) {
+  int start = part_start(tau, part);
+  if (tau->points && part) {
+    int cut = tau->net.cut[part - 1];
+    graph_forward_part(tau->graph, start, cut);
+    forward_sampler(tau, part - 1, images);
+    start = cut;
+  }
+  graph_forward_part(tau->graph, start, tau->net.end[part]);
+}
+
+static void backward_part(struct tau *tau, uint32_t part, size_t images) {
+  int end = tau->net.end[part];
+  if (tau->points && part) {
+    int cut = tau->net.cut[part - 1];
+    graph_backward_part(tau->graph, cut, end);
+    backward_sampler(tau, part - 1, images);
+    end = cut;
+  }
+  graph_backward_part(tau->graph, part_start(tau, part), end);
+}
+
+/* All steps; after the last the image of all lines is looked at too. */
+static void run_steps(struct tau *tau, size_t images) {
+  for (uint32_t part = 0; part <= tau->steps; part++) {
+    forward_part(tau, part, images);
+    if (!tau->adaptive || part == tau->steps) continue;
+    hand_over(tau, part, images);
+    reconstructor_forward(tau->reconstructor, images);
+    hand(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
+         image_bytes(tau, images));
+  }
+}
+
+void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t images) {
+  present(tau, world, ENV_slice, 0, first, images);
+  run_steps(tau, images);
+  hand_over(tau, tau->steps, images);
+}
+
+/* From the last part to that after the first reconstruction, with the passes between; a sampler that does not
+ * look at them ends with its last step. */
+void tau_backward(struct tau *tau, size_t images) {
+  struct reconstructor *reconstructor = tau->reconstructor;
+  for (uint32_t part = tau->steps; part > 0; part--) {
+    hand(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
+         observed_bytes(tau, images));
+    backward_part(tau, part, images);
+    if (!tau->adaptive) break;
+    select_pass(tau, part - 1);
+    hand(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), reconstructor->output_gradient,
+         image_bytes(tau, images));
+    reconstructor_backward_level(reconstructor, images, part > 1); /* nothing learns before the first */
+  }
+}
+
+/* Their numbers are above those of training (systems/methods/feed.c). */
+void tau_draw(struct tau *tau, struct world *world, size_t first, size_t images) {
+  const uint32_t start = 0x80000000u;
+  present(tau, world, EPOCH_slice, first, start + (uint32_t)first, images);
+  run_steps(tau, images);
+  kernel_run(tau->kernels, "loupe_keep", images * tau->acquisition.lines,
+             ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])),
+                  column(world, ARG_INOUT, ELEMENT_U8, EPOCH_mask), arg_u32((uint32_t)first)));
+  select_pass(tau, 0);
+}
+
+void tau_scan(struct tau *tau, struct world *world, struct arg mask, size_t rows, uint32_t first) {
+  size_t batch = tau->graph->batch;
+  for (size_t row = 0; row < rows; row += batch) {
+    size_t images = rows - row < batch ? rows - row : batch;
+    present(tau, world, ENV_slice, row, first + (uint32_t)row, images);
+    run_steps(tau, images);
+    kernel_run(tau->kernels, "loupe_keep", images * tau->acquisition.lines,
+               ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])), mask,
+                    arg_u32((uint32_t)row)));
+  }
+}
+
+void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first) {
+  size_t batch = tau->graph->batch;
+  for (size_t row = 0; row < rows; row += batch) {
+    size_t images = rows - row < batch ? rows - row : batch;
+    present(tau, world, ENV_slice, row, first + (uint32_t)row, images);
+    run_steps(tau, images);
+    for (uint32_t step = 0; step <= tau->steps; step++)
+      kernel_run(tau->kernels, "sequence_rank", images,
+                 ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[step])),
+                      arg_buffer(ARG_INOUT, ELEMENT_U32, rank), arg_u32((uint32_t)row), arg_u32(step)));
+  }
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static bool write_kind(const struct tau *tau, struct store *store, struct error *error) {
+  if (!tau->points) return store_put_number(store, "sampler_hidden", tau->hidden, error);
+  return store_put_number(store, "sampler_channels", tau->channels, error) &&
+         store_put_number(store, "sampler_pools", tau->pools, error);
+}
+
+bool tau_write(const struct tau *tau, struct store *store, struct error *error) {
+  const struct acquisition *scan = &tau->acquisition;
+  return store_put_text(store, "sampler", "tau_step", error) &&
+         store_put_text(store, "scan_geometry", geometry_of(scan)->name, error) &&
+         store_put_number(store, "sampler_steps", tau->steps, error) && write_kind(tau, store, error) &&
+         store_put_number(store, "sampler_adaptive", tau->adaptive, error) &&
+         store_put_number(store, "sampler_noise_seed", tau->noise_seed, error) &&
+         store_put_number(store, "initial_lines", scan->initial_lines, error) &&
+         store_put_number(store, "budget", scan->budget, error) &&
+         checkpoint_write_parameters(store, "sampler", tau_parameters(tau), error) &&
+         checkpoint_write_moments(store, "sampler_optimiser", &tau->optimiser, error);
+}
+
+static bool read_parameters(struct tau *tau, struct store *store, struct error *error) {
+  bool good = checkpoint_read_parameters(store, "sampler", tau_parameters(tau), error);
+  if (good) tau_changed(tau);
+  return good;
+}
+
+bool tau_read(struct tau *tau, struct store *store, struct error *error) {
+  return read_parameters(tau, store, error) &&
+         checkpoint_read_moments(store, "sampler_optimiser", &tau->optimiser, error);
+}
+
+static bool read_whole(struct store *store, const char *name, double low, double high, uint32_t *value,
+                       struct error *error) {
+  double found = -1;
+  if (store_number(store, name, &found) && found >= low && found <= high && found == (uint32_t)found) {
+    *value = (uint32_t)found;
+    return true;
+  }
+  return fail(
+      error,
+      "its attribute %s is missing or %g; it must be a whole number from %g to %g: the file is damaged, "
+      "use another checkpoint",
+      name, found, low, high);
+}
+
+static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget, struct error *error) {
+  const struct acquisition *scan = &tau->acquisition;
+  if (initial == scan->initial_lines && budget == scan->budget) return true;
+  return fail(error,
+              "it was trained for scans of %u initial and %u acquired %s%s; x%u %s has %u and %u: use the "
+              "checkpoint that was trained for this acquisition",
+              initial, budget, geometry_of(scan)->one, plural(budget), scan->acceleration, scan->horizon,
+              scan->initial_lines, scan->budget);
+}
+
+/* What the sampler is, of the attributes. */
+static bool check_kind(struct store *store, struct error *error) {
+  char sampler[32] = "";
+  if (store_text(store, "sampler", sampler, sizeof sampler) && !strcmp(sampler, "tau_step")) return true;
+  return fail(error, "it holds no sampler of tau steps%s%s; train one with train.method tau_step",
+              *sampler ? " but of " : "", sampler);
+}
+
+/* Checkpoints of before there were others are of lines. */
+static bool check_geometry(const struct tau *tau, struct store *store, struct error *error) {
+  const char *wanted = geometry_of(&tau->acquisition)->name;
+  char found[32] = "lines";
+  store_text(store, "scan_geometry", found, sizeof found);
+  return !strcmp(found, wanted) ||
+         fail(error, "it was trained for scans of %s and acquisition.geometry is %s; set it to %s", found,
+              wanted, found);
+}
+
+/* The first checkpoints of points say no pools: there were four. */
+static bool read_unet(struct tau *tau, struct store *store, struct error *error) {
+  double pools;
+  tau->pools = 4;
+  return read_whole(store, "sampler_channels", 2, 1024, &tau->channels, error) &&
+         (!store_number(store, "sampler_pools", &pools) ||
+          read_whole(store, "sampler_pools", 1, 12, &tau->pools, error));
+}
+
+static bool read_kind(struct tau *tau, struct store *store, struct error *error) {
+  uint32_t adaptive = 0, initial = 0, budget = 0;
+  if (!check_geometry(tau, store, error) ||
+      !read_whole(store, "sampler_steps", 1, TAU_MOST, &tau->steps, error) ||
+      !(tau->points ? read_unet(tau, store, error)
+                    : read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error)) ||
+      !read_whole(store, "sampler_adaptive", 0, 1, &adaptive, error) ||
+      !read_whole(store, "sampler_noise_seed", 0, UINT32_MAX, &tau->noise_seed, error) ||
+      !read_whole(store, "initial_lines", 0, tau->acquisition.lines, &initial, error) ||
+      !read_whole(store, "budget", 1, tau->acquisition.lines, &budget, error))
+    return false;
+  tau->adaptive = adaptive;
+  return check_scans(tau, initial, budget, error);
+}
+
+/* After its reconstructor, whose images are of the size. */
+static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
+  struct store_shape shape;
+  bool points = tau->points;
+  tau->batch = tau->own.batch;
+  if (!read_kind(tau, store, error) ||
+      !store_shape(store,
+                   points ? "sampler/unet.down_sample_layers.0.layers.0.weight" : "sampler/layers.0.weight",
+                   &shape, error))
+    return false;
+  if (shape.rank != (points ? 4 : 2) || shape.size[0] != (points ? tau->channels : tau->hidden))
+    return fail(error, "its sampler is not of %u %s, as it says; the file is damaged",
+                points ? tau->channels : tau->hidden, points ? "channels" : "hidden values");
+  return open_planned(tau, setup, error) && read_parameters(tau, store, error);
+}
+
+bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, struct error *error) {
+  struct reconstructor_setup own = {.device = setup->device,
+                                    .kernels = setup->kernels,
+                                    .size = setup->options->data.size,
+                                    .complex = setup->options->network.input == INPUT_COMPLEX,
+                                    .scale = setup->options->data.scale,
+                                    .precision = (enum block_precision)setup->options->network.precision,
+                                    .batch = setup->batch};
+  struct store *store;
+  *tau = describe(setup);
+  tau->reconstructor = &tau->own;
+  bool good = store_open(&store, path, error);
+  if (good) {
+    good = (check_kind(store, error) || fail_in(error, "%s", path)) &&
+           reconstructor_load(&tau->own, path, &own, error) &&
+           (load(tau, store, setup, error) || fail_in(error, "%s", path));
+    store_close(store);
+  }
+  if (!good) tau_close(tau);
+  return good;
+}

@@ -1,0 +1,83 @@
+/* tau-step sequential sampling (PROTOCOL 3.3): the sampler of systems/networks/net_tau.h beside the reconstructor that
+ * it looks through. systems/methods/train.h trains both on one loss; a simulation scans with them (sampler tau_step).
+ */
+#ifndef L2SR_SYSTEMS_TAU_H
+#define L2SR_SYSTEMS_TAU_H
+
+#include "engine/files/store.h"
+#include "engine/graph/optimise.h"
+#include "systems/networks/net_tau.h"
+#include "systems/networks/reconstructor.h"
+#include "systems/scan/acquisition.h"
+
+struct world;
+
+struct tau_setup {
+  struct device *device;
+  struct kernels *kernels;
+  const struct options *options;
+  struct acquisition acquisition; /* the only setting of the scene */
+  size_t batch;
+  bool train;
+};
+
+struct tau {
+  struct device *device;
+  struct kernels *kernels;
+  struct acquisition acquisition;
+  size_t size; /* N */
+  size_t batch; /* images a pass that it was planned for */
+  uint32_t steps, hidden, channels, pools;
+  bool adaptive, train;
+  bool points;         /* the sampler is a U-Net, apart from the graph */
+  bool complex;        /* the reconstructor takes complex images */
+  uint32_t noise_seed; /* of the sampler's input where it is not adaptive */
+  struct graph *graph; /* NULL: not open */
+  struct reconstructor sampler; /* points: that U-Net, a pass for each step that learns */
+  struct net_tau net;
+  struct optimiser optimiser;          /* to train */
+  struct reconstructor *reconstructor; /* the caller's; to train with tau_passes passes */
+  struct reconstructor own;            /* of a checkpoint (tau_load) */
+  cl_mem slice;                        /* of the images at hand */
+};
+
+/* The parameters are those of a new training. Refuses fewer lines than steps. */
+bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
+              struct error *error);
+void tau_close(struct tau *tau);
+
+/* The graph that owns the sampler's parameters; after they have changed, tau_changed. */
+struct graph *tau_parameters(const struct tau *tau);
+void tau_changed(struct tau *tau);
+
+/* Passes of the reconstructor that training keeps. */
+size_t tau_passes(const struct options *options);
+/* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
+bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error);
+
+/* All enqueue. */
+/* Scans the environments' slices and writes the input of the reconstructor's last pass, which is selected.
+ * Draws are keyed by the numbers first, first + 1 ... */
+void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t images);
+/* After reconstructor_backward of that pass: into the gradients of the sampler and, of the passes before, of
+ * the reconstructor. */
+void tau_backward(struct tau *tau, size_t images);
+/* The masks of points of `rows` environments' scans, first, first + 1 ..., U8 [row][N^2]. */
+void tau_scan(struct tau *tau, struct world *world, struct arg mask, size_t rows, uint32_t first);
+/* The order of the lines of `rows` environments' scans, first, first + 1 ...: U32, [row][N], for
+ * sequence_next. */
+void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first);
+
+/* Draws the masks of the validation samples [first, first + images), whose slices are on the device, into
+ * EPOCH_mask; the same ones from the same parameters. */
+void tau_draw(struct tau *tau, struct world *world, size_t first, size_t images);
+
+/* Attributes of the sampler and its scans, parameters in the group `sampler`, its optimiser's moments in
+ * `sampler_optimiser`. */
+bool tau_write(const struct tau *tau, struct store *store, struct error *error);
+bool tau_read(struct tau *tau, struct store *store, struct error *error);
+/* The sampler and the reconstructor of a checkpoint, to scan with. Refuses one of another kind, another N, or
+ * trained for other scans than the setup's. */
+bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, struct error *error);
+
+#endif

@@ -1,0 +1,472 @@
+#include "systems/scan/load.h"
+
+#include "engine/base/log.h"
+#include "systems/data/doubts.h"
+#include "systems/data/reader.h"
+#include "systems/scan/coil.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/spectra.h"
+#include "systems/scan/window.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
+
+component_set load_columns(const struct options *options) {
+  return observation_chosen(options)->kspace | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
+         SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
+}
+
+struct load {
+  struct world *world;
+  struct simulation *simulation; /* for its window and order; NULL: a world alone */
+  struct window *window;         /* where images go that wait for their turn; NULL: into the world */
+  const struct dataset *dataset;
+  const struct options *options;
+  struct arena *arena;
+  struct load_report *report;
+  struct coil_plan coils;
+  struct spectra spectra;                  /* where the files' own k-space is kept */
+  float *image, *crop;                     /* one slice before and after the crop */
+  float *kspace;                           /* one slice's, cut (data.crop) */
+  size_t rows, capacity;                   /* slices taken so far; at most */
+  size_t volume, volume_start;             /* the volume being read and its first row */
+  size_t constant_before, excluded_before; /* the report's counts at its start */
+  bool volume_failed;
+  struct doubts *doubts;   /* of data that can be read */
+  const char *last_broken; /* path of a volume; NULL: none yet */
+  size_t rest;      /* usable slices of the last volume that have no room here */
+  double rest_peak; /* the largest of theirs: a volume's range does not depend on how many have room */
+};
+
+/* In the scene's units. */
+static void scale_image(struct load *load) {
+  size_t pixels = load->world->height * load->world->width;
+  for (size_t i = 0; i < pixels; i++) load->crop[i] = (float)(load->crop[i] / load->options->data.scale);
+}
+
+static bool make_image(struct load *load, const struct volume *volume, const float *data,
+                       struct error *error) {
+  const float *image = data;
+  if (volume->from_kspace) {
+    struct volume cut = *volume;
+    if (volume->kspace_size) {
+      cut.height = cut.width = volume->kspace_size;
+      volume_crop_kspace(volume, data, load->kspace);
+      data = load->kspace;
+    }
+    if (!coil_plan_for(&load->coils, load->world->device, load->world->kernels, &cut, error) ||
+        !coil_run(&load->coils, data, load->image, error))
+      return false;
+    image = load->image;
+  }
+  volume_crop(image, volume->image_height, volume->image_width, load->options->data.pad,
+              load->options->data.size, load->crop);
+  scale_image(load);
+  return true;
+}
+
+/* Drops the rows of a volume that turned out to be broken. */
+static bool drop_volume(struct load *load, const char *reason, struct error *error) {
+  const struct volume *volume = &load->dataset->volumes[load->volume];
+  if (load->options->data.strict) return fail(error, "data.strict: %s: %s", volume->path, reason);
+  log_warning("skipped: %s: %s", volume->path, reason);
+  load->rows = load->volume_start;
+  load->rest = 0;
+  load->rest_peak = 0;
+  doubts_drop(load->doubts);
+  load->report->constant = load->constant_before;
+  load->report->excluded = load->excluded_before;
+  load->volume_failed = true;
+  load->report->broken_volumes++;
+  load->last_broken = volume->path;
+  return true;
+}
+
+static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+  struct world *world = load->world;
+  uint32_t coils = (uint32_t)volume->coils;
+  world_write(world, SLICE_image, load->rows, 1, load->crop);
+  world_write(world, SLICE_volume, load->rows, 1, &index);
+  if (!world->column[SLICE_coil_kspace]) return true;
+  if (!spectra_for(&load->spectra, &load->coils, load->options->data.size, load->options->data.pad, error))
+    return false;
+  world_write(world, SLICE_coils, load->rows, 1, &coils);
+  spectra_run(&load->spectra, &load->coils, world->column[SLICE_coil_kspace],
+              load->rows * world_column_bytes(world, SLICE_coil_kspace));
+  return true;
+}
+
+/* As image_normalise of the kernels. */
+static double peak_of(const float *image, size_t pixels, bool plain) {
+  double sum = 0, square = 0, top = image[0];
+  for (size_t i = 0; i < pixels; i++) {
+    sum += image[i];
+    top = fmax(top, image[i]);
+  }
+  double mean = sum / (double)pixels;
+  for (size_t i = 0; i < pixels; i++) square += (image[i] - mean) * (image[i] - mean);
+  return plain ? top : fmin(top, mean + 6 * sqrt(square / ((double)pixels - 1)));
+}
+
+/* The volume that was read last has no more slices. */
+static bool end_volume(struct load *load, struct error *error) {
+  if (load->volume == (size_t)-1) return true;
+  return doubts_end(load->doubts, &load->dataset->volumes[load->volume], load->options, error);
+}
+
+static void say_doubts(const struct load *load) {
+  for (int kind = 0; kind < DOUBT_KINDS; kind++) {
+    const char *text = doubts_text(load->doubts, kind, load->arena);
+    if (text) log_warning("%s", text);
+  }
+}
+
+static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
+  const struct volume *volume = &load->dataset->volumes[slice->volume];
+  size_t pixels = load->world->height * load->world->width;
+  bool constant;
+  if (slice->volume != load->volume) {
+    if (!end_volume(load, error)) return false;
+    load->volume = slice->volume;
+    load->volume_start = load->rows;
+    load->constant_before = load->report->constant;
+    load->excluded_before = load->report->excluded;
+    load->volume_failed = false;
+  }
+  if (load->volume_failed) return true;
+  if (!slice->data) return drop_volume(load, slice->reason, error);
+  doubts_see(load->doubts, volume, slice->data);
+  if (!make_image(load, volume, slice->data, error)) return false;
+  const char *fault = volume_fault(load->crop, pixels, &constant);
+  if (fault)
+    return drop_volume(load, arena_text(load->arena, "slice %zu holds %s", slice->slice, fault), error);
+  if (load->rows == load->capacity) {
+    bool plain = load->options->network.input == INPUT_COMPLEX;
+    load->rest_peak = fmax(load->rest_peak, peak_of(load->crop, pixels, plain));
+    load->rest += !(constant && load->options->data.exclude_constant);
+    return true;
+  }
+  load->report->constant += constant;
+  if (constant && load->options->data.exclude_constant) {
+    load->report->excluded++;
+    return true;
+  }
+  load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
+  if (load->window)
+    memcpy(window_image(load->window, load->rows), load->crop, sizeof(float) * pixels);
+  else if (!write_slice(load, volume, (uint32_t)slice->volume, error))
+    return false;
+  load->rows++;
+  return true;
+}
+
+/* The rest of a volume is looked at where the range of its slices is the volume's. */
+static bool is_wanted(const struct load *load, const struct reader_slice *slice) {
+  size_t most = load->options->data.most;
+  if (load->rows < load->capacity) return true;
+  return slice->volume == load->volume && load->options->data.range == RANGE_VOLUME &&
+         (!most || load->rows + load->rest < most);
+}
+
+static bool read_slices(struct load *load, struct error *error) {
+  struct reader *reader;
+  struct progress progress;
+  size_t seen = 0;
+  bool good = true;
+  if (!reader_open(&reader, load->dataset, error)) return false;
+  progress_open(&progress, "loading", "slices", load->dataset->slice_count);
+  load->volume = (size_t)-1;
+  while (good) {
+    const struct reader_slice *slice = reader_next(reader);
+    if (!slice || !is_wanted(load, slice)) break;
+    good = take_slice(load, slice, error);
+    progress_move(&progress, ++seen);
+  }
+  progress_close(&progress);
+  reader_close(reader);
+  good = good && end_volume(load, error);
+  if (good) say_doubts(load);
+  return good;
+}
+
+/* Uploads one float per slice. */
+static void write_floats(struct world *world, unsigned component, const double *values, size_t count) {
+  struct arena *arena = arena_open();
+  float *floats = ARENA_NEW(arena, float, count);
+  for (size_t i = 0; i < count; i++) floats[i] = (float)values[i];
+  world_write(world, component, 0, count, floats);
+  arena_close(arena);
+}
+
+/* psnr takes the reconstruction in [0, 10] (PROTOCOL 1.9): larger images are said once, not once a volume. */
+static void warn_of_peaks(const struct load *load, const double *by_volume) {
+  const struct volume *volumes = load->dataset->volumes;
+  size_t count = 0, largest = 0;
+  for (size_t v = 0; v < load->dataset->volume_count; v++) {
+    count += by_volume[v] > 10;
+    if (by_volume[v] > by_volume[largest]) largest = v;
+  }
+  if (count)
+    log_warning(
+        "%zu volume%s with pixels above 10, up to %.4g in %s; psnr takes reconstructions in [0, 10]: use "
+        "psnr_unclamped or rescale the files",
+        count, plural(count), by_volume[largest], volumes[largest].path);
+}
+
+static bool check_max(const struct volume *volume, struct error *error) {
+  if (!volume->has_max)
+    return fail(error, "%s has no attribute max; set data.range to volume or slice", volume->path);
+  if (isfinite(volume->max) && volume->max > 0) return true;
+  return fail(
+      error,
+      "%s has attribute max %g; it must be above 0; set data.range to volume or slice, or mend the file",
+      volume->path, volume->max);
+}
+
+static void read_peaks(struct load *load, float *peak) {
+  if (load->window)
+    window_measure(load->window, load->rows, peak);
+  else
+    world_read(load->world, SLICE_peak, 0, load->rows, peak);
+}
+
+static bool set_ranges(struct load *load, struct error *error) {
+  size_t count = load->rows;
+  float *peak = ARENA_NEW(load->arena, float, count);
+  double *range = load->report->data_range;
+  double *by_volume = ARENA_NEW(load->arena, double, load->dataset->volume_count);
+  read_peaks(load, peak);
+  for (size_t i = 0; i < count; i++) {
+    size_t volume = load->report->names[i].volume;
+    if (peak[i] > by_volume[volume]) by_volume[volume] = peak[i];
+    if (i + 1 == count) by_volume[volume] = fmax(by_volume[volume], load->rest_peak);
+  }
+  for (size_t i = 0; i < count; i++) {
+    const struct volume *volume = &load->dataset->volumes[load->report->names[i].volume];
+    if (load->options->data.range == RANGE_ATTRIBUTE && !check_max(volume, error)) return false;
+    range[i] = load->options->data.range == RANGE_ATTRIBUTE ? volume->max / load->options->data.scale
+               : load->options->data.range == RANGE_SLICE   ? peak[i]
+                                                            : by_volume[load->report->names[i].volume];
+  }
+  if (load->window)
+    window_ranges(load->window, range);
+  else
+    write_floats(load->world, SLICE_data_range, range, count);
+  warn_of_peaks(load, by_volume);
+  return true;
+}
+
+static void set_order(struct load *load) {
+  uint32_t *order = ARENA_NEW(load->arena, uint32_t, load->rows);
+  if (load->options->data.order == ORDER_PERMUTED)
+    permutation_numpy(order, load->rows, load->options->world.seed);
+  else
+    for (size_t i = 0; i < load->rows; i++) order[i] = (uint32_t)i;
+  if (load->simulation)
+    window_order(load->simulation, order, load->rows);
+  else
+    world_write(load->world, SLICE_order, 0, load->rows, order);
+}
+
+static void normalise_chunk(struct world *world, size_t first, size_t count) {
+  kernel_run(world->kernels, "image_normalise", count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_mean]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_std]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_peak]),
+                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_unit]), arg_u32((uint32_t)first)));
+}
+
+static void pack_chunk(struct world *world, const char *kernel, cl_mem work, size_t first, size_t count) {
+  kernel_run(world->kernels, kernel, count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
+                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, work), arg_u32((uint32_t)first)));
+}
+
+/* Transforms rows [first, first + count), at most a chunk of them, through the scratch buffer. */
+static void hybrid_chunk(struct load_transform *transform, size_t first, size_t count) {
+  struct world *world = transform->world;
+  pack_chunk(world, "image_pack", transform->work, first, count);
+  fft_run(&transform->fft, FFT_FORWARD, transform->work);
+  kernel_run(world->kernels, "image_unpack", count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, transform->work),
+                  arg_buffer(ARG_INOUT, ELEMENT_C64, world->column[SLICE_hybrid]), arg_u32((uint32_t)first)));
+}
+
+static void kspace_chunk(struct load_transform *transform, size_t first, size_t count) {
+  struct world *world = transform->world;
+  size_t bytes = 8 * world->height * world->width;
+  pack_chunk(world, "image_pack_plane", transform->work, first, count);
+  fft_run(&transform->fft, FFT_FORWARD, transform->work);
+  device_copy(world->device, transform->work, 0, world->column[SLICE_kspace], first * bytes, count * bytes);
+}
+
+/* Which of the image's transforms the world holds; measured k-space is none of them. */
+static unsigned column_of(const struct world *world) {
+  return world->column[SLICE_kspace]   ? SLICE_kspace
+         : world->column[SLICE_hybrid] ? SLICE_hybrid
+                                       : COMPONENT_COUNT;
+}
+
+bool load_transform_open(struct load_transform *transform, struct world *world, size_t rows,
+                         struct error *error) {
+  bool plane = column_of(world) == SLICE_kspace;
+  size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world->height : 1;
+  *transform = (struct load_transform){.world = world,
+                                       .column = column_of(world),
+                                       .chunk = chunk,
+                                       .bytes = chunk * world->height * world->width * 8};
+  if (!kernel_need(world->kernels, "image_normalise", error)) return false;
+  if (transform->column == COMPONENT_COUNT) return true;
+  bool good = kernel_need(world->kernels, plane ? "image_pack_plane" : "image_pack", error) &&
+              kernel_need(world->kernels, "image_unpack", error) &&
+              fft_open(&transform->fft, world->device, height, world->width,
+                       plane ? chunk : chunk * world->height, error) &&
+              (transform->work =
+                   device_buffer(world->device, transform->bytes, "the transform of the slices", error));
+  if (good)
+    device_fill(world->device, transform->work, 0, transform->bytes, 0);
+  else
+    load_transform_close(transform);
+  return good;
+}
+
+void load_transform_run(struct load_transform *transform, size_t first, size_t count) {
+  for (size_t done = 0; done < count; done += transform->chunk) {
+    size_t rows = count - done < transform->chunk ? count - done : transform->chunk;
+    normalise_chunk(transform->world, first + done, rows);
+    if (transform->column == SLICE_kspace) kspace_chunk(transform, first + done, rows);
+    if (transform->column == SLICE_hybrid) hybrid_chunk(transform, first + done, rows);
+  }
+}
+
+void load_transform_close(struct load_transform *transform) {
+  if (!transform->world) return;
+  fft_close(&transform->fft);
+  device_release(transform->world->device, transform->work, transform->bytes);
+  *transform = (struct load_transform){0};
+}
+
+bool load_prepare(struct world *world, size_t first, size_t count, struct error *error) {
+  struct load_transform transform;
+  if (!load_transform_open(&transform, world, count, error)) return false;
+  load_transform_run(&transform, first, count);
+  bool good = device_finish(world->device, error);
+  load_transform_close(&transform);
+  return good;
+}
+
+static size_t largest_image(const struct dataset *dataset) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    size_t pixels = dataset->volumes[v].image_height * dataset->volumes[v].image_width;
+    if (pixels > most) most = pixels;
+  }
+  return most;
+}
+
+static size_t largest_kspace(const struct dataset *dataset) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    const struct volume *volume = &dataset->volumes[v];
+    size_t floats = 2 * volume->coils * volume->kspace_size * volume->kspace_size;
+    if (floats > most) most = floats;
+  }
+  return most;
+}
+
+/* Units are known only now. */
+static bool scale_coils(const struct load *load, struct error *error) {
+  struct world *world = load->world;
+  cl_mem column = world->column[SLICE_coil_kspace];
+  if (!column) return true;
+  if (!kernel_need(world->kernels, "coil_scale", error)) return false;
+  kernel_run(world->kernels, "coil_scale", load->rows,
+             ARGS(arg_buffer(ARG_INOUT, ELEMENT_C64, column),
+                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
+                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW])),
+                  arg_f32((float)(1 / load->options->data.scale))));
+  return device_finish(world->device, error);
+}
+
+/* With a window all of the world's rows are in use. */
+static bool prepare(struct load *load, struct error *error) {
+  if (load->window) return true;
+  load->world->rows[TABLE_SLICE] = load->rows;
+  return load_prepare(load->world, 0, load->rows, error) && scale_coils(load, error);
+}
+
+static bool load_all(struct load *load, struct error *error) {
+  struct load_report *report = load->report;
+  const struct options *options = load->options;
+  *report = (struct load_report){.names = ARENA_NEW(load->arena, struct slice_name, load->capacity),
+                                 .data_range = ARENA_NEW(load->arena, double, load->capacity)};
+  load->image = ARENA_NEW(load->arena, float, largest_image(load->dataset));
+  load->crop = ARENA_NEW(load->arena, float, load->world->height * load->world->width);
+  load->doubts = doubts_open(load->arena);
+  load->kspace = ARENA_NEW(load->arena, float, largest_kspace(load->dataset));
+  bool good = read_slices(load, error);
+  spectra_close(&load->spectra);
+  coil_close(&load->coils);
+  if (good && !load->rows)
+    good = fail(
+        error,
+        "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s; `l2sr inspect %s` tells more",
+        options->data.path, report->broken_volumes, plural(report->broken_volumes), report->constant,
+        plural(report->constant), report->excluded ? " (data.exclude_constant)" : "",
+        load->last_broken ? load->last_broken : load->dataset->volumes[0].path);
+  if (good && report->constant - report->excluded == load->rows)
+    good =
+        fail(error,
+             "the pixels of every slice in %s are all equal (%zu slice%s): there is nothing to reconstruct; "
+             "`l2sr inspect %s` tells what the files hold",
+             options->data.path, load->rows, plural(load->rows), options->data.path);
+  if (!good) return false;
+  report->slices = load->rows;
+  if (!prepare(load, error) || !set_ranges(load, error)) return false;
+  set_order(load);
+  if (report->constant)
+    log_warning("%zu constant slice%s%s", report->constant, plural(report->constant),
+                report->excluded ? ", left out" : "; data.exclude_constant leaves them out");
+  return device_finish(load->world->device, error);
+}
+
+bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
+                 struct arena *arena, struct load_report *report, struct error *error) {
+  struct load load = {.world = world,
+                      .dataset = dataset,
+                      .options = options,
+                      .arena = arena,
+                      .report = report,
+                      .capacity = world->capacity[TABLE_SLICE]};
+  return load_all(&load, error);
+}
+
+bool load_simulation(struct simulation *simulation, const struct dataset *dataset,
+                     const struct options *options, struct arena *arena, struct load_report *report,
+                     struct error *error) {
+  struct load load = {.world = &simulation->world,
+                      .simulation = simulation,
+                      .window = simulation->window,
+                      .dataset = dataset,
+                      .options = options,
+                      .arena = arena,
+                      .report = report,
+                      .capacity = simulation->slices};
+  if (simulation->window)
+    log_info("%zu slices, %zu of them on the device at a time", simulation->slices,
+             simulation->world.capacity[TABLE_SLICE]);
+  return load_all(&load, error);
+}
+
+void load_print(const struct load_report *report, FILE *file) {
+  if (report->broken_volumes)
+    fprintf(file, "  %zu volume%s broken, skipped while loading\n", report->broken_volumes,
+            plural(report->broken_volumes));
+  if (report->constant)
+    fprintf(file, "  %zu constant slice%s%s\n", report->constant, plural(report->constant),
+            report->excluded ? ", left out" : "");
+}

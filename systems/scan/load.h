@@ -1,0 +1,55 @@
+/* Fills the SLICE table: reads, crops and uploads the images, then computes on the device what every scan
+ * needs of a slice (mean, deviation, peak, data range, hybrid data). */
+#ifndef L2SR_SYSTEMS_LOAD_H
+#define L2SR_SYSTEMS_LOAD_H
+
+#include "components/components.h"
+#include "engine/device/fft.h"
+#include "systems/data/dataset.h"
+
+/* Columns of SLICE that load fills for the scene's geometry. */
+component_set load_columns(const struct options *options);
+
+struct slice_name {
+  size_t volume, slice; /* index into dataset->volumes; slice number in the file */
+};
+
+struct load_report {
+  size_t slices, constant, excluded, broken_volumes;
+  struct slice_name *names; /* by row of SLICE, in the given arena */
+  double *data_range;       /* by row of SLICE */
+};
+
+/* The world must hold load_columns and have room for dataset->slice_count rows; world->rows[TABLE_SLICE]
+ * becomes the number of usable slices. Broken volumes are named, left out and counted (data.strict: refused).
+ */
+bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
+                 struct arena *arena, struct load_report *report, struct error *error);
+/* The same where the simulation may have a window (systems/scan/window.h), of which the world has the rows. */
+struct simulation;
+bool load_simulation(struct simulation *simulation, const struct dataset *dataset,
+                     const struct options *options, struct arena *arena, struct load_report *report,
+                     struct error *error);
+
+/* One line for what was left out while loading, below dataset_print's. */
+void load_print(const struct load_report *report, FILE *file);
+
+/* The per-slice part with what it works in, for rows of SLICE in chunks of at most `rows`. */
+struct load_transform {
+  struct world *world;
+  unsigned
+      column; /* of the k-space data, which the world has one of; COMPONENT_COUNT: they are no transform */
+  struct fft fft;
+  cl_mem work;
+  size_t chunk, bytes;
+};
+bool load_transform_open(struct load_transform *transform, struct world *world, size_t rows,
+                         struct error *error);
+/* Rows [first, first + count); only enqueues. */
+void load_transform_run(struct load_transform *transform, size_t first, size_t count);
+void load_transform_close(struct load_transform *transform); /* one that was never opened is allowed */
+
+/* The per-slice part alone, for images already in the column: rows [first, first + count). */
+bool load_prepare(struct world *world, size_t first, size_t count, struct error *error);
+
+#endif

@@ -1,0 +1,20 @@
+/* The greedy oracle (PROTOCOL 4): for every free line of every scan the image that it would give,
+ * reconstructed and scored by the true one; the best line is taken, of equal ones the first. The average
+ * oracle takes the line that is best on average over all scans.
+ *
+ * Candidates are the environments of a small world of its own, which shares the slices: the systems that
+ * reconstruct and score scans do the same for candidates, network.batch of them at a time, whatever scans
+ * they are of. */
+#ifndef L2SR_SYSTEMS_ORACLE_H
+#define L2SR_SYSTEMS_ORACLE_H
+
+#include "systems/scan/simulation.h"
+
+/* For a simulation whose world is open; `network`: it reconstructs by one. */
+bool oracle_open(struct oracle **oracle, struct simulation *simulation, bool network, struct error *error);
+void oracle_close(struct oracle *oracle); /* NULL allowed */
+
+/* Images that the oracle scores in a scan of this acquisition, the first line's to the last line's. */
+size_t oracle_candidates(const struct options *options, const struct acquisition *acquisition);
+
+#endif

@@ -1,0 +1,34 @@
+/* Keeps what a step produced in the step's rows of ROLLOUT: actions, rewards and metrics, never images. */
+#include "systems/scan/systems.h"
+
+/* Beside the metrics; what policies learn from is kept for them only (systems/scan/simulation.c). */
+#define RECORD_ROWS(X) X(action, 0) X(reward, 0) X(slice, 0) X(log_prob, 0) X(value, 0) X(done, 0)
+
+static const struct {
+  unsigned env, rollout;
+#define X(name, ...) {ENV_##name, ROLLOUT_##name},
+} pairs[] = {RECORD_ROWS(X) METRIC_ROWS(X)};
+#undef X
+
+/* Copies every pair that this list of systems computes: simulation_open narrows reads and writes to those. */
+static void run(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  size_t rows = world->rows[TABLE_ENV];
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    if (!(world->running->reads & SET(pairs[i].env))) continue;
+    struct arg from = world_in(world, pairs[i].env), to = world_out(world, pairs[i].rollout);
+    size_t bytes = world_column_bytes(world, pairs[i].env);
+    device_copy(world->device, from.as.m, 0, to.as.m, simulation->rollout_row * bytes, rows * bytes);
+  }
+}
+
+const struct system system_record = {
+    .name = "record",
+    .doc = "keep what the step chose and was worth in ROLLOUT",
+#define X(name, ...) | SET(ENV_##name)
+    .reads = 0 RECORD_ROWS(X) METRIC_ROWS(X),
+#undef X
+#define X(name, ...) | SET(ROLLOUT_##name)
+    .writes = 0 RECORD_ROWS(X) METRIC_ROWS(X),
+#undef X
+    .run = run};

@@ -1,0 +1,383 @@
+#include "systems/scan/samplers.h"
+
+#include "engine/base/log.h"
+#include "engine/files/store.h"
+#include "kernels/kernels.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/learned.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Distance of a line from the centre of k-space, in lines; of a point, in points. */
+static double frequency(const struct acquisition *acquisition, size_t line) {
+  size_t n = acquisition->size;
+  double half = acquisition->size / 2;
+  if (!geometry_of(acquisition)->points) return fabs((double)line - half);
+  return hypot((double)(line / n) - half, (double)(line % n) - half);
+}
+
+/* Real weights as whole ones: draws are then the same on every device. No line gets none. The weight at a
+ * distance from the centre is largest at none. */
+static void set_weights(double (*weigh)(const struct options *options, const struct acquisition *acquisition,
+                                        double distance),
+                        const struct options *options, const struct acquisition *acquisition,
+                        uint32_t *table) {
+  double most = weigh(options, acquisition, 0);
+  for (size_t i = 0; i < acquisition->lines; i++) {
+    double weight = weigh(options, acquisition, frequency(acquisition, i));
+    table[i] = (uint32_t)fmax(1, nearbyint(weight / most * (1 << 20)));
+  }
+}
+
+static bool fill_random(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                        struct error *error) {
+  (void)options, (void)error;
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = 1;
+  return true;
+}
+
+/* active-mri's RandomLowBias: exp(-((i - W/2) / (W/10))^2 / 2) + 1 / (2 acceleration). */
+static double weigh_low_bias(const struct options *options, const struct acquisition *acquisition,
+                             double distance) {
+  double d = distance / (acquisition->size / 10.0);
+  (void)options;
+  return exp(-0.5 * d * d) + 1 / (2.0 * acquisition->acceleration);
+}
+
+static bool fill_low_bias(const struct options *options, const struct acquisition *acquisition,
+                          uint32_t *table, struct error *error) {
+  (void)error;
+  set_weights(weigh_low_bias, options, acquisition, table);
+  return true;
+}
+
+static double weigh_polynomial(const struct options *options, const struct acquisition *acquisition,
+                               double distance) {
+  return pow(fmax(0, 1 - distance / (acquisition->size / 2.0)), options->sampler.polynomial_power);
+}
+
+static bool fill_polynomial(const struct options *options, const struct acquisition *acquisition,
+                            uint32_t *table, struct error *error) {
+  (void)error;
+  set_weights(weigh_polynomial, options, acquisition, table);
+  return true;
+}
+
+static double weigh_gaussian(const struct options *options, const struct acquisition *acquisition,
+                             double distance) {
+  double d = distance / (options->sampler.gaussian_width * acquisition->size);
+  return exp(-0.5 * d * d);
+}
+
+static bool fill_gaussian(const struct options *options, const struct acquisition *acquisition,
+                          uint32_t *table, struct error *error) {
+  (void)error;
+  set_weights(weigh_gaussian, options, acquisition, table);
+  return true;
+}
+
+static uint32_t rank_of(const struct acquisition *acquisition, size_t line) {
+  return geometry_of(acquisition)->rank(acquisition->size, line);
+}
+
+static bool fill_lowest(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                        struct error *error) {
+  (void)options, (void)error;
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = rank_of(acquisition, i);
+  return true;
+}
+
+/* Takes `wanted` of the free lines in [low, high) at equal spacing, number floor((j + 1/2) free / wanted). */
+static void take_equispaced(const struct acquisition *acquisition, size_t low, size_t high, size_t wanted,
+                            uint32_t *table) {
+  size_t lines[512], count = 0;
+  for (size_t i = low; i < high; i++)
+    if (!acquisition_is_initial(acquisition, i)) lines[count++] = i;
+  for (size_t j = 0; j < wanted && j < count; j++) {
+    size_t line = wanted >= count ? lines[j] : lines[(2 * j + 1) * count / (2 * wanted)];
+    table[line] = rank_of(acquisition, line);
+  }
+}
+
+static void clear_ranks(const struct acquisition *acquisition, uint32_t *table) {
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = NO_LINE;
+}
+
+static bool fill_two_sided(const struct options *options, const struct acquisition *acquisition,
+                           uint32_t *table, struct error *error) {
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  take_equispaced(acquisition, 0, acquisition->lines, acquisition->budget, table);
+  return true;
+}
+
+/* The side after the centre; what does not fit there goes to the other side. */
+static bool fill_one_sided(const struct options *options, const struct acquisition *acquisition,
+                           uint32_t *table, struct error *error) {
+  size_t centre = acquisition->lines / 2, end = acquisition->initial_start + acquisition->initial_lines;
+  size_t start = end > centre ? end : centre, side = acquisition->lines - start, budget = acquisition->budget;
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  take_equispaced(acquisition, start, acquisition->lines, budget < side ? budget : side, table);
+  if (budget > side) take_equispaced(acquisition, 0, start, budget - side, table);
+  return true;
+}
+
+/* All of the scan's spokes evenly spaced where the initial ones are among those, else all angles; by
+ * bisection. */
+static bool fill_uniform(const struct options *options, const struct acquisition *acquisition,
+                         uint32_t *table, struct error *error) {
+  size_t n = acquisition->lines, total = acquisition->initial_lines + acquisition->budget;
+  bool even = true;
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  for (size_t i = 0; i < total; i++) table[i * n / total] = rank_of(acquisition, i * n / total);
+  for (size_t a = 0; a < n; a++) even &= !acquisition_is_initial(acquisition, a) || table[a] != NO_LINE;
+  for (size_t a = 0; !even && a < n; a++) table[a] = rank_of(acquisition, a);
+  return true;
+}
+
+static bool fill_none(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                      struct error *error) {
+  (void)options, (void)error;
+  clear_ranks(acquisition, table);
+  return true;
+}
+
+/* Reads 0s and 1s, with or without white space between them. */
+static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
+                           struct error *error) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return fail(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
+  bool good = true;
+  *found = 0;
+  for (int c; good && (c = fgetc(file)) != EOF;) {
+    if (isspace(c) || c == ',') continue;
+    good = c == '0' || c == '1';
+    if (!good)
+      fail(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path, isprint(c) ? c : '?',
+           lines);
+    if (*found < lines) mask[*found] = c == '1';
+    ++*found;
+  }
+  if (good && ferror(file)) good = fail(error, "cannot read sampler.mask %s: %s", path, strerror(errno));
+  fclose(file);
+  return good;
+}
+
+/* A learned mask says of what it is; others are of whatever is scanned. */
+static bool check_stored_geometry(struct store *store, const char *path, const char *wanted,
+                                  struct error *error) {
+  char geometry[32];
+  if (!store_text(store, "scan_geometry", geometry, sizeof geometry) || !strcmp(geometry, wanted))
+    return true;
+  return fail(error, "sampler.mask %s is of %s and acquisition.geometry is %s; name a mask of these", path,
+              geometry, wanted);
+}
+
+enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told from a broken file */
+
+static bool read_stored_mask(const char *path, const char *geometry, uint8_t *mask, size_t lines,
+                             size_t *found, struct error *error) {
+  struct store *store;
+  struct arena *arena = arena_open();
+  void *data;
+  bool good = store_open(&store, path, error);
+  if (good) {
+    good = store_has(store, "mask") ? check_stored_geometry(store, path, geometry, error)
+                                    : fail(error,
+                                           "sampler.mask %s has no dataset mask; name a checkpoint of "
+                                           "train.method loupe, or %zu values "
+                                           "0 or 1 as text",
+                                           path, lines);
+    good = good && store_read_all(store, "mask", STORE_F64, MASK_MOST, arena, &data, found, error);
+    for (size_t i = 0; good && i < lines && i < *found; i++) {
+      double value = ((const double *)data)[i];
+      mask[i] = value == 1;
+      if (value != 0 && value != 1)
+        good = fail(error, "sampler.mask %s holds %g; it must hold %zu values 0 or 1", path, value, lines);
+    }
+    store_close(store);
+  }
+  arena_close(arena);
+  return good;
+}
+
+static bool check_mask(const uint8_t *mask, const struct acquisition *acquisition, const char *path,
+                       struct error *error) {
+  const struct geometry *geometry = geometry_of(acquisition);
+  size_t count = 0, missing = 0;
+  for (size_t i = 0; i < acquisition->lines; i++) {
+    count += mask[i];
+    missing += acquisition_is_initial(acquisition, i) && !mask[i];
+  }
+  uint32_t total = acquisition->initial_lines + acquisition->budget;
+  if (count == total && !missing) return true;
+  return fail(error,
+              "sampler.mask %s has %zu %s%s and misses %zu of the %u initial one%s; the budget is exactly "
+              "%u %s%s with the initial ones; change the mask, acquisition.%s or acquisition.budget",
+              path, count, geometry->one, plural(count), missing, acquisition->initial_lines,
+              plural(acquisition->initial_lines), total, geometry->one, plural(total),
+              geometry->points ? "initial_side" : "initial_lines");
+}
+
+static bool fill_fixed(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                       struct error *error) {
+  const char *path = options->sampler.mask;
+  size_t length = strlen(path), found = 0, lines = acquisition->lines;
+  if (!length) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
+  bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
+  const char *geometry = geometry_of(acquisition)->name;
+  struct arena *arena = arena_open();
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, lines);
+  bool good = stored ? read_stored_mask(path, geometry, mask, lines, &found, error)
+                     : read_text_mask(path, mask, lines, &found, error);
+  if (good && found != lines)
+    good = fail(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %u", path, found,
+                lines, acquisition->size);
+  good = good && check_mask(mask, acquisition, path, error);
+  for (size_t i = 0; good && i < lines; i++) table[i] = mask[i] ? rank_of(acquisition, i) : NO_LINE;
+  arena_close(arena);
+  return good;
+}
+
+/* Only looks: what draws take is no table over the lines. */
+static bool fill_learned(const struct options *options, const struct acquisition *acquisition,
+                         uint32_t *table, struct error *error) {
+  struct arena *arena = arena_open();
+  bool good =
+      learned_probabilities(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
+  arena_close(arena);
+  clear_ranks(acquisition, table);
+  return good;
+}
+
+#define LINES (1u << GEOMETRY_LINES)
+#define SPOKES (1u << GEOMETRY_SPOKES)
+#define POINTS (1u << GEOMETRY_POINTS)
+
+/* The network is read when it is run. */
+static bool fill_sequence(const struct options *options, const struct acquisition *acquisition,
+                          uint32_t *table, struct error *error) {
+  if (*options->sampler.tau_step) return fill_none(options, acquisition, table, error);
+  return fail_usage(error, "sampler.tau_step is empty; name a checkpoint of train.method tau_step");
+}
+
+const struct sampler sampler_list[] = {
+    {"random", "uniform over the free lines", SAMPLER_DRAW, true, LINES | SPOKES | POINTS, fill_random},
+    {"low_bias", "random with a Gaussian preference for low frequencies (active-mri's RandomLowBias)",
+     SAMPLER_DRAW, true, LINES, fill_low_bias},
+    {"variable_density", "random with density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES | POINTS,
+     fill_polynomial},
+    {"variable_density_gaussian", "random with a Gaussian density", SAMPLER_DRAW, true, LINES | POINTS,
+     fill_gaussian},
+    {"poisson_disc", "random with a least distance from acquired lines, which shrinks where none is left",
+     SAMPLER_DISC, true, LINES, fill_none},
+    {"equispaced_one_sided", "equal spacing over the free lines of one side, low frequencies first",
+     SAMPLER_NEXT, false, LINES, fill_one_sided},
+    {"equispaced_two_sided", "equal spacing over the free lines of both sides, low frequencies first",
+     SAMPLER_NEXT, false, LINES, fill_two_sided},
+    {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, LINES,
+     fill_lowest},
+    {"uniform", "spokes: evenly spaced angles, bisecting the widest gaps first where N is a power of two",
+     SAMPLER_NEXT, false, SPOKES, fill_uniform},
+    {"fixed_mask", "the lines of the file sampler.mask, low frequencies first; spokes by bisection",
+     SAMPLER_NEXT, false, LINES | SPOKES | POINTS, fill_fixed},
+    {"learned_mask", "exactly the budget, drawn by the probabilities of the file sampler.mask (LOUPE's)",
+     SAMPLER_EXACT, true, LINES | POINTS, fill_learned},
+    {"tau_step",
+     "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
+     SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence},
+    {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false,
+     LINES | POINTS, fill_sequence},
+    {"oracle", "the free line whose image is best by the truth (greedy oracle), by reward.metric",
+     SAMPLER_ORACLE, false, LINES | SPOKES, fill_none},
+    {"average_oracle", "the line that is best on average over all slices, the same for each",
+     SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES, fill_none},
+    {NULL, NULL, SAMPLER_DRAW, false, 0, NULL},
+};
+
+const struct sampler sampler_policy = {
+    "policy", "by the network of evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES, fill_none};
+
+const struct sampler *sampler_find(const char *name, struct error *error) {
+  const char *names[32];
+  size_t count = 0;
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++) {
+    if (!strcmp(sampler->name, name)) return sampler;
+    names[count++] = sampler->name;
+  }
+  if (!strcmp(sampler_policy.name, name)) return &sampler_policy;
+  names[count++] = sampler_policy.name;
+  const char *near = nearest_name(name, names, count);
+  if (near)
+    fail_usage(error, "unknown sampler '%s'; did you mean %s?", name, near);
+  else
+    fail_usage(error, "unknown sampler '%s'; `l2sr describe samplers` lists them", name);
+  return NULL;
+}
+
+bool sampler_is_oracle(const struct sampler *sampler) {
+  return sampler->kind == SAMPLER_ORACLE || sampler->kind == SAMPLER_AVERAGE_ORACLE;
+}
+
+bool sampler_is_heuristic(const struct sampler *sampler) {
+  return sampler->kind != SAMPLER_POLICY && sampler->kind != SAMPLER_SEQUENCE && !sampler_is_oracle(sampler);
+}
+
+static bool check_geometry(const struct sampler *sampler, const struct acquisition *acquisition,
+                           struct error *error) {
+  const char *geometry = geometry_of(acquisition)->name;
+  if (sampler->geometries & 1u << acquisition->geometry) return true;
+  fail_usage(error, "it does not choose among %s (acquisition.geometry); these do:", geometry);
+  for (const struct sampler *other = sampler_list; other->name; other++) {
+    size_t used = strlen(error->text);
+    if (other->geometries & 1u << acquisition->geometry)
+      snprintf(error->text + used, sizeof error->text - used, " %s", other->name);
+  }
+  return false;
+}
+
+bool sampler_fill(const struct sampler *sampler, const struct options *options,
+                  const struct acquisition *acquisition, uint32_t *table, struct error *error) {
+  return check_geometry(sampler, acquisition, error) && sampler->fill(options, acquisition, table, error)
+             ? true
+             : fail_in(error, "sampler %s", sampler->name);
+}
+
+/* c by which the chances min(1, c weight) of the free points add up to the budget; at 1 all of them are 1. */
+static double find_factor(const struct acquisition *acquisition, const uint32_t *weight) {
+  double low = 0, high = 1;
+  for (int i = 0; i < 80; i++) {
+    double sum = 0, middle = (low + high) / 2;
+    for (size_t point = 0; point < acquisition->lines; point++)
+      if (!acquisition_is_initial(acquisition, point)) sum += fmin(1, middle * weight[point]);
+    if (sum > acquisition->budget)
+      high = middle;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+bool sampler_chances(const struct sampler *sampler, const struct options *options,
+                     const struct acquisition *acquisition, const uint32_t *table, double *chance,
+                     struct error *error) {
+  if (sampler->kind == SAMPLER_EXACT) return learned_probabilities(options, acquisition, chance, error);
+  double factor = sampler->kind == SAMPLER_DRAW ? find_factor(acquisition, table) : 0;
+  for (size_t i = 0; i < acquisition->lines; i++)
+    chance[i] = acquisition_is_initial(acquisition, i) ? 0
+                : sampler->kind == SAMPLER_DRAW        ? fmin(1, factor * table[i])
+                                                       : table[i] != NO_LINE;
+  return true;
+}
+
+uint32_t sampler_distance(const struct acquisition *acquisition) {
+  double free_lines = acquisition->lines - acquisition->initial_lines;
+  double distance = floor(0.7476 * free_lines / acquisition->budget);
+  return distance < 1 ? 1 : (uint32_t)distance;
+}

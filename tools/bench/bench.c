@@ -1,0 +1,176 @@
+#include "tools/bench/bench.h"
+
+#include "components/components.h"
+#include "engine/base/log.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/load.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double bench_median(double seconds[BENCH_REPEATS]) {
+  qsort(seconds, BENCH_REPEATS, sizeof *seconds, compare_doubles);
+  return seconds[BENCH_REPEATS / 2];
+}
+
+bool bench_passes(struct device *device, void (*pass)(void *context), void *context, double *seconds,
+                  struct error *error) {
+  double repeat[BENCH_REPEATS], start = clock_seconds();
+  pass(context);
+  if (!device_finish(device, error)) return false;
+  int passes = (int)fmin(200, fmax(1, ceil(0.1 / (clock_seconds() - start))));
+  for (int r = 0; r < BENCH_REPEATS; r++) {
+    start = clock_seconds();
+    for (int p = 0; p < passes; p++) pass(context);
+    if (!device_finish(device, error)) return false;
+    repeat[r] = (clock_seconds() - start) / passes;
+  }
+  *seconds = bench_median(repeat);
+  return true;
+}
+
+bool bench_copy(struct device *device, double *bytes_per_second, struct error *error) {
+  size_t bytes = (size_t)1 << 30, room = (device->facts.memory - device->bytes) / 4;
+  double seconds[BENCH_REPEATS];
+  while (bytes > room || bytes > device->facts.largest / 2) bytes /= 2;
+  cl_mem from = device_buffer(device, bytes, "the copy test", error);
+  cl_mem to = from ? device_buffer(device, bytes, "the copy test", error) : NULL;
+  bool good = to != NULL;
+  if (good) device_fill(device, from, 0, bytes, 1);
+  for (size_t r = 0; good && r < BENCH_REPEATS; r++) {
+    device_copy(device, from, 0, to, 0, bytes); /* the first of each pair warms up */
+    good = device_finish(device, error);
+    double start = clock_seconds();
+    device_copy(device, from, 0, to, 0, bytes);
+    good = good && device_finish(device, error);
+    seconds[r] = clock_seconds() - start;
+  }
+  if (good) *bytes_per_second = 2 * (double)bytes / bench_median(seconds);
+  device_release(device, from, bytes);
+  device_release(device, to, bytes);
+  return good;
+}
+
+static bool profile_pass(struct device *device, void (*pass)(void *context), void *context,
+                         void (*print)(struct profile *, FILE *), struct error *error) {
+  struct arena *arena = arena_open();
+  struct profile *profile = ARENA_NEW(arena, struct profile, 1);
+  device->profile = profile;
+  pass(context);
+  device->profile = NULL;
+  bool good = device_finish(device, error);
+  profile_collect(profile);
+  if (good) print(profile, stdout);
+  arena_close(arena);
+  return good;
+}
+
+bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
+                   struct error *error) {
+  return profile_pass(device, pass, context, json ? profile_print_json : profile_print, error);
+}
+
+bool bench_parts(struct device *device, void (*pass)(void *context), void *context, bool json,
+                 struct error *error) {
+  return profile_pass(device, pass, context, json ? profile_print_parts_json : profile_print_parts, error);
+}
+
+/* Their content decides nothing but the check. */
+static void make_image(float *image, size_t n, size_t slice, uint32_t seed) {
+  struct random random;
+  random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
+  double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random);
+  for (size_t i = 0; i < n * n; i++) {
+    double x = (double)(i % n) / (double)n, y = (double)(i / n) / (double)n;
+    image[i] = (float)(0.5 + 0.4 * sin(6.28 * fx * x) * cos(6.28 * fy * y) + 0.1 * random_uniform(&random));
+  }
+}
+
+bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error) {
+  struct arena *arena = arena_open();
+  float *image = ARENA_NEW(arena, float, world->width * world->height), range = 1;
+  uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
+  for (size_t s = 0; s < slices; s++) {
+    make_image(image, world->width, s, seed);
+    world_write(world, SLICE_image, s, 1, image);
+    if (world->column[SLICE_data_range]) world_write(world, SLICE_data_range, s, 1, &range);
+    order[s] = (uint32_t)s;
+  }
+  world_write(world, SLICE_order, 0, slices, order);
+  arena_close(arena);
+  return load_prepare(world, 0, slices, error);
+}
+
+double bench_flops(const struct graph *graph) {
+  double flops = 0;
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct op_desc *op = graph->node[i].op;
+    if (op && op->flops) flops += op->flops(graph, (tensor){(uint16_t)i});
+  }
+  return flops;
+}
+
+double bench_bytes(const struct graph *graph, size_t element) {
+  double values = 0, images = 0;
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct node *node = &graph->node[i];
+    double own = (double)graph_elements(graph, (tensor){(uint16_t)i});
+    if (!node->op || i == graph->nodes - 1) images += own;
+    if (node->op == &op_relu) values += own;
+    for (int k = 0; k < node->inputs; k++) {
+      int from = node->input[k].node;
+      double taken = (double)graph_elements(graph, node->input[k]);
+      if (graph->node[from].op == &op_relu) values += node->op == &op_pool ? taken / 2 : taken;
+    }
+  }
+  return values * (double)element + 4 * images;
+}
+
+double bench_gradient_distance(struct device *device, const struct graph *found, const struct graph *expected,
+                               const char **worst) {
+  double largest = -1;
+  for (int i = 0; i < expected->parameters; i++) {
+    const struct parameter *a = &found->parameter[i], *b = &expected->parameter[i];
+    double off = device_distance(device, a->gradient, b->gradient, b->count);
+    log_detail("gradient of %s is off by %.2e", b->name, off);
+    if (off <= largest) continue; /* not so for NaN */
+    largest = off;
+    *worst = b->name;
+  }
+  return largest;
+}
+
+void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed) {
+  struct arena *arena = arena_open();
+  float *image = ARENA_NEW(arena, float, n *n);
+  for (size_t i = 0; i < images; i++) {
+    struct random random;
+    random_start(&random, seed, STREAM_PHANTOM, (uint32_t)(i % 16));
+    double f = 3 + (double)(i % 16);
+    for (size_t p = 0; p < n * n; p++)
+      image[p] = (float)(sin(f * (double)(p % n) / (double)n) + 0.5 * random_normal(&random));
+    device_write(device, to, sizeof(float) * n * n * i, sizeof(float) * n * n, image);
+  }
+  arena_close(arena);
+}
+
+bool bench_check_scans(const struct options *options, const char *bench, struct error *error) {
+  if (options->network.input == INPUT_COMPLEX)
+    return fail_usage(
+        error,
+        "network.input is complex, and bench %s measures scans whose magnitude is looked at; set it to "
+        "magnitude, or take bench train, which measures an update with complex images",
+        bench);
+  if (!geometry_chosen(options)->points) return true;
+  return fail_usage(
+      error,
+      "acquisition.geometry is points, and bench %s measures scans that choose one action after the "
+      "other: it takes lines and spokes; set acquisition.geometry to one of these, or take bench "
+      "train, which measures an update with points",
+      bench);
+}

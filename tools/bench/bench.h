@@ -1,0 +1,64 @@
+/* What the benchmarks share. */
+#ifndef L2SR_TOOLS_BENCH_H
+#define L2SR_TOOLS_BENCH_H
+
+#include "engine/base/random.h"
+#include "engine/device/profile.h"
+#include "engine/ecs/world.h"
+#include "engine/graph/graph.h"
+#include "tools/commands/command.h"
+
+enum { BENCH_REPEATS = 7 };
+
+/* Sorts the seconds of the repeats. */
+double bench_median(double seconds[BENCH_REPEATS]);
+/* Median seconds of a pass, which only enqueues, after one to warm up; each repeat takes at least a tenth of
+ * a second where one pass is short. */
+bool bench_passes(struct device *device, void (*pass)(void *context), void *context, double *seconds,
+                  struct error *error);
+/* The device's time of one pass by kernel and layer: as a table, or as the JSON list of an object's last
+ * member. */
+bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
+                   struct error *error);
+/* Bytes a second that a copy reads and writes, of buffers as large as the device comfortably has. */
+bool bench_copy(struct device *device, double *bytes_per_second, struct error *error);
+/* Of one image forward, multiply-adds counted as two. */
+double bench_flops(const struct graph *graph);
+/* What one image must move forward where nothing normalised is stored: every block's output of `element`
+ * bytes a value written once and read once by each that takes it, pooled copies likewise; images in and out
+ * as floats. */
+double bench_bytes(const struct graph *graph, size_t element);
+
+/* The same by phase and system of a training. */
+bool bench_parts(struct device *device, void (*pass)(void *context), void *context, bool json,
+                 struct error *error);
+
+/* The largest device_distance over the gradients of all parameters; *worst: whose. NaN counts as largest. */
+double bench_gradient_distance(struct device *device, const struct graph *found, const struct graph *expected,
+                               const char **worst);
+
+/* Normalised images: smooth, with noise; sixteen different ones. */
+void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed);
+
+/* Slices of random smooth images, with a data range where the world has one, in their order. */
+bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error);
+
+/* Refuses, as wrong usage, a scene of points or of complex images: this bench times scans whose actions are
+ * chosen one after the other, by what is looked at as a magnitude. */
+bool bench_check_scans(const struct options *options, const char *bench, struct error *error);
+
+/* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
+bool bench_network(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench policy`: observations per second of the policy and its critic, checked likewise. */
+bool bench_policy(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench learn`: environment-steps per second of a policy's training, from roll-out to update. */
+bool bench_learn(struct call *call, struct device *device, struct error *error);
+
+/* `l2sr bench train`: images per second of the scene's training by back-propagation, beside its reconstructor's. */
+bool bench_train(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench inference`: what a slice costs every method. */
+bool bench_inference(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench pgmri`: reconstructions per second of PG-MRI's training. */
+bool bench_pgmri(struct call *call, struct device *device, struct error *error);
+
+#endif

@@ -1,0 +1,122 @@
+/* Images per second of a training by back-propagation: the observation, the network forward, the loss,
+ * backward and a step of the optimiser. Where the scene's method learns its masks too, beside the training of
+ * the reconstructor alone, which is what the network costs, in the same call. */
+#include "tools/bench/bench.h"
+
+#include "engine/base/log.h"
+#include "engine/base/text.h"
+#include "systems/methods/train.h"
+
+#include <math.h>
+
+struct work {
+  struct training training;
+  size_t batch;
+  double seconds; /* of an update */
+};
+
+static void update(void *context) {
+  struct work *work = context;
+  work->training.pending = 0; /* nobody reads the losses */
+  training_step(&work->training, 0, work->batch);
+}
+
+/* Every sample has a loss that a number of SSIM or a mean over pixels can be. */
+static bool check(struct work *work, struct error *error) {
+  struct training *training = &work->training;
+  size_t parts = work->batch * training->loss.tiles;
+  update(work);
+  device_read(training->device, training->parts, 0, sizeof(float) * parts, training->part);
+  if (!device_finish(training->device, error)) return false;
+  for (size_t i = 0; i < parts; i++)
+    if (!isfinite(training->part[i])) return fail(error, "part %zu of the loss is %g", i, (double)training->part[i]);
+  return true;
+}
+
+static bool open_work(struct work *work, struct call *call, struct device *device, const struct options *options,
+                      struct error *error) {
+  uint32_t slices = 1024;
+  if (!call_number(call, "slices", 1, 1000000, &slices, error)) return false;
+  work->batch = options->train.batch < slices ? options->train.batch : slices;
+  struct training_wish wish = {.kernel_folder = call_flag(call, "kernels"),
+                               .fill = *options->data.path ? NULL : bench_slices,
+                               .slices = slices};
+  if (!training_open(&work->training, device, options, &wish, error)) return false;
+  if (work->batch > work->training.train.slices) work->batch = work->training.train.slices;
+  if (feed_epoch(&work->training.train, 0, error)) return true;
+  training_close(&work->training);
+  return false;
+}
+
+static bool time_work(struct work *work, struct error *error) {
+  return check(work, error) && bench_passes(work->training.device, update, work, &work->seconds, error);
+}
+
+/* The same scene, its masks from heuristics. */
+static bool time_alone(struct call *call, struct device *device, double *seconds, struct error *error) {
+  struct options options = call->options;
+  struct work work;
+  options.train.method = METHOD_RECONSTRUCTOR;
+  if (!open_work(&work, call, device, &options, error)) return false;
+  bool good = time_work(&work, error);
+  *seconds = work.seconds;
+  training_close(&work.training);
+  return good;
+}
+
+static bool print_json(struct work *work, const char *method, double alone, bool profile, struct error *error) {
+  const struct training *training = &work->training;
+  const struct options *options = training->options;
+  bool good = true;
+  printf("{\"bench\":\"train\",\"device\":");
+  json_text(stdout, training->device->facts.name);
+  printf(",\"method\":\"%s\",\"size\":%u,\"batch\":%zu,\"pass\":%zu,\"precision\":\"%s\",\"fused\":%s,"
+         "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
+         method, options->data.size, work->batch, training->reconstructor.batch,
+         block_precision_name((enum block_precision)options->network.precision),
+         training->reconstructor.fused ? "true" : "false", (double)work->batch / work->seconds,
+         1e3 * work->seconds);
+  if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
+  if (profile) printf(",\"profile\":");
+  if (profile) good = bench_profile(training->device, update, work, true, error);
+  printf("}\n");
+  return good;
+}
+
+static bool print_text(struct work *work, const char *method, double alone, bool profile, struct error *error) {
+  const struct training *training = &work->training;
+  const struct options *options = training->options;
+  printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, options->data.size,
+         options->data.size, work->batch, training->reconstructor.batch,
+         block_precision_name((enum block_precision)options->network.precision),
+         training->reconstructor.fused ? "fused" : "portable", training->device->facts.name);
+  printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,
+         text_number(1e3 * work->seconds, 4).text);
+  if (alone > 0)
+    printf(": %.3f times the %s ms of the reconstructor alone", work->seconds / alone,
+           text_number(1e3 * alone, 4).text);
+  printf("\n");
+  return !profile || bench_profile(training->device, update, work, false, error);
+}
+
+bool bench_train(struct call *call, struct device *device, struct error *error) {
+  const struct options *options = &call->options;
+  const char *method =
+      option_text(option_find(&option_table, "train.method"), options, call->arena);
+  struct work work;
+  double alone = 0; /* the scene's method is the reconstructor's */
+  if (options->train.method != METHOD_RECONSTRUCTOR && options->train.method != METHOD_LOUPE &&
+      options->train.method != METHOD_TAU_STEP)
+    return fail_usage(error,
+                      "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn "
+                      "and bench pgmri measure policies",
+                      method);
+  if ((options->train.method != METHOD_RECONSTRUCTOR && !time_alone(call, device, &alone, error)) ||
+      !open_work(&work, call, device, options, error))
+    return false;
+  bool good = time_work(&work, error) &&
+              (call_flag(call, "json") ? print_json : print_text)(&work, method, alone,
+                                                                  call_flag(call, "profile"), error);
+  training_close(&work.training);
+  return good;
+}

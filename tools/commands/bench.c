@@ -1,0 +1,298 @@
+/* Throughput of the engine's hot loops, after a check of what they compute. */
+#include "components/components.h"
+#include "engine/base/half.h"
+#include "engine/base/log.h"
+#include "engine/base/random.h"
+#include "engine/base/text.h"
+#include "engine/files/scene.h"
+#include "systems/networks/net_policy.h"
+#include "systems/networks/net_unet.h"
+#include "systems/scan/geometry.h"
+#include "systems/scan/simulation.h"
+#include "tools/bench/bench.h"
+#include "tools/commands/command.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bench_step {
+  struct simulation simulation;
+  struct acquisition acquisition;
+  size_t envs, slices, n;
+  bool half;
+  double seconds[BENCH_REPEATS]; /* of one step */
+  double copy_bandwidth;         /* bytes/s, read and written counted */
+};
+
+struct sample {
+  float *image;
+  uint8_t *mask, *cells;  /* [n], [n][n] */
+  double *kspace, *phase; /* [n][n] and [n] complex */
+  void *magnitude;
+};
+
+/* Sums over index i, at `stride`, of from[i] turned by -2 pi (i - n/2)(k - n/2) / n. */
+static void turn_axis(const struct sample *sample, const double *from, size_t stride, size_t n, size_t k,
+                      double *to) {
+  double re = 0, im = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double *turn = sample->phase + 2 * ((i + n - n / 2) * (k + n - n / 2) % n),
+                 *value = from + 2 * i * stride;
+    re += value[0] * turn[0] + value[1] * turn[1];
+    im += value[1] * turn[0] - value[0] * turn[1];
+  }
+  to[0] = re;
+  to[1] = im;
+}
+
+/* The masked k-space of the image, not normalised, in double. */
+static void transform(const struct sample *sample, size_t n, struct arena *arena) {
+  double *half = ARENA_NEW(arena, double, 2 * n * n), *whole = ARENA_NEW(arena, double, 2 * n * n);
+  for (size_t k = 0; k < n; k++) {
+    sample->phase[2 * k] = cos(2 * M_PI * (double)k / (double)n);
+    sample->phase[2 * k + 1] = sin(2 * M_PI * (double)k / (double)n);
+  }
+  for (size_t i = 0; i < n * n; i++) whole[2 * i] = sample->image[i];
+  for (size_t i = 0; i < n * n; i++) turn_axis(sample, whole + 2 * (i / n) * n, 1, n, i % n, half + 2 * i);
+  for (size_t i = 0; i < n * n; i++)
+    if (sample->cells[i])
+      turn_axis(sample, half + 2 * (i % n), n, n, i / n, sample->kspace + 2 * i);
+    else
+      sample->kspace[2 * i] = sample->kspace[2 * i + 1] = 0;
+}
+
+/* The zero-filled magnitude at one pixel. */
+static double exact_pixel(const struct sample *sample, size_t n, size_t y, size_t x) {
+  double re = 0, im = 0;
+  for (size_t i = 0; i < n * n; i++) {
+    size_t row = (i / n + n - n / 2) * (y + n - n / 2), column = (i % n + n - n / 2) * (x + n - n / 2);
+    const double *turn = sample->phase + 2 * ((row + column) % n), *value = sample->kspace + 2 * i;
+    re += value[0] * turn[0] - value[1] * turn[1];
+    im += value[0] * turn[1] + value[1] * turn[0];
+  }
+  return sqrt(re * re + im * im) / (double)(n * n);
+}
+
+static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env, struct arena *arena,
+                      struct error *error) {
+  const struct geometry *geometry = geometry_of(&bench->acquisition);
+  struct world *world = &bench->simulation.world;
+  size_t n = bench->n, lines = 0;
+  uint32_t slice, step;
+  float unit;
+  world_read(world, ENV_slice, env, 1, &slice);
+  world_read(world, ENV_step, env, 1, &step);
+  world_read(world, ENV_mask, env, 1, sample->mask);
+  world_read(world, ENV_magnitude, env, 1, sample->magnitude);
+  world_read(world, SLICE_image, slice, 1, sample->image);
+  world_read(world, SLICE_unit, slice, 1, &unit);
+  if (!device_finish(world->device, error)) return false;
+  for (size_t c = 0; c < n; c++) lines += sample->mask[c];
+  if (lines != bench->acquisition.initial_lines + step)
+    return fail(error, "environment %zu has %zu %ss after %u steps; expected %u", env, lines, geometry->one,
+                step, bench->acquisition.initial_lines + step);
+  geometry_mask(geometry, (uint32_t)n, sample->mask, sample->cells);
+  transform(sample, n, arena);
+  for (size_t i = 0; i < 32; i++) {
+    size_t at = i * 2654435761u % (n * n);
+    double found = bench->half ? half_to_float(((const uint16_t *)sample->magnitude)[at])
+                               : ((const float *)sample->magnitude)[at];
+    double expected = exact_pixel(sample, n, at / n, at % n);
+    if (fabs(found * unit - expected) > (bench->half ? 2e-3 : 1e-5))
+      return fail(error, "environment %zu, pixel %zu is %g; expected %g", env, at, found * unit, expected);
+  }
+  return true;
+}
+
+static bool check_result(struct bench_step *bench, struct error *error) {
+  struct arena *arena = arena_open();
+  size_t n = bench->n, pixels = n * n;
+  struct sample sample = {.image = ARENA_NEW(arena, float, pixels),
+                          .mask = arena_new(arena, n),
+                          .cells = arena_new(arena, pixels),
+                          .kspace = ARENA_NEW(arena, double, 2 * pixels),
+                          .phase = ARENA_NEW(arena, double, 2 * n),
+                          .magnitude = arena_new(arena, pixels * sizeof(float))};
+  bool good = check_env(bench, &sample, 0, arena, error) &&
+              check_env(bench, &sample, bench->envs / 2, arena, error) &&
+              check_env(bench, &sample, bench->envs - 1, arena, error);
+  arena_close(arena);
+  return good;
+}
+
+/* One repeat is a whole scan of every environment, resets included. */
+static bool time_steps(struct bench_step *bench, struct error *error) {
+  struct simulation *simulation = &bench->simulation;
+  uint32_t budget = bench->acquisition.budget;
+  uint64_t allocations = simulation->device->allocations;
+  simulation_restart(simulation, 0, bench->envs);
+  for (int r = -1; r < BENCH_REPEATS; r++) { /* the first is the warm-up */
+    double start = clock_seconds();
+    for (uint32_t t = 0; t < budget; t++) schedule_run(&simulation->step, &simulation->world);
+    if (!device_finish(simulation->device, error)) return false;
+    if (r >= 0) bench->seconds[r] = (clock_seconds() - start) / budget;
+    if (r < 0 && !check_result(bench, error)) return false;
+  }
+  REQUIRE(simulation->device->allocations == allocations, "a step allocates");
+  return true;
+}
+
+/* Bytes that one step of one environment must move: the data of the acquired cells and the observation. */
+static double needed_bytes(const struct bench_step *bench) {
+  double lines = bench->acquisition.initial_lines + (bench->acquisition.budget + 1) / 2.0,
+         n = (double)bench->n;
+  double share = 1 / geometry_acceleration(geometry_of(&bench->acquisition), (uint32_t)n, (uint32_t)lines);
+  return share * n * n * (lines / floor(lines)) * 8 + (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
+}
+
+static void print_step(struct bench_step *bench, const struct device *device, bool json) {
+  double seconds = bench_median(bench->seconds), rate = (double)bench->envs / seconds;
+  double bytes = needed_bytes(bench), bandwidth = bytes * rate;
+  if (json) {
+    printf("{\"bench\":\"step\",\"device\":");
+    json_text(stdout, device->facts.name);
+    printf(
+        ",\"geometry\":\"%s\",\"size\":%zu,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\","
+        "\"initial_lines\":%u,\"budget\":%u,"
+        "\"steps_per_second\":%.6g,\"milliseconds\":%.6g,\"bytes_per_step\":%.6g,\"bytes_per_second\":%.6g,"
+        "\"copy_bytes_per_second\":%.6g,\"share\":%.4g}\n",
+        geometry_of(&bench->acquisition)->name, bench->n, bench->envs, bench->slices,
+        bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget, rate,
+        1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth, bandwidth / bench->copy_bandwidth);
+    return;
+  }
+  printf("step: %zu environment%s of %zux%zu over %zu slice%s, %s observations, %u + %u %ss, on %s\n",
+         bench->envs, plural(bench->envs), bench->n, bench->n, bench->slices, plural(bench->slices),
+         bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget,
+         geometry_of(&bench->acquisition)->one, device->facts.name);
+  printf("  %s environment-steps/s (%s ms a step of all, median of %d scans)\n", text_number(rate, 4).text,
+         text_number(1e3 * seconds, 4).text, BENCH_REPEATS);
+  printf("  %s kB needed a step, %s GB/s of %s GB/s copy bandwidth (%.1f %%)\n",
+         text_number(bytes / 1e3, 4).text, text_number(bandwidth / 1e9, 4).text,
+         text_number(bench->copy_bandwidth / 1e9, 4).text, 100 * bandwidth / bench->copy_bandwidth);
+}
+
+static bool run_step(struct call *call, struct device *device, struct error *error) {
+  struct options *options = &call->options;
+  struct bench_step bench = {.n = options->data.size, .half = options->world.observation == OBSERVATION_F16};
+  struct acquisition *settings;
+  size_t count;
+  uint32_t slices = 1024;
+  if (!call_number(call, "slices", 1, 1000000, &slices, error) ||
+      !acquisition_list(&settings, &count, options, call->arena, error))
+    return false;
+  bench.acquisition = settings[0];
+  bench.envs = options->world.envs;
+  bench.slices = slices;
+  struct simulation_plan plan = {.slices = bench.slices,
+                                 .envs = bench.envs,
+                                 .observe_every_step = true,
+                                 .rolling = true,
+                                 .kernel_folder = call_flag(call, "kernels")};
+  if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
+  bool good = bench_slices(&bench.simulation.world, bench.slices, options->world.seed, error) &&
+              simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
+              time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
+  if (good) print_step(&bench, device, call_flag(call, "json"));
+  simulation_close(&bench.simulation);
+  return good;
+}
+
+/* --batch and --precision are those of the network that is measured: a section of the scene, or none. */
+static bool take_flag(struct call *call, const char *name, const char *section, struct error *error) {
+  const char *value = call_flag(call, name), *place = arena_text(call->arena, "--%s", name);
+  if (!value) return true;
+  if (!section)
+    return fail_usage(error, "bench %s takes no --%s, which network, policy, train, learn and pgmri do", call->operand[0],
+                      name);
+  const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
+  if (scene_assign(&option_table, &call->options, call->arena, assignment, place, error)) return true;
+  error->usage = true;
+  return false;
+}
+
+static bool check_step(const struct options *options, struct error *error) {
+  return bench_check_scans(options, "step", error);
+}
+
+static bool check_learn(const struct options *options, struct error *error) {
+  return bench_check_scans(options, "learn", error) && net_policy_check(options, error) &&
+         net_unet_check(options, error);
+}
+
+static bool check_pgmri(const struct options *options, struct error *error) {
+  return bench_check_scans(options, "pgmri", error) && net_unet_check(options, error);
+}
+
+static bool check_inference(const struct options *options, struct error *error) {
+  return bench_check_scans(options, "inference", error) && net_unet_check(options, error);
+}
+
+static bool run(struct call *call, struct error *error) {
+  static const struct {
+    const char *name, *section;
+    bool (*check)(const struct options *options, struct error *error);
+    call_work *run;
+    bool many; /* takes more than one scene */
+  } list[] = {{"step", NULL, check_step, run_step, false},
+              {"network", "network", net_unet_check, bench_network, false},
+              {"policy", "policy", net_policy_check, bench_policy, false},
+              {"train", "train", net_unet_check, bench_train, false},
+              {"learn", "policy", check_learn, bench_learn, false},
+              {"pgmri", "policy", check_pgmri, bench_pgmri, false},
+              {"inference", NULL, check_inference, bench_inference, true}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    if (strcmp(call->operand[0], list[i].name)) continue;
+    if (call->operand_count > 2 && !list[i].many)
+      return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2],
+                        call->operand[0]);
+    if (call_flag(call, "train") && list[i].run != bench_network && list[i].run != bench_policy)
+      return fail_usage(error, "bench %s takes no --train, which network and policy do", call->operand[0]);
+    return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
+           take_flag(call, "batch", list[i].section, error) &&
+           take_flag(call, "precision", list[i].run == bench_train ? "network" : list[i].section, error) &&
+           (!list[i].check || list[i].check(&call->options, error)) &&
+           call_on_device(call, list[i].run, error);
+  }
+  return fail_usage(error, "no bench '%s'; there are: step, network, policy, train, learn, pgmri, inference",
+                    call->operand[0]);
+}
+
+static const struct flag flags[] = {
+    {"size", "N", "data.size", "image side and number of lines"},
+    {"envs", "N", "world.envs", NULL},
+    {"observation", "f32|f16", "world.observation", NULL},
+    {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
+    {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
+    {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
+    {"profile", NULL, NULL, "network, policy, train, pgmri: also the device's time by kernel and layer; learn: by system"},
+    {"batch", "N", NULL,
+     "images a pass through the network; learn, pgmri: through the policy; train: images an update "
+     "(network.batch, policy.batch, train.batch)"},
+    {"precision", "f32|mixed|half", NULL, "what it computes in (network.precision, policy.precision)"},
+    {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
+    {"scans", "N", "learn.scans", NULL},
+    {"json", NULL, NULL, "prints one JSON object"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_bench = {
+    .name = "bench",
+    .operands = "step|network|policy|train|learn|pgmri|inference [SCENE...]",
+    .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
+    .more =
+        "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
+        "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic.\n"
+        "train: an update by back-propagation, for a method that learns its masks beside the reconstructor's\n"
+        "alone. learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
+        "random ones; and the device memory that it takes. Results are checked before the clock starts.\n"
+        "pgmri: an update of PG-MRI's training, beside its networks' passes alone. inference: operations\n"
+        "and seconds a slice of every method at the settings of the scenes, one slice at a time and at the\n"
+        "best number of them.",
+    .words = "step|network|policy|train|learn|pgmri|inference",
+    .operands_least = 1,
+    .operands_most = 64,
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,69 @@
+/* Subcommands as rows: from them come dispatch, --help on both levels, completion, the man page.
+ * Each subcommand is one file cmd_NAME.c that defines `const struct command command_NAME`. */
+#ifndef L2SR_TOOLS_COMMAND_H
+#define L2SR_TOOLS_COMMAND_H
+
+#include "components/options.h"
+#include "engine/device/device.h"
+#include "engine/device/kernel.h"
+
+struct flag {
+  const char *name;  /* without the dashes */
+  const char *value; /* "DIR": takes a value, shown so in the help; NULL: a switch */
+  const char *key;   /* option row that the value is put into ("data.path"); NULL: read with call_flag */
+  const char *doc;
+};
+
+struct command;
+
+enum { OPERANDS_MOST = 256, GIVEN_MOST = 64 };
+
+struct call {
+  const struct command *command;
+  struct arena *arena; /* lives until the command returns */
+  struct options
+      options;       /* defaults, then the scene file (when the command takes one), then flags and --set */
+  const char *scene; /* path of the scene file, or NULL */
+  const char *operand[OPERANDS_MOST]; /* without the scene */
+  int operand_count;
+  struct {
+    const struct flag *flag;
+    const char *value;
+  } given[GIVEN_MOST];
+  int given_count;
+  void *own;  /* what the command keeps for its work on the device */
+  int status; /* exit status when run returns true: 0, or 1 for "differs" */
+};
+
+struct command {
+  const char *name;
+  const char *operands;              /* "SCENE [FILE...]": shown in the help */
+  const char *doc;                   /* one line */
+  const char *more;                  /* what else the help says; NULL if nothing */
+  const char *words;                 /* what the first operand may be, joined by '|'; NULL: files */
+  bool takes_scene;                  /* the first operand is a scene file */
+  bool sweeps;                       /* --set has several values: the command applies it */
+  int operands_least, operands_most; /* beside the scene */
+  const struct flag *flags;          /* ended by a NULL name */
+  bool (*run)(struct call *call, struct error *error);
+};
+
+extern const struct command *const command_list[]; /* commands.c; ended by NULL */
+extern const struct flag common_flags[]; /* --device, --set, --kernels, --quiet, --verbose, --help */
+
+/* Sets call->options anew: defaults, the scene (NULL: none), the flags that are option rows, then --set.
+ * A name without '/' is also looked for with .yaml and in the installed scenes folder. */
+bool call_scene(struct call *call, const char *path, struct error *error);
+
+/* The flag's value ("" for a switch), or NULL when it was not given. The last one given counts. */
+const char *call_flag(const struct call *call, const char *name);
+/* A whole number of a flag, or `standard` when it was not given. */
+bool call_number(const struct call *call, const char *name, uint32_t low, uint32_t high, uint32_t *value,
+                 struct error *error);
+
+/* Opens the device of --device or L2SR_DEVICE and clFFT, prints the device's name to the log, does the work and
+ * closes both again. */
+typedef bool call_work(struct call *call, struct device *device, struct error *error);
+bool call_on_device(struct call *call, call_work *work, struct error *error);
+
+#endif

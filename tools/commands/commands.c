@@ -1,0 +1,40 @@
+/* The subcommands in the order of the help, and the flags that all of them take. */
+#include "tools/commands/command.h"
+
+#define COMMANDS(X)                                                                                          \
+  X(info)                                                                                                    \
+  X(describe)                                                                                                \
+  X(inspect)                                                                                                 \
+  X(phantom)                                                                                                 \
+  X(train)                                                                                                   \
+  X(sweep)                                                                                                   \
+  X(evaluate)                                                                                                \
+  X(render)                                                                                                  \
+  X(report)                                                                                                  \
+  X(bench)                                                                                                   \
+  X(compare)                                                                                                 \
+  X(verify)
+
+#define X(name) extern const struct command command_##name;
+COMMANDS(X)
+#undef X
+
+const struct command *const command_list[] = {
+#define X(name) &command_##name,
+    COMMANDS(X)
+#undef X
+        NULL};
+
+const struct flag common_flags[] = {
+    {"device", "D", NULL,
+     "OpenCL device: a place in the list of `l2sr info`, gpu, cpu, accelerator, or a part of its name; else "
+     "L2SR_DEVICE, else the first GPU, else any"},
+    {"set", "KEY=VALUE", NULL,
+     "sets an option, section.key=value or section.list=[a,b], after scene and flags; may be repeated"},
+    {"kernels", "DIR", NULL, "reads the OpenCL files from this folder instead of the built-in ones"},
+    {"quiet", NULL, NULL,
+     "prints errors only, and what --json or --yaml asks for; no table, warning or progress"},
+    {"verbose", NULL, NULL, "prints details"},
+    {"help", NULL, NULL, "prints this help"},
+    {NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,529 @@
+/* Prints any table of the program: what is described is a row in `topics`. Needs no OpenCL device. */
+#include "components/components.h"
+#include "engine/base/log.h"
+#include "engine/ecs/schedule.h"
+#include "kernels/kernels.h"
+#include "systems/methods/alternate.h"
+#include "systems/networks/net_pgmri.h"
+#include "systems/networks/net_policy.h"
+#include "systems/networks/net_tau.h"
+#include "systems/networks/net_unet.h"
+#include "systems/scan/acquisition.h"
+#include "systems/scan/samplers.h"
+#include "systems/scan/systems.h"
+#include "tools/commands/command.h"
+#include "tools/commands/help.h"
+
+#include <string.h>
+
+/* X(name, function, operands after the name, flags that go with it, help) */
+#define TOPICS(X)                                                                                            \
+  X("components", components, 0, "json", "every column of every table")                                      \
+  X("kernels", kernels, 0, "json", "every OpenCL kernel and its arguments")                                  \
+  X("systems", systems, 0, "json", "every system, what it reads, writes and launches")                       \
+  X("samplers", samplers, 0, "json", "every sampler")                                                        \
+  X("options", options, 0, "json yaml", "every key of a scene; --yaml: as a scene file")                     \
+  X("commands", commands, 0, "json", "every command")                                                        \
+  X("flags", flags, 0, "json", "every flag of every command")                                                \
+  X("schedule", schedule, 1, "json dot", "SCENE: the systems of a step, in order; --dot: as a graph")        \
+  X("network", network, 1, "json", "SCENE: nodes, shapes, bytes and flops of reconstructor and policy")      \
+  X("scene", scene, 1, "json", "FILE: the resolved scene, its scans, and the memory of its tables")          \
+  X("completion-bash", bash, 0, "", "completion for bash: source it or put it into bash-completion")         \
+  X("completion-zsh", zsh, 0, "", "completion for zsh: _l2sr in a folder of fpath")                          \
+  X("completion-fish", fish, 0, "", "completion for fish: l2sr.fish in its completions folder")              \
+  X("man", man, 0, "", "the manual page: l2sr describe man | man -l -")
+
+/* ---- rows as text or JSON ----------------------------------------------------------------------------- */
+
+struct column {
+  const char *name;
+  int width;   /* in text */
+  bool number; /* JSON takes it without quotes */
+};
+
+static bool wants_json(const struct call *call) {
+  return call_flag(call, "json");
+}
+
+static void print_json_row(const struct column *columns, const char *const cells[]) {
+  for (size_t i = 0; columns[i].name; i++) {
+    printf("%s\"%s\":", i ? "," : "{", columns[i].name);
+    if (columns[i].number)
+      fputs(cells[i], stdout);
+    else
+      json_text(stdout, cells[i]);
+  }
+  puts("}");
+}
+
+static void print_text_row(const struct column *columns, const char *const cells[]) {
+  for (size_t i = 0; columns[i].name; i++)
+    if (columns[i + 1].name)
+      printf("%-*s  ", columns[i].width, cells[i]);
+    else
+      puts(cells[i]);
+}
+
+static void print_row(const struct call *call, const struct column *columns, const char *const cells[]) {
+  (wants_json(call) ? print_json_row : print_text_row)(columns, cells);
+}
+
+static void print_header(const struct call *call, const struct column *columns) {
+  const char *cells[16];
+  for (size_t i = 0; columns[i].name; i++) cells[i] = columns[i].name;
+  if (!wants_json(call)) print_text_row(columns, cells);
+}
+
+/* ---- the tables --------------------------------------------------------------------------------------- */
+
+static bool print_components(struct call *call, struct error *error) {
+  static const struct column columns[] = {{"table", 7, false}, {"name", 15, false}, {"element", 7, false},
+                                          {"shape", 5, false}, {"keep", 5, false},  {"doc", 0, false},
+                                          {NULL, 0, false}};
+  static const char *const keeps[] = {"scene", "saved", "step"};
+  const struct schema *schema = &component_schema;
+  (void)error;
+  print_header(call, columns);
+  for (size_t i = 0; i < schema->component_count; i++) {
+    const struct component_desc *row = &schema->components[i];
+    print_row(call, columns,
+              (const char *const[]){schema->table_names[row->table], row->name, element_name(row->element),
+                                    schema->shape_names[row->shape], keeps[row->keep], row->doc});
+  }
+  return true;
+}
+
+static const char *args_text(const struct kernel_desc *row, struct arena *arena) {
+  static const char *const kinds[] = {"", "in", "out", "inout", "value"};
+  const char *text = "";
+  for (size_t i = 0; i < ARGS_MOST && row->args[i].kind != ARG_END; i++)
+    text = arena_text(arena, "%s%s%s %s %s", text, i ? ", " : "", kinds[row->args[i].kind],
+                      element_name(row->args[i].element), row->args[i].name);
+  return text;
+}
+
+static bool print_kernels(struct call *call, struct error *error) {
+  static const struct column columns[] = {{"name", 24, false}, {"file", 12, false},    {"row", 5, false},
+                                          {"group", 5, true},  {"tolerance", 9, true}, {"doc", 60, false},
+                                          {"args", 0, false},  {NULL, 0, false}};
+  (void)error;
+  print_header(call, columns);
+  for (size_t i = 0; i < kernel_table.count; i++) {
+    const struct kernel_desc *row = &kernel_table.rows[i];
+    print_row(call, columns,
+              (const char *const[]){row->name, row->file, row->launch == LAUNCH_GROUP ? "group" : "item",
+                                    arena_text(call->arena, "%u", row->group),
+                                    arena_text(call->arena, "%.9g", row->tolerance), row->doc,
+                                    args_text(row, call->arena)});
+  }
+  return true;
+}
+
+static const char *set_text(component_set set, struct arena *arena) {
+  const struct schema *schema = &component_schema;
+  const char *text = "";
+  for (size_t c = 0; c < schema->component_count; c++)
+    if (set & SET(c))
+      text = arena_text(arena, "%s%s%s.%s", text, *text ? " " : "",
+                        schema->table_names[schema->components[c].table], schema->components[c].name);
+  return text;
+}
+
+static const char *launches_text(const struct system *system, struct arena *arena) {
+  const char *text = "";
+  for (size_t i = 0; i < SYSTEM_KERNELS_MOST && system->kernels[i]; i++)
+    text = arena_text(arena, "%s%s%s", text, i ? " " : "", system->kernels[i]);
+  return text;
+}
+
+static void print_system_json(const struct call *call, const struct system *system, const char *wave) {
+  static const struct column columns[] = {{"name", 0, false},   {"doc", 0, false},     {"reads", 0, false},
+                                          {"writes", 0, false}, {"kernels", 0, false}, {"wave", 0, true},
+                                          {NULL, 0, false}};
+  print_json_row(columns,
+                 (const char *const[]){system->name, system->doc, set_text(system->reads, call->arena),
+                                       set_text(system->writes, call->arena),
+                                       launches_text(system, call->arena), wave});
+}
+
+static bool print_systems(struct call *call, struct error *error) {
+  (void)error;
+  for (size_t i = 0; system_list[i]; i++) {
+    const struct system *system = system_list[i];
+    if (wants_json(call))
+      print_system_json(call, system, "null");
+    else
+      printf("%s: %s\n    reads   %s\n    writes  %s\n    kernels %s\n", system->name, system->doc,
+             set_text(system->reads, call->arena), set_text(system->writes, call->arena),
+             launches_text(system, call->arena));
+  }
+  return true;
+}
+
+static bool print_samplers(struct call *call, struct error *error) {
+  static const struct column columns[] = {{"name", 26, false}, {"doc", 0, false}, {NULL, 0, false}};
+  (void)error;
+  print_header(call, columns);
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++)
+    print_row(call, columns, (const char *const[]){sampler->name, sampler->doc});
+  return true;
+}
+
+static void print_options_yaml(struct arena *arena) {
+  struct options options;
+  option_defaults(&option_table, &options, arena);
+  puts("# Generated by `l2sr describe options --yaml`; every key with its default.");
+  option_print(&option_table, &options, true, stdout);
+}
+
+static bool print_options(struct call *call, struct error *error) {
+  static const struct column columns[] = {{"key", 26, false},   {"type", 6, false}, {"default", 14, false},
+                                          {"range", 24, false}, {"doc", 0, false},  {NULL, 0, false}};
+  (void)error;
+  if (call_flag(call, "yaml")) {
+    print_options_yaml(call->arena);
+    return true;
+  }
+  print_header(call, columns);
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    print_row(call, columns,
+              (const char *const[]){arena_text(call->arena, "%s.%s", row->section, row->name),
+                                    help_type(row->type), row->standard, help_range(row, call->arena),
+                                    row->doc});
+  }
+  return true;
+}
+
+static bool print_commands(struct call *call, struct error *error) {
+  static const struct column columns[] = {
+      {"name", 10, false}, {"operands", 18, false}, {"doc", 0, false}, {NULL, 0, false}};
+  (void)error;
+  print_header(call, columns);
+  for (size_t i = 0; command_list[i]; i++) {
+    const struct command *row = command_list[i];
+    print_row(call, columns, (const char *const[]){row->name, row->operands ? row->operands : "", row->doc});
+  }
+  return true;
+}
+
+static void print_flags_of(const struct call *call, const char *command, const struct flag *flag) {
+  static const struct column columns[] = {{"command", 10, false}, {"flag", 12, false}, {"value", 10, false},
+                                          {"key", 20, false},     {"doc", 0, false},   {NULL, 0, false}};
+  if (!command) {
+    print_header(call, columns);
+    return;
+  }
+  for (; flag && flag->name; flag++) {
+    const struct option *row = flag->key ? option_find(&option_table, flag->key) : NULL;
+    const char *doc = flag->doc ? flag->doc : row ? row->doc : "";
+    print_row(call, columns,
+              (const char *const[]){command, flag->name, flag->value ? flag->value : "",
+                                    flag->key ? flag->key : "", doc});
+  }
+}
+
+static bool print_flags(struct call *call, struct error *error) {
+  (void)error;
+  print_flags_of(call, NULL, NULL);
+  for (size_t i = 0; command_list[i]; i++)
+    print_flags_of(call, command_list[i]->name, command_list[i]->flags);
+  print_flags_of(call, "*", common_flags);
+  return true;
+}
+
+/* ---- a scene ------------------------------------------------------------------------------------------ */
+
+static void print_list(const char *name, const char *when, const struct schedule *schedule) {
+  printf("%s (%s)\n", name, schedule->count ? when : "nothing");
+  if (schedule->count) schedule_print(schedule, stdout);
+}
+
+static bool print_schedule(struct call *call, struct error *error) {
+  struct simulation simulation;
+  if (!call_scene(call, call->operand[1], error)) return false;
+  bool trains = alternate_takes(&call->options);
+  if (!(trains ? training_describe : method_describe)(&simulation, &call->options, error)) return false;
+  const struct schedule *step = &simulation.step;
+  if (call_flag(call, "dot")) {
+    schedule_print_dot(step, stdout);
+  } else if (wants_json(call)) {
+    for (int i = 0; i < step->count; i++)
+      print_system_json(call, step->system[i], arena_text(call->arena, "%d", step->wave[i]));
+  } else {
+    print_list("begin", "once, before the first line", &simulation.begin);
+    print_list("step", "for every line", step);
+    print_list("finish", "once, after the last line", &simulation.finish);
+    if (simulation.batch.count) print_list("batch", "for what is learnt from", &simulation.batch);
+  }
+  return true;
+}
+
+static void print_keys_json(const struct call *call) {
+  static const struct column columns[] = {{"key", 0, false}, {"value", 0, false}, {NULL, 0, false}};
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    const char *key = arena_text(call->arena, "%s.%s", row->section, row->name);
+    print_json_row(columns, (const char *const[]){key, option_text(row, &call->options, call->arena)});
+  }
+}
+
+/* Bytes of the columns that the scene allocates. ENV has a row for each environment, ROLLOUT one for each
+ * environment and step; how many rows SLICE has is known when the data are read. */
+static void print_memory(const struct call *call, const struct simulation *simulation) {
+  bool coils = call->options.data.kspace == KSPACE_MEASURED; /* how many is known when the data are read too */
+  const char *const rows_of[] = {coils ? "slice of one coil" : "slice", "environment", "environment and step", "sample of an epoch"};
+  _Static_assert(sizeof rows_of / sizeof *rows_of == TABLE_COUNT, "what a row of every table is");
+  const struct options *options = &call->options;
+  size_t side = options->data.size, envs = options->world.envs;
+  struct world_setup setup = {.schema = &component_schema,
+                              .half = options->world.observation == OBSERVATION_F16,
+                              .shape = {[SHAPE_ONE] = 1,
+                                        [SHAPE_W] = side,
+                                        [SHAPE_A] = geometry_actions(geometry_chosen(options), side),
+                                        [SHAPE_HW] = side * side,
+                                        [SHAPE_CHW] = side * side}};
+  component_set columns = method_columns(simulation);
+  for (uint8_t t = 0; t < TABLE_COUNT; t++) {
+    size_t bytes = world_row_bytes(&setup, columns, t), rows = t == TABLE_SLICE ? 1 : envs;
+    if (wants_json(call))
+      printf("{\"table\":\"%s\",\"row\":\"%s\",\"row_bytes\":%zu,\"rows\":%zu,\"bytes\":%zu}\n",
+             component_schema.table_names[t], rows_of[t], bytes, rows, bytes * rows);
+    else if (t == TABLE_SLICE)
+      printf("# %-8s %10zu bytes per %s\n", component_schema.table_names[t], bytes, rows_of[t]);
+    else
+      printf("# %-8s %10zu bytes per %s, %.1f MiB for %zu environments\n", component_schema.table_names[t],
+             bytes, rows_of[t], (double)(bytes * rows) / 0x1p20, rows);
+  }
+}
+
+static void print_activations(const struct call *call, struct graph *graph, uint32_t batch) {
+  for (int train = 0; train < 2; train++) {
+    size_t bytes = graph_measure(graph, batch, train, false);
+    const char *purpose = train ? "train" : "infer";
+    if (wants_json(call))
+      printf("{\"kind\":\"activations\",\"to\":\"%s\",\"images\":%u,\"bytes\":%zu}\n", purpose, batch, bytes);
+    else
+      printf("%u image%s to %s: %.1f MiB of activations on the portable path\n", batch, plural(batch),
+             purpose, (double)bytes / 0x1p20);
+  }
+}
+
+static void print_graph(const struct call *call, const char *name, struct graph *graph, uint32_t batch) {
+  printf(wants_json(call) ? "{\"kind\":\"network\",\"name\":\"%s\"}\n" : "%s:\n", name);
+  (wants_json(call) ? graph_print_json : graph_print)(graph, stdout);
+  print_activations(call, graph, batch);
+}
+
+static bool print_reconstructor(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  struct graph *graph;
+  int size = (int)options->data.size;
+  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  tensor input = graph_input(graph, "input", options->network.input == INPUT_COMPLEX ? 2 : 1, size, size);
+  net_unet(graph, input, (int)options->network.channels, (int)options->network.pools);
+  print_graph(call, "reconstructor", graph, options->network.batch);
+  graph_close(graph);
+  return true;
+}
+
+static bool print_policy(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  struct graph *graph;
+  int size = (int)options->data.size;
+  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  bool dense = options->train.method == METHOD_PGMRI;
+  int channels = (int)options->policy.channels, pools = (int)options->policy.pools;
+  int hidden = (int)options->policy.hidden;
+  tensor input = graph_input(graph, dense ? "reconstruction" : "observation", 1, size, size);
+  if (dense)
+    net_pgmri_logits(graph, net_pgmri_maps(graph, input, channels, pools), hidden, size);
+  else
+    net_policy_heads(graph, net_policy_maps(graph, input, channels, pools),
+                     graph_input(graph, "mask", size, 1, 1), hidden);
+  print_graph(call, "policy", graph, options->policy.batch);
+  graph_close(graph);
+  return true;
+}
+
+static bool print_mask(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  struct acquisition acquisition;
+  struct graph *graph;
+  if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
+  struct net_loupe_setup setup = {.size = (int)options->data.size,
+                                  .points = geometry_chosen(options)->points,
+                                  .budget = acquisition.budget,
+                                  .seed = options->world.seed,
+                                  .slope = (float)options->loupe.slope,
+                                  .views = loupe_views(options),
+                                  .view = (enum net_view_kind)options->network.input};
+  graph_open(&graph);
+  net_loupe(graph, &setup);
+  bool good = graph_good(graph, error);
+  if (good) print_graph(call, "mask", graph, options->train.batch);
+  graph_close(graph);
+  return good;
+}
+
+/* All steps, between which the reconstructor runs. */
+static bool print_steps(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  struct acquisition acquisition;
+  struct graph *graph;
+  if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
+  struct net_tau_setup setup = {.size = (int)options->data.size,
+                                .hidden = (int)options->tau.hidden,
+                                .points = geometry_chosen(options)->points,
+                                .channels = (int)options->tau.channels,
+                                .pools = (int)options->tau.pools,
+                                .steps = options->tau.steps,
+                                .budget = acquisition.budget,
+                                .seed = options->world.seed,
+                                .slope = (float)options->tau.slope,
+                                .view = (enum net_view_kind)options->network.input,
+                                .adaptive = options->tau.adaptive};
+  graph_open(&graph);
+  net_tau(graph, &setup);
+  bool good = graph_good(graph, error);
+  if (good) print_graph(call, "sampler", graph, options->train.batch);
+  graph_close(graph);
+  return good;
+}
+
+static bool print_network(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  if (!call_scene(call, call->operand[1], error)) return false;
+  bool policy = alternate_takes(options), mask = options->train.method == METHOD_LOUPE,
+       steps = options->train.method == METHOD_TAU_STEP;
+  return net_unet_check(options, error) && (!policy || net_policy_check(options, error)) &&
+         print_reconstructor(call, error) && (!policy || print_policy(call, error)) &&
+         (!mask || print_mask(call, error)) && (!steps || print_steps(call, error));
+}
+
+static void print_scans(const struct call *call, const struct acquisition *scan) {
+  const struct geometry *geometry = geometry_of(scan);
+  uint32_t total = scan->initial_lines + scan->budget;
+  if (wants_json(call))
+    printf(
+        "{\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"initial_start\":%u,\"budget\":%u}\n",
+        scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_start, scan->budget);
+  else if (geometry->points)
+    printf("# x%u %s: the %u points of the centred square of side %u are given, then %u are acquired at "
+           "once: %u of %u\n",
+           scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_side, scan->budget, total,
+           scan->lines);
+  else if (!geometry->columns)
+    printf("# x%u %s: %u %s%s given, evenly spaced, then %u are chosen: %u of %u, acceleration %.4g by "
+           "%ss, %.4g by "
+           "cells\n",
+           scan->acceleration, scan->horizon, scan->initial_lines, geometry->one,
+           scan->initial_lines == 1 ? " is" : "s are", scan->budget, total, scan->lines,
+           (double)scan->lines / total, geometry->one, geometry_acceleration(geometry, scan->lines, total));
+  else
+    printf("# x%u %s: lines %u to %u are given, then %u are chosen: %u of %u\n", scan->acceleration,
+           scan->horizon, scan->initial_start, scan->initial_start + scan->initial_lines - 1, scan->budget,
+           total, scan->lines);
+}
+
+static bool print_scene(struct call *call, struct error *error) {
+  struct simulation simulation;
+  struct acquisition *list;
+  size_t count;
+  if (!call_scene(call, call->operand[1], error) ||
+      !acquisition_list(&list, &count, &call->options, call->arena, error))
+    return false;
+  if (!method_describe(&simulation, &call->options, error)) return false;
+  if (wants_json(call))
+    print_keys_json(call);
+  else
+    option_print(&option_table, &call->options, false, stdout);
+  for (size_t i = 0; i < count; i++) print_scans(call, &list[i]);
+  print_memory(call, &simulation);
+  return true;
+}
+
+/* ---- help.c's texts ----------------------------------------------------------------------------------- */
+
+#define DEFINE_PRINT(name)                                                                                   \
+  static bool print_##name(struct call *call, struct error *error) {                                         \
+    (void)call, (void)error;                                                                                 \
+    help_##name(stdout);                                                                                     \
+    return true;                                                                                             \
+  }
+DEFINE_PRINT(bash)
+DEFINE_PRINT(zsh)
+DEFINE_PRINT(fish)
+DEFINE_PRINT(man)
+
+/* ---- the command -------------------------------------------------------------------------------------- */
+
+struct topic {
+  const char *name;
+  bool (*print)(struct call *call, struct error *error);
+  int operands;
+  const char *flags;
+};
+
+static const struct topic topics[] = {
+#define X(name, print, operands, flags, doc) {name, print_##print, operands, flags},
+    TOPICS(X)
+#undef X
+};
+enum { TOPIC_COUNT = sizeof topics / sizeof *topics };
+
+static const struct topic *find_topic(const struct call *call, struct error *error) {
+  const char *names[TOPIC_COUNT], *word = call->operand[0];
+  for (size_t i = 0; i < TOPIC_COUNT; i++) {
+    names[i] = topics[i].name;
+    if (!strcmp(names[i], word)) return &topics[i];
+  }
+  const char *near = nearest_name(word, names, TOPIC_COUNT);
+  if (near)
+    fail_usage(error, "there is no '%s' to describe; did you mean %s?", word, near);
+  else
+    fail_usage(error, "there is no '%s' to describe; `l2sr describe --help` lists what there is", word);
+  return NULL;
+}
+
+static bool check_topic(const struct call *call, const struct topic *topic, struct error *error) {
+  static const char *const own[] = {"json", "yaml", "dot"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (call_flag(call, own[i]) && !strstr(topic->flags, own[i]))
+      return fail_usage(error, "describe %s has no --%s; leave the flag out", topic->name, own[i]);
+  if (call->operand_count <= topic->operands)
+    return fail_usage(error, "describe %s needs a scene; write l2sr describe %s SCENE", topic->name,
+                      topic->name);
+  if (call->operand_count > topic->operands + 1)
+    return fail_usage(error, "one operand too many for describe %s: %s; leave it out", topic->name,
+                      call->operand[topic->operands + 1]);
+  return true;
+}
+
+static bool run(struct call *call, struct error *error) {
+  const struct topic *topic = find_topic(call, error);
+  return topic && check_topic(call, topic, error) && topic->print(call, error);
+}
+
+static const struct flag flags[] = {
+    {"json", NULL, NULL, "prints one JSON object a line"},
+    {"yaml", NULL, NULL, "options as a scene file that explains every key"},
+    {"dot", NULL, NULL, "the schedule as a graph for Graphviz"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_describe = {
+    .name = "describe",
+    .operands = "WHAT [SCENE]",
+    .doc = "prints a table of the program, a schedule or a resolved scene",
+#define X(name, print, operands, flags, doc) "\n  " name "\n      " doc
+    .more = "WHAT is one of" TOPICS(X),
+#undef X
+#define X(name, ...) "|" name
+    .words = &TOPICS(X)[1],
+#undef X
+    .operands_least = 1,
+    .operands_most = 2,
+    .flags = flags,
+    .run = run,
+};

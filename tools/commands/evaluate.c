@@ -1,0 +1,273 @@
+/* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
+#include "engine/base/log.h"
+#include "engine/base/text.h"
+#include "engine/files/scene.h"
+#include "systems/methods/evaluate.h"
+#include "systems/scan/geometry.h"
+#include "tools/commands/command.h"
+#include "tools/report/paper_table.h"
+#include "tools/report/results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_shown(const struct options *options, size_t metric) {
+  const char *words = options->evaluate.metrics;
+  char word[64];
+  while ((words = option_next(words, word, sizeof word)))
+    if (!strcmp(word, metric_list[metric].name)) return true;
+  return false;
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------- */
+
+static void print_setting(const struct evaluation *evaluation, const struct options *options,
+                          const struct acquisition *setting) {
+  const struct geometry *geometry = geometry_of(setting);
+  uint32_t total = setting->initial_lines + setting->budget;
+  printf("\nx%u %s: %u initial + %u acquired of %u %ss, %zu slice%s\n", setting->acceleration,
+         setting->horizon, setting->initial_lines, setting->budget, setting->lines, geometry->one,
+         evaluation->slices, plural(evaluation->slices));
+  if (!geometry->columns && !geometry->points)
+    printf("  acceleration %.4g by %ss (N / %u), %.4g by cells where they are evenly spaced (N^2 / cells)\n",
+           (double)setting->lines / total, geometry->one, total,
+           geometry_acceleration(geometry, setting->lines, total));
+  printf("  %-26s", "sampler");
+  for (size_t m = 0; m < METRICS; m++)
+    if (is_shown(options, m)) printf(" %19s", metric_list[m].name);
+  if (!geometry->columns) printf(" %10s", "N^2/cells");
+  printf(" %10s\n", "scans/s");
+}
+
+static void print_run(const struct options *options, const struct evaluate_run *run) {
+  printf("  %-26s", run->sampler->name);
+  for (size_t m = 0; m < METRICS; m++) {
+    double mean, std;
+    if (!is_shown(options, m)) continue;
+    evaluate_mean(run, m, acquisition_steps(&run->acquisition), &mean, &std);
+    printf(strstr(metric_list[m].name, "psnr")  ? " %9.3f +- %6.3f"
+           : strcmp(metric_list[m].name, "mse") ? " %9.5f +- %6.4f"
+                                                : " %9.3e +- %6.0e", /* as small as the images */
+           mean, std);
+  }
+  double n = run->acquisition.size;
+  if (!geometry_of(&run->acquisition)->columns) printf(" %10.3f", n * n / evaluate_cells(run));
+  printf(" %10.1f\n", (double)run->scans / run->seconds);
+}
+
+static void print_table(const struct evaluation *evaluation, const struct options *options) {
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    if (r == 0 || memcmp(&run->acquisition, &run[-1].acquisition, sizeof run->acquisition))
+      print_setting(evaluation, options, &run->acquisition);
+    print_run(options, run);
+  }
+  printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
+         options->data.range == RANGE_VOLUME  ? "volume"
+         : options->data.range == RANGE_SLICE ? "slice"
+                                              : "attribute max",
+         text_shown(evaluation->arena, evaluation->reconstructor));
+}
+
+/* ---- JSON lines ---------------------------------------------------------------------------------------- */
+
+static void print_json_metric(const struct evaluation *evaluation, const struct evaluate_run *run,
+                              size_t metric) {
+  double mean, std;
+  evaluate_mean(run, metric, acquisition_steps(&run->acquisition), &mean, &std);
+  printf("\"%s\":{\"mean\":", metric_list[metric].name);
+  json_number(stdout, mean);
+  printf(",\"std\":");
+  json_number(stdout, std);
+  if (evaluation->curves) printf(",\"curve\":[");
+  for (size_t t = 0; evaluation->curves && t <= acquisition_steps(&run->acquisition); t++) {
+    evaluate_mean(run, metric, t, &mean, &std);
+    if (t) putchar(',');
+    json_number(stdout, mean);
+  }
+  printf(evaluation->curves ? "]}" : "}");
+}
+
+static void print_json(const struct evaluation *evaluation, const struct options *options,
+                       const struct device *device) {
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    const char *separator = "";
+    printf("{\"sampler\":\"%s\",\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
+           "\"lines\":%u,\"geometry\":\"%s\",\"cells\":%.9g,\"slices\":%zu,\"scans\":%zu,\"selection\":\"%"
+           "s\",\"device\":",
+           run->sampler->name, run->acquisition.acceleration, run->acquisition.horizon,
+           run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines,
+           geometry_of(&run->acquisition)->name, evaluate_cells(run), evaluation->slices, run->scans,
+           evaluation->dataset.hash);
+    json_text(stdout, device->facts.name);
+    printf(",\"name\":");
+    json_text(stdout, options->evaluate.name);
+    printf(",\"reconstructor\":");
+    json_text(stdout, evaluation->reconstructor);
+    printf(
+        ",\"small_files\":%zu,\"broken_files\":%zu,\"broken_volumes\":%zu,\"constant\":%zu,\"excluded\":%zu",
+        evaluation->dataset.small, evaluation->dataset.broken, evaluation->report.broken_volumes,
+        evaluation->report.constant, evaluation->report.excluded);
+    printf(",\"version\":\"" L2SR_VERSION "\",\"seconds\":%.6g,\"metrics\":{", run->seconds);
+    for (size_t m = 0; m < METRICS; m++)
+      if (run->metric[m]) {
+        printf("%s", separator);
+        print_json_metric(evaluation, run, m);
+        separator = ",";
+      }
+    printf("}}\n");
+  }
+}
+
+/* ---- the command --------------------------------------------------------------------------------------- */
+
+/* The table first: it is not lost with a file that cannot be written. */
+static bool report(const struct call *call, const struct evaluation *evaluation, const struct device *device,
+                   struct results *results, struct error *error) {
+  const char *folder = call->options.evaluate.output;
+  bool json = call_flag(call, "json");
+  if (json) {
+    print_json(evaluation, &call->options, device);
+  } else {
+    dataset_print(&evaluation->dataset, stdout);
+    load_print(&evaluation->report, stdout);
+    print_table(evaluation, &call->options);
+  }
+  if (!results_write(results, &call->options, evaluation, device, error)) return false;
+  if (*folder && !json)
+    printf("written: %s/results.h5, slices.csv, curves.csv\n", text_shown(call->arena, folder));
+  return true;
+}
+
+/* With the table over several scenes; NULL: there is one. */
+static bool evaluate(struct call *call, struct device *device, struct paper_table *table,
+                     struct error *error) {
+  struct evaluation evaluation;
+  struct results results;
+  struct evaluate_wish wish = {.images = call->options.evaluate.images,
+                               .kernel_folder = call_flag(call, "kernels")};
+  if (!results_open(&results, call->options.evaluate.output, call_flag(call, "overwrite"), error))
+    return false;
+  bool good = evaluate_open(&evaluation, device, &call->options, &wish, error);
+  if (good) {
+    good = report(call, &evaluation, device, &results, error) &&
+           (!table || paper_table_add(table, &evaluation, &call->options, error));
+    evaluate_close(&evaluation);
+  }
+  results_close(&results);
+  return good;
+}
+
+/* Its file's name, without `.yaml`. */
+static const char *scene_name(struct call *call, const char *scene) {
+  const char *slash = strrchr(scene, '/'), *name = slash ? slash + 1 : scene;
+  size_t length = strlen(name);
+  if (length > 5 && !strcmp(name + length - 5, ".yaml")) length -= 5;
+  return arena_text(call->arena, "%.*s", (int)length, name);
+}
+
+/* Each of several scenes writes into a folder of its own, of the scene's name. */
+static void name_folder(struct call *call, bool several) {
+  const char *folder = call->options.evaluate.output;
+  if (*folder && several)
+    call->options.evaluate.output = arena_text(call->arena, "%s/%s", folder, scene_name(call, call->scene));
+}
+
+static bool check_folder(const struct call *call, struct error *error) {
+  return results_check(call->options.evaluate.output, call_flag(call, "overwrite"), error);
+}
+
+static bool make_folder(struct call *call, bool several, struct error *error) {
+  name_folder(call, several);
+  const char *folder = call->options.evaluate.output;
+  return !*folder || (check_folder(call, error) && folder_make(folder, error));
+}
+
+static bool evaluate_all(struct call *call, struct device *device, struct error *error) {
+  struct paper_table *table = ARENA_NEW(call->arena, struct paper_table, 1);
+  table->arena = call->arena;
+  if (!call->operand_count) return evaluate(call, device, NULL, error);
+  for (int i = -1; i < call->operand_count; i++)
+    if ((i >= 0 && (!call_scene(call, call->operand[i], error) || !make_folder(call, true, error))) ||
+        !evaluate(call, device, table, error))
+      return fail_in(error, "%s", call->scene ? call->scene : call->operand[i]);
+  if (!call_flag(call, "json")) paper_table_print(table, &call->options, stdout);
+  return true;
+}
+
+static bool check_file(const char *key, const char *path, struct error *error) {
+  return !*path || file_is_there(path) ? true
+                                       : fail(error, "%s names %s, and there is no such file", key, path);
+}
+
+/* Of a scene among several: what can be refused before any of them is evaluated. */
+static bool check_scene(struct call *call, const char *metrics, struct error *error) {
+  const struct options *options = &call->options;
+  if (strcmp(options->evaluate.metrics, metrics))
+    return fail_usage(error,
+                      "evaluate.metrics is %s, that of the first scene is %s; one table takes one list: set "
+                      "it for all with --set evaluate.metrics=[...]",
+                      options->evaluate.metrics, metrics);
+  return evaluate_check(options, error) && check_file("evaluate.policy", options->evaluate.policy, error) &&
+         check_file("evaluate.reconstructor", options->evaluate.reconstructor, error);
+}
+
+static bool check_names(struct call *call, const char *first, struct error *error) {
+  if (!*call->options.evaluate.output) return true;
+  for (int i = 0; i < call->operand_count; i++)
+    for (int k = -1; k < i; k++) {
+      const char *other = k < 0 ? first : call->operand[k], *name = scene_name(call, other);
+      if (!strcmp(scene_name(call, call->operand[i]), name))
+        return fail_usage(error, "%s and %s would both write into %s/%s; give one another name", other,
+                          call->operand[i], call->options.evaluate.output, name);
+    }
+  return true;
+}
+
+/* All scenes are read and checked before the first is evaluated. */
+static bool check_scenes(struct call *call, struct error *error) {
+  const char *first = call->scene, *metrics = arena_text(call->arena, "%s", call->options.evaluate.metrics);
+  if (!call->operand_count) return true;
+  if (!check_names(call, first, error)) return false;
+  for (int i = 0; i < call->operand_count; i++)
+    if (!call_scene(call, call->operand[i], error)) return false;
+  for (int i = -1; i < call->operand_count; i++) {
+    const char *scene = i < 0 ? first : call->operand[i];
+    if (!call_scene(call, scene, error)) return false;
+    name_folder(call, true);
+    if (!check_scene(call, metrics, error) || !check_folder(call, error)) return fail_in(error, "%s", scene);
+  }
+  return call_scene(call, first, error);
+}
+
+static bool run(struct call *call, struct error *error) {
+  return check_scenes(call, error) && make_folder(call, call->operand_count, error) &&
+         call_on_device(call, evaluate_all, error);
+}
+
+static const struct flag flags[] = {
+    {"data", "DIR", "data.path", NULL},
+    {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"policy", "FILE", "evaluate.policy", NULL},
+    {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
+    {"output", "DIR", "evaluate.output", NULL},
+    {"overwrite", NULL, NULL, "replaces the results that DIR holds"},
+    {"json", NULL, NULL, "prints one JSON object a sampler and setting instead of the table"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_evaluate = {
+    .name = "evaluate",
+    .operands = "SCENE [SCENE...]",
+    .doc = "runs samplers over a data set and prints SSIM, PSNR and NMSE",
+    .more =
+        "Every sampler of evaluate.samplers scans every slice once at every pair of\n"
+        "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints\n"
+        "and an evaluate.name, end in one table: a setting a row, a method a column. Results that --output\n"
+        "holds are left, and nothing is evaluated, unless --overwrite replaces them.",
+    .takes_scene = true,
+    .operands_most = 64,
+    .flags = flags,
+    .run = run,
+};

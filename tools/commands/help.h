@@ -1,0 +1,20 @@
+/* Help, shell completion and the man page: all made from the rows of commands, flags and options. */
+#ifndef L2SR_TOOLS_HELP_H
+#define L2SR_TOOLS_HELP_H
+
+#include "tools/commands/command.h"
+
+void help_program(FILE *file);
+void help_command(const struct command *command, FILE *file);
+
+void help_bash(FILE *file);
+void help_zsh(FILE *file);
+void help_fish(FILE *file);
+void help_man(FILE *file); /* man(7) macros */
+
+/* "u32", "f64", ... */
+const char *help_type(enum option_type type);
+/* What the option may be: "1 to 65536", "train|val|test", or "". */
+const char *help_range(const struct option *row, struct arena *arena);
+
+#endif

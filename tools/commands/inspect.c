@@ -1,0 +1,582 @@
+/* What a file or a folder of volumes holds, and what a scene would take of it. */
+#include "engine/base/log.h"
+#include "engine/base/text.h"
+#include "systems/data/doubts.h"
+#include "systems/data/foreign.h"
+#include "systems/data/layout.h"
+#include "systems/data/listing.h"
+#include "systems/data/probe.h"
+#include "tools/commands/command.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void json_member(const char *name, const char *text) {
+  printf(",\"%s\":", name);
+  json_text(stdout, text);
+}
+
+/* An image that is smaller than N where padding does not help. */
+static bool is_small(const struct volume *volume, const struct options *options) {
+  size_t n = options->data.size;
+  return options->data.pad < n && (volume->image_height < n || volume->image_width < n);
+}
+
+/* The options with enough padding that no volume is refused for its size: that is reported, not refused. */
+static struct options with_padding(const struct options *options) {
+  struct options padded = *options;
+  if (padded.data.pad < padded.data.size) padded.data.pad = padded.data.size;
+  return padded;
+}
+
+static const char *shape_text(struct arena *arena, const struct store_shape *shape) {
+  const char *text = shape->rank ? "" : "scalar";
+  for (int i = 0; i < shape->rank; i++)
+    text = arena_text(arena, "%s%s%zu", text, i ? "x" : "", shape->size[i]);
+  return text;
+}
+
+/* ---- one file: what is stored -------------------------------------------------------------------------- */
+
+struct view {
+  struct arena *arena;
+  struct store *store;
+  bool json;
+};
+
+static void see_dataset(const char *name, void *context) {
+  const struct view *view = context;
+  struct store_shape shape;
+  struct error error = {.text = ""};
+  char layout[256], type[256];
+  const char *size = "";
+  if (store_shape(view->store, name, &shape, &error)) size = shape_text(view->arena, &shape);
+  store_type_words(view->store, name, type, sizeof type);
+  store_layout(view->store, name, layout, sizeof layout);
+  if (!view->json) {
+    printf("  %-20s %-16s %-18s %s%s%s\n", text_shown(view->arena, name), text_shown(view->arena, type), size,
+           layout, error.text[0] ? ": " : "", text_shown(view->arena, error.text));
+    return;
+  }
+  printf("{\"type\":\"dataset\"");
+  json_member("name", name);
+  json_member("element", type);
+  json_member("shape", size);
+  json_member("layout", layout);
+  printf("}\n");
+}
+
+static void show_texts(const struct view *view) {
+  static const char *const names[] = {"acquisition", "patient_id"};
+  char text[256];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    bool there = store_word(view->store, names[i], text, sizeof text);
+    if (!view->json)
+      printf("  %-20s %s\n", names[i], there ? text_shown(view->arena, text) : "-");
+    else if (there)
+      json_member(names[i], text);
+  }
+}
+
+static void show_numbers(const struct view *view) {
+  static const char *const names[] = {"max", "norm"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    double value;
+    bool there = store_number(view->store, names[i], &value);
+    if (!view->json) {
+      printf(there ? "  %-20s %.9g\n" : "  %-20s -\n", names[i], value);
+    } else if (there) {
+      printf(",\"%s\":", names[i]);
+      json_number(stdout, value);
+    }
+  }
+}
+
+static void show_header(const struct view *view) {
+  struct layout_header header = layout_header(view->store);
+  size_t x = header.recon_x, y = header.recon_y;
+  bool there = x || y || store_has(view->store, "ismrmrd_header");
+  if (view->json) {
+    if (there) printf(",\"recon_x\":%zu,\"recon_y\":%zu", x, y);
+  } else if (x && y) {
+    printf("  %-20s %zux%zu\n", "header recon size", x, y);
+  } else {
+    printf("  %-20s %s\n", "header recon size", there ? "not in the header" : "no header");
+  }
+}
+
+static void show_stored(const struct view *view) {
+  if (!view->json) printf("datasets\n");
+  struct error error;
+  if (!store_list(view->store, see_dataset, (void *)view, &error)) log_warning("%s", error.text);
+  printf(view->json ? "{\"type\":\"attributes\"" : "attributes\n");
+  show_texts(view);
+  show_numbers(view);
+  show_header(view);
+  if (view->json) printf("}\n");
+}
+
+/* ---- one file: what its images are --------------------------------------------------------------------- */
+
+struct pixels {
+  double largest;
+  size_t constant, not_finite; /* slices */
+  const char *fault;           /* of the last slice that has one; NULL: none has */
+};
+
+static void look_at_slice(const struct volume *volume, const float *image, size_t count,
+                          struct pixels *pixels) {
+  bool finite = true, equal = true;
+  for (size_t i = 0; i < count; i++) {
+    finite &= isfinite(image[i]) != 0;
+    if (image[i] > pixels->largest) pixels->largest = image[i];
+  }
+  const char *fault = volume_fault(image, count, &equal);
+  pixels->constant += equal;
+  pixels->not_finite += !finite;
+  if (fault && (!finite || !volume->from_kspace))
+    pixels->fault = fault; /* k-space may be as small as it likes */
+}
+
+/* Reads every slice once, so that a file that is broken further back is found out. */
+static bool look_at_pixels(struct store *store, const struct volume *volume, struct arena *arena,
+                           struct pixels *pixels, struct doubts *doubts, struct error *error) {
+  size_t count = volume_slice_floats(volume);
+  float *slice = arena_try(arena, count * sizeof *slice);
+  if (!slice) return fail(error, "no host memory for a slice of %s", volume->path);
+  *pixels = (struct pixels){.largest = -INFINITY};
+  for (size_t s = 0; s < volume->slices; s++) {
+    if (!volume_read(store, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
+    look_at_slice(volume, slice, count, pixels);
+    doubts_see(doubts, volume, slice);
+  }
+  return true;
+}
+
+/* Where the crop starts on an axis after zero-padding. */
+static size_t crop_start(size_t size, const struct options *options) {
+  size_t padded = size < options->data.pad ? options->data.pad : size;
+  return (padded - options->data.size) / 2;
+}
+
+static void print_crop(const struct volume *volume, const struct options *options) {
+  size_t h = volume->image_height, w = volume->image_width, n = options->data.size, pad = options->data.pad;
+  printf("  crop to data.size    ");
+  if (is_small(volume, options)) {
+    printf("not possible: smaller than %zu; set data.pad to at least %zu or data.size to at most %zu\n", n, n,
+           volume_largest_size(volume));
+    return;
+  }
+  if (h < pad || w < pad) printf("zero-padded to %zux%zu, ", h < pad ? pad : h, w < pad ? pad : w);
+  printf("%zux%zu from row %zu, column %zu\n", n, n, crop_start(h, options), crop_start(w, options));
+}
+
+static void print_pixels(const struct volume *volume, const struct pixels *pixels) {
+  if (volume->from_kspace)
+    printf("  largest pixel        not computed for images from k-space\n");
+  else
+    printf("  largest pixel        %.9g\n", pixels->largest);
+  if (pixels->constant) printf("  constant slices      %zu\n", pixels->constant);
+  if (pixels->not_finite) printf("  slices not finite    %zu; the volume is left out\n", pixels->not_finite);
+}
+
+static void print_images(const struct volume *volume, const struct options *options,
+                         const struct pixels *pixels) {
+  printf("images\n  usable               ");
+  if (pixels->fault)
+    printf("no: it holds %s\n", pixels->fault);
+  else
+    printf(is_small(volume, options) ? "no: smaller than data.size %u\n" : "yes, with data.size %u\n",
+           options->data.size);
+  printf("  come from            %s%s\n", volume->key, volume->from_kspace ? " by inverse transform" : "");
+  if (volume->coils > 1) printf("  coils                %zu\n", volume->coils);
+  printf("  size                 %zux%zu\n", volume->image_height, volume->image_width);
+  printf("  slices               %zu of %zu\n", volume->slice_count, volume->slices);
+  print_crop(volume, options);
+  print_pixels(volume, pixels);
+}
+
+static void print_images_json(const struct volume *volume, const struct options *options,
+                              const struct pixels *pixels) {
+  bool small = is_small(volume, options);
+  printf("{\"type\":\"images\",\"usable\":%s,\"from\":\"%s\",\"coils\":%zu,\"height\":%zu,\"width\":%zu,"
+         "\"slices\":%zu,\"slices_taken\":%zu,\"small\":%s",
+         small || pixels->fault ? "false" : "true", volume->key, volume->coils, volume->image_height,
+         volume->image_width, volume->slices, volume->slice_count, small ? "true" : "false");
+  if (!small)
+    printf(",\"crop_row\":%zu,\"crop_column\":%zu", crop_start(volume->image_height, options),
+           crop_start(volume->image_width, options));
+  printf(",\"largest\":");
+  json_number(stdout, volume->from_kspace ? NAN : pixels->largest);
+  printf(",\"constant\":%zu,\"not_finite\":%zu}\n", pixels->constant, pixels->not_finite);
+}
+
+static void print_doubts(const struct call *call, const struct doubts *doubts) {
+  for (int kind = 0; kind < DOUBT_KINDS; kind++) {
+    const char *text = doubts_text(doubts, kind, call->arena);
+    if (text && call_flag(call, "json")) {
+      printf("{\"type\":\"note\"");
+      json_member("text", text);
+      printf("}\n");
+    } else if (text) {
+      printf("  note: %s\n", text_shown(call->arena, text));
+    }
+  }
+}
+
+static bool show_images(const struct call *call, const char *path, struct error *error) {
+  struct options padded = with_padding(&call->options);
+  struct store *store;
+  struct volume volume;
+  struct pixels pixels;
+  struct doubts *doubts = doubts_open(call->arena);
+  bool good = volume_open(&store, &volume, path, &padded, error);
+  if (good) {
+    good = look_at_pixels(store, &volume, call->arena, &pixels, doubts, error) &&
+           doubts_end(doubts, &volume, &call->options, error);
+    store_close(store);
+  }
+  if (!good) return false;
+  (call_flag(call, "json") ? print_images_json : print_images)(&volume, &call->options, &pixels);
+  print_doubts(call, doubts);
+  return true;
+}
+
+static bool inspect_file(struct call *call, const char *path, struct error *error) {
+  struct view view = {.arena = call->arena, .json = call_flag(call, "json")};
+  bool good = store_open(&view.store, path, error) || foreign_advise(path, error);
+  if (good) {
+    if (!view.json) printf("%s\n", text_shown(call->arena, path));
+    show_stored(&view);
+    store_close(view.store);
+    good = show_images(call, path, error);
+  }
+  if (!good && view.json) {
+    printf("{\"type\":\"images\",\"usable\":false");
+    json_member("reason", error->text);
+    printf("}\n");
+  }
+  return good;
+}
+
+/* ---- a folder ------------------------------------------------------------------------------------------ */
+
+/* One split, or a folder without splits. */
+struct part {
+  const char *name;
+  bool usable;
+  struct dataset dataset;
+  char complete[65]; /* hash of all names; dataset.hash is of the selected ones */
+  size_t patients;
+  struct error error; /* where it is not usable */
+};
+
+enum { PARTS = 3 };
+
+struct folder {
+  const struct options *options;
+  struct arena *arena;
+  struct part part[PARTS];
+  size_t part_count, volumes; /* volumes of all parts */
+  size_t overlap;             /* patients in more than one part */
+  const char *example[3];
+  bool json;
+};
+
+static void open_part(struct folder *folder, const char *name, uint32_t split) {
+  struct part *part = &folder->part[folder->part_count++];
+  struct options options = with_padding(folder->options);
+  *part = (struct part){.name = name};
+  options.data.split = split;
+  part->usable = dataset_open(&part->dataset, &options, &part->error);
+  if (part->usable && !dataset_probe(&part->dataset, &options, &part->error)) {
+    dataset_close(&part->dataset);
+    part->usable = false;
+  }
+  if (!part->usable) return;
+  folder->volumes += part->dataset.volume_count;
+  memcpy(part->complete, part->dataset.hash, sizeof part->complete);
+  if (!part->dataset.by_fraction && !part->dataset.by_limit) return;
+  struct dataset complete;
+  struct error ignored; /* what is open already can be opened again */
+  options.data.fraction = 1;
+  options.data.volumes = 0;
+  if (!dataset_open(&complete, &options, &ignored)) return;
+  memcpy(part->complete, complete.hash, sizeof part->complete);
+  dataset_close(&complete);
+}
+
+/* Every split that is there; the folder itself where there is none. */
+static void open_parts(struct folder *folder) {
+  static const char *const names[] = {"train", "val", "test"};
+  const struct options *options = folder->options;
+  for (uint32_t s = 0; s < PARTS; s++)
+    if ((options->data.split == SPLIT_ALL || options->data.split == s) &&
+        (options->data.patient_split || listing_has_split(options, s)))
+      open_part(folder, names[s], s);
+  if (!folder->part_count) open_part(folder, "folder", options->data.split);
+}
+
+struct patient {
+  const char *id;
+  unsigned parts; /* a bit each */
+};
+
+static int compare_patients(const void *a, const void *b) {
+  return strcmp(((const struct patient *)a)->id, ((const struct patient *)b)->id);
+}
+
+/* Counts a patient in every part that holds a file of his. */
+static void count_patient(struct folder *folder, const struct patient *patient) {
+  const size_t examples = sizeof folder->example / sizeof *folder->example;
+  for (size_t p = 0; p < folder->part_count; p++) folder->part[p].patients += patient->parts >> p & 1;
+  if (__builtin_popcount(patient->parts) < 2) return;
+  if (folder->overlap < examples) folder->example[folder->overlap] = patient->id;
+  folder->overlap++;
+}
+
+static void count_patients(struct folder *folder) {
+  struct patient *list = ARENA_NEW(folder->arena, struct patient, folder->volumes);
+  size_t count = 0;
+  for (size_t p = 0; p < folder->part_count; p++)
+    for (size_t v = 0; v < folder->part[p].dataset.volume_count; v++) {
+      const char *id = folder->part[p].dataset.volumes[v].patient;
+      if (*id) list[count++] = (struct patient){id, 1u << p};
+    }
+  qsort(list, count, sizeof *list, compare_patients);
+  for (size_t i = 0; i < count; i++)
+    if (i + 1 < count && !compare_patients(&list[i], &list[i + 1]))
+      list[i + 1].parts |= list[i].parts;
+    else
+      count_patient(folder, &list[i]);
+}
+
+static size_t count_small(const struct folder *folder, const struct dataset *dataset) {
+  size_t count = 0;
+  for (size_t v = 0; v < dataset->volume_count; v++) count += is_small(&dataset->volumes[v], folder->options);
+  return count;
+}
+
+/* ---- a folder: the parts ------------------------------------------------------------------------------- */
+
+static void print_volume(struct arena *arena, const struct volume *volume) {
+  printf("  %-32s %-18s %4zu of %zu slice%s, %zux%zu  %s\n", text_shown(arena, volume->name), volume->key,
+         volume->slice_count, volume->slices, plural(volume->slices), volume->image_height,
+         volume->image_width, text_shown(arena, volume->acquisition));
+}
+
+static void print_part(const struct folder *folder, const struct part *part) {
+  const struct dataset *dataset = &part->dataset;
+  printf("%s\n", part->name);
+  if (!part->usable) {
+    printf("  cannot be used: %s\n", text_shown(folder->arena, part->error.text));
+    return;
+  }
+  for (size_t v = 0; v < dataset->volume_count; v++) print_volume(folder->arena, &dataset->volumes[v]);
+  dataset_print(dataset, stdout);
+  size_t small = count_small(folder, dataset);
+  if (small)
+    printf("  %zu volume%s smaller than data.size %u, refused unless data.pad is at least as large\n", small,
+           plural(small), folder->options->data.size);
+  printf("  patients       %zu\n", part->patients);
+  printf("  selection      %s\n", dataset->hash);
+  printf("  complete list  %s\n", part->complete);
+  for (size_t i = 0; i < dataset->note_count; i++)
+    printf("  note: %s\n", text_shown(folder->arena, dataset->notes[i]));
+  for (size_t i = 0; i < dataset->broken + dataset->small; i++)
+    printf("  %s: %s\n", dataset->skipped[i].small ? "too small" : "broken",
+           text_shown(folder->arena, dataset->skipped[i].reason));
+}
+
+static void print_volume_json(const struct folder *folder, const struct part *part,
+                              const struct volume *volume) {
+  printf("{\"type\":\"volume\",\"split\":\"%s\"", part->name);
+  json_member("path", volume->path);
+  printf(",\"from\":\"%s\",\"slices\":%zu,\"slices_taken\":%zu,\"coils\":%zu,\"height\":%zu,\"width\":%zu,"
+         "\"small\":%s",
+         volume->key, volume->slices, volume->slice_count, volume->coils, volume->image_height,
+         volume->image_width, is_small(volume, folder->options) ? "true" : "false");
+  json_member("acquisition", volume->acquisition);
+  json_member("patient", volume->patient);
+  printf("}\n");
+}
+
+static void print_counts_json(const struct folder *folder, const struct part *part) {
+  const struct dataset *d = &part->dataset;
+  printf(",\"files\":%zu,\"selected\":%zu,\"volumes\":%zu,\"slices\":%zu,\"patients\":%zu,\"small\":%zu,"
+         "\"hidden\":%zu,\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_"
+         "patient\":%zu,"
+         "\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
+         d->entries, d->selected, d->volume_count, d->slice_count, part->patients,
+         count_small(folder, d) + d->small, d->hidden, d->not_h5, d->by_fraction, d->by_limit,
+         d->by_acquisition, d->by_patient, d->broken, d->hash, part->complete);
+}
+
+static void print_part_json(const struct folder *folder, const struct part *part) {
+  const struct dataset *dataset = &part->dataset;
+  for (size_t v = 0; v < dataset->volume_count; v++) print_volume_json(folder, part, &dataset->volumes[v]);
+  for (size_t i = 0; i < dataset->note_count; i++) {
+    printf("{\"type\":\"note\",\"split\":\"%s\"", part->name);
+    json_member("text", dataset->notes[i]);
+    printf("}\n");
+  }
+  for (size_t i = 0; i < dataset->broken + dataset->small; i++) {
+    printf("{\"type\":\"%s\",\"split\":\"%s\"", dataset->skipped[i].small ? "small" : "broken", part->name);
+    json_member("path", dataset->skipped[i].path);
+    json_member("reason", dataset->skipped[i].reason);
+    printf("}\n");
+  }
+  printf("{\"type\":\"split\",\"name\":\"%s\",\"usable\":%s", part->name, part->usable ? "true" : "false");
+  if (part->usable) {
+    print_counts_json(folder, part);
+  } else {
+    json_member("reason", part->error.text);
+    printf("}\n");
+  }
+}
+
+/* ---- a folder: the census ------------------------------------------------------------------------------ */
+
+struct kind {
+  const struct volume *like; /* the first of them */
+  size_t volumes, slices;
+};
+
+static bool same_kind(const struct volume *a, const struct volume *b) {
+  return !strcmp(a->acquisition, b->acquisition) && !strcmp(a->key, b->key) && a->coils == b->coils &&
+         a->height == b->height && a->width == b->width && a->image_height == b->image_height &&
+         a->image_width == b->image_width;
+}
+
+static int compare_kinds(const void *a, const void *b) {
+  const struct volume *first = ((const struct kind *)a)->like, *second = ((const struct kind *)b)->like;
+  int order = strcmp(first->acquisition, second->acquisition);
+  size_t pixels[] = {first->height * first->width, second->height * second->width};
+  return order ? order : (pixels[0] > pixels[1]) - (pixels[0] < pixels[1]);
+}
+
+static size_t take_census(const struct folder *folder, struct kind *list) {
+  size_t count = 0;
+  for (size_t p = 0; p < folder->part_count; p++)
+    for (size_t v = 0; v < folder->part[p].dataset.volume_count; v++) {
+      const struct volume *volume = &folder->part[p].dataset.volumes[v];
+      struct kind *kind = list;
+      while (kind < list + count && !same_kind(kind->like, volume)) kind++;
+      if (kind == list + count) list[count++] = (struct kind){.like = volume};
+      kind->volumes++;
+      kind->slices += volume->slice_count;
+    }
+  qsort(list, count, sizeof *list, compare_kinds);
+  return count;
+}
+
+static void print_kind(const struct folder *folder, const struct kind *kind) {
+  const struct volume *like = kind->like;
+  if (!folder->json) {
+    const char *matrix = arena_text(folder->arena, "%zux%zux%zu", like->coils, like->height, like->width);
+    const char *image = arena_text(folder->arena, "%zux%zu", like->image_height, like->image_width);
+    printf("  %-24s %-18s %-14s %-10s %8zu %8zu\n",
+           like->acquisition[0] ? text_shown(folder->arena, like->acquisition) : "-", like->key,
+           like->coils > 1 ? matrix : strchr(matrix, 'x') + 1, image, kind->volumes, kind->slices);
+    return;
+  }
+  printf("{\"type\":\"census\"");
+  json_member("acquisition", like->acquisition);
+  printf(
+      ",\"from\":\"%s\",\"coils\":%zu,\"height\":%zu,\"width\":%zu,\"image_height\":%zu,\"image_width\":%zu,"
+      "\"volumes\":%zu,\"slices\":%zu}\n",
+      like->key, like->coils, like->height, like->width, like->image_height, like->image_width, kind->volumes,
+      kind->slices);
+}
+
+static void print_census(const struct folder *folder) {
+  struct kind *list = ARENA_NEW(folder->arena, struct kind, folder->volumes);
+  size_t count = take_census(folder, list);
+  if (!folder->json)
+    printf("census\n  %-24s %-18s %-14s %-10s %8s %8s\n", "acquisition", "dataset", "matrix", "image",
+           "volumes", "slices");
+  for (size_t i = 0; i < count; i++) print_kind(folder, &list[i]);
+}
+
+static void print_overlap(const struct folder *folder) {
+  size_t shown = sizeof folder->example / sizeof *folder->example;
+  if (shown > folder->overlap) shown = folder->overlap;
+  printf(folder->json ? "{\"type\":\"overlap\",\"patients\":%zu,\"first\":["
+                      : "patients in more than one split: %zu",
+         folder->overlap);
+  for (size_t i = 0; i < shown; i++) {
+    printf("%s", folder->json ? i ? "," : "" : i ? ", " : "; the first: ");
+    if (folder->json)
+      json_text(stdout, folder->example[i]);
+    else
+      printf("%s", text_shown(folder->arena, folder->example[i]));
+  }
+  printf(folder->json ? "]}\n" : "\n");
+}
+
+static void print_folder(const struct folder *folder) {
+  for (size_t p = 0; p < folder->part_count; p++)
+    (folder->json ? print_part_json : print_part)(folder, &folder->part[p]);
+  print_census(folder);
+  if (folder->part_count > 1) print_overlap(folder);
+}
+
+static bool inspect_folder(struct call *call, struct error *error) {
+  struct folder *folder = ARENA_NEW(call->arena, struct folder, 1);
+  *folder = (struct folder){.options = &call->options, .arena = call->arena, .json = call_flag(call, "json")};
+  log_level(LOG_QUIET); /* the report names the broken files itself */
+  open_parts(folder);
+  if (folder->volumes) {
+    count_patients(folder);
+    print_folder(folder);
+  } else {
+    *error = folder->part[0].error;
+  }
+  for (size_t p = 0; p < folder->part_count; p++)
+    if (folder->part[p].usable) dataset_close(&folder->part[p].dataset);
+  return folder->volumes;
+}
+
+/* ---- the command --------------------------------------------------------------------------------------- */
+
+static bool is_split_given(const struct call *call) {
+  bool given = call_flag(call, "split");
+  for (int i = 0; i < call->given_count; i++)
+    given |= !strcmp(call->given[i].flag->name, "set") && !strncmp(call->given[i].value, "data.split=", 11);
+  return given;
+}
+
+static bool run(struct call *call, struct error *error) {
+  const char *path = call->operand[0];
+  call->options.data.path = path;
+  call->options.data.patient_split |= call_flag(call, "patient-split") != NULL;
+  if (!is_split_given(call)) call->options.data.split = SPLIT_ALL;
+  return folder_is_there(path) ? inspect_folder(call, error) : inspect_file(call, path, error);
+}
+
+static const struct flag flags[] = {
+    {"json", NULL, NULL, "prints one JSON object a line"},
+    {"split", "S", "data.split", "train, val, test or all (the default here)"},
+    {"fraction", "F", "data.fraction", NULL},
+    {"acquisition", "A", "data.acquisition", NULL},
+    {"size", "N", "data.size", NULL},
+    {"slices", "R", "data.slices", NULL},
+    {"patient-split", NULL, NULL, "splits by the patient_id attribute instead of by folder"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_inspect = {
+    .name = "inspect",
+    .operands = "PATH",
+    .doc = "tells what an HDF5 volume or a folder of them holds and what a scene would use",
+    .more =
+        "A file: its datasets, attributes, and how its images would be made. A folder: the volumes of every\n"
+        "split, what each filter leaves out, the SHA-256 of the selected names, sizes, and patients that "
+        "are\n"
+        "in more than one split. A file or folder of which nothing can be used ends with exit status 1.",
+    .operands_least = 1,
+    .operands_most = 1,
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,49 @@
+/* Synthetic volumes in the layout of fastMRI's files, for trying everything without the real set. */
+#include "systems/data/phantom.h"
+#include "tools/commands/command.h"
+
+static void print_split(const struct options *options, const char *folder, const char *name, uint32_t count) {
+  const uint32_t rows = options->phantom.rows, columns = options->phantom.columns;
+  if (!count) return;
+  printf("%s/%s: %u volume%s of %u slice%s, k-space %ux%u", folder, name, count, count > 1 ? "s" : "",
+         options->phantom.slices, options->phantom.slices > 1 ? "s" : "", rows, columns);
+  if (options->phantom.coils > 1) printf(" of %u coils", options->phantom.coils);
+  printf(", images %ux%u\n", options->phantom.size, options->phantom.size);
+}
+
+static bool run(struct call *call, struct error *error) {
+  const struct options *options = &call->options;
+  const char *folder = call->operand[0];
+  if (!phantom_write(options, folder, error)) return false;
+  print_split(options, folder, "train", options->phantom.train);
+  print_split(options, folder, "val", options->phantom.val);
+  print_split(options, folder, "test", options->phantom.test);
+  return true;
+}
+
+static const struct flag flags[] = {
+    {"train", "N", "phantom.train", "volumes in DIR/train"},
+    {"val", "N", "phantom.val", "volumes in DIR/val"},
+    {"test", "N", "phantom.test", "volumes in DIR/test"},
+    {"slices", "N", "phantom.slices", "slices a volume"},
+    {"coils", "N", "phantom.coils", "receive coils; more than one writes multi-coil volumes"},
+    {"size", "N", "phantom.size", "side of the stored images; rows and columns are at least as many"},
+    {"rows", "N", "phantom.rows", "readout samples of the k-space (oversampled twice)"},
+    {"columns", "N", "phantom.columns", "phase-encode lines of the k-space"},
+    {"noise", "X", "phantom.noise", "noise deviation in k-space as a share of the image's peak"},
+    {"seed", "N", "world.seed", "another seed gives other patients"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_phantom = {
+    .name = "phantom",
+    .operands = "DIR",
+    .doc = "writes synthetic knees and heads as fastMRI-format HDF5 files",
+    .more = "The volumes go to DIR/train, DIR/val and DIR/test. The same seed gives the same files, and a "
+            "file's\n"
+            "content does not depend on how many others are written. Files of the same names are replaced.",
+    .operands_least = 1,
+    .operands_most = 1,
+    .flags = flags,
+    .run = run,
+};

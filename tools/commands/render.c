@@ -1,0 +1,163 @@
+/* Contact sheets: truth, reconstruction, error map and mask of every sampler, one picture a slice and
+ * setting. */
+#include "engine/base/text.h"
+#include "engine/files/store.h"
+#include "systems/methods/evaluate.h"
+#include "systems/scan/geometry.h"
+#include "tools/commands/command.h"
+#include "tools/draw/colour.h"
+#include "tools/draw/picture.h"
+#include "tools/report/score_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLICES_MOST = 256 };
+
+struct wanted {
+  uint32_t row[SLICES_MOST];
+  size_t count;
+  bool usual; /* not asked for: those of them that there are */
+};
+
+static bool read_wanted(const struct call *call, struct wanted *wanted, struct error *error) {
+  const char *list = call_flag(call, "slices");
+  char word[32];
+  wanted->usual = !list;
+  if (!list) list = "0,1,2,3";
+  while ((list = option_next(list, word, sizeof word))) {
+    uint32_t row;
+    if (!option_whole(word, 0, 10000000, &row))
+      return fail_usage(error, "--slices has '%s'; it must be rows of the data set, as 0,5,12", word);
+    if (wanted->count == SLICES_MOST)
+      return fail_usage(error, "--slices names more than %d slices", SLICES_MOST);
+    wanted->row[wanted->count++] = row;
+  }
+  return wanted->count ? true : fail_usage(error, "--slices is empty; name at least one row");
+}
+
+/* Chosen actions as the picture draws them: columns as they are, others by their cells. */
+static const unsigned char *drawn_mask(const struct acquisition *setting, const uint8_t *chosen,
+                                       struct arena *arena) {
+  const struct geometry *geometry = geometry_of(setting);
+  size_t n = setting->size;
+  if (geometry->columns) return chosen;
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, n * n);
+  geometry_mask(geometry, (uint32_t)n, chosen, mask);
+  return mask;
+}
+
+static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
+                        const unsigned char *initial, const char *metrics, struct picture_column *column,
+                        struct arena *arena) {
+  size_t n = evaluation->size, steps = acquisition_steps(&run->acquisition) + 1,
+         last = slice * steps + steps - 1;
+  column->title = run->sampler->name;
+  column->image = run->images + slice * n * n;
+  column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.lines, arena);
+  column->initial = initial;
+  for (size_t m = 0; m < METRICS; m++)
+    if (run->metric[m] && option_has(metrics, metric_list[m].name))
+      column->caption =
+          arena_text(arena, "%s%s%s", column->caption ? column->caption : "", column->caption ? "  " : "",
+                     score_caption(arena, m, run->metric[m][last]));
+}
+
+static bool draw(const struct evaluation *evaluation, const struct evaluate_run *runs, size_t count,
+                 size_t slice, const char *metrics, const char *folder, struct error *error) {
+  struct arena *arena = arena_open();
+  const struct acquisition *setting = &runs->acquisition;
+  const struct slice_name *name = &evaluation->report.names[slice];
+  const char *volume = evaluation->dataset.volumes[name->volume].name;
+  size_t n = evaluation->size;
+  uint8_t *given = arena_new(arena, setting->lines);
+  struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
+  acquisition_initial(setting, given);
+  const unsigned char *initial = drawn_mask(setting, given, arena);
+  for (size_t c = 0; c < count; c++)
+    fill_column(evaluation, &runs[c], slice, initial, metrics, &columns[c], arena);
+  struct picture_sheet sheet = {.title = arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u %ss", volume,
+                                                    name->slice, setting->acceleration, setting->horizon,
+                                                    setting->initial_lines, setting->budget, setting->lines,
+                                                    geometry_of(setting)->one),
+                                .truth = evaluation->truth + slice * n * n,
+                                .height = n,
+                                .width = n,
+                                .cells = !geometry_of(setting)->columns,
+                                .columns = columns,
+                                .column_count = count};
+  sheet.white = colour_white(sheet.truth, n * n);
+  sheet.error_white = 0.25f * sheet.white;
+  const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
+                                setting->horizon, (int)(strlen(volume) - 3), volume, name->slice);
+  bool good = picture_write(path, &sheet, error);
+  if (good) printf("%s\n", text_shown(arena, path));
+  arena_close(arena);
+  return good;
+}
+
+/* All samplers of one setting stand in one picture. */
+static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted, const char *metrics,
+                     const char *folder, struct error *error) {
+  if (wanted->usual && wanted->count > evaluation->slices) wanted->count = evaluation->slices;
+  for (size_t w = 0; w < wanted->count; w++)
+    if (wanted->row[w] >= evaluation->slices)
+      return fail(error, "--slices names row %u; the data set has rows 0 to %zu", wanted->row[w],
+                  evaluation->slices - 1);
+  for (size_t first = 0, end; first < evaluation->run_count; first = end) {
+    const struct evaluate_run *runs = &evaluation->runs[first];
+    for (end = first; end < evaluation->run_count && !memcmp(&evaluation->runs[end].acquisition,
+                                                             &runs->acquisition, sizeof runs->acquisition);)
+      end++;
+    for (size_t w = 0; w < wanted->count; w++)
+      if (!draw(evaluation, runs, end - first, wanted->row[w], metrics, folder, error)) return false;
+  }
+  return true;
+}
+
+/* Only what the pictures show is computed: slices up to the last one wanted, scored at the end. */
+static size_t count_rows(const struct wanted *wanted) {
+  size_t rows = 0;
+  for (size_t w = 0; w < wanted->count; w++)
+    if (wanted->row[w] >= rows) rows = (size_t)wanted->row[w] + 1;
+  return rows;
+}
+
+static bool render(struct call *call, struct device *device, struct error *error) {
+  struct evaluation evaluation;
+  struct wanted wanted = {0};
+  struct evaluate_wish wish = {.images = true, .kernel_folder = call_flag(call, "kernels")};
+  const char *folder = *call->options.evaluate.output ? call->options.evaluate.output : "pictures";
+  if (!read_wanted(call, &wanted, error) || !folder_make(folder, error)) return false;
+  wish.rows = count_rows(&wanted);
+  call->options.evaluate.curves = false;
+  if (!evaluate_open(&evaluation, device, &call->options, &wish, error)) return false;
+  bool good = draw_all(&evaluation, &wanted, call->options.evaluate.metrics, folder, error);
+  evaluate_close(&evaluation);
+  return good;
+}
+
+static bool run(struct call *call, struct error *error) {
+  return call_on_device(call, render, error);
+}
+
+static const struct flag flags[] = {
+    {"data", "DIR", "data.path", NULL},
+    {"samplers", "A,B,...", "evaluate.samplers", NULL},
+    {"policy", "FILE", "evaluate.policy", NULL},
+    {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
+    {"output", "DIR", "evaluate.output", "folder for the pictures (pictures)"},
+    {"slices", "I,J,...", NULL, "rows of the data set to draw (0,1,2,3)"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_render = {
+    .name = "render",
+    .operands = "SCENE",
+    .doc = "draws contact sheets: truth, reconstructions, error maps and masks",
+    .more = "One PNG for every slice and setting, one column for every sampler, with the scores\n"
+            "of evaluate.metrics below; their paths are printed.",
+    .takes_scene = true,
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,73 @@
+/* One page of figures and tables from what evaluate, train and bench wrote. */
+#include "engine/base/text.h"
+#include "tools/commands/command.h"
+#include "tools/report/report.h"
+
+#include <string.h>
+
+enum { SLICES_MOST = 64 };
+
+static bool read_metric(const struct call *call, struct report_wish *wish, struct error *error) {
+  const char *name = call_flag(call, "metric"), *names[METRICS];
+  if (!name) return true;
+  for (size_t m = 0; m < METRICS; m++) names[m] = metric_list[m].name;
+  for (wish->metric = 0; wish->metric < METRICS; wish->metric++)
+    if (!strcmp(name, names[wish->metric])) return true;
+  const char *near = nearest_name(name, names, METRICS);
+  return fail_usage(error, "--metric is '%s'; did you mean %s?", name, near ? near : names[0]);
+}
+
+static bool read_rows(struct call *call, struct report_wish *wish, struct error *error) {
+  const char *list = call_flag(call, "slices");
+  uint32_t *rows = ARENA_NEW(call->arena, uint32_t, SLICES_MOST);
+  char word[32];
+  wish->rows = rows;
+  if (!list) return true;
+  while ((list = option_next(list, word, sizeof word))) {
+    if (wish->row_count == SLICES_MOST)
+      return fail_usage(error, "--slices names more than %d slices", SLICES_MOST);
+    if (!option_whole(word, 0, 10000000, &rows[wish->row_count++]))
+      return fail_usage(error, "--slices has '%s'; it must be rows of the data set, as 0,5,12", word);
+  }
+  return wish->row_count ? true : fail_usage(error, "--slices is empty; name at least one row");
+}
+
+static bool run(struct call *call, struct error *error) {
+  struct report *report = report_make(call->arena);
+  struct report_wish wish = {.baseline = call_flag(call, "baseline")};
+  const char *folder = call_flag(call, "output");
+  if (!folder) folder = "report";
+  if (!*folder) return fail_usage(error, "--output is empty; name a folder");
+  if (!read_metric(call, &wish, error) || !read_rows(call, &wish, error)) return false;
+  for (int i = 0; i < call->operand_count; i++)
+    if (!report_add(report, call->operand[i], error)) return false;
+  if (!report_finish(report, error) || !report_write(report, &wish, folder, error)) return false;
+  printf("written: %s/report.html, report.txt, and every table as .csv and .tex\n",
+         text_shown(call->arena, folder));
+  return true;
+}
+
+static const struct flag flags[] = {
+    {"output", "DIR", NULL, "folder for the page and its tables (report)"},
+    {"metric", "M", NULL, "of figures and comparisons (ssim)"},
+    {"baseline", "METHOD", NULL, "what the others are compared with, slice by slice (the first method)"},
+    {"slices", "I,J,...", NULL, "rows of the data set to show (those whose images are there, four at most)"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_report = {
+    .name = "report",
+    .operands = "RESULTS...",
+    .doc = "writes one page of tables and figures from results, trainings and costs",
+    .more =
+        "RESULTS are results.h5 of evaluate or their folders, folders of train, folders of such folders,\n"
+        "and files of what bench inference --json printed. The page loads nothing from anywhere. Results\n"
+        "of other slices or otherwise read data stand in other tables, those of another version are\n"
+        "refused. Methods are called by evaluate.name, or by their sampler. Contact sheets show the rows "
+        "whose\n"
+        "images evaluate stored: --set evaluate.keep=[0,12].",
+    .operands_least = 1,
+    .operands_most = 200,
+    .flags = flags,
+    .run = run,
+};

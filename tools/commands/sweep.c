@@ -1,0 +1,394 @@
+/* Every combination of the values of --set, each trained in a folder of its own, and one table of them all.
+ */
+#include "engine/base/log.h"
+#include "engine/files/scene.h"
+#include "engine/files/store.h"
+#include "systems/methods/alternate.h"
+#include "systems/networks/net_policy.h"
+#include "systems/networks/net_unet.h"
+#include "tools/commands/command.h"
+#include "tools/draw/curves.h"
+#include "tools/report/csv.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+enum { VALUES_MOST = 256, COMBINATIONS_MOST = 1000, NAME_MOST = 200 };
+
+/* What one --set gives. */
+struct axis {
+  const char *key;
+  const char *value[VALUES_MOST];
+  size_t count;
+};
+
+/* One combination and what came of it. */
+struct row {
+  const char *name, *folder, *failure; /* failure: NULL when it was trained */
+  struct options options;
+  uint32_t epochs, best_epoch;
+  double value[EPOCH_VALUES]; /* of the best epoch */
+};
+
+struct sweep {
+  struct axis axis[GIVEN_MOST];
+  size_t axes;
+  struct row *rows;
+  size_t count;
+};
+
+/* ---- the grid ------------------------------------------------------------------------------------------ */
+
+/* Length of a value: up to a comma outside of brackets. */
+static size_t value_length(const char *text) {
+  size_t length = 0;
+  for (int depth = 0; text[length] && (text[length] != ',' || depth > 0); length++)
+    depth += (text[length] == '[') - (text[length] == ']');
+  return length;
+}
+
+static bool add_value(struct axis *axis, const char *value, struct error *error) {
+  for (size_t i = 0; i < axis->count; i++)
+    if (!strcmp(axis->value[i], value))
+      return fail_usage(error, "--set gives %s the value '%s' twice; write each value once", axis->key,
+                        value);
+  if (axis->count == VALUES_MOST)
+    return fail_usage(error, "--set gives %s more than %d values; sweep in parts", axis->key, VALUES_MOST);
+  axis->value[axis->count++] = value;
+  return true;
+}
+
+static bool read_axis(struct call *call, struct sweep *sweep, const char *text, struct error *error) {
+  const char *equals = strchr(text, '=');
+  if (!equals) return fail_usage(error, "--set '%s' has no '='; write section.key=value,value", text);
+  struct axis *axis = &sweep->axis[sweep->axes++];
+  axis->key = arena_text(call->arena, "%.*s", (int)(equals - text), text);
+  if (!strcmp(axis->key, "train.output"))
+    return fail_usage(error, "--set gives train.output, in which sweep makes the folders; use --output DIR");
+  for (size_t i = 0; i + 1 < sweep->axes; i++)
+    if (!strcmp(sweep->axis[i].key, axis->key))
+      return fail_usage(error, "--set gives %s twice; join the values: --set %s=a,b", axis->key, axis->key);
+  for (const char *value = equals + 1;; value++) {
+    size_t length = value_length(value);
+    if (!add_value(axis, arena_text(call->arena, "%.*s", (int)length, value), error)) return false;
+    value += length;
+    if (!*value) return true;
+  }
+}
+
+static bool read_axes(struct call *call, struct sweep *sweep, struct error *error) {
+  sweep->count = 1;
+  for (int i = 0; i < call->given_count; i++) {
+    if (strcmp(call->given[i].flag->name, "set")) continue;
+    if (!read_axis(call, sweep, call->given[i].value, error)) return false;
+    sweep->count *= sweep->axis[sweep->axes - 1].count;
+    if (sweep->count > COMBINATIONS_MOST)
+      return fail_usage(error, "--set makes more than %d combinations; sweep in parts", COMBINATIONS_MOST);
+  }
+  return sweep->count > 1
+             ? true
+             : fail_usage(error, "no --set has more than one value; write --set section.key=value,value");
+}
+
+/* The last axis runs fastest. */
+static const char *value_of(const struct sweep *sweep, size_t row, size_t axis) {
+  for (size_t i = sweep->axes - 1; i > axis; i--) row /= sweep->axis[i].count;
+  return sweep->axis[axis].value[row % sweep->axis[axis].count];
+}
+
+/* "train.rate=0.01_network.channels=8": what stands in no file name becomes '-'. */
+static bool name_row(struct call *call, const struct sweep *sweep, size_t row, struct error *error) {
+  char *name = arena_text(call->arena, "%s", "");
+  for (size_t i = 0; i < sweep->axes; i++)
+    if (sweep->axis[i].count > 1)
+      name = arena_text(call->arena, "%s%s%s=%s", name, *name ? "_" : "", sweep->axis[i].key,
+                        value_of(sweep, row, i));
+  for (char *c = name; *c; c++)
+    if (!isalnum((unsigned char)*c) && !strchr("._+-=", *c)) *c = '-';
+  sweep->rows[row].name = name;
+  if (strlen(name) > NAME_MOST)
+    return fail_usage(error, "the folder's name %s is longer than %d; sweep fewer keys", name, NAME_MOST);
+  for (size_t other = 0; other < row; other++)
+    if (!strcmp(sweep->rows[other].name, name))
+      return fail_usage(error, "two combinations would have the folder %s; sweep them apart", name);
+  return true;
+}
+
+static bool make_row(struct call *call, const struct sweep *sweep, size_t place, struct error *error) {
+  struct row *row = &sweep->rows[place];
+  if (!name_row(call, sweep, place, error)) return false;
+  row->options = call->options;
+  for (size_t i = 0; i < sweep->axes; i++) {
+    const char *assignment = arena_text(call->arena, "%s=%s", sweep->axis[i].key, value_of(sweep, place, i));
+    if (!scene_assign(&option_table, &row->options, call->arena, assignment, "--set", error)) {
+      error->usage = true;
+      return false;
+    }
+  }
+  row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
+  row->options.train.output = row->folder;
+  bool policy = alternate_takes(&row->options);
+  bool good = net_unet_check(&row->options, error) && (!policy || net_policy_check(&row->options, error));
+  return good ? true : fail_in(error, "%s", row->name);
+}
+
+static bool make_rows(struct call *call, struct sweep *sweep, struct error *error) {
+  sweep->rows = ARENA_NEW(call->arena, struct row, sweep->count);
+  for (size_t i = 0; i < sweep->count; i++)
+    if (!make_row(call, sweep, i, error)) return false;
+  return true;
+}
+
+/* ---- training ------------------------------------------------------------------------------------------ */
+
+static void keep_best(struct row *row, const struct training *training) {
+  row->epochs = training->epoch;
+  row->best_epoch = training->best_epoch;
+  for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = training->epoch_value[v][training->best_epoch - 1];
+}
+
+/* The last stage stays: of a policy its scans' SSIM where that is the reward, of a reconstructor its best. */
+static void keep_stage(const struct stage *stage, void *context) {
+  struct row *row = context;
+  bool is_ssim = !stage->policy || row->options.reward.metric == 0;
+  for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = NAN;
+  if (is_ssim) row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : stage->best;
+}
+
+static bool train_stages(struct call *call, struct device *device, struct row *row, struct error *error) {
+  struct alternate_wish wish = {.resume = true,
+                                .see_stage = keep_stage,
+                                .draw_training = curves_draw,
+                                .draw_learning = curves_draw_policy,
+                                .context = row,
+                                .kernel_folder = call_flag(call, "kernels")};
+  return alternate_run(device, &row->options, &wish, error);
+}
+
+static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {
+  struct training training;
+  struct training_wish wish = {.resume = true, .kernel_folder = call_flag(call, "kernels")};
+  if (alternate_takes(&row->options)) return train_stages(call, device, row, error);
+  if (!training_open(&training, device, &row->options, &wish, error)) return false;
+  bool good = training_run(&training, &wish, error) && curves_draw(&training, error);
+  if (good) keep_best(row, &training);
+  training_close(&training);
+  return good;
+}
+
+/* One that fails leaves the others; a sweep of which nothing was trained fails itself. */
+static bool train_rows(struct call *call, struct device *device, struct sweep *sweep, struct error *error) {
+  size_t failed = 0;
+  for (size_t i = 0; i < sweep->count; i++) {
+    struct row *row = &sweep->rows[i];
+    log_info("training %zu of %zu: %s", i + 1, sweep->count, row->name);
+    if (train_row(call, device, row, error)) continue;
+    row->failure = arena_text(call->arena, "%s", error->text);
+    log_warning("%s: %s", row->name, row->failure);
+    failed++;
+  }
+  if (failed) call->status = 1;
+  return failed < sweep->count ? true : fail_in(error, "no combination could be trained; the last one");
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------- */
+
+/* NULL when no combination has an SSIM that is a number. */
+static const struct row *find_best(const struct sweep *sweep) {
+  const struct row *best = NULL;
+  for (size_t i = 0; i < sweep->count; i++) {
+    const struct row *row = &sweep->rows[i];
+    if (row->failure || !isfinite(row->value[EPOCH_VAL_SSIM])) continue;
+    if (!best || row->value[EPOCH_VAL_SSIM] > best->value[EPOCH_VAL_SSIM]) best = row;
+  }
+  return best;
+}
+
+static const struct {
+  enum epoch_value value;
+  const char *name, *format;
+  int width;
+} columns[] = {{EPOCH_VAL_LOSS, "val_loss", "%-12.6g ", 12},
+               {EPOCH_VAL_SSIM, "val_ssim", "%-10.5f ", 10},
+               {EPOCH_VAL_PSNR, "val_psnr", "%-12.3f ", 12}};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* Of a policy there is no loss, and one score. */
+static bool is_shown(const struct sweep *sweep, size_t column) {
+  for (size_t i = 0; i < sweep->count; i++)
+    if (!sweep->rows[i].failure && !isnan(sweep->rows[i].value[columns[column].value])) return true;
+  return false;
+}
+
+static void print_cells(const struct sweep *sweep, const struct row *row) {
+  const char *instead = "failed"; /* in the first column */
+  for (size_t c = 0; c < COLUMNS; c++) {
+    if (!is_shown(sweep, c)) continue;
+    double value = row->failure ? NAN : row->value[columns[c].value];
+    if (row->failure || isnan(value))
+      printf("%-*s ", columns[c].width, row->failure ? instead : "-");
+    else
+      printf(columns[c].format, value);
+    instead = "-";
+  }
+}
+
+static void print_text(const struct sweep *sweep) {
+  const struct row *best = find_best(sweep);
+  for (size_t c = 0; c < COLUMNS; c++)
+    if (is_shown(sweep, c)) printf("%-*s ", columns[c].width, columns[c].name);
+  printf("folder\n");
+  for (size_t i = 0; i < sweep->count; i++) {
+    print_cells(sweep, &sweep->rows[i]);
+    printf("%s\n", sweep->rows[i].folder);
+  }
+  if (best) printf("best by SSIM: %s\n", best->name);
+}
+
+static void print_json_set(const struct sweep *sweep, size_t row) {
+  printf(",\"set\":{");
+  for (size_t a = 0; a < sweep->axes; a++) {
+    if (a) putchar(',');
+    json_text(stdout, sweep->axis[a].key);
+    putchar(':');
+    json_text(stdout, value_of(sweep, row, a));
+  }
+  putchar('}');
+}
+
+static void print_json_row(const struct row *row) {
+  printf(",\"epochs\":%u,\"best_epoch\":%u", row->epochs, row->best_epoch);
+  for (size_t c = 0; c < COLUMNS; c++) {
+    printf(",\"%s\":", columns[c].name);
+    json_number(stdout, row->failure ? NAN : row->value[columns[c].value]);
+  }
+  printf(",\"failure\":");
+  if (row->failure)
+    json_text(stdout, row->failure);
+  else
+    printf("null");
+}
+
+static void print_json(const struct sweep *sweep) {
+  for (size_t i = 0; i < sweep->count; i++) {
+    printf("{\"folder\":");
+    json_text(stdout, sweep->rows[i].folder);
+    print_json_set(sweep, i);
+    print_json_row(&sweep->rows[i]);
+    puts("}");
+  }
+}
+
+static void write_row(FILE *file, const struct sweep *sweep, size_t place) {
+  const struct row *row = &sweep->rows[place];
+  for (size_t a = 0; a < sweep->axes; a++) {
+    csv_text(file, value_of(sweep, place, a));
+    fputc(',', file);
+  }
+  fprintf(file, row->epochs ? "%u,%u" : ",", row->epochs, row->best_epoch);
+  for (size_t c = 0; c < COLUMNS; c++)
+    fprintf(file, row->failure || isnan(row->value[columns[c].value]) ? "," : ",%.9g",
+            row->value[columns[c].value]);
+  fputc(',', file);
+  csv_text(file, row->folder);
+  fputc(',', file);
+  csv_text(file, row->failure ? row->failure : "");
+  fputc('\n', file);
+}
+
+static void write_table(FILE *file, const struct sweep *sweep) {
+  for (size_t a = 0; a < sweep->axes; a++) {
+    csv_text(file, sweep->axis[a].key);
+    fputc(',', file);
+  }
+  fprintf(file, "epochs,best_epoch,val_loss,val_ssim,val_psnr,folder,failure\n");
+  for (size_t i = 0; i < sweep->count; i++) write_row(file, sweep, i);
+}
+
+static bool has_folder(const struct sweep *sweep, const char *folder) {
+  for (size_t i = 0; i < sweep->count; i++)
+    if (!strcmp(sweep->rows[i].folder, folder)) return true;
+  return false;
+}
+
+/* Whether every row of the table is one of this sweep: the axes, in their order, and the folders. */
+static bool is_own_table(const struct sweep *sweep, struct csv *csv, const char *path) {
+  struct error ignored;
+  bool end = false, own = csv_open(csv, path, &ignored) && csv->cells > sweep->axes;
+  size_t folder = 0;
+  for (size_t a = 0; own && a < sweep->axes; a++) own = !strcmp(csv->cell[a], sweep->axis[a].key);
+  while (own && folder < csv->cells && strcmp(csv->cell[folder], "folder")) folder++;
+  while (own && !end)
+    own = csv_next(csv, &end, &ignored) &&
+          (end || (folder < csv->cells && has_folder(sweep, csv->cell[folder])));
+  return own;
+}
+
+/* Before the trainings: a sweep that goes on writes its table anew, another one's is not lost. */
+static bool open_table(const struct call *call, const struct sweep *sweep, struct text_file *file,
+                       struct error *error) {
+  const char *folder = call->options.train.output, *path = arena_text(call->arena, "%s/sweep.csv", folder);
+  if (file_is_there(path) && !call_flag(call, "overwrite")) {
+    struct csv *csv = ARENA_NEW(call->arena, struct csv, 1);
+    bool own = is_own_table(sweep, csv, path);
+    csv_close(csv);
+    if (!own)
+      return fail(
+          error,
+          "%s is of another sweep, of other keys or values; replace it with --overwrite, or choose another "
+          "--output",
+          path);
+  }
+  return folder_make(folder, error) && file_create(file, path, error);
+}
+
+/* ---- the command --------------------------------------------------------------------------------------- */
+
+static bool work(struct call *call, struct device *device, struct error *error) {
+  struct sweep *sweep = call->own;
+  struct text_file file;
+  if (!open_table(call, sweep, &file, error)) return false;
+  if (!train_rows(call, device, sweep, error)) {
+    file_abandon(&file);
+    return false;
+  }
+  if (call_flag(call, "json"))
+    print_json(sweep);
+  else
+    print_text(sweep);
+  write_table(file.file, sweep);
+  return file_commit(&file, error);
+}
+
+static bool run(struct call *call, struct error *error) {
+  struct sweep *sweep = call->own = ARENA_NEW(call->arena, struct sweep, 1);
+  if (!*call->options.train.output)
+    return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
+  return read_axes(call, sweep, error) && make_rows(call, sweep, error) && call_on_device(call, work, error);
+}
+
+static const struct flag flags[] = {
+    {"data", "DIR", "data.path", NULL},
+    {"output", "DIR", "train.output", "folder of the combinations' folders and sweep.csv"},
+    {"epochs", "N", "train.epochs", NULL},
+    {"seed", "N", "world.seed", NULL},
+    {"overwrite", NULL, NULL, "replaces the sweep.csv of another sweep that DIR holds"},
+    {"json", NULL, NULL, "prints one JSON object a combination instead of the table"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct command command_sweep = {
+    .name = "sweep",
+    .operands = "SCENE",
+    .doc = "trains every combination of values and prints a table of them",
+    .more = "--set section.key=a,b,c gives a key several values (lists of their own as [a,b],[c]). Every\n"
+            "combination is trained in DIR/KEY=VALUE_..., as by train --resume: finished ones are left, cut\n"
+            "ones go on. Of l2s and l2sr the table has only the validation SSIM of the last stage. One that "
+            "fails\n"
+            "leaves the others; the exit status is then 1.",
+    .takes_scene = true,
+    .sweeps = true,
+    .flags = flags,
+    .run = run,
+};

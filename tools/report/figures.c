@@ -1,0 +1,112 @@
+/* Figures of results: histograms of slices, and scores after every line. Their numbers are tables beside. */
+#include "engine/base/log.h"
+#include "tools/draw/chart.h"
+#include "tools/report/report.h"
+#include "tools/report/score_text.h"
+#include "tools/report/statistics.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct chart_row *make_rows(struct report *report, size_t setting, size_t metric, size_t *count) {
+  const struct report_run *list[REPORT_RUNS];
+  const struct report_set *set = &report->set[report->setting[setting].set];
+  *count = report_select(report, setting, metric, list);
+  struct chart_row *rows = ARENA_NEW(report->arena, struct chart_row, *count + 1);
+  for (size_t i = 0; i < *count; i++) {
+    double std;
+    rows[i] = (struct chart_row){.name = list[i]->method,
+                                 .value = report_slices(report, list[i], metric, list[i]->steps - 1),
+                                 .count = set->slices,
+                                 .style = report_style(report, list[i]->method)};
+    statistics_mean(rows[i].value, rows[i].count, &rows[i].mean, &std);
+    rows[i].label = arena_text(report->arena, "mean %s",
+                               tabular_digits(report->arena, rows[i].mean, metric_list[metric].digits));
+  }
+  return rows;
+}
+
+bool report_put_histograms(struct report_page *page, size_t setting, struct error *error) {
+  struct report *report = page->report;
+  size_t count, metric = page->wish->metric;
+  struct chart_row *rows = make_rows(report, setting, metric, &count);
+  const char *name = score_name(report->arena, metric), *label = report->setting[setting].label;
+  if (!count) return true;
+  struct chart_bins bins = chart_bins(rows, count);
+  struct tabular table = tabular_make(report->arena, bins.count, count + 1);
+  double *share = ARENA_NEW(report->arena, double, bins.count);
+  table.file = arena_text(report->arena, "histogram_%zu", setting + 1);
+  table.title =
+      arena_text(report->arena, "%s of the slices at %s, %% of them from each value on", name, label);
+  table.numbers = true;
+  table.head[0] = name;
+  for (size_t r = 0; r < count; r++) {
+    table.head[r + 1] = rows[r].name;
+    chart_shares(&rows[r], &bins, share);
+    for (size_t b = 0; b < bins.count; b++) {
+      double from = bins.low + bins.width * (double)b;
+      *tabular_cell(&table, b, 0) =
+          (struct tabular_cell){arena_text(report->arena, "%.6g", from), from, NAN, false};
+      tabular_number(&table, b, r + 1, 100 * share[b], 1);
+    }
+  }
+  report_open_figure(page);
+  chart_histograms(page->html, arena_text(report->arena, "%s of the slices at %s", name, label), name, rows,
+                   count);
+  report_close_figure(
+      page, arena_text(report->arena,
+                       "%zu slice%s; bars are shares of them on one scale, the dark line is the mean.",
+                       rows[0].count, plural(rows[0].count)));
+  return report_put_table(page, &table, error);
+}
+
+/* ---- after every line ---------------------------------------------------------------------------------- */
+
+static struct chart_line make_line(struct report *report, const struct report_run *run, size_t metric) {
+  struct arena *arena = report->arena;
+  const struct report_setting *setting = &report->setting[run->setting];
+  double *x = ARENA_NEW(arena, double, run->steps), *y = ARENA_NEW(arena, double, run->steps);
+  for (size_t t = 0; t < run->steps; t++) {
+    x[t] = setting->initial_lines + (double)t * (setting->geometry->points ? setting->budget : 1);
+    for (size_t i = 0; i < run->scans; i++)
+      y[t] += run->metric[metric][i * run->steps + t] / (double)run->scans;
+  }
+  return (struct chart_line){run->method, x, y, run->steps, report_style(report, run->method)};
+}
+
+bool report_put_curves(struct report_page *page, size_t setting, struct error *error) {
+  struct report *report = page->report;
+  const struct report_run *list[REPORT_RUNS];
+  size_t metric = page->wish->metric, count = report_select(report, setting, metric, list), used = 0;
+  struct chart_line *lines = ARENA_NEW(report->arena, struct chart_line, count + 1);
+  const char *name = score_name(report->arena, metric), *label = report->setting[setting].label;
+  const char *one = report->setting[setting].geometry->one;
+  for (size_t i = 0; i < count; i++)
+    if (list[i]->curve) lines[used++] = make_line(report, list[i], metric);
+  if (!used) return true;
+  struct tabular table = tabular_make(report->arena, lines[0].points, used + 1);
+  table.file = arena_text(report->arena, "curve_%zu", setting + 1);
+  table.title = report->setting[setting].geometry->points
+                    ? arena_text(report->arena, "mean %s at the start and at the end at %s", name, label)
+                    : arena_text(report->arena, "mean %s after every %s at %s", name, one, label);
+  table.numbers = true;
+  table.head[0] = arena_text(report->arena, "%ss", one);
+  for (size_t l = 0; l < used; l++) {
+    table.head[l + 1] = lines[l].name;
+    for (size_t t = 0; t < lines[l].points; t++) {
+      tabular_number(&table, t, 0, lines[l].x[t], 0);
+      tabular_number(&table, t, l + 1, lines[l].y[t], metric_list[metric].digits);
+    }
+  }
+  struct chart chart = {.title = table.title,
+                        .across = arena_text(report->arena, "acquired %ss, initial ones included", one),
+                        .up = name,
+                        .lines = lines,
+                        .line_count = used};
+  report_open_figure(page);
+  chart_draw(page->html, &chart);
+  report_close_figure(
+      page, arena_text(report->arena, "Means over all scans%s.",
+                       used < count ? "; methods that were scored at the end only are left out" : ""));
+  return report_put_table(page, &table, error);
+}

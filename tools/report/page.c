@@ -1,0 +1,254 @@
+/* The page: one HTML file that loads nothing, its tables as text, and each as CSV and LaTeX. */
+#include "engine/base/log.h"
+#include "engine/base/text.h"
+#include "engine/files/store.h"
+#include "tools/draw/svg.h"
+#include "tools/report/report.h"
+
+#include <string.h>
+
+static const char style[] =
+    "body{font:15px/1.5 'Liberation Sans',Arial,Helvetica,sans-serif;color:#1a1a1a;background:#fff;"
+    "max-width:960px;margin:0 auto;padding:24px}\n"
+    "h1{font-size:26px;margin:0 0 4px}h2{font-size:20px;margin:40px 0 8px;border-bottom:2px solid #1a1a1a;"
+    "padding-bottom:4px}h3{font-size:16px;margin:28px 0 8px}\n"
+    "p{max-width:46em;margin:8px 0}.note,figcaption,.facts{font-size:13px;color:#444}nav{font-size:14px}"
+    "nav a{margin-right:16px}a{color:#005a8f}code{font-size:13px}\n"
+    ".table{overflow-x:auto}table{border-collapse:collapse;margin:12px 0 4px;border-top:2px solid #1a1a1a;"
+    "border-bottom:2px solid #1a1a1a;font-variant-numeric:tabular-nums;font-size:14px}\n"
+    "caption{text-align:left;font-weight:bold;padding:4px 0;white-space:nowrap}"
+    "th,td{padding:3px 12px;text-align:right;white-space:nowrap}"
+    "th:first-child{text-align:left;padding-left:2px}\n"
+    "thead th{border-bottom:1px solid #1a1a1a}tbody th{font-weight:normal}"
+    ".group th{font-style:italic;padding-top:8px;color:#333}\n"
+    ".wide td,.wide th{white-space:normal;text-align:left;vertical-align:top;"
+    "overflow-wrap:break-word}details{margin:4px 0 12px;font-size:13px}"
+    "summary{cursor:pointer;color:#444}\n"
+    "figure{margin:20px 0;break-inside:avoid}figcaption{margin-top:4px;max-width:52em}"
+    "svg{width:100%;height:auto;display:block}\n"
+    "svg text{font-size:12px;fill:#1a1a1a}svg .title{font-weight:bold;font-size:13px}.end{text-anchor:end}"
+    ".middle{text-anchor:middle}\n"
+    ".grid{stroke:#e3e3e3;stroke-width:1}.axis{stroke:#777;stroke-width:1}.frame{fill:none;stroke:#777}"
+    ".zero{stroke:#1a1a1a;stroke-width:1.2;stroke-dasharray:3 3}.band{fill:#f1f1f1}\n"
+    ".curve{fill:none;stroke-width:1.8}.bin{fill-opacity:.75;stroke:#fff;stroke-width:.5}"
+    ".mean{stroke:#1a1a1a;stroke-width:1.6}.whisker{stroke:#1a1a1a;stroke-width:1.4}\n"
+    ".sharp{image-rendering:pixelated}.unsampled{fill:#000}.acquired{fill:#fff}.initial{fill:#e69f00}"
+    ".detail{fill:none;stroke:#ffd200;stroke-width:1.5}\n"
+    "@media print{@page{margin:16mm}body{max-width:none;padding:0;font-size:10pt}nav,summary{display:none}"
+    "h2,h3,caption{break-after:avoid}.table{overflow:visible}table{font-size:8.5pt;break-inside:avoid}"
+    "th,td{padding:2px 6px}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
+
+/* ---- pieces -------------------------------------------------------------------------------------------- */
+
+void report_heading(struct report_page *page, int level, const char *id, const char *text) {
+  fprintf(page->html, id ? "<h%d id=\"%s\">" : "<h%d>", level, id);
+  svg_escape(page->html, text);
+  fprintf(page->html, "</h%d>\n", level);
+  fprintf(page->text, level < 3 ? "\n\n==== " : "\n-- ");
+  text_show(page->text, text);
+  fprintf(page->text, level < 3 ? " ====\n" : " --\n");
+}
+
+void report_say(struct report_page *page, const char *text) {
+  fprintf(page->html, "<p>");
+  svg_escape(page->html, text);
+  fprintf(page->html, "</p>\n");
+  tabular_wrap(text, page->text);
+}
+
+void report_open_figure(struct report_page *page) {
+  fprintf(page->html, "<figure>\n");
+  page->figures++;
+}
+
+void report_close_figure(struct report_page *page, const char *caption) {
+  fprintf(page->html, "<figcaption>Figure %zu. ", page->figures);
+  svg_escape(page->html, caption);
+  fprintf(page->html, "</figcaption>\n</figure>\n");
+}
+
+static bool write_table(const struct report_page *page, const struct tabular *table, const char *ending,
+                        void (*write)(const struct tabular *, FILE *), struct error *error) {
+  struct text_file file;
+  if (!file_create(&file, arena_text(table->arena, "%s/%s.%s", page->folder, table->file, ending), error))
+    return false;
+  write(table, file.file);
+  return file_commit(&file, error);
+}
+
+bool report_put_table(struct report_page *page, struct tabular *table, struct error *error) {
+  tabular_html(table, page->html);
+  tabular_plain(table, page->text);
+  return write_table(page, table, "csv", tabular_csv, error) &&
+         write_table(page, table, "tex", tabular_latex, error);
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------- */
+
+static const char *set_title(const struct report *report, size_t set) {
+  const struct report_set *data = &report->set[set];
+  return arena_text(report->arena, "%s%s: N = %zu, %zu slice%s of %zu volume%s (%.8s)", "Results",
+                    report->sets > 1 ? arena_text(report->arena, " on data set %zu", set + 1) : "",
+                    data->size, data->slices, plural(data->slices), data->volumes, plural(data->volumes),
+                    data->selection);
+}
+
+/* What differs of the keys `data`, in words: the first line that does. */
+static void say_difference(struct report_page *page, size_t set) {
+  const struct report_set *first = &page->report->set[0], *own = &page->report->set[set];
+  const char *a = first->scene, *b = own->scene;
+  while (*a && *b && strcspn(a, "\n") == strcspn(b, "\n") && !memcmp(a, b, strcspn(a, "\n"))) {
+    a += strcspn(a, "\n") + 1;
+    b += strcspn(b, "\n") + 1;
+  }
+  const char *why = "other slices";
+  if (*a && *b) /* "  key: value" */
+    why = arena_text(page->report->arena, "here data.%.*s, there %.*s", (int)strcspn(b, "\n") - 2, b + 2,
+                     (int)strcspn(a, "\n") - 2, a + 2);
+  report_say(page,
+             arena_text(page->report->arena,
+                        "Kept apart from data set 1, for it is of other data or read otherwise: %s.", why));
+}
+
+static bool put_set(struct report_page *page, size_t set, struct error *error) {
+  struct report *report = page->report;
+  report_heading(page, 2, arena_text(report->arena, "set%zu", set + 1), set_title(report, set));
+  if (set) say_difference(page, set);
+  if (!report_put_scores(page, set, error) || !report_put_ablations(page, set, error)) return false;
+  report_heading(page, 3, NULL, "Comparisons");
+  if (!report_put_pairs(page, set, error)) return false;
+  report_heading(page, 3, NULL, "Slices as a distribution, and scores after every line");
+  for (size_t s = 0; s < report->settings; s++)
+    if (report->setting[s].set == set &&
+        (!report_put_histograms(page, s, error) || !report_put_curves(page, s, error)))
+      return false;
+  return report_put_sheets(page, set, error);
+}
+
+static const char no_chooser[] = "none";
+
+/* To those that the cell lists already, unless it is one of them. */
+static void add_word(struct arena *arena, struct tabular_cell *cell, const char *word) {
+  size_t length = strlen(word);
+  if (!length) return;
+  if (!strcmp(cell->text, no_chooser)) {
+    cell->text = word;
+    return;
+  }
+  for (const char *at = cell->text; at; at = strstr(at, ", ") ? strstr(at, ", ") + 2 : NULL)
+    if (!strncmp(at, word, length) && (!at[length] || at[length] == ',')) return;
+  cell->text = arena_text(arena, "%s, %s", cell->text, word);
+}
+
+bool report_put_origins(struct report_page *page, struct error *error) {
+  struct report *report = page->report;
+  static const char *const heads[] = {"results", "methods",       "device",
+                                      "seed",    "reconstructor", "policy, mask or sampler"};
+  size_t rows = 0;
+  if (!report->runs) return true;
+  struct tabular table = tabular_make(report->arena, report->runs, 6);
+  memcpy(table.head, heads, sizeof heads);
+  table.file = "origins";
+  table.title = arena_text(report->arena, "Where the results are from (l2sr %s)", report->version);
+  for (size_t r = 0; r < report->runs; r++) {
+    const struct report_run *run = &report->run[r];
+    bool again = rows && !strcmp(tabular_cell(&table, rows - 1, 0)->text, run->path);
+    if (again) {
+      add_word(report->arena, tabular_cell(&table, rows - 1, 1), run->method);
+      add_word(report->arena, tabular_cell(&table, rows - 1, 5), run->chooser);
+      continue;
+    }
+    const char *cells[] = {run->path,
+                           run->method,
+                           run->device,
+                           run->seed,
+                           *run->reconstructor ? run->reconstructor : "none: zero-filled",
+                           *run->chooser ? run->chooser : no_chooser};
+    for (size_t c = 0; c < 6; c++) tabular_text(&table, rows, c, cells[c]);
+    rows++;
+  }
+  table.rows = rows;
+  report_heading(page, 2, "origins", "Origins");
+  fprintf(page->html, "<div class=\"wide\">\n");
+  bool good = report_put_table(page, &table, error);
+  fprintf(page->html, "</div>\n");
+  return good;
+}
+
+static void put_links(struct report_page *page) {
+  struct report *report = page->report;
+  fprintf(page->html, "<nav>");
+  for (size_t s = 0; s < report->sets; s++)
+    fprintf(page->html, "<a href=\"#set%zu\">Results%s</a>", s + 1,
+            report->sets > 1 ? arena_text(report->arena, " %zu", s + 1) : "");
+  if (report->trainings) fprintf(page->html, "<a href=\"#trainings\">Trainings</a>");
+  if (report->costs) fprintf(page->html, "<a href=\"#costs\">Costs</a>");
+  if (report->runs) fprintf(page->html, "<a href=\"#origins\">Origins</a>");
+  fprintf(page->html, "</nav>\n");
+}
+
+static bool put_page(struct report_page *page, struct error *error) {
+  struct report *report = page->report;
+  const char *facts = arena_text(report->arena,
+                                 "Of %zu result%s, training%s or measurement%s, by l2sr " L2SR_VERSION
+                                 ". \u00b1 is the population standard deviation over scans.",
+                                 report->files, report->files > 1 ? "s" : "", report->files > 1 ? "s" : "",
+                                 report->files > 1 ? "s" : "");
+  fprintf(page->html,
+          "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+          "'unsafe-inline'; img-src data:\">\n<title>l2sr report</title>\n"
+          "<meta name=\"viewport\" content=\"width=device-width\">\n<style>\n%s</style></head><body>\n"
+          "<h1>Accelerated MRI: samplers and reconstructors</h1>\n<p class=\"facts\">",
+          style);
+  svg_escape(page->html, facts);
+  fprintf(page->html, "</p>\n");
+  fprintf(page->text, "Accelerated MRI: samplers and reconstructors\n%s\n", facts);
+  put_links(page);
+  for (size_t s = 0; s < report->sets; s++)
+    if (!put_set(page, s, error)) return false;
+  if (!report_put_trainings(page, error) || !report_put_costs(page, error) ||
+      !report_put_origins(page, error))
+    return false;
+  fprintf(page->html, "</body></html>\n");
+  return true;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static bool check_baseline(const struct report *report, const struct report_wish *wish, struct error *error) {
+  const char *names[REPORT_RUNS];
+  for (size_t r = 0; r < report->runs; r++) {
+    names[r] = report->run[r].method;
+    if (!wish->baseline || !strcmp(wish->baseline, names[r])) return true;
+  }
+  const char *near = wish->baseline ? nearest_name(wish->baseline, names, report->runs) : NULL;
+  if (!wish->baseline || !report->runs) return true;
+  return near ? fail_usage(error, "--baseline is %s, which no results have; did you mean %s?", wish->baseline,
+                           near)
+              : fail_usage(error, "--baseline is %s, which no results have; they have %s%s", wish->baseline,
+                           names[0], report->runs > 1 ? " and others" : "");
+}
+
+bool report_write(struct report *report, const struct report_wish *wish, const char *folder,
+                  struct error *error) {
+  struct text_file html, text;
+  if (!check_baseline(report, wish, error) || !report_check_rows(report, wish, error) ||
+      !folder_make(folder, error) ||
+      !file_create(&html, arena_text(report->arena, "%s/report.html", folder), error))
+    return false;
+  if (!file_create(&text, arena_text(report->arena, "%s/report.txt", folder), error)) {
+    file_abandon(&html);
+    return false;
+  }
+  struct report_page page = {
+      .report = report, .wish = wish, .folder = folder, .html = html.file, .text = text.file};
+  if (!put_page(&page, error)) {
+    file_abandon(&text);
+    file_abandon(&html);
+    return false;
+  }
+  if (file_commit(&text, error)) return file_commit(&html, error);
+  file_abandon(&html);
+  return false;
+}

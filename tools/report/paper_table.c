@@ -1,0 +1,98 @@
+#include "tools/report/paper_table.h"
+
+#include "engine/base/log.h"
+#include "engine/base/text.h"
+#include "systems/scan/geometry.h"
+
+#include <string.h>
+
+static size_t find_text(const char *const *list, size_t count, const char *text) {
+  size_t i = 0;
+  while (i < count && strcmp(list[i], text)) i++;
+  return i;
+}
+
+/* Scans of other data, of another size or scored with another data range stand in other rows. */
+static const char *row_of(struct arena *arena, const struct evaluation *evaluation,
+                          const struct evaluate_run *run, const struct options *options) {
+  static const char *const ranges[] = {"", ", range of the slice", ", range of the attribute"};
+  const struct acquisition *setting = &run->acquisition;
+  return arena_text(arena, "N=%zu x%u %s, %u + %u %ss, %zu slice%s (%.8s)%s%s", evaluation->size,
+                    setting->acceleration, setting->horizon, setting->initial_lines, setting->budget,
+                    geometry_of(setting)->one, evaluation->slices, plural(evaluation->slices),
+                    evaluation->dataset.hash, ranges[options->data.range],
+                    options->data.kspace == KSPACE_MEASURED ? ", measured k-space" : "");
+}
+
+/* evaluate.name is of the policy, or of the sampler where there is one only. */
+static const char *column_of(struct arena *arena, const struct evaluate_run *run,
+                             const struct options *options) {
+  bool policy = run->sampler == &sampler_policy;
+  bool only = !*options->evaluate.policy && option_count(options->evaluate.samplers) == 1;
+  const char *name =
+      *options->evaluate.name && (policy || only) ? options->evaluate.name : run->sampler->name;
+  return arena_text(arena, "%s", name);
+}
+
+static const char *cell_of(struct arena *arena, const struct evaluate_run *run,
+                           const struct options *options) {
+  const char *text = "";
+  for (size_t m = 0; m < METRICS; m++) {
+    double mean, std;
+    if (!run->metric[m] || !option_has(options->evaluate.metrics, metric_list[m].name)) continue;
+    evaluate_mean(run, m, acquisition_steps(&run->acquisition), &mean, &std);
+    const char *form = strstr(metric_list[m].name, "psnr")  ? "%s%s%.2f+-%.2f"
+                       : strcmp(metric_list[m].name, "mse") ? "%s%s%.4f+-%.4f"
+                                                            : "%s%s%.2e+-%.0e";
+    text = arena_text(arena, form, text, *text ? " / " : "", mean, std);
+  }
+  return text;
+}
+
+/* The column of that name whose cell in the row is free; a second evaluation of the same takes another. */
+static size_t find_column(const struct paper_table *table, size_t row, const char *name) {
+  size_t c = 0;
+  while (c < table->columns && (strcmp(table->column[c], name) || table->cell[row][c])) c++;
+  return c;
+}
+
+bool paper_table_add(struct paper_table *table, const struct evaluation *evaluation,
+                     const struct options *options, struct error *error) {
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    const char *setting = row_of(table->arena, evaluation, run, options);
+    const char *name = text_shown(table->arena, column_of(table->arena, run, options));
+    size_t row = find_text(table->row, table->rows, setting);
+    if (row == PAPER_ROWS) return fail(error, "the table has more than %d settings", PAPER_ROWS);
+    size_t column = find_column(table, row, name);
+    if (column == PAPER_COLUMNS) return fail(error, "the table has more than %d methods", PAPER_COLUMNS);
+    table->row[row] = setting;
+    table->column[column] = name;
+    table->rows += row == table->rows;
+    table->columns += column == table->columns;
+    table->cell[row][column] = cell_of(table->arena, run, options);
+  }
+  return true;
+}
+
+static int width_of(const struct paper_table *table, size_t column) {
+  size_t width = strlen(table->column[column]);
+  for (size_t r = 0; r < table->rows; r++)
+    if (table->cell[r][column] && strlen(table->cell[r][column]) > width)
+      width = strlen(table->cell[r][column]);
+  return (int)width;
+}
+
+void paper_table_print(const struct paper_table *table, const struct options *options, FILE *file) {
+  int first = 0;
+  for (size_t r = 0; r < table->rows; r++)
+    if ((int)strlen(table->row[r]) > first) first = (int)strlen(table->row[r]);
+  fprintf(file, "\n%s, mean and deviation\n%-*s", options->evaluate.metrics, first, "");
+  for (size_t c = 0; c < table->columns; c++) fprintf(file, "  %*s", width_of(table, c), table->column[c]);
+  for (size_t r = 0; r < table->rows; r++) {
+    fprintf(file, "\n%-*s", first, table->row[r]);
+    for (size_t c = 0; c < table->columns; c++)
+      fprintf(file, "  %*s", width_of(table, c), table->cell[r][c] ? table->cell[r][c] : "-");
+  }
+  fprintf(file, "\n");
+}

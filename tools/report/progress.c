@@ -1,0 +1,246 @@
+/* Trainings and costs: validation along the stages, a table of all, and what a slice costs. */
+#include "engine/base/text.h"
+#include "tools/draw/chart.h"
+#include "tools/draw/svg.h"
+#include "tools/report/report.h"
+#include "tools/report/score_text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- along the stages ---------------------------------------------------------------------------------- */
+
+/* Stages stand side by side and are as wide as each other, whatever their x counts. Validations of the
+ * metric, or rewards (NULL). */
+static struct chart_line stretch(struct arena *arena, const struct report_training *training,
+                                 const char *metric, const char *name, size_t style) {
+  size_t count = 0;
+  for (size_t s = 0; s < training->stages; s++)
+    count += 1 + training->stage[s].reward.count + training->stage[s].validation.count;
+  double *x = ARENA_NEW(arena, double, count), *y = ARENA_NEW(arena, double, count);
+  struct chart_line line = {name, x, y, 0, style};
+  for (size_t s = 0; s < training->stages; s++) {
+    const struct report_stage *stage = &training->stage[s];
+    const struct report_points *points = metric ? &stage->validation : &stage->reward;
+    double last = 1;
+    if (stage->reward.count) last = fmax(last, stage->reward.x[stage->reward.count - 1]);
+    if (stage->validation.count) last = fmax(last, stage->validation.x[stage->validation.count - 1]);
+    bool other = metric && strcmp(metric, stage->metric);
+    for (size_t i = 0; i < points->count && !other; i++, line.points++) {
+      x[line.points] = (double)s + points->x[i] / last;
+      y[line.points] = points->y[i];
+    }
+    x[line.points] = y[line.points] = NAN; /* a stage is not joined to the next */
+    line.points++;
+  }
+  return line;
+}
+
+static const char *stage_label(struct arena *arena, const struct report_stage *stage) {
+  const struct report_points *points = stage->validation.count ? &stage->validation : &stage->reward;
+  if (!points->count) return stage->name;
+  return arena_text(arena, "%s: %.0f %s", stage->name, points->x[points->count - 1], stage->unit);
+}
+
+/* In full, its name, or "P1". */
+enum band_form { BAND_WHOLE, BAND_NAME, BAND_LETTER };
+
+static const char *band_label(struct arena *arena, const struct report_stage *stage, enum band_form form) {
+  const char *round = strchr(stage->name, '_');
+  if (form == BAND_WHOLE) return stage_label(arena, stage);
+  return form == BAND_NAME ? stage->name
+                           : arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
+}
+
+/* What stands below the bands of a figure: the most that has room for all. The caption has it all. */
+static enum band_form find_form(struct arena *arena, const struct report_training *training) {
+  enum band_form form = BAND_WHOLE;
+  for (size_t s = 0; s < training->stages; s++)
+    while (form < BAND_LETTER &&
+           svg_length(band_label(arena, &training->stage[s], form)) > chart_band_letters(training->stages))
+      form++;
+  return form;
+}
+
+/* The end of a long path tells more than its start. */
+static const char *short_path(struct arena *arena, const char *path) {
+  enum { LETTERS = 48 };
+  if (svg_length(path) <= LETTERS) return path;
+  for (path++; svg_length(path) >= LETTERS || ((unsigned char)*path & 0xc0) == 0x80;) path++;
+  return arena_text(arena, "\u2026%s", path);
+}
+
+/* Of one metric, or of the reward (NULL). */
+static void draw_stages(struct report_page *page, const struct report_training *training,
+                        const char *metric) {
+  struct arena *arena = page->report->arena;
+  size_t stages = training->stages;
+  enum band_form form = find_form(arena, training);
+  struct chart_band *bands = ARENA_NEW(arena, struct chart_band, stages);
+  const char *name =
+      metric ? arena_text(arena, "validation %s", score_of(arena, metric)) : "mean reward of a scan";
+  struct chart_line line = stretch(arena, training, metric, name, metric ? 0 : 1);
+  bool any = false;
+  for (size_t i = 0; i < line.points; i++) any |= isfinite(line.y[i]);
+  if (!any) return;
+  for (size_t s = 0; s < stages; s++)
+    bands[s] = (struct chart_band){(double)s, (double)s + 1, band_label(arena, &training->stage[s], form)};
+  struct chart chart = {.title = arena_text(arena, "%s: %s", short_path(arena, training->path), name),
+                        .across = stages > 1 ? "stages, each as wide as the others" : "from start to end",
+                        .up = name,
+                        .lines = &line,
+                        .line_count = 1,
+                        .bands = bands,
+                        .band_count = stages};
+  const char *caption = "";
+  for (size_t s = 0; s < stages; s++)
+    caption = arena_text(arena, "%s%s%s", caption, s ? "; " : "", stage_label(arena, &training->stage[s]));
+  report_open_figure(page);
+  chart_draw(page->html, &chart);
+  report_close_figure(page, arena_text(arena, "%s.", caption));
+}
+
+/* A figure for every metric: a policy may be scored by another one than the reconstructor. */
+static void draw_validations(struct report_page *page, const struct report_training *training) {
+  for (size_t s = 0; s < training->stages; s++) {
+    size_t before = 0;
+    while (before < s && strcmp(training->stage[before].metric, training->stage[s].metric)) before++;
+    if (before == s) draw_stages(page, training, training->stage[s].metric);
+  }
+}
+
+/* ---- tables -------------------------------------------------------------------------------------------- */
+
+static bool put_points(struct report_page *page, const struct report_training *training, size_t number,
+                       struct error *error) {
+  struct arena *arena = page->report->arena;
+  size_t rows = 0, row = 0;
+  for (size_t s = 0; s < training->stages; s++)
+    rows += training->stage[s].validation.count + training->stage[s].reward.count;
+  struct tabular table = tabular_make(arena, rows, 6);
+  static const char *const heads[] = {"stage", "after", "of", "metric", "validation", "reward"};
+  memcpy(table.head, heads, sizeof heads);
+  table.file = arena_text(arena, "training_%zu", number);
+  table.title = arena_text(arena, "validation and reward of %s", training->path);
+  table.numbers = true;
+  for (size_t s = 0; s < training->stages; s++)
+    for (int reward = 0; reward < 2; reward++) {
+      const struct report_stage *stage = &training->stage[s];
+      const struct report_points *points = reward ? &stage->reward : &stage->validation;
+      for (size_t i = 0; i < points->count; i++, row++) {
+        tabular_text(&table, row, 0, stage->name);
+        tabular_number(&table, row, 1, points->x[i], 0);
+        tabular_text(&table, row, 2, stage->unit);
+        if (!reward) tabular_text(&table, row, 3, score_of(arena, stage->metric));
+        tabular_number(&table, row, reward ? 5 : 4, points->y[i], 5);
+      }
+    }
+  return report_put_table(page, &table, error);
+}
+
+static double best_of(const struct report_stage *stage) {
+  double best = NAN, sign = 1;
+  for (size_t m = 0; m < METRICS; m++)
+    if (!strcmp(metric_list[m].name, stage->metric)) sign = metric_list[m].sign;
+  for (size_t i = 0; i < stage->validation.count; i++) best = fmax(best, sign * stage->validation.y[i]);
+  return sign * best;
+}
+
+/* The last validation and the best, of every stage. */
+static bool put_stages(struct report_page *page, struct error *error) {
+  struct report *report = page->report;
+  size_t rows = 0, row = 0;
+  for (size_t t = 0; t < report->trainings; t++) rows += report->training[t].stages;
+  struct tabular table = tabular_make(report->arena, rows, 6);
+  static const char *const heads[] = {"stage", "metric", "validations", "last", "best", "\u03b3"};
+  memcpy(table.head, heads, sizeof heads);
+  table.group = ARENA_NEW(report->arena, const char *, rows);
+  table.file = "stages";
+  table.title = "Validation after every stage of the trainings";
+  table.note = "Of reconstructors on their own validation scans, of policies the score of their scans.";
+  for (size_t t = 0; t < report->trainings; t++)
+    for (size_t s = 0; s < report->training[t].stages; s++, row++) {
+      const struct report_training *training = &report->training[t];
+      const struct report_points *points = &training->stage[s].validation;
+      table.group[row] = arena_text(report->arena, "%s (train.method %s)", training->path, training->method);
+      tabular_text(&table, row, 0, training->stage[s].name);
+      tabular_text(&table, row, 1, score_of(report->arena, training->stage[s].metric));
+      tabular_number(&table, row, 2, (double)points->count, 0);
+      tabular_number(&table, row, 3, points->count ? points->y[points->count - 1] : NAN, 5);
+      tabular_number(&table, row, 4, best_of(&training->stage[s]), 5);
+      if (!strncmp(training->stage[s].name, "policy", 6)) tabular_number(&table, row, 5, training->gamma, 2);
+    }
+  return report_put_table(page, &table, error);
+}
+
+bool report_put_trainings(struct report_page *page, struct error *error) {
+  struct report *report = page->report;
+  if (!report->trainings) return true;
+  report_heading(page, 2, "trainings", "Trainings");
+  if (!put_stages(page, error)) return false;
+  for (size_t t = 0; t < report->trainings; t++) {
+    draw_validations(page, &report->training[t]);
+    draw_stages(page, &report->training[t], NULL);
+    if (!put_points(page, &report->training[t], t + 1, error)) return false;
+  }
+  return true;
+}
+
+/* ---- costs --------------------------------------------------------------------------------------------- */
+
+static size_t place_of(const char *list[], size_t *count, const char *word) {
+  size_t i = 0;
+  while (i < *count && strcmp(list[i], word)) i++;
+  if (i == *count) list[(*count)++] = word;
+  return i;
+}
+
+static double cost_of(const struct report_cost *cost, int kind) {
+  return kind == 0 ? cost->flops / 1e9 : kind == 1 ? 1e3 * cost->seconds : 1e3 * cost->best_seconds;
+}
+
+static bool put_cost(struct report_page *page, const char *device, size_t number, int kind,
+                     struct error *error) {
+  static const char *const titles[] = {"GFLOP a slice", "Milliseconds a slice, one at a time",
+                                       "Milliseconds a slice, best number of slices side by side"};
+  static const char *const files[] = {"cost_gflop", "cost_one", "cost_best"};
+  struct report *report = page->report;
+  const char *method[REPORT_RUNS], *setting[REPORT_RUNS];
+  size_t methods = 0, settings = 0;
+  for (size_t i = 0; i < report->costs; i++)
+    if (!strcmp(report->cost[i].device, device)) {
+      place_of(method, &methods, report->cost[i].method);
+      place_of(setting, &settings, report->cost[i].setting);
+    }
+  struct tabular table = tabular_make(report->arena, methods, settings + 1);
+  table.head[0] = "method";
+  table.file = number ? arena_text(report->arena, "%s_device%zu", files[kind], number + 1) : files[kind];
+  table.title = arena_text(report->arena, "%s, on %s", titles[kind], device);
+  table.note =
+      kind ? NULL : "Multiply-adds count as two; the policy and the reconstructor, from their graphs.";
+  for (size_t c = 0; c < settings; c++) table.head[c + 1] = setting[c];
+  for (size_t i = 0; i < report->costs; i++) {
+    const struct report_cost *cost = &report->cost[i];
+    if (strcmp(cost->device, device)) continue;
+    size_t row = place_of(method, &methods, cost->method),
+           column = place_of(setting, &settings, cost->setting) + 1;
+    double value = cost_of(cost, kind);
+    tabular_text(&table, row, 0, cost->method);
+    *tabular_cell(&table, row, column) =
+        (struct tabular_cell){arena_text(report->arena, "%s", text_number(value, 4).text), value, NAN, false};
+  }
+  return report_put_table(page, &table, error);
+}
+
+bool report_put_costs(struct report_page *page, struct error *error) {
+  struct report *report = page->report;
+  const char *device[REPORT_RUNS];
+  size_t devices = 0;
+  if (!report->costs) return true;
+  report_heading(page, 2, "costs", "Cost of inference");
+  for (size_t i = 0; i < report->costs; i++) place_of(device, &devices, report->cost[i].device);
+  for (size_t d = 0; d < devices; d++)
+    for (int kind = 0; kind < 3; kind++)
+      if (!put_cost(page, device[d], d, kind, error)) return false;
+  return true;
+}

@@ -1,0 +1,463 @@
+/* Results of `l2sr evaluate`: which slices, which settings, which methods, and what they scored. */
+#include "engine/base/option.h"
+#include "engine/files/scene.h"
+#include "engine/files/store.h"
+#include "systems/scan/samplers.h"
+#include "tools/report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCENE_MOST = 1 << 16, NAMES_MOST = 1 << 20 };
+
+struct reading {
+  struct report *report;
+  struct store *store;
+  const char *path, *scene;
+  size_t set;
+  const char *groups[REPORT_RUNS]; /* "x4_base/random" */
+  size_t group_count;
+  bool full, set_known;
+};
+
+/* ---- what the file says of itself ---------------------------------------------------------------------- */
+
+/* Of a quoted scalar of a scene. */
+static const char *unquote(const char *text, struct arena *arena) {
+  char *plain = arena_new(arena, strlen(text) + 1), *to = plain;
+  if (*text != '"') return text;
+  for (text++; *text && *text != '"'; text++) {
+    if (*text == '\\' && text[1] == 'x' && text[2] && text[3]) {
+      *to++ = (char)strtoul(arena_text(arena, "%.2s", text + 2), NULL, 16);
+      text += 3;
+      continue;
+    }
+    if (*text == '\\' && text[1]) text++;
+    *to++ = *text;
+  }
+  return plain;
+}
+
+static const char *scene_word(const struct reading *reading, const char *name) {
+  const char *value = scene_value(reading->scene, "evaluate", name, reading->report->arena);
+  return value ? unquote(value, reading->report->arena) : "";
+}
+
+/* The lines of section data but for where the files are, and how many slices the device holds. Results of
+ * before there was data.kspace are of images. */
+static const char *data_section(const char *scene, struct arena *arena) {
+  static const char added[] = "  kspace: image\n";
+  const char *at = strstr(scene, "data:\n");
+  char *text = arena_new(arena, strlen(scene) + sizeof added), *end = text;
+  bool old = !strstr(scene, "\n  kspace: ");
+  if (!at) return text;
+  for (at = strchr(at, '\n') + 1; *at == ' ';) {
+    size_t length = strcspn(at, "\n"), line = length + (at[length] == '\n');
+    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9)) {
+      memcpy(end, at, line);
+      end += line;
+    }
+    if (old && !strncmp(at, "  source:", 9)) {
+      memcpy(end, added, sizeof added - 1);
+      end += sizeof added - 1;
+      old = false; /* a damaged scene may have several such lines; there is room for one */
+    }
+    at += line;
+  }
+  return text;
+}
+
+static bool check_version(struct reading *reading, struct error *error) {
+  struct report *report = reading->report;
+  char *version = arena_new(report->arena, 64), *scene = arena_new(report->arena, SCENE_MOST);
+  if (!store_text(reading->store, "version", version, 64) ||
+      !store_text(reading->store, "scene", scene, SCENE_MOST) || !store_has(reading->store, "slice/volume"))
+    return fail(error,
+                "%s holds no results of l2sr evaluate (version, scene or slice/volume is missing); name "
+                "results.h5, the folder of a training or the JSON of bench inference",
+                reading->path);
+  reading->scene = scene;
+  if (!report->version) {
+    report->version = version;
+    report->version_path = reading->path;
+  }
+  if (!strcmp(report->version, version)) return true;
+  return fail(
+      error,
+      "%s is of version %s and %s of version %s; their numbers do not go into one table: evaluate both "
+      "with one version, or write two reports",
+      report->version_path, report->version, reading->path, version);
+}
+
+/* ---- slices -------------------------------------------------------------------------------------------- */
+
+/* Files without slices have numbers too: there may be more volumes than slices, but not than names, of which
+ * very many are not all read. */
+static bool count_volumes(const struct reading *reading, struct report_set *set, struct error *error) {
+  size_t names = 1;
+  for (const char *c = set->names; *c; c++) names += *c == '\n';
+  if (strlen(set->names) + 1 >= NAMES_MOST) names = REPORT_VOLUMES;
+  for (size_t i = 0; i < set->slices; i++) {
+    if (set->volume[i] >= names)
+      return fail(error, "%s is damaged: slice/volume names volume %u at slice %zu; there are names of %zu",
+                  reading->path, set->volume[i], i, names);
+    if (set->volume[i] >= set->volumes) set->volumes = (size_t)set->volume[i] + 1;
+  }
+  return true;
+}
+
+static bool read_set(struct reading *reading, struct report_set *set, struct error *error) {
+  struct arena *arena = reading->report->arena;
+  char *selection = arena_new(arena, 80), *names = arena_new(arena, NAMES_MOST);
+  const size_t most = REPORT_SLICES;
+  size_t numbers = 0, ranges = 0;
+  *set = (struct report_set){.path = reading->path, .selection = selection, .names = names};
+  if (!store_text(reading->store, "selection", selection, 80) ||
+      !store_text(reading->store, "volume_names", names, NAMES_MOST))
+    return fail(error, "%s does not say of which files it is (selection, volume_names); evaluate again",
+                reading->path);
+  if (!store_read_all(reading->store, "slice/volume", STORE_U32, most, arena, (void **)&set->volume,
+                      &set->slices, error) ||
+      !store_read_all(reading->store, "slice/number", STORE_U32, most, arena, (void **)&set->number, &numbers,
+                      error) ||
+      !store_read_all(reading->store, "slice/data_range", STORE_F64, most, arena, (void **)&set->range,
+                      &ranges, error))
+    return false;
+  if (!set->slices)
+    return fail(error, "%s holds no slices; evaluate a data set that has some", reading->path);
+  if (numbers != set->slices || ranges != set->slices)
+    return fail(error,
+                "%s is damaged: slice/volume has %zu entries, slice/number %zu and slice/data_range %zu",
+                reading->path, set->slices, numbers, ranges);
+  set->scene = data_section(reading->scene, arena);
+  return count_volumes(reading, set, error);
+}
+
+static bool same_set(const struct report_set *a, const struct report_set *b) {
+  return a->size == b->size && a->slices == b->slices && !strcmp(a->selection, b->selection) &&
+         !strcmp(a->names, b->names) && !strcmp(a->scene, b->scene) &&
+         !memcmp(a->volume, b->volume, a->slices * sizeof *a->volume) &&
+         !memcmp(a->number, b->number, a->slices * sizeof *a->number) &&
+         !memcmp(a->range, b->range, a->slices * sizeof *a->range);
+}
+
+static bool find_set(struct reading *reading, size_t size, struct error *error) {
+  struct report *report = reading->report;
+  struct report_set set;
+  if (reading->set_known)
+    return size == report->set[reading->set].size
+               ? true
+               : fail(error, "%s is damaged: masks of %zu and of %zu lines", reading->path, size,
+                      report->set[reading->set].size);
+  if (!read_set(reading, &set, error)) return false;
+  set.size = size;
+  reading->set_known = true;
+  for (reading->set = 0; reading->set < report->sets; reading->set++)
+    if (same_set(&report->set[reading->set], &set)) return true;
+  if (report->sets == REPORT_SETS)
+    return fail(error, "the results are of more than %d data sets; write several reports", REPORT_SETS);
+  report->set[report->sets++] = set;
+  return true;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------ */
+
+static const char *label_of(struct arena *arena, const struct report_setting *setting) {
+  const char *horizon = !strcmp(setting->horizon, "base")   ? "Base"
+                        : !strcmp(setting->horizon, "long") ? "Long"
+                                                            : NULL;
+  const struct geometry *geometry = setting->geometry;
+  if (horizon && geometry == geometry_list)
+    return arena_text(arena, "\u00d7%u %s", setting->acceleration, horizon);
+  if (horizon) return arena_text(arena, "\u00d7%u %s, %s", setting->acceleration, horizon, geometry->name);
+  return arena_text(arena, "\u00d7%u, %u + %u %ss", setting->acceleration, setting->initial_lines,
+                    setting->budget, geometry->one);
+}
+
+/* Initial lines that were given as a number may be those of a horizon. */
+static bool same_horizon(const char *a, const char *b) {
+  return !strcmp(a, b) || !strcmp(a, "custom") || !strcmp(b, "custom");
+}
+
+static bool find_setting(struct report *report, struct report_setting *wanted, size_t *place,
+                         struct error *error) {
+  for (*place = 0; *place < report->settings; ++*place) {
+    const struct report_setting *setting = &report->setting[*place];
+    if (setting->set == wanted->set && setting->geometry == wanted->geometry &&
+        setting->acceleration == wanted->acceleration && setting->initial_lines == wanted->initial_lines &&
+        setting->budget == wanted->budget && same_horizon(setting->horizon, wanted->horizon))
+      return true;
+  }
+  if (report->settings == REPORT_SETTINGS)
+    return fail(error, "the results have more than %d settings; write several reports", REPORT_SETTINGS);
+  wanted->label = label_of(report->arena, wanted);
+  report->setting[report->settings++] = *wanted;
+  return true;
+}
+
+/* ---- runs ---------------------------------------------------------------------------------------------- */
+
+static void see_dataset(const char *name, void *context) {
+  struct reading *reading = context;
+  size_t length = strlen(name), end = strlen("/mask");
+  if (*name != 'x' || length <= end || strcmp(name + length - end, "/mask")) return;
+  reading->full = reading->group_count == REPORT_RUNS;
+  if (!reading->full)
+    reading->groups[reading->group_count++] =
+        arena_text(reading->report->arena, "%.*s", (int)(length - end), name);
+}
+
+static bool read_metric(struct reading *reading, struct report_run *run, size_t metric, struct error *error) {
+  const char *name = arena_text(reading->report->arena, "%s/%s", run->folder, metric_list[metric].name);
+  size_t total, first = 0;
+  if (!store_has(reading->store, name)) return true;
+  if (!store_read_all(reading->store, name, STORE_F32, run->scans * run->steps, reading->report->arena,
+                      (void **)&run->metric[metric], &total, error))
+    return false;
+  if (total != run->scans * run->steps)
+    return fail(error, "%s: %s has %zu values, expected %zu scans of %zu; the file is damaged", reading->path,
+                name, total, run->scans, run->steps);
+  while (first < run->scans && run->metric[metric][first * run->steps] == 0) first++;
+  run->curve |= metric == 0 && run->steps > 1 && first < run->scans; /* not scored: zeros */
+  return true;
+}
+
+/* The lines that a scan was given are those of its mask that it did not choose; points are named. */
+static bool read_initial(struct reading *reading, struct report_run *run, size_t size, bool points,
+                         struct error *error) {
+  struct arena *arena = reading->report->arena;
+  uint32_t *action;
+  size_t total;
+  if (points)
+    return store_read_all(reading->store, arena_text(arena, "%s/initial", run->folder), STORE_U8, size, arena,
+                          (void **)&run->initial, &total, error) &&
+           (total == size || fail(error, "%s: %s/initial has %zu points, expected %zu; the file is damaged",
+                                  reading->path, run->folder, total, size));
+  if (!store_read_all(reading->store, arena_text(arena, "%s/action", run->folder), STORE_U32,
+                      run->scans * (run->steps - 1), arena, (void **)&action, &total, error))
+    return false;
+  run->initial = arena_new(arena, size);
+  memcpy(run->initial, run->mask, size);
+  for (size_t t = 0; t + 1 < run->steps; t++)
+    if (action[t] < size) run->initial[action[t]] = 0;
+  return true;
+}
+
+/* Also how many lines a scan was given, and how many it chose. */
+static bool read_mask(struct reading *reading, struct report_run *run, size_t size,
+                      struct report_setting *setting, struct error *error) {
+  size_t total;
+  if (!store_read_all(reading->store, arena_text(reading->report->arena, "%s/mask", run->folder), STORE_U8,
+                      run->scans * size, reading->report->arena, (void **)&run->mask, &total, error) ||
+      !read_initial(reading, run, size, setting->geometry->points, error))
+    return false;
+  for (size_t x = 0; x < size; x++) {
+    setting->initial_lines += run->initial[x] != 0;
+    setting->budget += run->mask[x] && !run->initial[x];
+  }
+  return true;
+}
+
+static const char *method_of(const struct reading *reading, const char *sampler) {
+  const char *name = scene_word(reading, "name"), *policy = scene_word(reading, "policy");
+  const char *samplers = scene_value(reading->scene, "evaluate", "samplers", reading->report->arena);
+  bool only = !*policy && samplers && !strchr(samplers, ',');
+  return *name && (only || !strcmp(sampler, sampler_policy.name)) ? name : sampler;
+}
+
+static bool is_oracle(const char *sampler) {
+  struct error error;
+  const struct sampler *found = sampler_find(sampler, &error);
+  return found && sampler_is_oracle(found);
+}
+
+/* Points have no actions: all are one step. */
+static bool read_shape(struct reading *reading, struct report_run *run, bool points, size_t *size,
+                       struct error *error) {
+  struct arena *arena = reading->report->arena;
+  struct store_shape mask, action = {.rank = 2, .size = {0, 1}};
+  if (!store_shape(reading->store, arena_text(arena, "%s/mask", run->folder), &mask, error) ||
+      (!points && !store_shape(reading->store, arena_text(arena, "%s/action", run->folder), &action, error)))
+    return false;
+  if (points) action.size[0] = mask.size[0];
+  if (mask.rank != 2 || action.rank != 2 || mask.size[0] != action.size[0] || !mask.size[0] || !mask.size[1])
+    return fail(error, "%s: %s holds no scans, or mask and action of other numbers of them; evaluate again",
+                reading->path, run->folder);
+  if (mask.size[0] > REPORT_SCANS || mask.size[1] > REPORT_STEPS || action.size[1] > REPORT_STEPS)
+    return fail(error,
+                "%s: %s has %zu scans of %zu lines and %zu actions; at most %d of %d are read: the file is "
+                "damaged",
+                reading->path, run->folder, mask.size[0], mask.size[1], action.size[1], REPORT_SCANS,
+                REPORT_STEPS);
+  run->scans = mask.size[0];
+  run->steps = action.size[1] + 1;
+  *size = mask.size[1];
+  return true;
+}
+
+/* Of the images. */
+static size_t side_of(const struct report_setting *setting, size_t size) {
+  return setting->geometry->points ? (size_t)lround(sqrt((double)size)) : size;
+}
+
+/* What the sampler goes by: a key of the scene that names a file. */
+static const char *chooser_of(const struct reading *reading, const char *sampler) {
+  static const struct {
+    const char *sampler, *section, *key;
+  } rows[] = {{"policy", "evaluate", "policy"},
+              {"fixed_mask", "sampler", "mask"},
+              {"learned_mask", "sampler", "mask"},
+              {"tau_step", "sampler", "tau_step"},
+              {"tau_step_best", "sampler", "tau_step"}};
+  struct arena *arena = reading->report->arena;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(rows[i].sampler, sampler)) continue;
+    const char *value = scene_value(reading->scene, rows[i].section, rows[i].key, arena);
+    return value ? unquote(value, arena) : "";
+  }
+  return "";
+}
+
+static void read_origin(const struct reading *reading, const char *sampler, struct report_run *run) {
+  struct arena *arena = reading->report->arena;
+  char *device = arena_new(arena, 256);
+  const char *seed = scene_value(reading->scene, "world", "seed", arena);
+  store_text(reading->store, "device", device, 256);
+  run->device = device;
+  run->seed = seed ? seed : "";
+  run->reconstructor = scene_word(reading, "reconstructor");
+  run->chooser = chooser_of(reading, sampler);
+}
+
+static bool check_image(const struct reading *reading, const char *name, const char *beside, size_t rows,
+                        size_t size, struct error *error) {
+  struct store_shape shape;
+  if (!store_has(reading->store, name))
+    return fail(error, "%s is damaged: it has %s and lacks %s; evaluate again", reading->path, beside, name);
+  if (!store_shape(reading->store, name, &shape, error)) return false;
+  if (shape.rank == 3 && shape.size[0] >= rows && shape.size[1] == size && shape.size[2] == size) return true;
+  return fail(error, "%s is damaged: %s does not hold %zu images of %zux%zu pixels; evaluate again",
+              reading->path, name, rows, size, size);
+}
+
+/* Contact sheets want the truth and the method's own images: of the rows that are kept, or of all. */
+static bool check_images(const struct reading *reading, const struct report_run *run, size_t size,
+                         struct error *error) {
+  struct arena *arena = reading->report->arena;
+  bool kept = store_has(reading->store, "kept/row"), all = store_has(reading->store, "slice/image");
+  const char *beside = kept ? "kept/row" : "slice/image", *truth = kept ? "kept/image" : "slice/image";
+  struct store_shape rows;
+  if (!kept && !all) return true;
+  if (!store_shape(reading->store, beside, &rows, error)) return false;
+  const char *own = arena_text(arena, "%s/%s", run->folder, kept ? "kept" : "reconstruction");
+  return check_image(reading, truth, beside, rows.size[0], size, error) &&
+         check_image(reading, own, beside, rows.size[0], size, error);
+}
+
+/* Results of before there were others are of lines. */
+static bool find_geometry(const struct reading *reading, struct report_setting *setting,
+                          struct error *error) {
+  const char *name = scene_value(reading->scene, "acquisition", "geometry", reading->report->arena);
+  setting->geometry = geometry_list;
+  if (!name) return true;
+  while (setting->geometry->name && strcmp(setting->geometry->name, name)) setting->geometry++;
+  return setting->geometry->name ||
+         fail(error, "%s has acquisition.geometry %s, which is none; it is of another program", reading->path,
+              name);
+}
+
+static bool read_run(struct reading *reading, const char *folder, struct error *error) {
+  struct report *report = reading->report;
+  char horizon[32], sampler[128], group[16] = "fixed";
+  struct report_run run = {.path = reading->path, .folder = folder, .gamma = NAN};
+  struct report_setting setting = {0};
+  size_t size = 0;
+  if (sscanf(folder, "x%u_%31[^/]/%127[^/]", &setting.acceleration, horizon, sampler) != 3)
+    return fail(error, "%s: group %s is no xACCELERATION_HORIZON/SAMPLER; it is of another program",
+                reading->path, folder);
+  if (!find_geometry(reading, &setting, error) ||
+      !read_shape(reading, &run, setting.geometry->points, &size, error) ||
+      !find_set(reading, side_of(&setting, size), error) || !read_mask(reading, &run, size, &setting, error))
+    return false;
+  if (!check_images(reading, &run, side_of(&setting, size), error)) return false;
+  for (size_t m = 0; m < METRICS; m++)
+    if (!read_metric(reading, &run, m, error)) return false;
+  if (run.scans % report->set[reading->set].slices)
+    return fail(error, "%s: %s has %zu scans of %zu slices; the file is damaged", reading->path, folder,
+                run.scans, report->set[reading->set].slices);
+  store_text(reading->store, "group", group, sizeof group);
+  const char *name = arena_text(report->arena, "%s", sampler);
+  run.method = method_of(reading, name);
+  if (!strcmp(name, sampler_policy.name)) store_number(reading->store, "gamma", &run.gamma);
+  read_origin(reading, name, &run);
+  run.group = is_oracle(name)           ? REPORT_ORACLES
+              : !strcmp(group, "joint") ? REPORT_JOINT
+              : !*run.reconstructor     ? REPORT_ZERO_FILLED
+                                        : REPORT_FIXED;
+  setting.set = reading->set;
+  setting.horizon = arena_text(report->arena, "%s", horizon);
+  if (report->runs == REPORT_RUNS)
+    return fail(error, "the results have more than %d methods and settings; write several reports",
+                REPORT_RUNS);
+  if (!find_setting(report, &setting, &run.setting, error)) return false;
+  report->run[report->runs++] = run;
+  return true;
+}
+
+/* Settings by acceleration and horizon, samplers as the scene names them. */
+static bool stands_before(const struct reading *reading, const char *a, const char *b) {
+  const char *list = scene_value(reading->scene, "evaluate", "samplers", reading->report->arena);
+  const char *name_a = strchr(a, '/'), *name_b = strchr(b, '/');
+  if (!name_a || !name_b || !list) return false;
+  size_t length = (size_t)(name_a - a), other = (size_t)(name_b - b);
+  if (strtoul(a + 1, NULL, 10) != strtoul(b + 1, NULL, 10))
+    return strtoul(a + 1, NULL, 10) < strtoul(b + 1, NULL, 10);
+  if (length != other || memcmp(a, b, length)) return strcmp(a, b) < 0;
+  size_t place[2] = {SIZE_MAX, SIZE_MAX}, count = 0; /* what the list does not name comes last */
+  const char *words = arena_text(reading->report->arena, "%.*s", (int)strcspn(list + 1, "]"), list + 1);
+  char word[128];
+  for (; (words = option_next(words, word, sizeof word)); count++) {
+    if (!strcmp(word, name_a + 1)) place[0] = count;
+    if (!strcmp(word, name_b + 1)) place[1] = count;
+  }
+  return place[0] < place[1];
+}
+
+static void sort_groups(struct reading *reading) {
+  for (size_t i = 1; i < reading->group_count; i++)
+    for (size_t j = i; j && stands_before(reading, reading->groups[j], reading->groups[j - 1]); j--) {
+      const char *kept = reading->groups[j];
+      reading->groups[j] = reading->groups[j - 1];
+      reading->groups[j - 1] = kept;
+    }
+}
+
+static bool read_runs(struct reading *reading, struct error *error) {
+  if (!check_version(reading, error) || !store_list(reading->store, see_dataset, reading, error))
+    return false;
+  if (reading->full)
+    return fail(error, "%s has more than %d methods and settings", reading->path, REPORT_RUNS);
+  if (!reading->group_count)
+    return fail(error, "%s holds no scans of any sampler; evaluate again", reading->path);
+  sort_groups(reading);
+  for (size_t g = 0; g < reading->group_count; g++)
+    if (!read_run(reading, reading->groups[g], error)) return false;
+  const char *metrics = scene_value(reading->scene, "evaluate", "metrics", reading->report->arena);
+  for (size_t m = 0; metrics && m < METRICS; m++) {
+    struct arena *arena = reading->report->arena;
+    const char *list = arena_text(arena, "%.*s", (int)strcspn(metrics + 1, "]"), metrics + 1);
+    reading->report->shown[m] |= option_has(list, metric_list[m].name);
+  }
+  return true;
+}
+
+bool report_read_results(struct report *report, const char *path, struct error *error) {
+  struct reading *reading = ARENA_NEW(report->arena, struct reading, 1);
+  *reading = (struct reading){.report = report, .path = arena_text(report->arena, "%s", path)};
+  if (!store_open(&reading->store, path, error)) return false;
+  bool good = read_runs(reading, error);
+  good = store_is_sound(reading->store, error) && good; /* the reason for what is missing */
+  store_close(reading->store);
+  return good;
+}

@@ -1,0 +1,143 @@
+/* What `l2sr report` reads and how it writes the page: results of evaluate by data set and setting,
+ * trainings, costs of inference. */
+#ifndef L2SR_TOOLS_REPORT_H
+#define L2SR_TOOLS_REPORT_H
+
+#include "systems/scan/geometry.h"
+#include "systems/scan/simulation.h"
+#include "tools/report/tabular.h"
+
+enum { REPORT_RUNS = 512, REPORT_SETTINGS = 64, REPORT_SETS = 16, REPORT_TRAININGS = 64, REPORT_STAGES = 64 };
+/* Of results, most of slices, of scans of a run, of steps and lines of a scan, and of a volume's number. */
+enum { REPORT_SLICES = 1 << 22, REPORT_SCANS = 1 << 24, REPORT_STEPS = 1 << 18, REPORT_VOLUMES = 1 << 22 };
+
+/* ---- what was read ------------------------------------------------------------------------------------- */
+
+/* The slices of results: results of other slices, other sizes or otherwise read data are other sets. */
+struct report_set {
+  const char *path;              /* of the first results with it */
+  const char *selection, *names; /* hash of the files' names; the names, a line each */
+  const char *scene;             /* its section `data` */
+  size_t size, slices, volumes;
+  uint32_t *volume, *number; /* [slices] */
+  double *range;             /* [slices] */
+};
+
+struct report_setting {
+  size_t set;
+  uint32_t acceleration, initial_lines, budget;
+  const struct geometry *geometry;
+  const char *horizon, *label;
+};
+
+/* What is compared with what, in the order of the tables. Oracles see the truth and are nobody's rivals. */
+enum report_group { REPORT_ZERO_FILLED, REPORT_FIXED, REPORT_JOINT, REPORT_ORACLES, REPORT_GROUPS };
+extern const char *const report_group_names[REPORT_GROUPS];
+
+/* A method at a setting. */
+struct report_run {
+  enum report_group group;
+  const char *method, *path, *folder; /* folder: of the path, in the file's groups */
+  size_t setting;
+  size_t scans, steps;     /* steps: budget + 1 */
+  float *metric[METRICS];  /* [scan][steps]; NULL: not there */
+  uint8_t *mask, *initial; /* [scans][lines that there are]; initial: the given ones */
+  double gamma;            /* of the policy; NaN: none */
+  bool curve;
+  const char *device, *reconstructor, *seed; /* as the file says; "": none */
+  const char *chooser; /* file that its sampler goes by: policy, mask or tau-step's network; "": none */
+};
+
+/* Where its training looked, and what it found. */
+struct report_points {
+  double *x, *y;
+  size_t count;
+};
+struct report_stage {
+  const char *name, *metric, *unit; /* unit: what x counts */
+  struct report_points validation, reward;
+};
+struct report_training {
+  const char *path, *method;
+  struct report_stage stage[REPORT_STAGES];
+  size_t stages;
+  double gamma, initial_lines; /* of the last policy; NaN: none */
+};
+
+struct report_cost {
+  const char *method, *setting, *device;
+  double flops, seconds, best_seconds, best_batch;
+};
+
+struct report {
+  struct arena *arena; /* the caller's */
+  const char *version; /* of all results */
+  const char *version_path;
+  struct report_set set[REPORT_SETS];
+  struct report_setting setting[REPORT_SETTINGS];
+  struct report_run *run;           /* [REPORT_RUNS] */
+  struct report_training *training; /* [REPORT_TRAININGS] */
+  struct report_cost *cost;         /* [REPORT_RUNS] */
+  size_t sets, settings, runs, trainings, costs, files;
+  bool shown[METRICS]; /* columns of some scene's table */
+};
+
+struct report *report_make(struct arena *arena);
+/* A file or folder of the command line. */
+bool report_add(struct report *report, const char *path, struct error *error);
+bool report_read_results(struct report *report, const char *path, struct error *error);
+bool report_read_training(struct report *report, const char *folder, struct error *error);
+bool report_read_costs(struct report *report, const char *path, struct error *error);
+/* After the last one: methods of one name at one setting get the names of their folders too. */
+bool report_finish(struct report *report, struct error *error);
+
+/* Styles of lines and rows are by the method's place among all. */
+size_t report_style(const struct report *report, const char *method);
+/* Mean over a slice's scans after so many lines, [slices]; NULL where the run has no such metric. */
+double *report_slices(const struct report *report, const struct report_run *run, size_t metric, size_t lines);
+/* Runs of a setting that have the metric, in the order of the tables; returns how many. */
+size_t report_select(const struct report *report, size_t setting, size_t metric,
+                     const struct report_run **list);
+
+/* ---- what is written ----------------------------------------------------------------------------------- */
+
+struct report_wish {
+  size_t metric;        /* of figures and comparisons */
+  const char *baseline; /* what others are compared with; NULL: the first method */
+  const uint32_t *rows; /* of contact sheets */
+  size_t row_count;     /* 0: those that are there, four at most */
+};
+
+/* Metrics of the page: in its tables and below its images. */
+bool report_shows(const struct report *report, const struct report_wish *wish, size_t metric);
+
+struct report_page {
+  struct report *report;
+  const struct report_wish *wish;
+  const char *folder;
+  FILE *html, *text;
+  size_t figures;
+};
+bool report_write(struct report *report, const struct report_wish *wish, const char *folder,
+                  struct error *error);
+
+/* Into all four kinds of files. */
+bool report_put_table(struct report_page *page, struct tabular *table, struct error *error);
+void report_open_figure(struct report_page *page);
+void report_close_figure(struct report_page *page, const char *caption);
+void report_heading(struct report_page *page, int level, const char *id, const char *text);
+void report_say(struct report_page *page, const char *text); /* a paragraph */
+
+bool report_put_scores(struct report_page *page, size_t set, struct error *error);    /* main tables */
+bool report_put_ablations(struct report_page *page, size_t set, struct error *error); /* lines, gamma */
+bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
+bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);
+bool report_put_curves(struct report_page *page, size_t setting, struct error *error);
+/* Whether some results hold images of every row that is wished for. */
+bool report_check_rows(const struct report *report, const struct report_wish *wish, struct error *error);
+bool report_put_sheets(struct report_page *page, size_t set, struct error *error);
+bool report_put_trainings(struct report_page *page, struct error *error);
+bool report_put_costs(struct report_page *page, struct error *error);
+bool report_put_origins(struct report_page *page, struct error *error);
+
+#endif
