@@ -1,4 +1,5 @@
 /* `l2sr report`: escaping, tables, and what is refused or kept apart. */
+#include "engine/base/log.h"
 #include "engine/files/store.h"
 #include "tests/support.h"
 #include "tools/draw/chart.h"
@@ -190,21 +191,85 @@ static void charts_show_all_points(void **state) {
   arena_close(arena);
 }
 
-static void lines_of_json_are_read(void **state) {
-  static const char line[] =
-      "{\"a\":{\"b\":[1,\"}\"]},\"b\":2.5,\"text\":\"x\\\"y\\\\\\u0041\", \"none\":null}\n";
-  struct arena *arena = arena_open();
+static bool see_values(const json_t *line, void *context, struct error *error) {
+  struct folder *folder = context;
   double value;
-  (void)state;
+  (void)error;
   assert_true(json_number_of(line, "b", &value));
   assert_near(value, 2.5, 0);
-  assert_string_equal(json_text_of(line, "text", arena), "x\"y\\A");
+  assert_string_equal(json_text_of(line, "text", folder->arena), "x\"y\\A");
+  assert_string_equal(json_text_of(line, "t", folder->arena), "\u00e9\u202e\U0001f600\n/");
   assert_true(json_number_of(line, "none", &value) && isnan(value));
-  static const char escapes[] = "{\"t\":\"\\u00e9\\u202e\\ud83d\\ude00\\ud83d\\n\\/\\u00 \\u0000\"}";
-  assert_string_equal(json_text_of(escapes, "t", arena), "\u00e9\u202e\U0001f600\ufffd\n/u00 \ufffd");
+  assert_true(json_number_of(line, "many", &value));
+  assert_near(value, 123456789012345678901.0, 1e5);
   assert_false(json_number_of(line, "text", &value));
-  assert_null(json_text_of(line, "b", arena));
-  arena_close(arena);
+  assert_false(json_number_of(line, "absent", &value));
+  assert_null(json_text_of(line, "b", folder->arena));
+  return true;
+}
+
+static void lines_of_json_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  const char *path = support_path(&folder, "lines.jsonl");
+  support_write_text(path,
+                     "\n{\"a\":{\"b\":[1,\"}\"]},\"b\":2.5,\"text\":\"x\\\"y\\\\\\u0041\", \"none\":null,"
+                     "\"many\":123456789012345678901,\"t\":\"\\u00e9\\u202e\\ud83d\\ude00\\n\\/\"}\r\n \n");
+  assert_good(json_lines(path, false, see_values, &folder, &error), &error);
+  support_close_folder(&folder);
+}
+
+static bool see_text(const json_t *line, void *context, struct error *error) {
+  struct folder *folder = context;
+  (void)error;
+  assert_string_equal(json_text_of(line, "t", folder->arena), "a\\xff\u20ac\"");
+  return true;
+}
+
+/* What is written for names of any bytes is what is read: bytes that are no UTF-8 as shown. */
+static void written_texts_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  struct text text;
+  (void)state;
+  support_open_folder(&folder);
+  const char *path = support_path(&folder, "lines.jsonl");
+  FILE *file = open_text(&text);
+  fputs("{\"t\":", file);
+  json_text(file, "a\xff\u20ac\"");
+  fputs("}\n", file);
+  support_write_text(path, close_text(&text, folder.arena));
+  assert_good(json_lines(path, false, see_text, &folder, &error), &error);
+  support_close_folder(&folder);
+}
+
+/* Of these no byte is seen by a caller. */
+static void damaged_lines_are_refused(void **state) {
+  static const char *const lines[] = {"{\"t\":\"\xff\"}", "{\"t\":\"\\ud83d\"}", "{\"t\":\"\\u0000\"}",
+                                      "{\"t\":1e999}",    "{\"t\":1}}",          "[{\"t\":1}]"};
+  struct folder folder;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  const char *path = support_path(&folder, "lines.jsonl");
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    support_write_text(path, arena_text(folder.arena, "\n%s\n", lines[i]));
+    assert_false(json_lines(path, true, see_text, &folder, &error));
+    assert_holds(error.text, "lines.jsonl:2 is no JSON object on one line (");
+  }
+  char *deep = arena_new(folder.arena, JSON_LINE_MOST + 16);
+  memset(deep, '[', JSON_LINE_MOST + 8);
+  memcpy(deep, "{\"a\":", 5);
+  support_write_text(path, deep);
+  assert_false(json_lines(path, true, see_text, &folder, &error));
+  assert_holds(error.text, "(it is longer than 1 MiB)");
+  deep[JSON_LINE_MOST / 2] = '\n';
+  support_write_text(path, deep);
+  assert_false(json_lines(path, true, see_text, &folder, &error));
+  assert_holds(error.text, "maximum parsing depth reached");
+  support_close_folder(&folder);
 }
 
 /* ---- results that are refused or kept apart ------------------------------------------------------------ */
@@ -542,6 +607,8 @@ int main(void) {
       cmocka_unit_test(scores_have_one_name),
       cmocka_unit_test(charts_show_all_points),
       cmocka_unit_test(lines_of_json_are_read),
+      cmocka_unit_test(written_texts_are_read),
+      cmocka_unit_test(damaged_lines_are_refused),
       cmocka_unit_test(results_are_read),
       cmocka_unit_test(another_version_is_refused),
       cmocka_unit_test(missing_images_are_refused),

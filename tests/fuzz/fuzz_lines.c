@@ -3,7 +3,7 @@
 #include "tools/report/json_line.h"
 #include "tools/report/report.h"
 
-static bool see(const char *line, void *context, struct error *error) {
+static bool see(const json_t *line, void *context, struct error *error) {
   static const char *const keys[] = {"kind", "epoch", "val_ssim", "loss", "text", ""};
   double value;
   (void)error;

@@ -7,6 +7,7 @@
 #include <clblast_c.h>
 #include <ctype.h>
 #include <hdf5.h>
+#include <jansson.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,7 @@ static void print_libraries(const struct view *view, struct arena *arena) {
       view, "CLBlast",
       arena_text(arena, "%d.%d.%d", CLBLAST_VERSION_MAJOR, CLBLAST_VERSION_MINOR, CLBLAST_VERSION_PATCH));
   print_library(view, "libyaml", yaml_get_version_string());
+  print_library(view, "jansson", jansson_version_str());
   print_library(view, "libpng", png_get_libpng_ver(NULL));
 }
 

@@ -10,7 +10,7 @@ struct costs {
   const char *path;
 };
 
-static bool see_line(const char *line, void *context, struct error *error) {
+static bool see_line(const json_t *line, void *context, struct error *error) {
   const struct costs *costs = context;
   struct report *report = costs->report;
   const char *bench = json_text_of(line, "bench", report->arena), *horizon;

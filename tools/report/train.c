@@ -33,7 +33,7 @@ static void add_point(struct log *log, size_t which, double x, double y) {
 }
 
 /* Epochs of a reconstructor; looks and validations of a policy, over roll-outs or, of PG-MRI, updates. */
-static bool see_line(const char *line, void *context, struct error *error) {
+static bool see_line(const json_t *line, void *context, struct error *error) {
   struct log *log = context;
   const char *kind = json_text_of(line, "kind", log->arena), *metric;
   double x, y;
