@@ -565,7 +565,13 @@ static void damaged_values_are_refused(void **state) {
   refuse_saved(&run, "it has best -inf");
   learning->best = 2;
   refuse_saved(&run, "it has best 2 at best_at 1, which is none of the validations in its log");
-  learning->best = 1;
+  learning->best = learning->score[0];
+  learning->policy.setup.channels++;
+  refuse_saved(&run, "its attribute network_channels is ");
+  learning->policy.setup.channels--;
+  learning->policy.budget++;
+  refuse_saved(&run, "its attribute scan_budget is 6; expected 5: the file is damaged");
+  learning->policy.budget--;
   device_write(&device, learning->optimiser.second, 0, sizeof nan_value, &nan_value);
   assert_false(learn_save(learning, "last.h5", &error));
   assert_holds(error.text, "has become nan at element 0 and is not written");

@@ -539,6 +539,7 @@ static void the_fused_sampler_of_points_is_kept(void **state) {
 /* `halves` holds a training with Adam by now. */
 static void other_trainings_are_refused(void **state) {
   struct run run;
+  struct error error;
   (void)state;
   set_options(&run, "halves");
   run.options.train.optimiser = OPTIMISER_ADAM;
@@ -548,6 +549,13 @@ static void other_trainings_are_refused(void **state) {
   run.options.train.optimiser = OPTIMISER_ADAM;
   run.options.tau.steps = 3;
   refuse(&run, "tau.steps was 2 and is 3 now");
+  set_options(&run, "halves");
+  run.options.train.optimiser = OPTIMISER_ADAM;
+  open_run(&run, true);
+  run.training.tau.noise_seed = 7;
+  assert_good(training_save(&run.training, &error), &error);
+  training_close(&run.training);
+  refuse(&run, "its attribute sampler_noise_seed is 7; expected 42: the file is damaged");
   set_options(&run, NULL);
   run.options.acquisition.acceleration = "4,8";
   refuse(&run, "the scene has 2 settings");

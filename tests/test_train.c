@@ -511,7 +511,38 @@ static void damage(const char *path, const char *name, bool dataset, double valu
   H5Fclose(file);
 }
 
-/* A checkpoint with one number changed, each in a folder of its own. */
+/* Takes an attribute away; text: puts this in its place. */
+static void take_attribute(const char *path, const char *name, const char *text) {
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+  assert_true(H5Adelete(file, name) >= 0);
+  if (text) {
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text));
+    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(attribute, type, text) >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+  }
+  H5Fclose(file);
+}
+
+/* Returns the path of a checkpoint after one of four epochs. */
+static const char *train_damaged(struct run *run) {
+  static int number;
+  char name[32];
+  snprintf(name, sizeof name, "damaged%d", number++);
+  set_options(run, name);
+  run->options.train.optimiser = OPTIMISER_ADAM;
+  run->options.train.epochs = 1;
+  open_run(run, false);
+  run_epochs(run);
+  training_close(&run->training);
+  run->options.train.epochs = 4;
+  return support_path(&folder, arena_text(folder.arena, "%s/last.h5", name));
+}
+
+/* A checkpoint with one number changed. */
 static void damaged_checkpoints_are_refused(void **state) {
   static const struct {
     const char *name;
@@ -546,23 +577,44 @@ static void damaged_checkpoints_are_refused(void **state) {
       {"param/conv2.2.bias", true, NAN, "param/conv2.2.bias holds nan at element 0"},
       {"param/conv.layers.0.weight", true, INFINITY, "a checkpoint's numbers are finite"},
   };
+  struct run run;
+  size_t bytes;
   (void)state;
+  const char *path = train_damaged(&run);
+  const void *good = support_read(folder.arena, path, &bytes);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct run run;
-    char name[32];
-    snprintf(name, sizeof name, "damaged%zu", i);
-    set_options(&run, name);
-    run.options.train.optimiser = OPTIMISER_ADAM;
-    run.options.train.epochs = 1;
-    open_run(&run, false);
-    run_epochs(&run);
-    training_close(&run.training);
-    run.options.train.epochs = 4;
-    damage(support_path(&folder, arena_text(folder.arena, "%s/last.h5", name)), cases[i].name,
-           cases[i].dataset, cases[i].value);
+    support_write(path, good, bytes);
+    damage(path, cases[i].name, cases[i].dataset, cases[i].value);
     refuse_open(&run, true, cases[i].text);
-    arena_close(run.arena);
   }
+  arena_close(run.arena);
+}
+
+/* Where the weights fit: what is said of the network must be true all the same. */
+static void damaged_facts_are_refused(void **state) {
+  static const struct {
+    const char *name, *expected;
+  } facts[] = {{"network_channels", "4"}, {"network_pools", "2"}, {"network_size", "32"}};
+  struct run run;
+  size_t bytes;
+  (void)state;
+  const char *path = train_damaged(&run);
+  const void *good = support_read(folder.arena, path, &bytes);
+  for (size_t i = 0; i < 4 * sizeof facts / sizeof *facts; i++) {
+    const char *name = facts[i / 4].name, *expected = facts[i / 4].expected;
+    support_write(path, good, bytes);
+    if (i % 4 < 2)
+      damage(path, name, false, i % 4 ? -4 : NAN);
+    else
+      take_attribute(path, name, i % 4 == 2 ? "four" : NULL);
+    refuse_open(&run, true,
+                arena_text(run.arena, "its attribute %s is %s; expected %s: the file is damaged", name,
+                           i % 4 == 0   ? "nan"
+                           : i % 4 == 1 ? "-4"
+                                        : "missing or no number",
+                           expected));
+  }
+  arena_close(run.arena);
 }
 
 /* Written again where last.h5 is the best so far, else missed. */
@@ -635,13 +687,16 @@ static void logs_that_were_cut_go_on(void **state) {
   }
 }
 
+/* Before anything of the network is allocated, but for the values of its parameters. */
 static void refuse_network(const struct run *run, const char *path, const char *part) {
   struct reconstructor_setup setup = {
       .device = &device, .kernels = run->training.train.simulation.kernels, .size = N, .batch = 1};
   struct reconstructor reconstructor;
   struct error error;
+  uint64_t allocations = device.allocations;
   assert_false(reconstructor_load(&reconstructor, path, &setup, &error));
   assert_holds(error.text, part);
+  if (!strstr(part, "element")) assert_int_equal(device.allocations, allocations);
 }
 
 static void damaged_networks_are_refused(void **state) {
@@ -661,6 +716,8 @@ static void damaged_networks_are_refused(void **state) {
   damage(path, "network_pools", false, 2);
   damage(path, "network_channels", false, NAN);
   refuse_network(&run, path, "network_channels is nan");
+  damage(path, "network_channels", false, 1024);
+  refuse_network(&run, path, "down_sample_layers.0.layers.0.weight (4x1x3x3, expected 1024x1x3x3)");
   damage(path, "network_channels", false, 4);
   damage(path, "param/conv2.2.bias", true, NAN);
   refuse_network(&run, path, "param/conv2.2.bias holds nan at element 0");
@@ -689,6 +746,7 @@ int main(void) {
       cmocka_unit_test(other_validation_data_are_refused),
       cmocka_unit_test(one_training_a_folder),
       cmocka_unit_test(damaged_checkpoints_are_refused),
+      cmocka_unit_test(damaged_facts_are_refused),
       cmocka_unit_test(a_best_checkpoint_that_went_is_noticed),
       cmocka_unit_test(logs_that_were_cut_go_on),
       cmocka_unit_test(damaged_networks_are_refused),

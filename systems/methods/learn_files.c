@@ -176,8 +176,8 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   learning->rollouts = (uint64_t)rollouts;
   learning->best_at = (uint64_t)best_at;
   bool is_last = learning->best_at == 0 || learning->best_at == learning->rollouts;
-  if (!read_log(learning, store, error) || !check_best(learning, error) ||
-      !run_has_best(&learning->run, is_last, error))
+  if (!policy_same(&learning->policy, store, error) || !read_log(learning, store, error) ||
+      !check_best(learning, error) || !run_has_best(&learning->run, is_last, error))
     return false;
   policy_changed(&learning->policy);
   log_info("going on from %s after %llu roll-out%s", learn_path(learning, "last.h5"),

@@ -89,7 +89,8 @@ static const char *const may_differ[] = {
 static bool read_state(struct store *store, void *context, struct error *error) {
   struct pgmri *pgmri = context;
   double updates;
-  if (!checkpoint_whole(store, "updates", 1e15, &updates, error) ||
+  if (!policy_same(&pgmri->policy, store, error) ||
+      !checkpoint_whole(store, "updates", 1e15, &updates, error) ||
       !checkpoint_number(store, "score", -1e15, 1e15, &pgmri->score, error))
     return false;
   if (updates > (double)pgmri->wanted)

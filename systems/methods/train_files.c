@@ -203,8 +203,8 @@ static bool read_state(struct store *store, void *context, struct error *error) 
     return false;
   training->epoch = (uint32_t)epoch;
   training->best_epoch = (uint32_t)best_epoch;
-  if (!read_log(training, store, error) || !check_best(training, error) || !check_steps(training, error) ||
-      !read_masks(training, store, error) ||
+  if (!reconstructor_same(&training->reconstructor, store, error) || !read_log(training, store, error) ||
+      !check_best(training, error) || !check_steps(training, error) || !read_masks(training, store, error) ||
       !run_has_best(&training->run, training->best_epoch == training->epoch, error))
     return false;
   reconstructor_changed(&training->reconstructor);

@@ -145,6 +145,22 @@ static bool check_values(const struct flat *flat, const char *path, const float 
   return true;
 }
 
+static bool check_held(const struct comparison *comparison, struct error *error) {
+  for (int i = 0; i < comparison->graph->parameters; i++)
+    if (!store_check_held(comparison->store, comparison->path[i], error)) return false;
+  return true;
+}
+
+bool checkpoint_check_parameters(struct store *store, const char *group, const struct graph *graph,
+                                 struct error *error) {
+  struct arena *arena = arena_open();
+  struct comparison comparison = {.store = store, .graph = graph, .group = group, .arena = arena};
+  comparison.path = ARENA_NEW(arena, const char *, graph->parameters + 1);
+  bool good = compare(&comparison, error) && check_held(&comparison, error);
+  arena_close(arena);
+  return good;
+}
+
 /* Reads what the group holds for every parameter into a buffer of the parameters' layout. */
 static bool read_flat(struct store *store, struct flat flat, struct error *error) {
   const struct graph *graph = flat.graph;
@@ -201,6 +217,50 @@ bool checkpoint_read_parameters(struct store *store, const char *group, const st
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error) {
   return write_flat(store, flat_parameters(group, graph), error);
+}
+
+/* ---- facts --------------------------------------------------------------------------------------------- */
+
+bool checkpoint_write_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error) {
+  for (; facts->name; facts++)
+    if (!(facts->text ? store_put_text(store, facts->name, facts->text, error)
+                      : store_put_number(store, facts->name, facts->number, error)))
+      return false;
+  return true;
+}
+
+static bool same_text(struct store *store, const struct checkpoint_fact *fact, struct error *error) {
+  char found[64];
+  if (!store_text(store, fact->name, found, sizeof found))
+    return fail(error,
+                "its attribute %s is missing or no text; expected '%s': the file is damaged, start anew in "
+                "another train.output",
+                fact->name, fact->text);
+  if (!strcmp(found, fact->text)) return true;
+  return fail(error,
+              "its attribute %s is '%s'; expected '%s': the file is damaged, start anew in another "
+              "train.output",
+              fact->name, found, fact->text);
+}
+
+static bool same_number(struct store *store, const struct checkpoint_fact *fact, struct error *error) {
+  double found;
+  if (!store_number(store, fact->name, &found))
+    return fail(error,
+                "its attribute %s is missing or no number; expected %.9g: the file is damaged, start anew in "
+                "another train.output",
+                fact->name, fact->number);
+  if (found == fact->number) return true;
+  return fail(error,
+              "its attribute %s is %.9g; expected %.9g: the file is damaged, start anew in another "
+              "train.output",
+              fact->name, found, fact->number);
+}
+
+bool checkpoint_same_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error) {
+  for (; facts->name; facts++)
+    if (!(facts->text ? same_text : same_number)(store, facts, error)) return false;
+  return true;
 }
 
 bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *error) {

@@ -1,5 +1,6 @@
 /* Parameters and optimiser state in HDF5: one dataset a parameter, GROUP/NAME, with the dotted names of the
- * public implementations. Files are written beside and take their place only when whole (engine/files/store.h). */
+ * public implementations. Files are written beside and take their place only when whole
+ * (engine/files/store.h). */
 #ifndef L2SR_SYSTEMS_CHECKPOINT_H
 #define L2SR_SYSTEMS_CHECKPOINT_H
 
@@ -14,6 +15,21 @@ bool checkpoint_read_parameters(struct store *store, const char *group, const st
 /* Refused when one of them could not be read again. */
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
+
+/* The same refusals, and of what the file cannot hold, without reading: the graph needs no plan. A network
+ * whose sizes a file tells is looked at so before memory is taken for it. */
+bool checkpoint_check_parameters(struct store *store, const char *group, const struct graph *graph,
+                                 struct error *error);
+
+/* What a network is, as attributes beside its parameters. Lists end by a name of NULL. */
+struct checkpoint_fact {
+  const char *name;
+  double number;
+  const char *text; /* NULL: it is the number */
+};
+bool checkpoint_write_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error);
+/* Whether the file says the same; what it lacks or says otherwise is refused with its name. */
+bool checkpoint_same_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error);
 
 /* A number among the attributes, from low to high: for NaN lies between no two. Refused with its name. */
 bool checkpoint_number(struct store *store, const char *name, double low, double high, double *value,

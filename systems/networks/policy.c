@@ -253,17 +253,33 @@ void policy_reinforce(struct policy *policy, const struct policy_draws *draws, s
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-bool policy_write(const struct policy *policy, struct store *store, struct error *error) {
+enum { FACTS = 9 };
+
+static void list_facts(const struct policy *policy, struct checkpoint_fact facts[FACTS]) {
   const struct policy_setup *setup = &policy->setup;
-  return store_put_text(store, "network", kinds[setup->dense], error) &&
-         store_put_number(store, "network_channels", setup->channels, error) &&
-         store_put_number(store, "network_pools", setup->pools, error) &&
-         store_put_number(store, "network_hidden", setup->hidden, error) &&
-         store_put_number(store, "network_size", (double)setup->size, error) &&
-         store_put_text(store, "scan_geometry", policy->geometry, error) &&
-         store_put_number(store, "scan_initial_lines", policy->initial_lines, error) &&
-         store_put_number(store, "scan_budget", policy->budget, error) &&
+  const struct checkpoint_fact all[FACTS] = {{"network", 0, kinds[setup->dense]},
+                                             {"network_channels", setup->channels, NULL},
+                                             {"network_pools", setup->pools, NULL},
+                                             {"network_hidden", setup->hidden, NULL},
+                                             {"network_size", (double)setup->size, NULL},
+                                             {"scan_geometry", 0, policy->geometry},
+                                             {"scan_initial_lines", policy->initial_lines, NULL},
+                                             {"scan_budget", policy->budget, NULL},
+                                             {NULL, 0, NULL}};
+  memcpy(facts, all, sizeof all);
+}
+
+bool policy_write(const struct policy *policy, struct store *store, struct error *error) {
+  struct checkpoint_fact facts[FACTS];
+  list_facts(policy, facts);
+  return checkpoint_write_facts(store, facts, error) &&
          checkpoint_write_parameters(store, "param", policy->graph, error);
+}
+
+bool policy_same(const struct policy *policy, struct store *store, struct error *error) {
+  struct checkpoint_fact facts[FACTS];
+  list_facts(policy, facts);
+  return checkpoint_same_facts(store, facts, error);
 }
 
 static bool read_kind(struct store *store, bool *dense) {
@@ -326,13 +342,22 @@ static void read_origin(struct policy *policy, struct store *store) {
     strcpy(policy->geometry, geometry_list[GEOMETRY_LINES].name);
 }
 
+/* Before memory is taken for what the attributes say. */
+static bool is_stored(const struct policy_setup *setup, struct store *store, struct error *error) {
+  struct policy described = {.setup = *setup};
+  bool good = build(&described, error) && checkpoint_check_parameters(store, "param", described.graph, error);
+  graph_close(described.graph);
+  return good;
+}
+
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
                  struct error *error) {
   struct policy_setup own = *setup;
   struct store *store;
   *policy = (struct policy){0};
   if (!store_open(&store, path, error)) return false;
-  bool good = read_sizes(store, &own, error) && policy_open(policy, &own, error);
+  bool good =
+      read_sizes(store, &own, error) && is_stored(&own, store, error) && policy_open(policy, &own, error);
   if (good && !checkpoint_read_parameters(store, "param", policy->graph, error)) {
     policy_close(policy);
     good = false;

@@ -1,6 +1,7 @@
 /* The network that chooses lines, behind one interface for training and evaluation: the heads of
- * systems/networks/net_policy.h (with its critic) or of systems/networks/net_pgmri.h on the graph, the encoder before them on
- * the fused path (engine/fused/block.h) where the device and the sizes allow, else on the graph too. */
+ * systems/networks/net_policy.h (with its critic) or of systems/networks/net_pgmri.h on the graph, the
+ * encoder before them on the fused path (engine/fused/block.h) where the device and the sizes allow, else on
+ * the graph too. */
 #ifndef L2SR_SYSTEMS_POLICY_H
 #define L2SR_SYSTEMS_POLICY_H
 
@@ -79,8 +80,8 @@ struct policy_update {
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share);
 
-/* What REINFORCE learns from (systems/methods/trajectories.h): draws of lines, several of one image where they share
- * a state. */
+/* What REINFORCE learns from (systems/methods/trajectories.h): draws of lines, several of one image where
+ * they share a state. */
 struct policy_draws {
   cl_mem action, advantage; /* of the draws, [step][draw][slice] */
   cl_mem terms;             /* written, float2 an image: loss, entropy */
@@ -94,6 +95,10 @@ void policy_reinforce(struct policy *policy, const struct policy_draws *draws, s
 
 /* Sizes and scans as attributes and parameters in group "param" of a checkpoint. */
 bool policy_write(const struct policy *policy, struct store *store, struct error *error);
+
+/* Whether the checkpoint's attributes are those of this policy, as they must be where its training goes on.
+ */
+bool policy_same(const struct policy *policy, struct store *store, struct error *error);
 
 /* Whether the checkpoint is of PG-MRI's network. */
 bool policy_is_dense(const char *path, bool *dense, struct error *error);

@@ -165,8 +165,8 @@ static bool refuse_one(struct reconstructor *reconstructor, size_t left, struct 
       reconstructor->setup.device->facts.name, (double)left * mebi);
 }
 
-/* As many images a pass as fit; when not even one does to infer, or for one allocation, the plan that follows says
- * so. */
+/* As many images a pass as fit; when not even one does to infer, or for one allocation, the plan that follows
+ * says so. */
 static bool fit_batch(struct reconstructor *reconstructor, struct error *error) {
   const struct device *device = reconstructor->setup.device;
   size_t left = device->facts.memory - device->bytes;
@@ -577,17 +577,33 @@ void reconstructor_changed(struct reconstructor *reconstructor) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
+enum { FACTS = 8 };
+
+/* Networks of magnitudes have no facts about complex images. */
+static void list_facts(const struct reconstructor_setup *setup, struct checkpoint_fact facts[FACTS]) {
+  const struct checkpoint_fact all[FACTS] = {{"network", 0, "unet"},
+                                             {"network_channels", setup->channels, NULL},
+                                             {"network_pools", setup->pools, NULL},
+                                             {"network_size", (double)setup->size, NULL},
+                                             {setup->complex ? "network_input" : NULL, 0, "complex"},
+                                             {"network_absolute", setup->absolute, NULL},
+                                             {"data_scale", setup->scale, NULL},
+                                             {NULL, 0, NULL}};
+  memcpy(facts, all, sizeof all);
+}
+
 bool reconstructor_write(const struct reconstructor *reconstructor, struct store *store,
                          struct error *error) {
-  const struct reconstructor_setup *setup = &reconstructor->setup;
-  return store_put_text(store, "network", "unet", error) &&
-         store_put_number(store, "network_channels", setup->channels, error) &&
-         store_put_number(store, "network_pools", setup->pools, error) &&
-         store_put_number(store, "network_size", (double)setup->size, error) &&
-         (!setup->complex || (store_put_text(store, "network_input", "complex", error) &&
-                              store_put_number(store, "network_absolute", setup->absolute, error) &&
-                              store_put_number(store, "data_scale", setup->scale, error))) &&
+  struct checkpoint_fact facts[FACTS];
+  list_facts(&reconstructor->setup, facts);
+  return checkpoint_write_facts(store, facts, error) &&
          checkpoint_write_parameters(store, "param", reconstructor->graph, error);
+}
+
+bool reconstructor_same(const struct reconstructor *reconstructor, struct store *store, struct error *error) {
+  struct checkpoint_fact facts[FACTS];
+  list_facts(&reconstructor->setup, facts);
+  return checkpoint_same_facts(store, facts, error);
 }
 
 /* A complex network works in the units of its images. */
@@ -650,6 +666,14 @@ static bool read_sizes(struct store *store, struct reconstructor_setup *setup, s
   return true;
 }
 
+bool reconstructor_stored(const struct reconstructor_setup *setup, struct store *store, const char *group,
+                          struct error *error) {
+  struct reconstructor described = {.setup = *setup};
+  bool good = build(&described, error) && checkpoint_check_parameters(store, group, described.graph, error);
+  graph_close(described.graph);
+  return good;
+}
+
 bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error) {
   struct reconstructor_setup own = *setup;
@@ -657,6 +681,7 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
   *reconstructor = (struct reconstructor){0};
   if (!store_open(&store, path, error)) return false;
   bool good = read_sizes(store, &own, error) && read_input(store, &own, error) &&
+              reconstructor_stored(&own, store, "param", error) &&
               reconstructor_open(reconstructor, &own, error);
   if (good && !checkpoint_read_parameters(store, "param", reconstructor->graph, error)) {
     reconstructor_close(reconstructor);

@@ -1,7 +1,7 @@
 /* The network that makes an image of a zero-filled one, behind one interface for train, evaluate and render:
- * the U-Net of systems/networks/net_unet.h on the fused path (engine/fused/block.h) where the device and the sizes allow,
- * else on the portable graph. Of complex images a small graph beside either adds the network's output to the
- * magnitude. */
+ * the U-Net of systems/networks/net_unet.h on the fused path (engine/fused/block.h) where the device and the
+ * sizes allow, else on the portable graph. Of complex images a small graph beside either adds the network's
+ * output to the magnitude. */
 #ifndef L2SR_SYSTEMS_RECONSTRUCTOR_H
 #define L2SR_SYSTEMS_RECONSTRUCTOR_H
 
@@ -89,13 +89,20 @@ void reconstructor_view(struct reconstructor *reconstructor, size_t images);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
 /* From output_gradient of the images of the last forward; adds into the gradients of the parameters. */
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
-/* The same from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the input
- * means nothing. */
+/* The same from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the
+ * input means nothing. */
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input);
 void reconstructor_changed(struct reconstructor *reconstructor); /* after the parameters changed */
 
 /* Sizes as attributes and parameters in group "param" of a checkpoint. */
 bool reconstructor_write(const struct reconstructor *reconstructor, struct store *store, struct error *error);
+
+/* Whether the checkpoint's attributes are those of this network, as they must be where its training goes on.
+ */
+bool reconstructor_same(const struct reconstructor *reconstructor, struct store *store, struct error *error);
+/* Whether the group holds the parameters of such a network; nothing is opened on the device. */
+bool reconstructor_stored(const struct reconstructor_setup *setup, struct store *store, const char *group,
+                          struct error *error);
 
 /* Opens the network of a checkpoint: channels, pools and whether it is absolute come from its attributes.
  * Refused when it was trained for another N, or takes complex images and the setup's does not, or the

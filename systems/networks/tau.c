@@ -384,21 +384,29 @@ void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, ui
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static bool write_kind(const struct tau *tau, struct store *store, struct error *error) {
-  if (!tau->points) return store_put_number(store, "sampler_hidden", tau->hidden, error);
-  return store_put_number(store, "sampler_channels", tau->channels, error) &&
-         store_put_number(store, "sampler_pools", tau->pools, error);
+enum { FACTS = 10 };
+
+/* Of lines the sampler is of so many hidden values, of points a U-Net. */
+static void list_facts(const struct tau *tau, struct checkpoint_fact facts[FACTS]) {
+  const struct acquisition *scan = &tau->acquisition;
+  const struct checkpoint_fact all[FACTS] = {
+      {"sampler", 0, "tau_step"},
+      {"scan_geometry", 0, geometry_of(scan)->name},
+      {"sampler_steps", tau->steps, NULL},
+      {tau->points ? "sampler_channels" : "sampler_hidden", tau->points ? tau->channels : tau->hidden, NULL},
+      {"sampler_adaptive", tau->adaptive, NULL},
+      {"sampler_noise_seed", tau->noise_seed, NULL},
+      {"initial_lines", scan->initial_lines, NULL},
+      {"budget", scan->budget, NULL},
+      {tau->points ? "sampler_pools" : NULL, tau->pools, NULL},
+      {NULL, 0, NULL}};
+  memcpy(facts, all, sizeof all);
 }
 
 bool tau_write(const struct tau *tau, struct store *store, struct error *error) {
-  const struct acquisition *scan = &tau->acquisition;
-  return store_put_text(store, "sampler", "tau_step", error) &&
-         store_put_text(store, "scan_geometry", geometry_of(scan)->name, error) &&
-         store_put_number(store, "sampler_steps", tau->steps, error) && write_kind(tau, store, error) &&
-         store_put_number(store, "sampler_adaptive", tau->adaptive, error) &&
-         store_put_number(store, "sampler_noise_seed", tau->noise_seed, error) &&
-         store_put_number(store, "initial_lines", scan->initial_lines, error) &&
-         store_put_number(store, "budget", scan->budget, error) &&
+  struct checkpoint_fact facts[FACTS];
+  list_facts(tau, facts);
+  return checkpoint_write_facts(store, facts, error) &&
          checkpoint_write_parameters(store, "sampler", tau_parameters(tau), error) &&
          checkpoint_write_moments(store, "sampler_optimiser", &tau->optimiser, error);
 }
@@ -410,7 +418,9 @@ static bool read_parameters(struct tau *tau, struct store *store, struct error *
 }
 
 bool tau_read(struct tau *tau, struct store *store, struct error *error) {
-  return read_parameters(tau, store, error) &&
+  struct checkpoint_fact facts[FACTS];
+  list_facts(tau, facts);
+  return checkpoint_same_facts(store, facts, error) && read_parameters(tau, store, error) &&
          checkpoint_read_moments(store, "sampler_optimiser", &tau->optimiser, error);
 }
 
@@ -480,20 +490,24 @@ static bool read_kind(struct tau *tau, struct store *store, struct error *error)
   return check_scans(tau, initial, budget, error);
 }
 
+/* Before memory is taken for what the attributes say. */
+static bool is_stored(struct tau *tau, const struct tau_setup *setup, struct store *store,
+                      struct error *error) {
+  struct reconstructor_setup sampler = sampler_setup(tau, setup);
+  if (tau->points) return reconstructor_stored(&sampler, store, "sampler", error);
+  build(tau, setup);
+  bool good =
+      graph_good(tau->graph, error) && checkpoint_check_parameters(store, "sampler", tau->graph, error);
+  graph_close(tau->graph);
+  tau->graph = NULL;
+  return good;
+}
+
 /* After its reconstructor, whose images are of the size. */
 static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
-  struct store_shape shape;
-  bool points = tau->points;
   tau->batch = tau->own.batch;
-  if (!read_kind(tau, store, error) ||
-      !store_shape(store,
-                   points ? "sampler/unet.down_sample_layers.0.layers.0.weight" : "sampler/layers.0.weight",
-                   &shape, error))
-    return false;
-  if (shape.rank != (points ? 4 : 2) || shape.size[0] != (points ? tau->channels : tau->hidden))
-    return fail(error, "its sampler is not of %u %s, as it says; the file is damaged",
-                points ? tau->channels : tau->hidden, points ? "channels" : "hidden values");
-  return open_planned(tau, setup, error) && read_parameters(tau, store, error);
+  return read_kind(tau, store, error) && check_lines(tau, error) && is_stored(tau, setup, store, error) &&
+         open_planned(tau, setup, error) && read_parameters(tau, store, error);
 }
 
 bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, struct error *error) {
