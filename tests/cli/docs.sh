@@ -1,7 +1,7 @@
 #!/bin/sh
-# What is generated from rows is current: docs.sh L2SR SOURCE
+# What is generated from rows is current, and what pages name exists: docs.sh L2SR SOURCE
 set -u
-l2sr=$1 source=$2 failed=0
+l2sr=$(realpath "$1") source=$2 failed=0
 same() { # same NAME FILE COMMAND...
   name=$1 file=$2
   shift 2
@@ -22,11 +22,24 @@ done
 for what in components kernels systems samplers options commands; do
   [ "$("$l2sr" describe $what | wc -l)" -gt 3 ] || { echo "FAILED: describe $what is empty"; failed=1; }
 done
-# what README tells people to type exists
-for word in $(sed -n "s/^build\/l2sr \\([a-z]*\\).*/\\1/p" "$source/README.md" | sort -u); do
-  "$l2sr" "$word" --help >/dev/null || { echo "FAILED: README names l2sr $word"; failed=1; }
+# what the pages tell people to type and to read exists
+cd "$source" || exit 1
+pages="README.md scenes/README.md scenes/PROTOCOL.md systems/data/README.md tools/README.md engine/README.md"
+[ "$(wc -l <README.md)" -le 150 ] || { echo "FAILED: README has more than 150 lines"; failed=1; }
+for page in $pages; do
+  for word in $(sed -n 's/^ *build\/l2sr \([a-z]*\).*/\1/p' "$page" | sort -u); do
+    "$l2sr" "$word" --help >/dev/null || { echo "FAILED: $page names l2sr $word"; failed=1; }
+  done
+  for file in $(grep -oE '\]\([^)]*\)' "$page" | sed 's/^](//; s/[#)].*//' | grep -v ':' | sort -u); do
+    [ -f "${page%"${page##*/}"}$file" ] || { echo "FAILED: $page links to $file"; failed=1; }
+  done
 done
-for file in $(grep -oh 'scenes/[a-z0-9_]*\.yaml' "$source/README.md" "$source/tools/quickstart" | sort -u); do
-  [ -f "$source/$file" ] || { echo "FAILED: README or quickstart names $file"; failed=1; }
+for file in $(grep -oh 'scenes/[a-z0-9_]*\.yaml' $pages tools/quickstart | sort -u); do
+  [ -f "$file" ] || { echo "FAILED: a page or quickstart names $file"; failed=1; }
+done
+# every section of PROTOCOL that the code cites is there
+for section in $(grep -rhoE 'PROTOCOL (section )?[0-9]+(\.[0-9]+)?' engine systems kernels components tools tests scenes |
+  grep -oE '[0-9.]+$' | sort -u); do
+  grep -qE "^##? $section[. ]" scenes/PROTOCOL.md || { echo "FAILED: PROTOCOL $section is cited and not written"; failed=1; }
 done
 exit $failed

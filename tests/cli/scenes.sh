@@ -154,7 +154,7 @@ for pair in data.source=reconstruction_rss data.kspace=image data.scale=1; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/seqmri_brain_x4_tau4.yaml"
 done
 
-# the ablation of the initial lines, as README says it
+# the ablation of the initial lines, as scenes/README.md says it
 while read -r initial ratio start budget; do
   scans 4 custom "$initial" "$start" "$budget" "$one" --set acquisition.initial_lines="$initial" \
     --set train.initial_accelerations="$ratio"
