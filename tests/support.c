@@ -135,10 +135,16 @@ int support_close_device(void **state) {
   return 0;
 }
 
+static void print_log(enum l2sr_level level, const char *text, void *context) {
+  (void)level, (void)context;
+  fprintf(stderr, "%s\n", text);
+}
+
 static _Noreturn void run_child(void (*call)(void *context), void *context, int errors) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   signal(SIGABRT, SIG_DFL);
   dup2(errors, STDERR_FILENO);
+  l2sr_on_log(print_log, NULL, NULL);
   call(context);
   _exit(0);
 }

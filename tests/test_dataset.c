@@ -1,4 +1,3 @@
-#include "engine/base/log.h"
 #include "engine/files/scene.h"
 #include "systems/data/dataset.h"
 #include "tests/support.h"
@@ -14,7 +13,6 @@ static struct options options;
 
 static int open_folder(void **state) {
   (void)state;
-  log_level(LOG_QUIET);
   support_open_folder(&folder);
   option_defaults(&option_table, &options, folder.arena);
   options.data.size = 8;

@@ -1,4 +1,3 @@
-#include "engine/base/log.h"
 #include "engine/base/random.h"
 #include "engine/files/scene.h"
 #include "kernels/kernels.h"
@@ -17,7 +16,6 @@ static struct random noise;
 
 static int open_folder(void **state) {
   (void)state;
-  log_level(LOG_QUIET);
   support_open_folder(&folder);
   option_defaults(&option_table, &options, folder.arena);
   options.data.size = 8;

@@ -8,6 +8,7 @@
 #include "engine/files/store.h"
 #include "tools/commands/command.h"
 #include "tools/commands/help.h"
+#include "tools/commands/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +109,7 @@ bool call_scene(struct call *call, const char *path, struct error *error) {
   call->scene = NULL;
   option_defaults(&option_table, &call->options, call->arena);
   if ((!path || read_scene(call, path, error)) && apply_flags(call, error)) return true;
-  error->usage = true;
+  error->code = L2SR_WRONG_USAGE;
   return false;
 }
 
@@ -221,8 +222,8 @@ static bool set_log(const struct call *call, struct error *error) {
   bool quiet = call_flag(call, "quiet"), verbose = call_flag(call, "verbose");
   if (quiet && verbose)
     return fail_usage(error, "--quiet and --verbose contradict each other; give one of them");
-  if (quiet) log_level(LOG_QUIET);
-  if (verbose) log_level(LOG_DETAIL);
+  if (quiet) terminal_show(L2SR_ERROR);
+  if (verbose) terminal_show(L2SR_DETAIL);
   if (quiet && !call_flag(call, "json") && !call_flag(call, "yaml")) drop_output();
   return true;
 }
@@ -241,15 +242,18 @@ static bool run_call(struct call *call, char **argv, struct error *error) {
 /* ---- the process -------------------------------------------------------------------------------------- */
 
 static int report(const char *text, int status) {
-  log_line("l2sr: ", text);
+  terminal_line("l2sr: ", text);
   return status;
 }
 
+static int status_of(enum l2sr_code code) {
+  return code == L2SR_WRONG_USAGE ? STATUS_USAGE : STATUS_FAILED;
+}
+
 static int run_command(const struct command *command, char **argv) {
-  struct error error = {.usage = false};
+  struct error error = {.code = L2SR_GOOD};
   struct call call = {.command = command, .arena = arena_open()};
-  int status = run_call(&call, argv, &error) ? call.status
-                                             : report(error.text, error.usage ? STATUS_USAGE : STATUS_FAILED);
+  int status = run_call(&call, argv, &error) ? call.status : report(error.text, status_of(error.code));
   arena_close(call.arena);
   return status;
 }
@@ -342,8 +346,18 @@ static void guard_output(struct text_guard *guard) {
   stdout = guarded;
 }
 
+/* A host without memory is the world's fault and ends as other refusals do; a broken rule is ours, and leaves
+ * a core. */
+static void end(enum l2sr_code code, const char *text, void *context) {
+  (void)context;
+  if (code != L2SR_NO_MEMORY) return;
+  exit(report(text, STATUS_FAILED));
+}
+
 int main(int argc, char **argv) {
   static struct text_guard guard;
+  terminal_open();
+  l2sr_on_fatal(end, NULL);
   if (argc == 2 && !strcmp(argv[1], PROBE_WORD)) return probe_serve();
   hold_standard_files();
   catch_signals();

@@ -1,4 +1,5 @@
 #include "engine/base/arena.h"
+#include "engine/base/error.h"
 #include "engine/base/round.h"
 
 #include <stdint.h>
@@ -20,10 +21,7 @@ struct arena {
 
 struct arena *arena_open(void) {
   struct arena *arena = calloc(1, sizeof *arena);
-  if (!arena) {
-    fputs("l2sr: out of host memory\n", stderr);
-    exit(1);
-  }
+  if (!arena) fatal(L2SR_NO_MEMORY, "out of host memory; free memory or ask for less");
   return arena;
 }
 
@@ -76,13 +74,9 @@ void *arena_new(struct arena *arena, size_t bytes) {
 void *arena_new_array(struct arena *arena, size_t size, size_t count) {
   void *place = arena_try_array(arena, size, count);
   if (place) return place;
-  if (count == 1)
-    fprintf(stderr, "l2sr: the host has no %zu bytes left; free memory or ask for less\n", size);
-  else
-    fprintf(stderr,
-            "l2sr: the host has no memory left for %zu times %zu bytes; free memory or ask for less\n", count,
-            size);
-  exit(1);
+  if (count == 1) fatal(L2SR_NO_MEMORY, "the host has no %zu bytes left; free memory or ask for less", size);
+  fatal(L2SR_NO_MEMORY, "the host has no memory left for %zu times %zu bytes; free memory or ask for less",
+        count, size);
 }
 
 char *arena_text(struct arena *arena, const char *format, ...) {

@@ -10,7 +10,7 @@ struct arena; /* opaque: arena.c */
 struct arena *arena_open(void);
 void arena_close(struct arena *arena); /* frees everything made in it; NULL is allowed */
 
-/* Zeroed, aligned to 64 bytes. Ends the program with a message when the host has no memory left. */
+/* Zeroed, aligned to 64 bytes. Ends the call by `fatal` (error.h) when the host has no memory left. */
 void *arena_new(struct arena *arena, size_t bytes);
 /* The same, but returns NULL: for sizes that come from a file or an option. */
 void *arena_try(struct arena *arena, size_t bytes);

@@ -1,26 +1,44 @@
 /* Three kinds of failure, three rules.
  *
- * 1. The world is wrong (file, key, device, memory): return false with a text in struct error.
- * 2. The caller is wrong: REQUIRE prints place and values and aborts; it is always compiled in.
+ * 1. The world is wrong (file, key, device, memory): return false with a code and a text in struct error.
+ * 2. The caller is wrong: REQUIRE says place and values, and ends the call by `fatal`; it is always compiled
+ *    in. An arena without memory ends so too.
  * 3. An enqueue failed: the device keeps the first one (engine/device/device.h). */
 #ifndef L2SR_ENGINE_ERROR_H
 #define L2SR_ENGINE_ERROR_H
+
+#include "engine/base/l2sr.h"
 
 #include <stdbool.h>
 
 struct error {
   char text[1536];
-  bool usage; /* what the user wrote is wrong, not what the program found */
+  enum l2sr_code code;
 };
 
-/* Writes the text and returns false, so that a refusal reads `return fail(error, "...")`. */
+/* Writes the text and returns false, so that a refusal reads `return fail(error, "...")`. The code is
+ * L2SR_FAILED; the next three say what they give. */
 bool fail(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same for unknown words and values that cannot go together: the exit status is 2. */
 bool fail_usage(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool fail_file(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool fail_memory(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool fail_as(struct error *error, enum l2sr_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Puts context in front of the text that is already there ("context: text") and returns false. Context that
- * does not fit is cut, never the text. */
+/* Puts context in front of the text that is already there ("context: text") and returns false; the code
+ * stays. Context that does not fit is cut, never the text. */
 bool fail_in(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ends the call: a `rescue` that is under way returns, else the program's handler is called (l2sr_on_fatal).
+ * Locks that this thread holds (engine/base/lock.h) are given back first. */
+_Noreturn void fatal(enum l2sr_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Runs the work; where it ends by `fatal`, the result is false with that code and text. For threads of the
+ * library, whose end is no business of the handler, and for whoever wants an error instead. What the work had
+ * open is lost then, and is neither used nor closed. No frame of another library may lie between: callbacks
+ * that HDF5 or OpenCL calls take their memory by arena_try. */
+typedef bool rescue_work(void *context, struct error *error);
+bool rescue(rescue_work *work, void *context, struct error *error);
 
 _Noreturn void require_failed(const char *condition, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -1,52 +1,56 @@
 #include "engine/base/log.h"
 
+#include "engine/base/lock.h"
 #include "engine/base/text.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-static enum log_level shown = LOG_INFO; /* the one setting of the process: how much it says */
+static struct logging {
+  l2sr_line *line;
+  l2sr_advance *advance;
+  void *context;
+} logging; /* of the process: LOCK_SETTINGS */
 
-void log_level(enum log_level level) {
-  shown = level;
+void l2sr_on_log(l2sr_line *line, l2sr_advance *advance, void *context) {
+  HOLD(LOCK_SETTINGS);
+  logging = (struct logging){line, advance, context};
 }
 
-void log_line(const char *prefix, const char *text) {
-  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* over an unfinished progress line */
-  fputs(prefix, stderr);
-  text_show(stderr, text);
-  fputc('\n', stderr);
+/* The callbacks run without the lock: they may call the library. */
+static struct logging who_reads(void) {
+  HOLD(LOCK_SETTINGS);
+  return logging;
 }
 
-void log_lines(const char *text) {
-  struct arena *arena = arena_open();
-  for (size_t length; *text; text += length + (text[length] == '\n')) {
-    length = strcspn(text, "\n");
-    log_line("  ", arena_text(arena, "%.*s", (int)length, text));
-  }
-  arena_close(arena);
-}
-
-static void print_line(enum log_level level, const char *prefix, const char *format, va_list list) {
+static void send(enum l2sr_level level, const char *format, va_list list) {
+  struct logging to = who_reads();
   char text[4096];
-  if (level > shown) return;
+  if (!to.line) return;
   vsnprintf(text, sizeof text, format, list);
-  log_line(prefix, text);
+  to.line(level, text, to.context);
 }
 
-#define DEFINE_LOG(name, level, prefix)                                                                      \
+#define DEFINE_LOG(name, level)                                                                              \
   void name(const char *format, ...) {                                                                       \
     va_list list;                                                                                            \
     va_start(list, format);                                                                                  \
-    print_line(level, prefix, format, list);                                                                 \
+    send(level, format, list);                                                                               \
     va_end(list);                                                                                            \
   }
-DEFINE_LOG(log_warning, LOG_WARNING, "warning: ")
-DEFINE_LOG(log_info, LOG_INFO, "")
-DEFINE_LOG(log_detail, LOG_DETAIL, "")
+DEFINE_LOG(log_error, L2SR_ERROR)
+DEFINE_LOG(log_warning, L2SR_WARNING)
+DEFINE_LOG(log_info, L2SR_INFO)
+DEFINE_LOG(log_detail, L2SR_DETAIL)
+
+void log_lines(const char *text) {
+  for (size_t length; *text; text += length + (text[length] == '\n')) {
+    length = strcspn(text, "\n");
+    log_error("  %.*s", (int)length, text);
+  }
+}
 
 double clock_seconds(void) {
   struct timespec now;
@@ -59,32 +63,30 @@ const char *plural(size_t count) {
 }
 
 void progress_open(struct progress *progress, const char *what, const char *unit, size_t total) {
-  double now = clock_seconds();
-  *progress = (struct progress){what, unit, total, 0, now, now};
+  *progress = (struct progress){what, unit, total, 0, clock_seconds(), 0};
 }
 
-static void print_progress(const struct progress *progress, bool terminal, double now) {
-  double seconds = now - progress->started;
-  double rate = seconds > 0 ? (double)progress->done / seconds : 0;
-  double left = rate > 0 ? (double)(progress->total - progress->done) / rate : 0;
-  fprintf(stderr, "%s%s %zu/%zu, %s %s/s, %.0f s left%s", terminal ? "\r\033[K" : "", progress->what,
-          progress->done, progress->total, text_number(rate, 4).text, progress->unit, left,
-          terminal ? "" : "\n");
+static void report(struct progress *progress, bool ended) {
+  struct logging to = who_reads();
+  if (!to.advance) return;
+  struct l2sr_progress shown = {.what = progress->what,
+                                .unit = progress->unit,
+                                .done = progress->done,
+                                .total = progress->total,
+                                .seconds = clock_seconds() - progress->started,
+                                .ended = ended,
+                                .noted = progress->noted};
+  to.advance(&shown, to.context);
+  progress->noted = shown.noted;
 }
 
 void progress_move(struct progress *progress, size_t done) {
   progress->done = done;
-  if (shown < LOG_INFO) return;
-  bool terminal = isatty(STDERR_FILENO);
-  double now = clock_seconds();
-  if (now - progress->printed < (terminal ? 0.2 : 10)) return;
-  progress->printed = now;
-  print_progress(progress, terminal, now);
+  report(progress, false);
 }
 
 void progress_close(struct progress *progress) {
-  if (shown >= LOG_INFO && isatty(STDERR_FILENO) && progress->printed > progress->started)
-    fputs("\r\033[K", stderr);
+  report(progress, true);
 }
 
 /* What steers a terminal stands as JSON's own escape; what JSON cannot hold, as elsewhere, as \xNN. */

@@ -1,27 +1,25 @@
-/* The log goes to stderr, results to stdout. Long work shows its rate and the time left. */
+/* What the program says while it works, and JSON. The lines and the progress of long work go to the callbacks
+ * that the program has set (l2sr_on_log): a caller decides what is shown, and where. */
 #ifndef L2SR_ENGINE_LOG_H
 #define L2SR_ENGINE_LOG_H
+
+#include "engine/base/l2sr.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-enum log_level { LOG_QUIET, LOG_WARNING, LOG_INFO, LOG_DETAIL };
-
-void log_level(enum log_level level); /* what is below is not printed; the start is LOG_INFO */
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line, whatever the text holds, and lines of a text that has several (of a compiler): at every level. */
-void log_line(const char *prefix, const char *text);
+/* The lines of a text that has several (a compiler's), as errors. */
 void log_lines(const char *text);
 
-/* One line that is rewritten on a terminal, a plain line every ten seconds elsewhere. */
 struct progress {
   const char *what, *unit;
   size_t total, done;
-  double started, printed;
+  double started, noted;
 };
 
 void progress_open(struct progress *progress, const char *what, const char *unit, size_t total);

@@ -97,9 +97,9 @@ static bool refuse_key(const struct option_table *table, const char *key, const 
     names[i] = arena_text(arena, "%s.%s", table->rows[i].section, table->rows[i].name);
   const char *near = nearest_name(key, names, table->count);
   if (near)
-    fail(error, "unknown key %s at %s; did you mean %s?", key, where, near);
+    fail_usage(error, "unknown key %s at %s; did you mean %s?", key, where, near);
   else
-    fail(error, "unknown key %s at %s; `l2sr describe options` lists all keys", key, where);
+    fail_usage(error, "unknown key %s at %s; `l2sr describe options` lists all keys", key, where);
   arena_close(arena);
   return false;
 }
@@ -117,11 +117,11 @@ static bool set_number(const struct option *row, void *field, const char *text, 
   bool whole = row->type == OPTION_U32;
   const char *kind = whole ? "a whole number" : "a number";
   if (!parse_number(text, &value) || (whole && value != floor(value)))
-    return fail(error, "%s.%s is '%s' at %s; it must be %s from %.10g to %.10g", row->section, row->name,
-                text, where, kind, row->low, row->high);
+    return fail_usage(error, "%s.%s is '%s' at %s; it must be %s from %.10g to %.10g", row->section,
+                      row->name, text, where, kind, row->low, row->high);
   if (value < row->low || value > row->high)
-    return fail(error, "%s.%s is %s at %s; it must be %.10g to %.10g", row->section, row->name, text, where,
-                row->low, row->high);
+    return fail_usage(error, "%s.%s is %s at %s; it must be %.10g to %.10g", row->section, row->name, text,
+                      where, row->low, row->high);
   if (whole)
     *(option_U32 *)field = (uint32_t)value;
   else
@@ -132,7 +132,8 @@ static bool set_number(const struct option *row, void *field, const char *text, 
 static bool set_bool(const struct option *row, void *field, const char *text, const char *where,
                      struct error *error) {
   if (strcmp(text, "true") && strcmp(text, "false"))
-    return fail(error, "%s.%s is '%s' at %s; it must be true or false", row->section, row->name, text, where);
+    return fail_usage(error, "%s.%s is '%s' at %s; it must be true or false", row->section, row->name, text,
+                      where);
   *(option_BOOL *)field = text[0] == 't';
   return true;
 }
@@ -149,8 +150,8 @@ static bool set_choice(const struct option *row, void *field, const char *text, 
     }
     choice = choice[span] ? choice + span + 1 : NULL;
   }
-  return fail(error, "%s.%s is '%s' at %s; it must be one of %s", row->section, row->name, text, where,
-              row->choices);
+  return fail_usage(error, "%s.%s is '%s' at %s; it must be one of %s", row->section, row->name, text, where,
+                    row->choices);
 }
 
 static bool set_field(const struct option *row, void *field, struct arena *arena, const char *text,

@@ -29,31 +29,32 @@ static size_t line_of(const struct walk *walk) {
 static bool next_event(struct walk *walk, struct error *error) {
   yaml_event_delete(&walk->event);
   if (!yaml_parser_parse(&walk->parser, &walk->event))
-    return fail(error, "%s:%zu: %s; the file must be YAML of the form section: {key: value}", walk->path,
-                walk->parser.problem_mark.line + 1,
-                walk->parser.problem ? walk->parser.problem : "cannot be parsed");
+    return fail_usage(error, "%s:%zu: %s; the file must be YAML of the form section: {key: value}",
+                      walk->path, walk->parser.problem_mark.line + 1,
+                      walk->parser.problem ? walk->parser.problem : "cannot be parsed");
   const yaml_event_t *event = &walk->event;
   if (event->type == YAML_ALIAS_EVENT || (event->type == YAML_SCALAR_EVENT && event->data.scalar.anchor) ||
       (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.anchor) ||
       (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.anchor))
-    return fail(error, "%s:%zu: anchors and aliases are not allowed in a scene; write the value out",
-                walk->path, line_of(walk));
+    return fail_usage(error, "%s:%zu: anchors and aliases are not allowed in a scene; write the value out",
+                      walk->path, line_of(walk));
   if ((event->type == YAML_SCALAR_EVENT && event->data.scalar.tag) ||
       (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.tag) ||
       (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.tag))
-    return fail(error, "%s:%zu: tags are not allowed in a scene; remove the tag", walk->path, line_of(walk));
+    return fail_usage(error, "%s:%zu: tags are not allowed in a scene; remove the tag", walk->path,
+                      line_of(walk));
   return true;
 }
 
 static bool copy_scalar(const struct walk *walk, char *text, size_t size, struct error *error) {
   if (walk->event.type != YAML_SCALAR_EVENT)
-    return fail(error, "%s:%zu: expected a single value here", walk->path, line_of(walk));
+    return fail_usage(error, "%s:%zu: expected a single value here", walk->path, line_of(walk));
   size_t length = walk->event.data.scalar.length;
   if (length >= size)
-    return fail(error, "%s:%zu: a value of %zu bytes; at most %zu fit", walk->path, line_of(walk), length,
-                size - 1);
+    return fail_usage(error, "%s:%zu: a value of %zu bytes; at most %zu fit", walk->path, line_of(walk),
+                      length, size - 1);
   if (memchr(walk->event.data.scalar.value, 0, length))
-    return fail(error, "%s:%zu: a value holds a NUL byte; remove it", walk->path, line_of(walk));
+    return fail_usage(error, "%s:%zu: a value holds a NUL byte; remove it", walk->path, line_of(walk));
   memcpy(text, walk->event.data.scalar.value, length);
   text[length] = 0;
   return true;
@@ -69,7 +70,7 @@ static bool read_value(struct walk *walk, char *text, struct error *error) {
     if (used) text[used++] = ',';
     if (!copy_scalar(walk, text + used, TEXT - used, error)) return false;
     used += strlen(text + used);
-    if (used + 2 >= TEXT) return fail(error, "%s:%zu: the list is too long", walk->path, line_of(walk));
+    if (used + 2 >= TEXT) return fail_usage(error, "%s:%zu: the list is too long", walk->path, line_of(walk));
   }
 }
 
@@ -81,15 +82,16 @@ static bool set_key(struct walk *walk, const char *section, struct error *error)
   if (!next_event(walk, error) || !read_value(walk, text, error)) return false;
   const struct option *row = option_find(walk->table, key);
   if (row && walk->seen[row - walk->table->rows])
-    return fail(error, "%s stands twice in %s, the second time at line %zu; keep one", key, walk->path,
-                line_of(walk));
+    return fail_usage(error, "%s stands twice in %s, the second time at line %zu; keep one", key, walk->path,
+                      line_of(walk));
   if (row) walk->seen[row - walk->table->rows] = true;
   return option_set(walk->table, walk->values, walk->arena, key, text, where, error);
 }
 
 static bool read_section(struct walk *walk, const char *section, struct error *error) {
   if (walk->event.type != YAML_MAPPING_START_EVENT)
-    return fail(error, "%s:%zu: section %s must hold key: value lines", walk->path, line_of(walk), section);
+    return fail_usage(error, "%s:%zu: section %s must hold key: value lines", walk->path, line_of(walk),
+                      section);
   for (;;) {
     if (!next_event(walk, error)) return false;
     if (walk->event.type == YAML_MAPPING_END_EVENT) return true;
@@ -122,21 +124,21 @@ static bool read_root(struct walk *walk, struct error *error) {
   char sections[32][KEY];
   size_t count = 0;
   if (walk->event.type != YAML_MAPPING_START_EVENT)
-    return fail(error, "%s:%zu: a scene must be a mapping of sections", walk->path, line_of(walk));
+    return fail_usage(error, "%s:%zu: a scene must be a mapping of sections", walk->path, line_of(walk));
   for (;;) {
     if (!next_event(walk, error)) return false;
     if (walk->event.type == YAML_MAPPING_END_EVENT) return true;
-    if (count == 32) return fail(error, "%s:%zu: too many sections", walk->path, line_of(walk));
+    if (count == 32) return fail_usage(error, "%s:%zu: too many sections", walk->path, line_of(walk));
     char *section = sections[count];
     if (!copy_scalar(walk, section, KEY, error)) return false;
     for (size_t i = 0; i < count; i++)
       if (!strcmp(sections[i], section))
-        return fail(error, "%s:%zu: section %s stands twice; join the two", walk->path, line_of(walk),
-                    section);
+        return fail_usage(error, "%s:%zu: section %s stands twice; join the two", walk->path, line_of(walk),
+                          section);
     bool extends = !strcmp(section, "extends");
     if (extends && count)
-      return fail(error, "%s:%zu: extends must be the first key, for it is applied first", walk->path,
-                  line_of(walk));
+      return fail_usage(error, "%s:%zu: extends must be the first key, for it is applied first", walk->path,
+                        line_of(walk));
     count++;
     if (!next_event(walk, error)) return false;
     if (!(extends ? read_extends(walk, error) : read_section(walk, section, error))) return false;
@@ -153,7 +155,8 @@ static bool read_document(struct walk *walk, struct error *error) {
     case YAML_STREAM_END_EVENT: return true;
     case YAML_DOCUMENT_START_EVENT:
       if (started)
-        return fail(error, "%s:%zu: a second document; a scene is one document", walk->path, line_of(walk));
+        return fail_usage(error, "%s:%zu: a second document; a scene is one document", walk->path,
+                          line_of(walk));
       started = true;
       continue;
     case YAML_SCALAR_EVENT:
@@ -169,15 +172,15 @@ static bool check_depth(const struct walk *walk, struct error *error) {
   for (const struct walk *outer = walk->outer; outer; outer = outer->outer)
     if (outer->path && outer->status.st_dev == walk->status.st_dev &&
         outer->status.st_ino == walk->status.st_ino)
-      return fail(error, "scene %s extends itself; break the circle", walk->path);
+      return fail_usage(error, "scene %s extends itself; break the circle", walk->path);
   if (walk->depth <= DEPTH) return true;
-  return fail(error, "scenes extend each other more than %d deep at %s; join some of them", DEPTH,
-              walk->path);
+  return fail_usage(error, "scenes extend each other more than %d deep at %s; join some of them", DEPTH,
+                    walk->path);
 }
 
 static bool parse_file(struct walk *walk, FILE *file, struct error *error) {
   if (!yaml_parser_initialize(&walk->parser))
-    return fail(error, "cannot start the YAML parser for %s", walk->path);
+    return fail_memory(error, "cannot start the YAML parser for %s", walk->path);
   yaml_parser_set_input_file(&walk->parser, file);
   bool good = read_document(walk, error);
   yaml_event_delete(&walk->event);
@@ -187,7 +190,7 @@ static bool parse_file(struct walk *walk, FILE *file, struct error *error) {
 
 static bool read_file(const struct walk *outer, const char *path, struct error *error) {
   FILE *file = fopen(path, "rb");
-  if (!file) return fail(error, "cannot open scene %s: %s", path, strerror(errno));
+  if (!file) return fail_file(error, "cannot open scene %s: %s", path, strerror(errno));
   struct walk walk = {.outer = outer, .table = outer->table, .values = outer->values, .arena = outer->arena,
                       .path = path, .folder = outer->folder, .depth = outer->depth + 1,
                       .seen = ARENA_NEW(outer->arena, bool, outer->table->count)};
@@ -206,7 +209,7 @@ bool scene_read(const struct option_table *table, void *values, struct arena *ar
 bool scene_assign(const struct option_table *table, void *values, struct arena *arena,
                   const char *assignment, const char *where, struct error *error) {
   const char *equals = strchr(assignment, '=');
-  if (!equals) return fail(error, "%s '%s' has no '='; write section.key=value", where, assignment);
+  if (!equals) return fail_usage(error, "%s '%s' has no '='; write section.key=value", where, assignment);
   const char *key = arena_text(arena, "%.*s", (int)(equals - assignment), assignment), *value = equals + 1;
   const struct option *row = option_find(table, key);
   size_t length = strlen(value);

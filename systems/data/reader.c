@@ -17,6 +17,7 @@ struct reader {
   struct place ring[RING];
   size_t made, taken; /* places filled by the thread; places given to the consumer */
   bool ended, stop;
+  struct error fault; /* what ended the thread; code L2SR_GOOD: nothing */
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -63,9 +64,10 @@ static bool read_volume(struct reader *reader, size_t index, struct store *store
   return true;
 }
 
-static void *read_all(void *context) {
+static bool read_volumes(void *context, struct error *fault) {
   struct reader *reader = context;
   bool more = true;
+  (void)fault;
   for (size_t v = 0; more && v < reader->dataset->volume_count; v++) {
     struct store *store;
     struct error error;
@@ -73,6 +75,12 @@ static void *read_all(void *context) {
     more = read_volume(reader, v, store, &error);
     store_close(store);
   }
+  return true;
+}
+
+static void *read_all(void *context) {
+  struct reader *reader = context;
+  rescue(read_volumes, reader, &reader->fault);
   hand_over(reader, true);
   return NULL;
 }
@@ -89,7 +97,7 @@ bool reader_open(struct reader **out, const struct dataset *dataset, struct erro
   bool good = true;
   for (size_t i = 0; good && i < RING; i++)
     good = (reader->ring[i].data = arena_try(arena, most * sizeof(float))) != NULL;
-  if (!good) fail(error, "no host memory for %d slices of %zu bytes", RING, most * sizeof(float));
+  if (!good) fail_memory(error, "no host memory for %d slices of %zu bytes", RING, most * sizeof(float));
   pthread_mutex_init(&reader->lock, NULL);
   pthread_cond_init(&reader->changed, NULL);
   if (good && pthread_create(&reader->thread, NULL, read_all, reader))
@@ -110,6 +118,7 @@ const struct reader_slice *reader_next(struct reader *reader) {
   if (some) reader->taken++;
   pthread_cond_broadcast(&reader->changed);
   pthread_mutex_unlock(&reader->lock);
+  if (!some && reader->fault.code) fatal(reader->fault.code, "%s", reader->fault.text);
   return some ? &reader->ring[place % RING].slice : NULL;
 }
 

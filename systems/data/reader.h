@@ -15,7 +15,7 @@ struct reader_slice {
 
 bool reader_open(struct reader **reader, const struct dataset *dataset, struct error *error);
 /* The next slice, or NULL after the last; valid until the next call. A volume that fails has no more slices.
- */
+ * What ends the thread by `fatal` ends this call so, in the thread that asks. */
 const struct reader_slice *reader_next(struct reader *reader);
 void reader_close(struct reader *reader); /* at any time */
 

@@ -1,5 +1,4 @@
 /* Checkpoints: parameters and optimiser of a small U-Net, and the numbers that stand beside them. */
-#include "engine/base/log.h"
 #include "kernels/kernels.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/reconstructor.h"
@@ -15,7 +14,6 @@ enum { N = 32 };
 static void open_network(void) {
   struct kernel_setup setup = {N, N, false, ""};
   struct error error;
-  log_level(LOG_QUIET);
   FUZZ_MUST(device_open(&device, "", &error));
   FUZZ_MUST(kernels_open(&kernels, &device, &kernel_table, &setup, &error));
   struct reconstructor_setup own = {

@@ -207,9 +207,7 @@ static bool take_flag(struct call *call, const char *name, const char *section, 
     return fail_usage(error, "bench %s takes no --%s, which network, policy, train, learn and pgmri do", call->operand[0],
                       name);
   const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
-  if (scene_assign(&option_table, &call->options, call->arena, assignment, place, error)) return true;
-  error->usage = true;
-  return false;
+  return scene_assign(&option_table, &call->options, call->arena, assignment, place, error);
 }
 
 static bool check_step(const struct options *options, struct error *error) {

@@ -7,6 +7,7 @@
 #include "systems/data/listing.h"
 #include "systems/data/probe.h"
 #include "tools/commands/command.h"
+#include "tools/commands/terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -525,7 +526,7 @@ static void print_folder(const struct folder *folder) {
 static bool inspect_folder(struct call *call, struct error *error) {
   struct folder *folder = ARENA_NEW(call->arena, struct folder, 1);
   *folder = (struct folder){.options = &call->options, .arena = call->arena, .json = call_flag(call, "json")};
-  log_level(LOG_QUIET); /* the report names the broken files itself */
+  terminal_show(L2SR_ERROR); /* the report names the broken files itself */
   open_parts(folder);
   if (folder->volumes) {
     count_patients(folder);

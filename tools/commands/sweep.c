@@ -121,10 +121,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
   row->options = call->options;
   for (size_t i = 0; i < sweep->axes; i++) {
     const char *assignment = arena_text(call->arena, "%s=%s", sweep->axis[i].key, value_of(sweep, place, i));
-    if (!scene_assign(&option_table, &row->options, call->arena, assignment, "--set", error)) {
-      error->usage = true;
-      return false;
-    }
+    if (!scene_assign(&option_table, &row->options, call->arena, assignment, "--set", error)) return false;
   }
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;

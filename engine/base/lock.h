@@ -1,0 +1,26 @@
+/* The locks of the process, each around what two worlds in two threads would share wrongly. A thread may take
+ * one again that it holds. Beside one it takes later ones of the list only: so no two threads can wait for
+ * each other. */
+#ifndef L2SR_ENGINE_LOCK_H
+#define L2SR_ENGINE_LOCK_H
+
+#include <stdbool.h>
+
+enum lock {
+  LOCK_FILES,      /* libhdf5: its error stack, its open objects (engine/files/store_*.c) */
+  LOCK_PROBE,      /* the child that looks at files first, and its verdicts (engine/files/probe.c) */
+  LOCK_TRANSFORMS, /* clFFT: its plans, its set-up and its end (engine/device/fft.c) */
+  LOCK_PRODUCTS,   /* CLBlast: what it keeps of programs (engine/device/blas.c) */
+  LOCK_SETTINGS,   /* what the program has set: callbacks for the log and for the end (engine/base) */
+  LOCKS
+};
+
+enum lock lock_take(enum lock lock); /* returns the lock */
+void lock_give(const enum lock *lock);
+void lock_give_all(void); /* all that this thread holds */
+bool lock_held(void);     /* this thread holds one */
+
+/* Holds the lock to the end of the block that it stands in. */
+#define HOLD(which) const enum lock held __attribute__((cleanup(lock_give), unused)) = lock_take(which)
+
+#endif

@@ -1,0 +1,236 @@
+/* What the engine is for a program that holds it: kinds of errors, the end of a call, the log, locks. */
+#include "engine/base/lock.h"
+#include "engine/base/log.h"
+#include "tests/support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static void an_error_has_a_code_and_a_text(void **state) {
+  struct error error;
+  (void)state;
+  assert_false((fail)(&error, "%d apples", 3)); /* not cmocka's macro */
+  assert_string_equal(error.text, "3 apples");
+  assert_int_equal(error.code, L2SR_FAILED);
+  assert_false(fail_usage(&error, "a word"));
+  assert_int_equal(error.code, L2SR_WRONG_USAGE);
+  assert_false(fail_file(&error, "a file"));
+  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_false(fail_memory(&error, "no room"));
+  assert_int_equal(error.code, L2SR_NO_MEMORY);
+  assert_false(fail_as(&error, L2SR_DIVERGED, "nan"));
+  assert_false(fail_in(&error, "epoch %d", 4));
+  assert_string_equal(error.text, "epoch 4: nan");
+  assert_int_equal(error.code, L2SR_DIVERGED);
+}
+
+static void the_version_is_told(void **state) {
+  int major, minor, patch;
+  (void)state;
+  assert_int_equal(sscanf(l2sr_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+}
+
+/* ---- the end of a call --------------------------------------------------------------------------------- */
+
+struct end {
+  jmp_buf back;
+  enum l2sr_code code;
+  char text[256];
+  bool held;
+};
+
+static void leave(enum l2sr_code code, const char *text, void *context) {
+  struct end *end = context;
+  end->code = code;
+  end->held = lock_held();
+  snprintf(end->text, sizeof end->text, "%s", text);
+  longjmp(end->back, 1);
+}
+
+static void ask_for_all_memory(void) {
+  struct arena *arena = arena_open();
+  lock_take(LOCK_FILES);
+  lock_take(LOCK_PROBE);
+  arena_new(arena, SIZE_MAX / 2);
+}
+
+static void break_a_rule(void) {
+  REQUIRE(1 + 1 == 3, "it is %d", 2);
+}
+
+static void end_by(struct end *end, void (*call)(void)) {
+  *end = (struct end){.held = true};
+  l2sr_on_fatal(leave, end);
+  if (!setjmp(end->back)) call();
+  l2sr_on_fatal(NULL, NULL);
+}
+
+static void a_handler_may_leave(void **state) {
+  struct end end;
+  (void)state;
+  end_by(&end, ask_for_all_memory);
+  assert_int_equal(end.code, L2SR_NO_MEMORY);
+  assert_holds(end.text, "the host has no");
+  assert_false(end.held);
+  end_by(&end, break_a_rule);
+  assert_int_equal(end.code, L2SR_WRONG_CALL);
+  assert_holds(end.text, "required 1 + 1 == 3: it is 2");
+  assert_holds(end.text, "test_library.c:");
+}
+
+static void come_back(enum l2sr_code code, const char *text, void *context) {
+  (void)code, (void)text, (void)context;
+}
+
+static void call_and_come_back(void *context) {
+  l2sr_on_fatal(context ? come_back : NULL, NULL);
+  break_a_rule();
+}
+
+static void without_a_handler_that_leaves_it_aborts(void **state) {
+  (void)state;
+  support_expect_abort(call_and_come_back, NULL, "it is 2");
+  support_expect_abort(call_and_come_back, (void *)"", "it is 2");
+}
+
+static bool work_of(void *context, struct error *error) {
+  void (*call)(void) = *(void (**)(void))context;
+  if (call) call();
+  return fail_file(error, "its own");
+}
+
+static bool work_twice(void *context, struct error *error) {
+  void (*inner)(void) = break_a_rule;
+  assert_false(rescue(work_of, &inner, error));
+  return work_of(context, error);
+}
+
+static void a_rescue_makes_it_an_error(void **state) {
+  void (*memory)(void) = ask_for_all_memory, (*none)(void) = NULL;
+  struct error error;
+  (void)state;
+  assert_false(rescue(work_of, &memory, &error));
+  assert_int_equal(error.code, L2SR_NO_MEMORY);
+  assert_false(lock_held());
+  assert_false(rescue(work_of, &none, &error));
+  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_false(rescue(work_twice, &memory, &error)); /* the outer one is in force again */
+  assert_int_equal(error.code, L2SR_NO_MEMORY);
+}
+
+/* ---- the log ------------------------------------------------------------------------------------------- */
+
+struct heard {
+  enum l2sr_level level;
+  char text[64];
+  struct l2sr_progress progress;
+  int lines, moves;
+};
+
+static void hear(enum l2sr_level level, const char *text, void *context) {
+  struct heard *heard = context;
+  heard->level = level;
+  heard->lines++;
+  snprintf(heard->text, sizeof heard->text, "%s", text);
+}
+
+static void watch(struct l2sr_progress *progress, void *context) {
+  struct heard *heard = context;
+  assert_true(progress->noted == heard->moves);
+  progress->noted = ++heard->moves;
+  heard->progress = *progress;
+}
+
+static void the_log_goes_to_the_program(void **state) {
+  struct heard heard = {0};
+  (void)state;
+  log_warning("nobody hears it");
+  l2sr_on_log(hear, watch, &heard);
+  log_warning("%d of %s", 2, "them");
+  assert_string_equal(heard.text, "2 of them");
+  assert_int_equal(heard.level, L2SR_WARNING);
+  log_lines("one\n\ntwo");
+  assert_int_equal(heard.lines, 4);
+  assert_string_equal(heard.text, "  two");
+  assert_int_equal(heard.level, L2SR_ERROR);
+  l2sr_on_log(NULL, NULL, NULL);
+  log_info("nobody hears it");
+  assert_int_equal(heard.lines, 4);
+}
+
+static void progress_is_told(void **state) {
+  struct heard heard = {0};
+  struct progress progress;
+  (void)state;
+  l2sr_on_log(NULL, watch, &heard);
+  progress_open(&progress, "reading", "files", 7);
+  progress_move(&progress, 3);
+  assert_string_equal(heard.progress.what, "reading");
+  assert_string_equal(heard.progress.unit, "files");
+  assert_int_equal(heard.progress.done, 3);
+  assert_int_equal(heard.progress.total, 7);
+  assert_false(heard.progress.ended);
+  progress_close(&progress);
+  assert_true(heard.progress.ended);
+  assert_int_equal(heard.moves, 2);
+  l2sr_on_log(NULL, NULL, NULL);
+}
+
+/* ---- locks --------------------------------------------------------------------------------------------- */
+
+enum { TURNS = 20000 };
+
+static void *count_up(void *context) {
+  for (int i = 0; i < TURNS; i++) {
+    HOLD(LOCK_PRODUCTS);
+    ++*(int *)context;
+  }
+  return NULL;
+}
+
+static void a_lock_keeps_others_out(void **state) {
+  pthread_t threads[2];
+  int count = 0;
+  (void)state;
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, count_up, &count), 0);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(count, 2 * TURNS);
+}
+
+static void take_in_disorder(void *context) {
+  (void)context;
+  HOLD(LOCK_SETTINGS);
+  lock_take(LOCK_FILES);
+}
+
+static void locks_have_an_order(void **state) {
+  (void)state;
+  support_expect_abort(take_in_disorder, NULL, "lock 0 is taken by a thread that holds lock 4");
+}
+
+static void a_lock_is_taken_again(void **state) {
+  (void)state;
+  enum lock first = lock_take(LOCK_FILES), second = lock_take(LOCK_PROBE), third = lock_take(LOCK_FILES);
+  lock_give(&third);
+  lock_give(&second);
+  assert_true(lock_held());
+  lock_give(&first);
+  assert_false(lock_held());
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_error_has_a_code_and_a_text),
+      cmocka_unit_test(the_version_is_told),
+      cmocka_unit_test(a_handler_may_leave),
+      cmocka_unit_test(without_a_handler_that_leaves_it_aborts),
+      cmocka_unit_test(a_rescue_makes_it_an_error),
+      cmocka_unit_test(the_log_goes_to_the_program),
+      cmocka_unit_test(progress_is_told),
+      cmocka_unit_test(a_lock_keeps_others_out),
+      cmocka_unit_test(locks_have_an_order),
+      cmocka_unit_test(a_lock_is_taken_again),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
