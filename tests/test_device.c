@@ -117,6 +117,7 @@ static void expect_no_device(const char *select, const char *name) {
   struct error error;
   assert_false(device_open(&device, select, &error));
   assert_holds(error.text, "no OpenCL device matches");
+  assert_int_equal(error.code, L2SR_NO_DEVICE);
   assert_holds(error.text, "there are: 0: ");
   assert_holds(error.text, name);
   device_close(&device);

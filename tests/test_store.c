@@ -89,6 +89,7 @@ static void expect_open_refusal(const char *path, const char *part) {
   struct error error;
   assert_false(store_open(&store, path, &error));
   assert_null(store);
+  assert_int_equal(error.code, L2SR_BAD_FILE);
   assert_holds(error.text, part);
   assert_holds(error.text, path);
 }

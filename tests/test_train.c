@@ -422,6 +422,7 @@ static void a_validation_loss_of_nan_stops(void **state) {
   run.options.train.rate = 1e38;
   assert_false(training_run(&run.training, &wish, &error));
   assert_holds(error.text, "the validation loss is ");
+  assert_int_equal(error.code, L2SR_DIVERGED);
   assert_holds(error.text, "after epoch 2, whose training losses were finite");
   assert_holds(error.text, "last.h5 of epoch 1; lower train.rate or set train.clip and train anew");
   close_run(&run);

@@ -50,6 +50,11 @@ const char *device_code_name(cl_int code) {
   return "an OpenCL error";
 }
 
+static enum l2sr_code kind_of(cl_int code) {
+  bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
+  return memory ? L2SR_NO_MEMORY : L2SR_DEVICE_FAILED;
+}
+
 static void read_text(cl_device_id id, cl_device_info what, char *text, size_t size) {
   text[0] = 0;
   clGetDeviceInfo(id, what, size - 1, text, NULL);
@@ -168,7 +173,7 @@ static bool select_device(const char *select, struct found *chosen, struct devic
     read_facts(&list[i], facts);
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%zu: %s", i ? "; " : "", i, facts->name);
   }
-  return fail(error, "no OpenCL device matches '%s'; there are: %s", select, names);
+  return fail_as(error, L2SR_NO_DEVICE, "no OpenCL device matches '%s'; there are: %s", select, names);
 }
 
 bool device_open(struct device *device, const char *select, struct error *error) {
@@ -180,7 +185,8 @@ bool device_open(struct device *device, const char *select, struct error *error)
   cl_context_properties list[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)found.platform, 0};
   device->context = clCreateContext(list, 1, &device->id, NULL, NULL, &code);
   if (code != CL_SUCCESS)
-    return fail(error, "cannot open device %s: %s (%d)", device->facts.name, device_code_name(code), code);
+    return fail_as(error, kind_of(code), "cannot open device %s: %s (%d)", device->facts.name,
+                   device_code_name(code), code);
   device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
   if (code == CL_SUCCESS) {
     device->arena = arena_open();
@@ -188,7 +194,8 @@ bool device_open(struct device *device, const char *select, struct error *error)
   }
   clReleaseContext(device->context);
   device->context = NULL;
-  return fail(error, "cannot make a queue on %s: %s (%d)", device->facts.name, device_code_name(code), code);
+  return fail_as(error, kind_of(code), "cannot make a queue on %s: %s (%d)", device->facts.name,
+                 device_code_name(code), code);
 }
 
 void device_close(struct device *device) {
@@ -204,8 +211,8 @@ void device_close(struct device *device) {
 void device_note(struct device *device, cl_int code, const char *call, const char *file, int line) {
   if (code == CL_SUCCESS || device->failed) return;
   device->failed = true;
-  fail(&device->first, "%s on %s: %s (%d) at %s:%d", call, device->facts.name, device_code_name(code), code,
-       file, line);
+  fail_as(&device->first, kind_of(code), "%s on %s: %s (%d) at %s:%d", call, device->facts.name,
+          device_code_name(code), code, file, line);
 }
 
 bool device_finish(struct device *device, struct error *error) {
@@ -223,11 +230,12 @@ cl_mem device_buffer(struct device *device, size_t bytes, const char *what, stru
   else
     code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (code != CL_SUCCESS) {
-    fail(error,
-         "no room for %s: it needs %.1f MiB, %.1f of %.1f MiB of %s are taken and one allocation may "
-         "hold %.1f MiB (%s); ask for fewer rows",
-         what, (double)bytes / 0x1p20, (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20,
-         device->facts.name, (double)device->facts.largest / 0x1p20, device_code_name(code));
+    fail_memory(error,
+                "no room for %s: it needs %.1f MiB, %.1f of %.1f MiB of %s are taken and one allocation may "
+                "hold %.1f MiB (%s); ask for fewer rows",
+                what, (double)bytes / 0x1p20, (double)device->bytes / 0x1p20,
+                (double)device->facts.memory / 0x1p20, device->facts.name,
+                (double)device->facts.largest / 0x1p20, device_code_name(code));
     return NULL;
   }
   device->allocations++;

@@ -17,7 +17,9 @@ bool fft_library_open(struct error *error) {
   /* clfftInitSetupData is an inline function without an external definition: it does not link at -O0. */
   clfftSetupData setup = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
   clfftStatus status = clfftSetup(&setup);
-  return status == CLFFT_SUCCESS ? true : fail(error, "clFFT does not start: status %d", status);
+  return status == CLFFT_SUCCESS
+             ? true
+             : fail_as(error, L2SR_DEVICE_FAILED, "clFFT does not start: status %d", status);
 }
 
 void fft_library_close(void) {
@@ -69,7 +71,8 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
   clfftStatus status = make_plan(fft, height, width, batch);
   if (status == CLFFT_SUCCESS) return open_spare(fft, error);
   fft_close(fft);
-  return fail(error, "clFFT refuses %zu transforms of %zu x %zu: status %d", batch, height, width, status);
+  return fail_as(error, L2SR_DEVICE_FAILED, "clFFT refuses %zu transforms of %zu x %zu: status %d", batch,
+                 height, width, status);
 }
 
 void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {

@@ -105,7 +105,7 @@ static bool read_override(struct kernels *kernels, const char *name, struct sour
                           struct error *error) {
   const char *path = arena_text(kernels->arena, "%s/%s", kernels->folder, name);
   FILE *file = fopen(path, "rb");
-  if (!file) return fail(error, "cannot read kernel file %s: %s", path, strerror(errno));
+  if (!file) return fail_file(error, "cannot read kernel file %s: %s", path, strerror(errno));
   char *text = arena_new(kernels->arena, 1 << 20);
   size_t length = fread(text, 1, (1 << 20) - 1, file);
   text[length] = 0;
@@ -197,8 +197,9 @@ static bool check_kernel(struct kernels *kernels, const struct kernel_desc *row,
   clGetKernelWorkGroupInfo(kernel, kernels->device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group,
                            NULL);
   if (group && group < row->group)
-    return fail(error, "kernel %s needs work-groups of %u, %s allows %zu; use another device", row->name,
-                row->group, kernels->device->facts.name, group);
+    return fail_as(error, L2SR_DEVICE_FAILED,
+                   "kernel %s needs work-groups of %u, %s allows %zu; use another device", row->name,
+                   row->group, kernels->device->facts.name, group);
   return check_signature(row, kernel, error);
 }
 

@@ -95,7 +95,9 @@ static bool upload(struct check *check, int place, struct error *error) {
   cl_int code;
   operand->data =
       clCreateSubBuffer(operand->whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-  return code == CL_SUCCESS ? true : fail(error, "no sub-buffer: %s (%d)", device_code_name(code), code);
+  return code == CL_SUCCESS
+             ? true
+             : fail_as(error, L2SR_DEVICE_FAILED, "no sub-buffer: %s (%d)", device_code_name(code), code);
 }
 
 static bool check_guards(const struct check *check, int place, struct error *error) {

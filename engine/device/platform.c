@@ -65,10 +65,10 @@ static void say_platform(const char *name, cl_int code, const char *cause, void 
 
 bool device_none(struct error *error) {
   struct error platforms = {0};
-  if (device_platforms(say_platform, &platforms)) return fail(error, "%s", platforms.text);
+  if (device_platforms(say_platform, &platforms)) return fail_as(error, L2SR_NO_DEVICE, "%s", platforms.text);
   const char *vendors = set_variable("OCL_ICD_VENDORS");
-  return fail(
-      error,
+  return fail_as(
+      error, L2SR_NO_DEVICE,
       "no OpenCL platform found%s%s; install a driver (for the CPU: apt-get install pocl-opencl-icd)%s",
       vendors ? " in OCL_ICD_VENDORS=" : "", vendors ? vendors : "",
       vendors ? " or unset OCL_ICD_VENDORS, which takes the place of /etc/OpenCL/vendors" : "");

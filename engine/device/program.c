@@ -133,8 +133,8 @@ static bool report_build(cl_program program, struct device *device, const char *
   clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
   log_lines(log);
   const char *line = first_error(log);
-  fail(error, "kernel file %s does not build on %s: %s (%d): %.*s", name, device->facts.name,
-       device_code_name(code), code, (int)strcspn(line, "\n"), line);
+  fail_as(error, L2SR_DEVICE_FAILED, "kernel file %s does not build on %s: %s (%d): %.*s", name,
+          device->facts.name, device_code_name(code), code, (int)strcspn(line, "\n"), line);
   arena_close(arena);
   return false;
 }
@@ -148,7 +148,8 @@ static bool build_source(cl_program *program, struct device *device, const struc
   *program = clCreateProgramWithSource(device->context, 4, parts, NULL, &code);
   arena_close(arena);
   if (code != CL_SUCCESS)
-    return fail(error, "cannot make a program of %s: %s (%d)", source->name, device_code_name(code), code);
+    return fail_as(error, L2SR_DEVICE_FAILED, "cannot make a program of %s: %s (%d)", source->name,
+                   device_code_name(code), code);
   code = clBuildProgram(*program, 1, &device->id, options, NULL, NULL);
   if (code == CL_SUCCESS) return true;
   report_build(*program, device, source->name, code, error);

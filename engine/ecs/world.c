@@ -65,14 +65,15 @@ static bool check_room(const struct world_setup *setup, const struct device *dev
   for (uint8_t t = 0; t < setup->schema->table_count; t++) { /* fewer rows of grow_table would not help */
     size_t most = rows_in_one_buffer(setup, device, t);
     if (t != grow_table && setup->rows[t] > most)
-      return fail(error,
-                  "%zu rows of %s do not fit into one allocation of %.1f MiB a column on %s; at most %zu "
-                  "rows fit; %s",
-                  setup->rows[t], setup->schema->table_names[t], (double)device->facts.largest / 0x1p20,
-                  device->facts.name, most, advice(setup->schema, t));
+      return fail_memory(
+          error,
+          "%zu rows of %s do not fit into one allocation of %.1f MiB a column on %s; at most %zu "
+          "rows fit; %s",
+          setup->rows[t], setup->schema->table_names[t], (double)device->facts.largest / 0x1p20,
+          device->facts.name, most, advice(setup->schema, t));
   }
   size_t fit = rows_that_fit(setup, device, grow_table, others);
-  return fail(
+  return fail_memory(
       error,
       "the scene needs %.1f MiB of device memory for %zu rows of %s, %s has %.1f MiB free, %.1f MiB in one "
       "column; at most %zu rows fit; %s",

@@ -186,7 +186,7 @@ bool part_refuse(const char *doing, const char *path, const char *beside, struct
   char help[256];
   const char *reason = strerror(errno ? errno : EIO);
   part_help(beside, reason, help, sizeof help);
-  return fail(error, "cannot %s %s: %s%s", doing, path, reason, help);
+  return fail_file(error, "cannot %s %s: %s%s", doing, path, reason, help);
 }
 
 /* ---- text files ---------------------------------------------------------------------------------------- */
@@ -252,7 +252,8 @@ FILE *file_read(const char *path, struct error *error) {
   bool plain = descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
   FILE *file = plain ? fdopen(descriptor, "rb") : NULL;
   if (file) return file;
-  fail(error, "cannot open %s: %s", path, descriptor < 0 || plain ? strerror(errno) : "it is not a file");
+  fail_file(error, "cannot open %s: %s", path,
+            descriptor < 0 || plain ? strerror(errno) : "it is not a file");
   if (descriptor >= 0) close(descriptor);
   return NULL;
 }
@@ -261,13 +262,13 @@ bool file_append(FILE **file, const char *path, struct error *error) {
   struct stat status;
   int descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (descriptor < 0 && errno == ELOOP)
-    return fail(error, "cannot write %s: it is a link to another file; remove it, or name another place",
-                path);
-  if (descriptor < 0) return fail(error, "cannot write %s: %s", path, strerror(errno));
+    return fail_file(error, "cannot write %s: it is a link to another file; remove it, or name another place",
+                     path);
+  if (descriptor < 0) return fail_file(error, "cannot write %s: %s", path, strerror(errno));
   bool plain = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
   if (plain && (*file = fdopen(descriptor, "ab"))) return true;
   close(descriptor);
-  return fail(error, "cannot write %s: %s", path, plain ? strerror(errno) : "it is no file");
+  return fail_file(error, "cannot write %s: %s", path, plain ? strerror(errno) : "it is no file");
 }
 
 /* ---- folders ------------------------------------------------------------------------------------------- */
@@ -289,7 +290,8 @@ static bool try_folder(const char *path, struct error *error) {
   snprintf(file, sizeof file, "%s/.l2sr", path);
   int made = part_make(&part, file, NULL, NULL);
   if (made < 0)
-    return fail(error, "cannot write into %s: %s; name another place for the output", path, strerror(errno));
+    return fail_file(error, "cannot write into %s: %s; name another place for the output", path,
+                     strerror(errno));
   close(made);
   part_drop(&part);
   return true;
@@ -305,9 +307,9 @@ bool folder_make(const char *path, struct error *error) {
       *c = '/';
     }
   if (mkdir(part, 0777) && errno != EEXIST)
-    return fail(error, "cannot make folder %s: %s", path, strerror(errno));
+    return fail_file(error, "cannot make folder %s: %s", path, strerror(errno));
   if (!folder_is_there(part))
-    return fail(error, "%s is not a folder; name another place for the output", path);
+    return fail_file(error, "%s is not a folder; name another place for the output", path);
   parts_clear(part);
   return try_folder(path, error);
 }

@@ -237,7 +237,7 @@ bool probe_file(const char *path, struct error *error) {
   const struct verdict *verdict = find_verdict(path, &status);
   if (!verdict) verdict = judge(path, &status);
   if (!verdict || !verdict->fault) return true;
-  return fail(error, "cannot read %s: %s", path, verdict->fault);
+  return fail_file(error, "cannot read %s: %s", path, verdict->fault);
 }
 
 enum probe_found probe_text(const char *path, const char *name, char *text, size_t size) {

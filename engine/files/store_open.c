@@ -50,32 +50,32 @@ bool store_refuse(const struct store *store, const char *doing, const char *name
   char reason[REASON], help[REASON] = "";
   store_reason(reason);
   if (store->unfinished) part_help(store->part.path, reason, help, sizeof help);
-  return fail(error, "cannot %s %s in %s: %s%s", doing, name, store->path, reason, help);
+  return fail_file(error, "cannot %s %s in %s: %s%s", doing, name, store->path, reason, help);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
 static bool check_file(const char *path, struct error *error) {
   struct stat status;
-  if (stat(path, &status)) return fail(error, "cannot open %s: %s", path, strerror(errno));
-  if (!S_ISREG(status.st_mode)) return fail(error, "%s is not a file", path);
-  if (status.st_size == 0) return fail(error, "%s is empty; download or write it again", path);
+  if (stat(path, &status)) return fail_file(error, "cannot open %s: %s", path, strerror(errno));
+  if (!S_ISREG(status.st_mode)) return fail_file(error, "%s is not a file", path);
+  if (status.st_size == 0) return fail_file(error, "%s is empty; download or write it again", path);
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return fail(error, "cannot open %s: %s", path, strerror(errno));
+  if (descriptor < 0) return fail_file(error, "cannot open %s: %s", path, strerror(errno));
   close(descriptor);
   if (H5Fis_hdf5(path) > 0) return true;
   const struct magic *magic = magic_of(path);
   if (magic)
-    return fail(error, "%s has no HDF5 signature; it is %s%s%s", path, magic->name, magic->remedy ? ": " : "",
-                magic->remedy ? magic->remedy : "");
-  return fail(error, "%s has no HDF5 signature; it is another kind of file or a broken download", path);
+    return fail_file(error, "%s has no HDF5 signature; it is %s%s%s", path, magic->name,
+                     magic->remedy ? ": " : "", magic->remedy ? magic->remedy : "");
+  return fail_file(error, "%s has no HDF5 signature; it is another kind of file or a broken download", path);
 }
 
 static bool refuse_file(const char *path, struct error *error) {
   char reason[REASON];
   bool newer = strchr(store_reason(reason), '?');
-  return fail(error, "cannot read %s: %s%s", path, reason,
-              newer ? "" : "; the file may be cut short, fetch it again");
+  return fail_file(error, "cannot read %s: %s%s", path, reason,
+                   newer ? "" : "; the file may be cut short, fetch it again");
 }
 
 struct store *store_new(const char *path) {
@@ -150,9 +150,9 @@ hid_t store_dataset(struct store *store, const char *name, struct error *error) 
   const char *astray;
   if (!is_reached(store, name, &astray)) {
     if (astray)
-      fail(error, "%s in %s is a link to %s, which is not a file", name, store->path, astray);
+      fail_file(error, "%s in %s is a link to %s, which is not a file", name, store->path, astray);
     else
-      fail(error, "%s has no dataset %s", store->path, name);
+      fail_file(error, "%s has no dataset %s", store->path, name);
     return H5I_INVALID_HID;
   }
   hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
@@ -171,7 +171,7 @@ bool store_shape_of(const struct store *store, hid_t dataset, const char *name, 
   bool good = rank >= 0 && rank <= STORE_RANK;
   for (int i = 0; good && i < rank; i++) shape->size[i] = (size_t)size[i];
   if (!good)
-    fail(error, "%s in %s has rank %d; at most %d is understood", name, store->path, rank, STORE_RANK);
+    fail_file(error, "%s in %s has rank %d; at most %d is understood", name, store->path, rank, STORE_RANK);
   H5Tclose(type);
   H5Sclose(space);
   return good;

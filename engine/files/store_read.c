@@ -60,7 +60,7 @@ static bool read_dataset(struct store *store, hid_t dataset, const char *name, e
   hid_t flat = H5Screate_simple(1, &total, NULL);
   herr_t code = memory < 0 ? -1 : H5Dread(dataset, memory, flat, space, H5P_DEFAULT, to);
   if (memory < 0)
-    fail(error, "%s in %s is not a compound of two numbers", name, store->path);
+    fail_file(error, "%s in %s is not a compound of two numbers", name, store->path);
   else if (code < 0)
     store_refuse(store, "read", name, error);
   H5Sclose(flat);
@@ -162,13 +162,13 @@ static bool check_extent(struct store *store, const char *name, const struct ext
   if (H5Fget_filesize(store->file, &length) < 0) return store_refuse(store, "measure", name, error);
   double stored = (double)(extent->stored < length ? extent->stored : length);
   if (extent->bytes > stored * (filtered ? EXPANSION : 1) && stored > 0)
-    return fail(
+    return fail_file(
         error,
         "%s in %s claims %.4g bytes, of which the file of %.4g bytes holds %.4g; it is damaged, fetch "
         "or write it again",
         name, store->path, extent->bytes, (double)length, stored);
   if (extent->bytes > 0 && (extent->stored == 0 || extent->there < extent->chunks))
-    return fail(
+    return fail_file(
         error,
         "%s in %s was never written, or only in part (%llu of %llu chunks); the file is damaged, fetch "
         "or write it again",
@@ -212,8 +212,9 @@ static bool count_entries(struct store *store, const char *name, size_t most, st
   double entries = 1;
   for (int i = 0; i < shape->rank; i++) entries *= (double)shape->size[i];
   if (entries > (double)most)
-    return fail(error, "%s in %s has %.20g entries; at most %zu are expected: the file is damaged or another",
-                name, store->path, entries, most);
+    return fail_file(error,
+                     "%s in %s has %.20g entries; at most %zu are expected: the file is damaged or another",
+                     name, store->path, entries, most);
   *total = (size_t)entries;
   return !*total || store_check_held(store, name, error);
 }
@@ -223,7 +224,7 @@ bool store_read_all(struct store *store, const char *name, enum store_type type,
   struct store_shape shape;
   if (!count_entries(store, name, most, &shape, total, error)) return false;
   *data = arena_try_array(arena, type_bytes(type), *total);
-  if (!*data) return fail(error, "%s in %s is too large for this host", name, store->path);
+  if (!*data) return fail_memory(error, "%s in %s is too large for this host", name, store->path);
   if (!*total) return true;
   return store_read(store, name, type, NULL, shape.size, *data, error);
 }
@@ -234,7 +235,7 @@ bool store_read_known(struct store *store, const char *name, enum store_type typ
   size_t found = 0;
   if (!count_entries(store, name, total, &shape, &found, error)) return false;
   if (found != total)
-    return fail(error, "%s in %s has %zu entries; expected %zu: the file is damaged or another", name,
-                store->path, found, total);
+    return fail_file(error, "%s in %s has %zu entries; expected %zu: the file is damaged or another", name,
+                     store->path, found, total);
   return !total || store_read(store, name, type, NULL, shape.size, to, error);
 }

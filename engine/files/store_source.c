@@ -63,7 +63,7 @@ const char *store_astray(struct store *store, const char *part) {
 
 static bool miss(const struct store *store, const char *name, const char *source, const char *why,
                  struct error *error) {
-  return fail(
+  return fail_file(
       error,
       "%s in %s lies in another file, %s, %s; what is missing would be read as zeros: put that file where "
       "it was, or write the data into this one",
@@ -133,11 +133,12 @@ static bool check_source(struct store *store, const char *name, const char *file
   if (!path) return miss(store, name, file, "which is not there", error);
   if (strcmp(file, ".") && !store_open(&source, path, &inner))
     return miss(store, name, file, inner.text, error);
-  bool good = depth < DEPTH || fail(&inner, "%s is a virtual dataset of too many others", dataset);
+  bool good = depth < DEPTH || fail_file(&inner, "%s is a virtual dataset of too many others", dataset);
   depth++;
   good = good && store_check_held(source, dataset, &inner);
   depth--;
-  if (good && !reaches(source, dataset, selection)) good = fail(&inner, "%s in it is too small", dataset);
+  if (good && !reaches(source, dataset, selection))
+    good = fail_file(&inner, "%s in it is too small", dataset);
   if (source != store) store_close(source);
   return good || miss(store, name, file, inner.text, error);
 }
@@ -171,7 +172,7 @@ static bool check_virtual(struct store *store, hid_t dataset, hid_t plist, const
   }
   H5Sclose(space);
   if (!good || mapped >= whole) return good;
-  return fail(
+  return fail_file(
       error,
       "%s in %s is a virtual dataset of %.0f entries, of which other files hold %.0f; the rest would be "
       "read as zeros: write it again, whole",
@@ -221,7 +222,7 @@ bool store_check_filters(struct store *store, hid_t plist, const char *name, str
     H5Z_filter_t filter =
         H5Pget_filter2(plist, (unsigned)i, &flags, &values_count, values, sizeof stored, stored, NULL);
     if (H5Zfilter_avail(filter) > 0) continue;
-    return fail(
+    return fail_file(
         error,
         "%s in %s is compressed by %s (filter %d), which libhdf5 cannot undo here; write it again: python3 "
         "-c \"import sys, h5py%s; f = h5py.File(sys.argv[1], 'r+'); n = sys.argv[2]; x = f[n][()]; del f[n]; "

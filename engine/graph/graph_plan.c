@@ -190,16 +190,18 @@ static bool refuse_batch(struct graph *graph, const struct graph_setup *setup, s
   size_t room = graph_batch_within(graph, left, setup->train, setup->input_gradient);
   double mebi = 0x1p-20;
   if (need > SIZE_MAX / 2)
-    return fail(error,
-                "the network's largest activation for %zu image%s exceeds one allocation of %s (%.1f MiB); "
-                "%zu image%s would fit: ask for a smaller batch",
-                setup->batch, plural(setup->batch), device->facts.name, (double)graph->largest * mebi, room,
-                plural(room));
-  return fail(error,
-              "the network needs %.1f MiB %s %zu image%s, %s has %.1f MiB left; %zu image%s would fit: ask "
-              "for a smaller batch",
-              (double)need * mebi, setup->train ? "to train on" : "for", setup->batch, plural(setup->batch),
-              device->facts.name, (double)left * mebi, room, plural(room));
+    return fail_memory(
+        error,
+        "the network's largest activation for %zu image%s exceeds one allocation of %s (%.1f MiB); "
+        "%zu image%s would fit: ask for a smaller batch",
+        setup->batch, plural(setup->batch), device->facts.name, (double)graph->largest * mebi, room,
+        plural(room));
+  return fail_memory(
+      error,
+      "the network needs %.1f MiB %s %zu image%s, %s has %.1f MiB left; %zu image%s would fit: ask "
+      "for a smaller batch",
+      (double)need * mebi, setup->train ? "to train on" : "for", setup->batch, plural(setup->batch),
+      device->facts.name, (double)left * mebi, room, plural(room));
 }
 
 static bool part(cl_mem whole, size_t offset, size_t bytes, cl_mem *out, struct error *error) {
@@ -207,8 +209,8 @@ static bool part(cl_mem whole, size_t offset, size_t bytes, cl_mem *out, struct 
   cl_int code;
   *out = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
   return code == CL_SUCCESS ? true
-                            : fail(error, "no sub-buffer of %zu bytes at %zu: %s (%d)", bytes, offset,
-                                   device_code_name(code), code);
+                            : fail_as(error, L2SR_DEVICE_FAILED, "no sub-buffer of %zu bytes at %zu: %s (%d)",
+                                      bytes, offset, device_code_name(code), code);
 }
 
 static bool open_parameters(struct graph *graph, struct error *error) {

@@ -30,22 +30,23 @@ bool vectors_sizes(struct vectors *vectors, const char *name, size_t *count, siz
   struct store_shape shape;
   if (!store_shape(vectors->store, name, &shape, error)) return false;
   if (!vectors_check_images(&shape))
-    return fail(error, "%s must be [count, N, N], of N at most %d and 2^28 numbers together", name,
-                VECTORS_SIDE);
+    return fail_file(error, "%s must be [count, N, N], of N at most %d and 2^28 numbers together", name,
+                     VECTORS_SIDE);
   *count = shape.size[0];
   *n = shape.size[1];
   return true;
 }
 
 bool vectors_number(struct vectors *vectors, const char *name, double *value, struct error *error) {
-  return store_number(vectors->store, name, value) ? true : fail(error, "the attribute %s is missing", name);
+  return store_number(vectors->store, name, value) ? true
+                                                   : fail_file(error, "the attribute %s is missing", name);
 }
 
 bool vectors_read(struct vectors *vectors, const char *name, enum store_type type, size_t total, void **data,
                   struct error *error) {
   size_t found;
   if (!store_read_all(vectors->store, name, type, total, vectors->arena, data, &found, error)) return false;
-  return found == total ? true : fail(error, "%s has %zu elements; expected %zu", name, found, total);
+  return found == total ? true : fail_file(error, "%s has %zu elements; expected %zu", name, found, total);
 }
 
 bool vectors_column(struct vectors *vectors, const char *name, size_t total, cl_mem *column,

@@ -81,12 +81,12 @@ static bool refuse_skipped(const struct dataset *dataset, const char *folder, si
   const struct error last = *error;
   size_t broken = dataset->broken, small = dataset->small;
   const char *both = arena_text(dataset->arena, "broken (%zu) or too small (%zu)", broken, small);
-  return fail(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder, broken + small,
-              files, plural(files),
-              !small    ? "broken"
-              : !broken ? "too small"
-                        : both,
-              last.text);
+  return fail_file(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder, broken + small,
+                   files, plural(files),
+                   !small    ? "broken"
+                   : !broken ? "too small"
+                             : both,
+                   last.text);
 }
 
 static bool note_patients(struct dataset *dataset, const struct options *options, struct error *error) {
@@ -237,7 +237,7 @@ bool dataset_note(struct dataset *dataset, const struct options *options, struct
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  if (options->data.strict) return fail(error, "data.strict: %s", text);
+  if (options->data.strict) return fail_file(error, "data.strict: %s", text);
   REQUIRE(dataset->note_count < DATASET_NOTES, "more than %d kinds of notes", DATASET_NOTES);
   dataset->notes[dataset->note_count++] = arena_text(dataset->arena, "%s", text);
   log_warning("%s", text);

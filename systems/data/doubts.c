@@ -240,7 +240,7 @@ bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct
     const char *text = tell[kind](doubts, volume);
     if (!text || (kind == DOUBT_CONSTANT && options->data.exclude_constant)) continue;
     if (!doubt->volumes++) doubt->text = text;
-    if (options->data.strict) good = fail(error, "data.strict: %s", text);
+    if (options->data.strict) good = fail_file(error, "data.strict: %s", text);
   }
   doubts_drop(doubts);
   return good;

@@ -64,10 +64,10 @@ bool layout_check(const struct layout_header *header, const char *path, const ch
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", i ? ", " : "", shape->size[i]);
   const char *coils = kspace ? " or [slices, coils, height, width]" : "";
   if (!guess)
-    return fail(error, "%s in %s has rank %d; it must be [slices, height, width]%s, and is [%s]", key, path,
-                shape->rank, coils, text);
-  return fail(error, "%s in %s is [%s]; it must be [slices, height, width]%s: %s", key, path, text, coils,
-              guess);
+    return fail_file(error, "%s in %s has rank %d; it must be [slices, height, width]%s, and is [%s]", key,
+                     path, shape->rank, coils, text);
+  return fail_file(error, "%s in %s is [%s]; it must be [slices, height, width]%s: %s", key, path, text,
+                   coils, guess);
 }
 
 bool layout_is_turned(const struct layout_header *header, size_t height, size_t width) {
@@ -102,6 +102,6 @@ bool layout_refuse(struct store *store, const char *path, const char *wanted, st
       found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"
       : matlab ? "; it is a MATLAB 7.3 file: read it by h5py, reverse its axes, and write it as one of those"
                : "";
-  return fail(error, "%s has no dataset %s; its images cannot be found: it holds %s%s%s", path, wanted,
-              found.count ? found.text : "none", found.count > 4 ? ", ..." : "", kind);
+  return fail_file(error, "%s has no dataset %s; its images cannot be found: it holds %s%s%s", path, wanted,
+                   found.count ? found.text : "none", found.count > 4 ? ", ..." : "", kind);
 }

@@ -56,7 +56,7 @@ static struct names entries_of(struct arena *arena, const char *path) {
 
 static bool list_folder(struct listing *listing, const char *path, struct error *error) {
   DIR *folder = opendir(path);
-  if (!folder) return fail(error, "cannot list %s: %s", path, strerror(errno));
+  if (!folder) return fail_file(error, "cannot list %s: %s", path, strerror(errno));
   for (struct dirent *entry; (entry = readdir(folder));) {
     const char *full = arena_text(listing->arena, "%s/%s", path, entry->d_name);
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || folder_is_there(full)) continue;
@@ -127,7 +127,7 @@ static bool find_twice(struct arena *arena, const struct names *names, size_t fi
 static bool check_twice(const struct listing *listing, size_t first, struct error *error) {
   const char *pair[2];
   if (!find_twice(listing->arena, &listing->names, first, pair)) return true;
-  return fail(
+  return fail_file(
       error,
       "%s and %s have one name: the scan would count twice; set data.coils to single or multi to take "
       "singlecoil_ or multicoil_ folders only, or move one of the folders away",
@@ -198,17 +198,17 @@ static bool refuse_empty(const struct listing *listing, const struct options *op
                          struct error *error) {
   size_t others = listing->not_h5 + listing->hidden;
   unsigned split = all ? SPLIT_TRAIN : options->data.split;
-  return fail(error,
-              "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
-              "subfolder %s%s",
-              options->data.path, others, plural(others), all ? "train, val or test" : split_names[split],
-              hint(listing->arena, options, split));
+  return fail_file(error,
+                   "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
+                   "subfolder %s%s",
+                   options->data.path, others, plural(others),
+                   all ? "train, val or test" : split_names[split], hint(listing->arena, options, split));
 }
 
 static bool refuse_file(const char *path, struct error *error) {
   const struct magic *magic = magic_of(path);
-  if (magic) return fail(error, "%s is %s; %s", path, magic->name, foreign_advice(magic));
-  return fail(error, "%s is not a folder; data.path must name a folder of .h5 volumes", path);
+  if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic));
+  return fail_file(error, "%s is not a folder; data.path must name a folder of .h5 volumes", path);
 }
 
 bool listing_make(struct listing *listing, const struct options *options, struct error *error) {

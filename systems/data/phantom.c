@@ -610,9 +610,9 @@ static bool open_volume(struct volume *volume, const struct options *options, st
   volume->kspace = arena_try(arena, volume->slices * volume->coils * plane * sizeof(float complex));
   volume->target = arena_try(arena, volume->slices * size * size * sizeof(float));
   if (volume->anatomy && volume->image && volume->coil && volume->kspace && volume->target) return true;
-  return fail(error,
-              "a volume of %zu slice%s, %zu coil%s and %zux%zu samples does not fit in memory; ask for fewer",
-              volume->slices, plural(volume->slices), volume->coils, plural(volume->coils), rows, columns);
+  return fail_memory(
+      error, "a volume of %zu slice%s, %zu coil%s and %zux%zu samples does not fit in memory; ask for fewer",
+      volume->slices, plural(volume->slices), volume->coils, plural(volume->coils), rows, columns);
 }
 
 /* Makes volume `index` of a split. What is of the patient and what is of the scan is drawn from different

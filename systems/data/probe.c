@@ -10,7 +10,7 @@ static bool read_middle(const struct volume *volume, struct doubts *doubts, stru
   struct arena *arena = arena_open();
   float *data = arena_try_array(arena, sizeof *data, volume_slice_floats(volume));
   bool good = data ? volume_read(store, volume, slice, data, error)
-                   : fail(error, "no host memory for a slice of %s", volume->path);
+                   : fail_memory(error, "no host memory for a slice of %s", volume->path);
   if (good) doubts_see(doubts, volume, data);
   arena_close(arena);
   store_close(store);
@@ -39,6 +39,6 @@ bool dataset_probe(struct dataset *dataset, const struct options *options, struc
   }
   if (dataset->slice_count) return true;
   const struct error last = *error;
-  return fail(error, "no usable slice in %s: no volume can be read; the last: %s", options->data.path,
-              last.text);
+  return fail_file(error, "no usable slice in %s: no volume can be read; the last: %s", options->data.path,
+                   last.text);
 }

@@ -23,10 +23,10 @@ static bool choose_key(struct store *store, struct volume *volume, uint32_t sour
         store, volume->path,
         source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace" : keys[source - 1], error);
   if (volume->from_kspace && store_has(store, "mask"))
-    return fail(error,
-                "%s is undersampled (it has a mask and no reconstruction): a test file without target "
-                "cannot be used",
-                volume->path);
+    return fail_file(error,
+                     "%s is undersampled (it has a mask and no reconstruction): a test file without target "
+                     "cannot be used",
+                     volume->path);
   return true;
 }
 
@@ -39,19 +39,19 @@ static bool read_shape(struct store *store, struct volume *volume, const struct 
   if (!shape.complex && !shape.real) {
     char type[256];
     store_type_words(store, volume->key, type, sizeof type);
-    return fail(error, "%s in %s holds %s; it must hold %s numbers", volume->key, volume->path, type,
-                volume->from_kspace ? "complex" : "real");
+    return fail_file(error, "%s in %s holds %s; it must hold %s numbers", volume->key, volume->path, type,
+                     volume->from_kspace ? "complex" : "real");
   }
   if (shape.complex != volume->from_kspace)
-    return fail(error, "%s in %s holds %s numbers; it must hold %s ones", volume->key, volume->path,
-                shape.complex ? "complex" : "real", volume->from_kspace ? "complex" : "real");
+    return fail_file(error, "%s in %s holds %s numbers; it must hold %s ones", volume->key, volume->path,
+                     shape.complex ? "complex" : "real", volume->from_kspace ? "complex" : "real");
   volume->slices = shape.size[0];
   volume->coils = coils ? shape.size[1] : 1;
   volume->height = shape.size[shape.rank - 2];
   volume->width = shape.size[shape.rank - 1];
   if (volume->slices && volume->coils && volume->height && volume->width) return true;
-  return fail(error, "%s in %s has size zero (%zu slices of %zu x %zu)", volume->key, volume->path,
-              volume->slices, volume->height, volume->width);
+  return fail_file(error, "%s in %s has size zero (%zu slices of %zu x %zu)", volume->key, volume->path,
+                   volume->slices, volume->height, volume->width);
 }
 
 /* Images from k-space are cropped to the header's recon size, or to the smaller side where it says none. */
@@ -88,17 +88,18 @@ static bool check_size(struct volume *volume, const struct options *options, str
   char or_size[64] = "";
   size_t side = volume_largest_size(volume);
   if (takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
-  return fail(error, "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu%s",
-              volume->path, volume->image_height, volume->image_width, n, n, or_size);
+  return fail_file(error,
+                   "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu%s",
+                   volume->path, volume->image_height, volume->image_width, n, n, or_size);
 }
 
 static bool refuse_kspace(const struct volume *volume, size_t n, struct error *error) {
   size_t side = largest_size(volume->height, volume->width);
   if (takes_size(side))
-    return fail(error,
-                "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
-                volume->path, volume->height, volume->width, n, side);
-  return fail(
+    return fail_file(error,
+                     "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
+                     volume->path, volume->height, volume->width, n, side);
+  return fail_file(
       error,
       "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.crop to image, and data.pad to at "
       "least %zu",
@@ -120,15 +121,15 @@ enum { SLICES_MOST = 1 << 20 };
 /* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
 static bool check_memory(const struct volume *volume, struct error *error) {
   if (volume->slices > SLICES_MOST)
-    return fail(error, "%s has %zu slices; at most %d are read: the file is broken or must be cut",
-                volume->path, volume->slices, SLICES_MOST);
+    return fail_file(error, "%s has %zu slices; at most %d are read: the file is broken or must be cut",
+                     volume->path, volume->slices, SLICES_MOST);
   double bytes = (double)volume->coils * (double)volume->height * (double)volume->width * 8;
   double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   if (bytes < host / 8) return true;
-  return fail(error,
-              "%s has slices of %zu x %zu x %zu numbers, too large for a host of %.0f GiB; the file is "
-              "broken or must be cut",
-              volume->path, volume->coils, volume->height, volume->width, host / 0x1p30);
+  return fail_file(error,
+                   "%s has slices of %zu x %zu x %zu numbers, too large for a host of %.0f GiB; the file is "
+                   "broken or must be cut",
+                   volume->path, volume->coils, volume->height, volume->width, host / 0x1p30);
 }
 
 static void select_slices(struct volume *volume, uint32_t rule) {
@@ -258,11 +259,11 @@ static bool check_vanished(struct store *store, const struct volume *volume, con
   struct arena *arena = arena_open();
   double *wide = arena_try_array(arena, sizeof *wide, total);
   bool good = wide ? store_read(store, volume->key, STORE_F64, start, count, wide, error)
-                   : fail(error, "no host memory for a slice of %s", volume->path);
+                   : fail_memory(error, "no host memory for a slice of %s", volume->path);
   for (size_t i = 0; good && i < total; i++) largest = fabs(wide[i]) > largest ? fabs(wide[i]) : largest;
   arena_close(arena);
   if (!good || largest == 0) return good;
-  return fail(
+  return fail_file(
       error,
       "%s in %s holds numbers of at most %.4g in a slice, which vanish in single precision; rescale the file",
       volume->key, volume->path, largest);

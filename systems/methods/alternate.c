@@ -174,7 +174,7 @@ static bool note_stage(struct alternation *all, const struct stage *stage, struc
   char *line = NULL;
   size_t bytes = 0;
   FILE *text = open_memstream(&line, &bytes);
-  if (!text) return fail(error, "no host memory for the log of the stages");
+  if (!text) return fail_memory(error, "no host memory for the log of the stages");
   alternate_print_stage(stage, text);
   fclose(text);
   bool good = write_line(all, line, bytes, error);

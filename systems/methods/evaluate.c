@@ -182,8 +182,8 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
   size_t images = work->images ? slices : work->evaluation->kept_count;
   if (images) good = good && (run->images = arena_try(arena, images * n * n * sizeof(float)));
   return good ? true
-              : fail(error, "no host memory for the results of %zu scans; evaluate fewer (data.most)",
-                     slices);
+              : fail_memory(error, "no host memory for the results of %zu scans; evaluate fewer (data.most)",
+                            slices);
 }
 
 /* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes 0. */
@@ -322,7 +322,8 @@ static bool read_truth(struct work *work, struct error *error) {
   if (!images) return true;
   evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
   if (!evaluation->truth)
-    return fail(error, "no host memory for %zu images; set data.most, or evaluate.images to false", images);
+    return fail_memory(error, "no host memory for %zu images; set data.most, or evaluate.images to false",
+                       images);
   for (size_t i = 0; i < images; i++)
     window_read_target(&work->simulation, work->images ? i : evaluation->kept[i],
                        evaluation->truth + i * pixels);

@@ -64,11 +64,11 @@ static bool refuse_loss(const struct learning *learning, double loss, struct err
   struct arena *arena = arena_open();
   const char *last = learning->run.folder ? learn_path(learning, "last.h5") : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
-  fail(error,
-       "the loss is %g after %llu roll-out%s (%llu update%s)%s; lower learn.rate or learn.clip (0 is no "
-       "limit) and train anew",
-       loss, (unsigned long long)learning->rollouts, plural(learning->rollouts),
-       (unsigned long long)learning->optimiser.step, plural(learning->optimiser.step), kept);
+  fail_as(error, L2SR_DIVERGED,
+          "the loss is %g after %llu roll-out%s (%llu update%s)%s; lower learn.rate or learn.clip (0 is no "
+          "limit) and train anew",
+          loss, (unsigned long long)learning->rollouts, plural(learning->rollouts),
+          (unsigned long long)learning->optimiser.step, plural(learning->optimiser.step), kept);
   arena_close(arena);
   return false;
 }

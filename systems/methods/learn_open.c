@@ -204,8 +204,9 @@ static bool open_history(struct learning *learning, uint64_t steps, struct error
   for (int v = 0; good && v < LEARN_VALUE_COUNT; v++)
     good = (learning->look[v] = arena_try(arena, sizeof(double) * looks));
   return good ? true
-              : fail(error, "no host memory for the log of %llu roll-outs of %zu steps; lower learn.steps",
-                     (unsigned long long)learning->wanted, rows);
+              : fail_memory(error,
+                            "no host memory for the log of %llu roll-outs of %zu steps; lower learn.steps",
+                            (unsigned long long)learning->wanted, rows);
 }
 
 /* Parameters and optimiser of another training's policy. */

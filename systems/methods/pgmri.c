@@ -161,7 +161,7 @@ static bool plan_epochs(struct pgmri *pgmri, struct error *error) {
   bool good = (pgmri->order = arena_try(pgmri->arena, sizeof(uint32_t) * pgmri->slices)) &&
               (pgmri->terms = arena_try(pgmri->arena, 2 * sizeof(float) * rows)) &&
               (pgmri->rewards = arena_try(pgmri->arena, sizeof(float) * rows));
-  return good ? true : fail(error, "no host memory for the log of %zu draws; lower pgmri.batch", rows);
+  return good ? true : fail_memory(error, "no host memory for the log of %zu draws; lower pgmri.batch", rows);
 }
 
 bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options *options,
@@ -238,8 +238,9 @@ void pgmri_step(struct pgmri *pgmri) {
 /* ---- looking ------------------------------------------------------------------------------------------- */
 
 static bool refuse_loss(const struct pgmri *pgmri, double value, struct error *error) {
-  return fail(error, "update %llu: loss, reward or gradient is %g, not a finite number; lower pgmri.rate",
-              (unsigned long long)pgmri->updates, value);
+  return fail_as(error, L2SR_DIVERGED,
+                 "update %llu: loss, reward or gradient is %g, not a finite number; lower pgmri.rate",
+                 (unsigned long long)pgmri->updates, value);
 }
 
 /* Of the update that was done last. */

@@ -49,7 +49,7 @@ static bool is_listed(const struct option *row, const char *const list[]) {
 static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
   struct arena *arena = arena_open();
   char *scene = scene_text(run->options);
-  bool same = scene ? true : fail(error, "no host memory for the scene's text");
+  bool same = scene ? true : fail_memory(error, "no host memory for the scene's text");
   for (size_t i = 0; same && i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
     if (is_listed(row, run->may_differ)) continue;
@@ -100,7 +100,7 @@ static bool shorten(FILE *file, const char *path, double bytes, off_t (*whole)(i
                     struct error *error) {
   struct stat status;
   int descriptor = fileno(file);
-  if (fstat(descriptor, &status)) return fail(error, "cannot look at %s: %s", path, strerror(errno));
+  if (fstat(descriptor, &status)) return fail_file(error, "cannot look at %s: %s", path, strerror(errno));
   off_t wanted = (off_t)bytes, length = whole(descriptor, status.st_size < wanted ? status.st_size : wanted);
   if (length < wanted)
     log_warning(
@@ -109,7 +109,7 @@ static bool shorten(FILE *file, const char *path, double bytes, off_t (*whole)(i
         path, (long long)length, (long long)wanted);
   if ((status.st_size == length || ftruncate(descriptor, length) == 0) && fseek(file, 0, SEEK_END) == 0)
     return true;
-  return fail(error, "cannot shorten %s: %s", path, strerror(errno));
+  return fail_file(error, "cannot shorten %s: %s", path, strerror(errno));
 }
 
 static bool folder_takes(const struct run_files *run, bool resume, struct arena *arena, struct error *error) {
@@ -134,7 +134,7 @@ static bool folder_takes(const struct run_files *run, bool resume, struct arena 
 
 static bool flush(FILE *file, const char *path, struct error *error) {
   if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
-  return fail(error, "cannot write %s: %s", path, strerror(errno));
+  return fail_file(error, "cannot write %s: %s", path, strerror(errno));
 }
 
 bool run_flush(const struct run_files *run, struct error *error) {
@@ -262,8 +262,9 @@ struct lengths {
 static bool read_facts(const struct run_files *run, struct store *store, struct lengths *lengths, char *scene,
                        struct error *error) {
   if (!store_text(store, "scene", scene, SCENE_MOST))
-    return fail(error, "it is no checkpoint of a training of this version: scene is missing; use another "
-                       "train.output");
+    return fail_file(error,
+                     "it is no checkpoint of a training of this version: scene is missing; use another "
+                     "train.output");
   if (!checkpoint_whole(store, "log_bytes", 1e15, &lengths->log, error) ||
       !checkpoint_whole(store, "events_bytes", 1e15, &lengths->events, error))
     return false;
@@ -324,8 +325,9 @@ bool run_has_best(const struct run_files *run, bool is_last, struct error *error
   const char *best = run_path(run, arena, "best.h5");
   bool good =
       is_last || file_is_there(best) ||
-      fail(error, "%s, the best so far, is not there: bring it back, or start anew in another train.output",
-           best);
+      fail_file(error,
+                "%s, the best so far, is not there: bring it back, or start anew in another train.output",
+                best);
   arena_close(arena);
   return good;
 }

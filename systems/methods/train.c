@@ -182,7 +182,8 @@ static bool open_loss(struct training *training, struct error *error) {
   training->validation_target = target_of(&training->validation);
   training->parts = device_buffer(training->device, parts_bytes(training), "the losses", error);
   training->part = arena_try(training->arena, parts_bytes(training));
-  if (training->parts && !training->part) fail(error, "no host memory for the losses; lower train.log_every");
+  if (training->parts && !training->part)
+    fail_memory(error, "no host memory for the losses; lower train.log_every");
   return training->parts && training->part;
 }
 
@@ -193,7 +194,8 @@ static bool open_history(struct training *training, struct error *error) {
       (training->update_loss = arena_try(training->arena, sizeof(double) * epochs * training->updates));
   for (int v = 0; good && v < EPOCH_VALUES; v++)
     good = (training->epoch_value[v] = arena_try(training->arena, sizeof(double) * epochs));
-  return good ? true : fail(error, "no host memory for the log of %zu epochs; lower train.epochs", epochs);
+  return good ? true
+              : fail_memory(error, "no host memory for the log of %zu epochs; lower train.epochs", epochs);
 }
 
 /* Everything is open: a step takes no more. */
@@ -330,12 +332,13 @@ static double batch_loss(const struct training *training, size_t slot, size_t co
 static bool refuse_training(const struct training *training, struct error *error) {
   struct error text = *error;
   if (*training->options->train.output && training->epoch)
-    return fail(error,
-                "%.1100s; the last good checkpoint is %s of epoch %u; lower train.rate or set train.clip and "
-                "train anew",
-                text.text, training_path(training, "last.h5"), training->epoch);
-  return fail(error, "%.1100s; no checkpoint was written before; lower train.rate or set train.clip",
-              text.text);
+    return fail_as(
+        error, L2SR_DIVERGED,
+        "%.1100s; the last good checkpoint is %s of epoch %u; lower train.rate or set train.clip and "
+        "train anew",
+        text.text, training_path(training, "last.h5"), training->epoch);
+  return fail_as(error, L2SR_DIVERGED,
+                 "%.1100s; no checkpoint was written before; lower train.rate or set train.clip", text.text);
 }
 
 static bool refuse_loss(const struct training *training, size_t update, double loss, struct error *error) {

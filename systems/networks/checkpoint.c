@@ -84,13 +84,13 @@ static bool refuse(struct comparison *c, struct error *error) {
   struct name_list *lists[] = {&c->missing, &c->twice, &c->unexpected, &c->misshaped};
   static const char *const labels[] = {"missing", "there as NAME and as module.NAME", "unexpected",
                                        "of another shape"};
-  fail(error, "the parameters in group '%s' are not those of the network", c->group);
+  fail_file(error, "the parameters in group '%s' are not those of the network", c->group);
   for (int i = 0; i < 4; i++) {
     char before[sizeof error->text];
     if (!lists[i]->count) continue;
     end_names(lists[i]);
     memcpy(before, error->text, sizeof before);
-    fail(error, "%.900s; %s: %.480s", before, labels[i], lists[i]->text);
+    fail_file(error, "%.900s; %s: %.480s", before, labels[i], lists[i]->text);
   }
   return false;
 }
@@ -138,10 +138,11 @@ static bool check_values(const struct flat *flat, const char *path, const float 
                          struct error *error) {
   for (size_t k = 0; k < count; k++)
     if (!is_good(flat, values[k]))
-      return fail(error,
-                  "%s holds %g at element %zu; a checkpoint's numbers are finite, here from %g to %g: the "
-                  "file is damaged",
-                  path, values[k], k, flat->low, flat->high);
+      return fail_file(
+          error,
+          "%s holds %g at element %zu; a checkpoint's numbers are finite, here from %g to %g: the "
+          "file is damaged",
+          path, values[k], k, flat->low, flat->high);
   return true;
 }
 
@@ -186,10 +187,11 @@ static bool check_written(const struct flat *flat, const float *values, struct e
     for (size_t k = 0; k < flat->graph->parameter[i].count; k++) {
       float value = values[flat->graph->parameter[i].offset + k];
       if (!is_good(flat, value))
-        return fail(error,
-                    "%s/%s has become %g at element %zu and is not written; lower the learning rate or set a "
-                    "clip and train anew",
-                    flat->group, flat->graph->parameter[i].name, value, k);
+        return fail_as(
+            error, L2SR_DIVERGED,
+            "%s/%s has become %g at element %zu and is not written; lower the learning rate or set a "
+            "clip and train anew",
+            flat->group, flat->graph->parameter[i].name, value, k);
     }
   return true;
 }
@@ -309,19 +311,20 @@ bool checkpoint_write_moments(struct store *store, const char *group, const stru
 bool checkpoint_number(struct store *store, const char *name, double low, double high, double *value,
                        struct error *error) {
   if (!store_number(store, name, value))
-    return fail(error, "it is no checkpoint of this kind, or damaged: %s is missing or no number", name);
+    return fail_file(error, "it is no checkpoint of this kind, or damaged: %s is missing or no number", name);
   if (*value >= low && *value <= high) return true;
-  return fail(error,
-              "it has %s %g; expected a number from %g to %g: the file is damaged, start anew in another "
-              "train.output",
-              name, *value, low, high);
+  return fail_file(
+      error,
+      "it has %s %g; expected a number from %g to %g: the file is damaged, start anew in another "
+      "train.output",
+      name, *value, low, high);
 }
 
 bool checkpoint_whole(struct store *store, const char *name, double high, double *value,
                       struct error *error) {
   if (!checkpoint_number(store, name, 0, high, value, error)) return false;
   if (*value == floor(*value)) return true;
-  return fail(
+  return fail_file(
       error, "it has %s %g; expected a whole number: the file is damaged, start anew in another train.output",
       name, *value);
 }
@@ -331,10 +334,10 @@ bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser,
   double step, rate;
   const char *expected = kind_names[optimiser->setup.kind];
   if (!store_text(store, "optimiser", kind, sizeof kind) || strcmp(kind, expected))
-    return fail(error,
-                "the optimiser in the checkpoint is '%s', expected '%s'; set learn.optimiser (a "
-                "reconstructor's: train.optimiser) to the former",
-                kind, expected);
+    return fail_file(error,
+                     "the optimiser in the checkpoint is '%s', expected '%s'; set learn.optimiser (a "
+                     "reconstructor's: train.optimiser) to the former",
+                     kind, expected);
   if (!checkpoint_whole(store, "optimiser_step", 1e15, &step, error) ||
       !checkpoint_number(store, "optimiser_rate", 0, 1e9, &rate, error) ||
       !checkpoint_read_moments(store, "optimiser", optimiser, error))

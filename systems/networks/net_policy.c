@@ -62,7 +62,7 @@ bool net_policy_check(const struct options *options, struct error *error) {
     return fail_usage(
         error, "acquisition.geometry is points, of which a policy does not choose one after the other; "
                "set it to lines or spokes, or train.method to reconstructor, loupe or tau_step");
-  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  if (!graph_open(&graph)) return fail_memory(error, "no host memory for a graph");
   net_policy_maps(graph, graph_input(graph, "observation", 1, size, size), (int)options->policy.channels,
                   (int)options->policy.pools);
   bool good = graph_good(graph, error);

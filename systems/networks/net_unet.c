@@ -61,7 +61,7 @@ tensor net_unet_sum(struct graph *graph, tensor residual, tensor image, bool abs
 bool net_unet_check(const struct options *options, struct error *error) {
   struct graph *graph;
   int size = (int)options->data.size;
-  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
+  if (!graph_open(&graph)) return fail_memory(error, "no host memory for a graph");
   net_unet(graph, graph_input(graph, "input", options->network.input == INPUT_COMPLEX ? 2 : 1, size, size),
            (int)options->network.channels, (int)options->network.pools);
   bool good = graph_good(graph, error);

@@ -307,11 +307,12 @@ static bool read_sizes(struct store *store, struct policy_setup *setup, struct e
   if (!read_kind(store, &setup->dense) || !store_number(store, "network_channels", &channels) ||
       !store_number(store, "network_pools", &pools) || !store_number(store, "network_hidden", &hidden) ||
       !store_number(store, "network_size", &size))
-    return fail(error, "it is no checkpoint of a policy: the attributes network (policy or pgmri), "
-                       "network_channels, network_pools, network_hidden and network_size are missing or of "
-                       "another kind; give one that training a policy has written");
+    return fail_file(error,
+                     "it is no checkpoint of a policy: the attributes network (policy or pgmri), "
+                     "network_channels, network_pools, network_hidden and network_size are missing or of "
+                     "another kind; give one that training a policy has written");
   if (!(is_whole(channels, 1024) && is_whole(pools, 12) && is_whole(hidden, 65536)))
-    return fail(
+    return fail_file(
         error,
         "network_channels %g, network_pools %g and network_hidden %g; they must be whole numbers to 1024, "
         "to 12 and to 65536: the file is damaged",

@@ -630,13 +630,13 @@ static bool read_input(struct store *store, struct reconstructor_setup *setup, s
                 "%s or use another checkpoint",
                 input, setup->complex ? "complex" : "magnitude", input);
   if (setup->complex && !store_number(store, "network_absolute", &absolute))
-    return fail(error,
-                "its attribute network_absolute is missing: the file is damaged, use another checkpoint");
+    return fail_file(
+        error, "its attribute network_absolute is missing: the file is damaged, use another checkpoint");
   if (absolute != 0 && absolute != 1)
-    return fail(error,
-                "its attribute network_absolute is %g; it must be 0 or 1: the file is damaged, use "
-                "another checkpoint",
-                absolute);
+    return fail_file(error,
+                     "its attribute network_absolute is %g; it must be 0 or 1: the file is damaged, use "
+                     "another checkpoint",
+                     absolute);
   setup->absolute = absolute != 0;
   return check_scale(store, setup, error);
 }
@@ -646,12 +646,12 @@ static bool read_sizes(struct store *store, struct reconstructor_setup *setup, s
   double channels, pools, size;
   if (!store_text(store, "network", network, sizeof network) || strcmp(network, "unet") ||
       !store_number(store, "network_channels", &channels) || !store_number(store, "network_pools", &pools))
-    return fail(error,
-                "it is no checkpoint of a reconstructor: the attributes network (unet), network_channels and "
-                "network_pools are missing or of another kind; tools/convert_checkpoint.py writes them");
+    return fail_file(
+        error, "it is no checkpoint of a reconstructor: the attributes network (unet), network_channels and "
+               "network_pools are missing or of another kind; tools/convert_checkpoint.py writes them");
   if (!(channels >= 2 && channels <= 1024 && channels == floor(channels) && pools >= 1 && pools <= 12 &&
         pools == floor(pools)))
-    return fail(
+    return fail_file(
         error,
         "network_channels is %g and network_pools %g; they must be whole numbers from 2 to 1024 and 1 "
         "to 12: the file is damaged, use another checkpoint",

@@ -431,7 +431,7 @@ static bool read_whole(struct store *store, const char *name, double low, double
     *value = (uint32_t)found;
     return true;
   }
-  return fail(
+  return fail_file(
       error,
       "its attribute %s is missing or %g; it must be a whole number from %g to %g: the file is damaged, "
       "use another checkpoint",
@@ -452,8 +452,8 @@ static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget
 static bool check_kind(struct store *store, struct error *error) {
   char sampler[32] = "";
   if (store_text(store, "sampler", sampler, sizeof sampler) && !strcmp(sampler, "tau_step")) return true;
-  return fail(error, "it holds no sampler of tau steps%s%s; train one with train.method tau_step",
-              *sampler ? " but of " : "", sampler);
+  return fail_file(error, "it holds no sampler of tau steps%s%s; train one with train.method tau_step",
+                   *sampler ? " but of " : "", sampler);
 }
 
 /* Checkpoints of before there were others are of lines. */

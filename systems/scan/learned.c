@@ -39,14 +39,14 @@ static bool check(const double *probability, const struct acquisition *acquisiti
   for (size_t line = 0; line < acquisition->lines; line++) {
     double p = probability[line];
     if (!(p >= 0 && p <= 1))
-      return fail(error, "sampler.mask %s has the probability %g at line %zu; it must be 0 to 1", path, p,
-                  line);
+      return fail_file(error, "sampler.mask %s has the probability %g at line %zu; it must be 0 to 1", path,
+                       p, line);
     if (acquisition_is_initial(acquisition, line)) continue;
     sum += p;
     possible += p > 0;
   }
   if (fabs(sum - acquisition->budget) < 0.01 && possible >= acquisition->budget) return true;
-  return fail(
+  return fail_file(
       error,
       "sampler.mask %s has probabilities for %.4g %s%s beside the %u initial one%s, the budget is %u; use "
       "the one that was trained for this acquisition",
@@ -61,12 +61,12 @@ static bool read_stored(struct store *store, const struct acquisition *acquisiti
   void *data;
   size_t found;
   if (!store_has(store, "probability"))
-    return fail(error, "sampler.mask %s has no dataset probability; name a checkpoint of train.method loupe",
-                path);
+    return fail_file(
+        error, "sampler.mask %s has no dataset probability; name a checkpoint of train.method loupe", path);
   if (!store_read_all(store, "probability", STORE_F64, MASK_MOST, arena, &data, &found, error)) return false;
   if (found != acquisition->lines)
-    return fail(error, "sampler.mask %s holds %zu probabilities; %u are expected at data.size %u", path,
-                found, acquisition->lines, acquisition->size);
+    return fail_file(error, "sampler.mask %s holds %zu probabilities; %u are expected at data.size %u", path,
+                     found, acquisition->lines, acquisition->size);
   if (!check(data, acquisition, path, error)) return false;
   for (size_t line = 0; line < found; line++)
     probability[line] = acquisition_is_initial(acquisition, line) ? 0 : ((const double *)data)[line];

@@ -70,7 +70,7 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
 /* Drops the rows of a volume that turned out to be broken. */
 static bool drop_volume(struct load *load, const char *reason, struct error *error) {
   const struct volume *volume = &load->dataset->volumes[load->volume];
-  if (load->options->data.strict) return fail(error, "data.strict: %s: %s", volume->path, reason);
+  if (load->options->data.strict) return fail_file(error, "data.strict: %s: %s", volume->path, reason);
   log_warning("skipped: %s: %s", volume->path, reason);
   load->rows = load->volume_start;
   load->rest = 0;
@@ -217,9 +217,9 @@ static void warn_of_peaks(const struct load *load, const double *by_volume) {
 
 static bool check_max(const struct volume *volume, struct error *error) {
   if (!volume->has_max)
-    return fail(error, "%s has no attribute max; set data.range to volume or slice", volume->path);
+    return fail_file(error, "%s has no attribute max; set data.range to volume or slice", volume->path);
   if (isfinite(volume->max) && volume->max > 0) return true;
-  return fail(
+  return fail_file(
       error,
       "%s has attribute max %g; it must be above 0; set data.range to volume or slice, or mend the file",
       volume->path, volume->max);
@@ -412,7 +412,7 @@ static bool load_all(struct load *load, struct error *error) {
   spectra_close(&load->spectra);
   coil_close(&load->coils);
   if (good && !load->rows)
-    good = fail(
+    good = fail_file(
         error,
         "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s; `l2sr inspect %s` tells more",
         options->data.path, report->broken_volumes, plural(report->broken_volumes), report->constant,

@@ -152,19 +152,19 @@ static bool fill_none(const struct options *options, const struct acquisition *a
 static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
                            struct error *error) {
   FILE *file = fopen(path, "rb");
-  if (!file) return fail(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
+  if (!file) return fail_file(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
   bool good = true;
   *found = 0;
   for (int c; good && (c = fgetc(file)) != EOF;) {
     if (isspace(c) || c == ',') continue;
     good = c == '0' || c == '1';
     if (!good)
-      fail(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path, isprint(c) ? c : '?',
-           lines);
+      fail_file(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path,
+                isprint(c) ? c : '?', lines);
     if (*found < lines) mask[*found] = c == '1';
     ++*found;
   }
-  if (good && ferror(file)) good = fail(error, "cannot read sampler.mask %s: %s", path, strerror(errno));
+  if (good && ferror(file)) good = fail_file(error, "cannot read sampler.mask %s: %s", path, strerror(errno));
   fclose(file);
   return good;
 }
@@ -189,17 +189,18 @@ static bool read_stored_mask(const char *path, const char *geometry, uint8_t *ma
   bool good = store_open(&store, path, error);
   if (good) {
     good = store_has(store, "mask") ? check_stored_geometry(store, path, geometry, error)
-                                    : fail(error,
-                                           "sampler.mask %s has no dataset mask; name a checkpoint of "
-                                           "train.method loupe, or %zu values "
-                                           "0 or 1 as text",
-                                           path, lines);
+                                    : fail_file(error,
+                                                "sampler.mask %s has no dataset mask; name a checkpoint of "
+                                                "train.method loupe, or %zu values "
+                                                "0 or 1 as text",
+                                                path, lines);
     good = good && store_read_all(store, "mask", STORE_F64, MASK_MOST, arena, &data, found, error);
     for (size_t i = 0; good && i < lines && i < *found; i++) {
       double value = ((const double *)data)[i];
       mask[i] = value == 1;
       if (value != 0 && value != 1)
-        good = fail(error, "sampler.mask %s holds %g; it must hold %zu values 0 or 1", path, value, lines);
+        good =
+            fail_file(error, "sampler.mask %s holds %g; it must hold %zu values 0 or 1", path, value, lines);
     }
     store_close(store);
   }
@@ -217,12 +218,13 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
   }
   uint32_t total = acquisition->initial_lines + acquisition->budget;
   if (count == total && !missing) return true;
-  return fail(error,
-              "sampler.mask %s has %zu %s%s and misses %zu of the %u initial one%s; the budget is exactly "
-              "%u %s%s with the initial ones; change the mask, acquisition.%s or acquisition.budget",
-              path, count, geometry->one, plural(count), missing, acquisition->initial_lines,
-              plural(acquisition->initial_lines), total, geometry->one, plural(total),
-              geometry->points ? "initial_side" : "initial_lines");
+  return fail_file(
+      error,
+      "sampler.mask %s has %zu %s%s and misses %zu of the %u initial one%s; the budget is exactly "
+      "%u %s%s with the initial ones; change the mask, acquisition.%s or acquisition.budget",
+      path, count, geometry->one, plural(count), missing, acquisition->initial_lines,
+      plural(acquisition->initial_lines), total, geometry->one, plural(total),
+      geometry->points ? "initial_side" : "initial_lines");
 }
 
 static bool fill_fixed(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
@@ -237,8 +239,8 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
   bool good = stored ? read_stored_mask(path, geometry, mask, lines, &found, error)
                      : read_text_mask(path, mask, lines, &found, error);
   if (good && found != lines)
-    good = fail(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %u", path, found,
-                lines, acquisition->size);
+    good = fail_file(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %u", path, found,
+                     lines, acquisition->size);
   good = good && check_mask(mask, acquisition, path, error);
   for (size_t i = 0; good && i < lines; i++) table[i] = mask[i] ? rank_of(acquisition, i) : NO_LINE;
   arena_close(arena);

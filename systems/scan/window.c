@@ -50,10 +50,11 @@ static bool make_room(struct window *window, struct error *error) {
   struct arena *arena = window->arena;
   size_t slices = window->slices, rows = window->rows;
   if (!(window->image = arena_try_array(arena, sizeof(float) * window->pixels, slices)))
-    return fail(error,
-                "no host memory for %zu slices, of which the device holds %zu at a time; set data.most or "
-                "data.volumes",
-                slices, rows);
+    return fail_memory(
+        error,
+        "no host memory for %zu slices, of which the device holds %zu at a time; set data.most or "
+        "data.volumes",
+        slices, rows);
   window->range = ARENA_NEW(arena, float, slices);
   window->row = ARENA_NEW(arena, uint32_t, slices);
   window->order = ARENA_NEW(arena, uint32_t, slices);
