@@ -272,7 +272,7 @@ static void help_says_meaning_range_and_choices(void **state) {
   FILE *file = open_memstream(&text, &bytes);
   option_print(&option_table, &options, true, file);
   fclose(file);
-  assert_holds(text, "  # environments (scans) stepped together (1 to 65536)\n  envs: 256\n");
+  assert_holds(text, "  # environments (scans) stepped side by side; results do not change (1 to 65536)\n  envs: 256\n");
   assert_holds(text, "(0 to 4294967295)");
   assert_holds(text, "(train|val|test|all)\n  split: test\n");
   assert_holds(text, "\nworld:\n");

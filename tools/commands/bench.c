@@ -262,14 +262,15 @@ static const struct flag flags[] = {
     {"envs", "N", "world.envs", NULL},
     {"observation", "f32|f16", "world.observation", NULL},
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
-    {"horizon", "base|long", "acquisition.horizon", "how few lines a scan starts from"},
-    {"train", NULL, NULL, "network, policy: forward, loss, backward and a step of the optimiser"},
-    {"profile", NULL, NULL, "network, policy, train, pgmri: also the device's time by kernel and layer; learn: by system"},
+    {"horizon", "base|long", "acquisition.horizon", "initial lines: half of all (base) or an eighth (long)"},
+    {"train", NULL, NULL, "network, policy: measures forward, loss, backward and a step of the optimiser"},
+    {"profile", NULL, NULL,
+     "prints the device's time by kernel and layer too; learn: by system (not for step and inference)"},
     {"batch", "N", NULL,
-     "images a pass through the network; learn, pgmri: through the policy; train: images an update "
-     "(network.batch, policy.batch, train.batch)"},
-    {"precision", "f32|mixed|half", NULL, "what it computes in (network.precision, policy.precision)"},
-    {"slices", "N", NULL, "distinct slices that the environments scan (1024)"},
+     "images in a pass of the network (network.batch); learn, pgmri: of the policy (policy.batch); train: in "
+     "an update (train.batch)"},
+    {"precision", "f32|mixed|half", NULL, "precision of the network (network.precision, policy.precision)"},
+    {"slices", "N", NULL, "number of distinct slices to scan (default: 1024)"},
     {"scans", "N", "learn.scans", NULL},
     {"json", NULL, NULL, "prints one JSON object"},
     {NULL, NULL, NULL, NULL},
@@ -279,15 +280,26 @@ const struct command command_bench = {
     .name = "bench",
     .operands = "step|network|policy|train|learn|pgmri|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
-    .more =
-        "step: choose a random free line, add it, recompute magnitude, mean and deviation, reset finished\n"
-        "scans. network: the reconstructor's forward pass. policy: that of the policy and its critic.\n"
-        "train: an update by back-propagation, for a method that learns its masks beside the reconstructor's\n"
-        "alone. learn: L2S from the roll-out to the update, on the scene's data and reconstructor or, without, on\n"
-        "random ones; and the device memory that it takes. Results are checked before the clock starts.\n"
-        "pgmri: an update of PG-MRI's training, beside its networks' passes alone. inference: operations\n"
-        "and seconds a slice of every method at the settings of the scenes, one slice at a time and at the\n"
-        "best number of them.",
+    .more = "The first operand is one of\n"
+            "  step\n"
+            "      chooses a random free line, adds it, recomputes magnitude, mean and deviation, resets "
+            "finished scans\n"
+            "  network\n"
+            "      the reconstructor's forward pass; --train: a whole update\n"
+            "  policy\n"
+            "      the forward pass of policy and critic; --train: a whole update\n"
+            "  train\n"
+            "      an update by back-propagation; for loupe and tau_step beside the reconstructor's "
+            "alone\n"
+            "  learn\n"
+            "      L2S, from the rollout to the update, and the device memory that it takes; on the "
+            "scene's data and reconstructor, else on random ones\n"
+            "  pgmri\n"
+            "      an update of PG-MRI, beside the passes of its networks alone\n"
+            "  inference\n"
+            "      operations and seconds a slice of every method at the settings of the scenes, one "
+            "slice at a time and at the best number of them\n"
+            "Results are checked before the clock starts.",
     .words = "step|network|policy|train|learn|pgmri|inference",
     .operands_least = 1,
     .operands_most = 64,

@@ -27,13 +27,15 @@ const struct command *const command_list[] = {
 
 const struct flag common_flags[] = {
     {"device", "D", NULL,
-     "OpenCL device: a place in the list of `l2sr info`, gpu, cpu, accelerator, or a part of its name; else "
-     "L2SR_DEVICE, else the first GPU, else any"},
+     "OpenCL device: its number in the list of `l2sr info`, or gpu, cpu, accelerator, or a part of its name; "
+     "default: L2SR_DEVICE, else the first GPU, else any"},
     {"set", "KEY=VALUE", NULL,
-     "sets an option, section.key=value or section.list=[a,b], after scene and flags; may be repeated"},
+     "sets an option of the scene, section.key=value or section.list=[a,b]; it comes after scene and flags, "
+     "and "
+     "may be repeated"},
     {"kernels", "DIR", NULL, "reads the OpenCL files from this folder instead of the built-in ones"},
     {"quiet", NULL, NULL,
-     "prints errors only, and what --json or --yaml asks for; no table, warning or progress"},
+     "prints only errors, and what --json or --yaml asks for; no table, warning or progress"},
     {"verbose", NULL, NULL, "prints details"},
     {"help", NULL, NULL, "prints this help"},
     {NULL, NULL, NULL, NULL},

@@ -444,7 +444,8 @@ static bool run(struct call *call, struct error *error) {
 }
 
 static const struct flag flags[] = {
-    {"tolerance", "T", NULL, "largest difference, relative to the largest magnitude in A, that is the same"},
+    {"tolerance", "T", NULL,
+     "largest difference that counts as equal, relative to the largest magnitude in A"},
     {"json", NULL, NULL, "prints one JSON object a line"},
     {NULL, NULL, NULL, NULL},
 };
@@ -453,10 +454,9 @@ const struct command command_compare = {
     .name = "compare",
     .operands = "A B",
     .doc = "compares the numbers of two result files, HDF5 or CSV",
-    .more =
-        "Of HDF5 files every dataset that holds numbers is compared, of CSV files (by the ending .csv) every "
-        "column, matched by the name in the first line; words in a CSV file must be equal. NaN equals NaN. "
-        "The tolerance is 0 unless given. The exit status is 1 when something differs.",
+    .more = "In HDF5 files it compares every dataset of numbers. In CSV files (by the ending .csv) it "
+            "compares every column, matched by the name in the first line; words must be equal. NaN "
+            "equals NaN. The tolerance is 0 unless given. The exit status is 1 if something differs.",
     .operands_least = 2,
     .operands_most = 2,
     .flags = flags,

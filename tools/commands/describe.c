@@ -25,12 +25,15 @@
   X("options", options, 0, "json yaml", "every key of a scene; --yaml: as a scene file")                     \
   X("commands", commands, 0, "json", "every command")                                                        \
   X("flags", flags, 0, "json", "every flag of every command")                                                \
-  X("schedule", schedule, 1, "json dot", "SCENE: the systems of a step, in order; --dot: as a graph")        \
-  X("network", network, 1, "json", "SCENE: nodes, shapes, bytes and flops of reconstructor and policy")      \
-  X("scene", scene, 1, "json", "FILE: the resolved scene, its scans, and the memory of its tables")          \
-  X("completion-bash", bash, 0, "", "completion for bash: source it or put it into bash-completion")         \
-  X("completion-zsh", zsh, 0, "", "completion for zsh: _l2sr in a folder of fpath")                          \
-  X("completion-fish", fish, 0, "", "completion for fish: l2sr.fish in its completions folder")              \
+  X("schedule", schedule, 1, "json dot", "SCENE: the systems that run, in order; --dot: as a graph")         \
+  X("network", network, 1, "json", "SCENE: nodes, shapes, bytes and operations of reconstructor and policy") \
+  X("scene", scene, 1, "json",                                                                               \
+    "SCENE: the scene with all it extends, its scans, and the memory of its tables")                         \
+  X("completion-bash", bash, 0, "",                                                                          \
+    "completion for bash: source it, or put it into the folder of bash-completion")                          \
+  X("completion-zsh", zsh, 0, "", "completion for zsh: save it as _l2sr in a folder of fpath")               \
+  X("completion-fish", fish, 0, "",                                                                          \
+    "completion for fish: save it as l2sr.fish in its folder of completions")                                \
   X("man", man, 0, "", "the manual page: l2sr describe man | man -l -")
 
 /* ---- rows as text or JSON ----------------------------------------------------------------------------- */
@@ -507,8 +510,8 @@ static bool run(struct call *call, struct error *error) {
 
 static const struct flag flags[] = {
     {"json", NULL, NULL, "prints one JSON object a line"},
-    {"yaml", NULL, NULL, "options as a scene file that explains every key"},
-    {"dot", NULL, NULL, "the schedule as a graph for Graphviz"},
+    {"yaml", NULL, NULL, "prints options as a scene file that explains every key"},
+    {"dot", NULL, NULL, "prints the schedule as a graph for Graphviz"},
     {NULL, NULL, NULL, NULL},
 };
 

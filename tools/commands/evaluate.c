@@ -252,8 +252,8 @@ static const struct flag flags[] = {
     {"policy", "FILE", "evaluate.policy", NULL},
     {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
     {"output", "DIR", "evaluate.output", NULL},
-    {"overwrite", NULL, NULL, "replaces the results that DIR holds"},
-    {"json", NULL, NULL, "prints one JSON object a sampler and setting instead of the table"},
+    {"overwrite", NULL, NULL, "replaces the results in DIR"},
+    {"json", NULL, NULL, "prints one JSON object for every sampler and setting instead of the table"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -261,11 +261,10 @@ const struct command command_evaluate = {
     .name = "evaluate",
     .operands = "SCENE [SCENE...]",
     .doc = "runs samplers over a data set and prints SSIM, PSNR and NMSE",
-    .more =
-        "Every sampler of evaluate.samplers scans every slice once at every pair of\n"
-        "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints\n"
-        "and an evaluate.name, end in one table: a setting a row, a method a column. Results that --output\n"
-        "holds are left, and nothing is evaluated, unless --overwrite replaces them.",
+    .more = "Every sampler of evaluate.samplers scans every slice once, at every pair of "
+            "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints "
+            "and an evaluate.name, end in one table: a setting a row, a method a column.\n"
+            "Nothing is evaluated if DIR holds results already, unless --overwrite is given.",
     .takes_scene = true,
     .operands_most = 64,
     .flags = flags,

@@ -105,15 +105,31 @@ void help_program(FILE *file) {
           exit_text);
 }
 
+/* Calls `print` for every line of the text: how far it is indented, and the rest of it. */
+static void each_line(const char *text, void (*print)(const char *line, size_t indent, FILE *file),
+                      FILE *file) {
+  struct arena *arena = arena_open();
+  for (const char *end; *text; text = *end ? end + 1 : end) {
+    size_t indent = strspn(text, " ");
+    end = text + strcspn(text, "\n");
+    print(arena_text(arena, "%.*s", (int)(end - text - (ptrdiff_t)indent), text + indent), indent, file);
+  }
+  arena_close(arena);
+}
+
+static void print_more(const char *line, size_t indent, FILE *file) {
+  fprintf(file, "%*s", (int)indent, "");
+  print_wrapped(line, indent, indent, file);
+}
+
 void help_command(const struct command *command, FILE *file) {
   const char *operands = command->operands ? command->operands : "";
   fprintf(file, "usage: l2sr %s %s%s[flags]\n\n", command->name, operands, *operands ? " " : "");
   print_wrapped(command->doc, 0, 0, file);
-  if (command->more) fputc('\n', file);
-  if (command->more && strchr(command->more, '\n'))
-    fprintf(file, "%s\n", command->more);
-  else if (command->more)
-    print_wrapped(command->more, 0, 0, file);
+  if (command->more) {
+    fputc('\n', file);
+    each_line(command->more, print_more, file);
+  }
   if (command->flags && command->flags->name) {
     fprintf(file, "\nflags:\n");
     print_flags(command->flags, file);
@@ -349,18 +365,20 @@ static void print_man_flags(const struct flag *flags, FILE *file) {
   }
 }
 
+/* Lines that are indented by two are words, those indented by more explain them. */
+static void print_man_more(const char *line, size_t indent, FILE *file) {
+  if (indent <= 2) fprintf(file, "%s\n", indent ? ".TP" : ".PP");
+  print_roff(line, file);
+  fputc('\n', file);
+}
+
 static void print_man_command(const struct command *command, FILE *file) {
   fprintf(file, ".SS \"l2sr %s ", command->name);
   if (command->operands) print_roff(command->operands, file);
   fprintf(file, "\"\n");
   print_roff(command->doc, file);
   fprintf(file, ".\n");
-  if (command->more) {
-    bool lines = strchr(command->more, '\n');
-    fprintf(file, ".PP\n%s", lines ? ".nf\n" : "");
-    print_roff(command->more, file);
-    fprintf(file, "\n%s", lines ? ".fi\n" : "");
-  }
+  if (command->more) each_line(command->more, print_man_more, file);
   print_man_flags(command->flags, file);
 }
 

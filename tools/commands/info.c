@@ -158,9 +158,8 @@ const struct command command_info = {
     .name = "info",
     .operands = "",
     .doc = "lists OpenCL devices, library versions and the kernel cache",
-    .more =
-        "The device that a command with the same --device would use is marked as taken. Without any OpenCL "
-        "device the exit status is 1.",
+    .more = "The device that a command with the same --device would use is marked as taken. The exit "
+            "status is 1 where there is no OpenCL device.",
     .flags = flags,
     .run = run,
 };

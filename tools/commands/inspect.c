@@ -558,7 +558,7 @@ static bool run(struct call *call, struct error *error) {
 
 static const struct flag flags[] = {
     {"json", NULL, NULL, "prints one JSON object a line"},
-    {"split", "S", "data.split", "train, val, test or all (the default here)"},
+    {"split", "S", "data.split", "split to look at: train, val, test or all (the default here)"},
     {"fraction", "F", "data.fraction", NULL},
     {"acquisition", "A", "data.acquisition", NULL},
     {"size", "N", "data.size", NULL},
@@ -570,12 +570,11 @@ static const struct flag flags[] = {
 const struct command command_inspect = {
     .name = "inspect",
     .operands = "PATH",
-    .doc = "tells what an HDF5 volume or a folder of them holds and what a scene would use",
-    .more =
-        "A file: its datasets, attributes, and how its images would be made. A folder: the volumes of every\n"
-        "split, what each filter leaves out, the SHA-256 of the selected names, sizes, and patients that "
-        "are\n"
-        "in more than one split. A file or folder of which nothing can be used ends with exit status 1.",
+    .doc = "says what an HDF5 volume or a folder of volumes holds, and what a scene would use",
+    .more = "Of a file it prints datasets, attributes, and how its images are made. Of a folder it prints "
+            "the volumes of every split, what each filter leaves out, the SHA-256 of the selected names, "
+            "sizes, and the number of patients in more than one split.\n"
+            "The exit status is 1 if nothing in it can be used.",
     .operands_least = 1,
     .operands_most = 1,
     .flags = flags,

@@ -25,13 +25,15 @@ static const struct flag flags[] = {
     {"train", "N", "phantom.train", "volumes in DIR/train"},
     {"val", "N", "phantom.val", "volumes in DIR/val"},
     {"test", "N", "phantom.test", "volumes in DIR/test"},
-    {"slices", "N", "phantom.slices", "slices a volume"},
+    {"slices", "N", "phantom.slices", "slices in a volume"},
     {"coils", "N", "phantom.coils", "receive coils; more than one writes multi-coil volumes"},
-    {"size", "N", "phantom.size", "side of the stored images; rows and columns are at least as many"},
+    {"size", "N", "phantom.size",
+     "side of the stored images; there must be as many rows and columns at least"},
     {"rows", "N", "phantom.rows", "readout samples of the k-space (oversampled twice)"},
     {"columns", "N", "phantom.columns", "phase-encode lines of the k-space"},
-    {"noise", "X", "phantom.noise", "noise deviation in k-space as a share of the image's peak"},
-    {"seed", "N", "world.seed", "another seed gives other patients"},
+    {"noise", "X", "phantom.noise",
+     "standard deviation of the noise in k-space, as a share of the image's peak"},
+    {"seed", "N", "world.seed", "seed; another one makes other patients"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -39,9 +41,9 @@ const struct command command_phantom = {
     .name = "phantom",
     .operands = "DIR",
     .doc = "writes synthetic knees and heads as fastMRI-format HDF5 files",
-    .more = "The volumes go to DIR/train, DIR/val and DIR/test. The same seed gives the same files, and a "
-            "file's\n"
-            "content does not depend on how many others are written. Files of the same names are replaced.",
+    .more = "The volumes go to DIR/train, DIR/val and DIR/test. The same seed gives the same files, and "
+            "the content of a file does not depend on how many others are written. Files of the same "
+            "names are replaced.",
     .operands_least = 1,
     .operands_most = 1,
     .flags = flags,

@@ -146,8 +146,8 @@ static const struct flag flags[] = {
     {"samplers", "A,B,...", "evaluate.samplers", NULL},
     {"policy", "FILE", "evaluate.policy", NULL},
     {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
-    {"output", "DIR", "evaluate.output", "folder for the pictures (pictures)"},
-    {"slices", "I,J,...", NULL, "rows of the data set to draw (0,1,2,3)"},
+    {"output", "DIR", "evaluate.output", "folder for the pictures (default: pictures)"},
+    {"slices", "I,J,...", NULL, "rows of the data set to draw (default: 0,1,2,3)"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -155,8 +155,8 @@ const struct command command_render = {
     .name = "render",
     .operands = "SCENE",
     .doc = "draws contact sheets: truth, reconstructions, error maps and masks",
-    .more = "One PNG for every slice and setting, one column for every sampler, with the scores\n"
-            "of evaluate.metrics below; their paths are printed.",
+    .more = "It writes one PNG for every slice and setting, with one column for every sampler and the "
+            "scores of evaluate.metrics below, and prints their paths.",
     .takes_scene = true,
     .flags = flags,
     .run = run,

@@ -48,10 +48,10 @@ static bool run(struct call *call, struct error *error) {
 }
 
 static const struct flag flags[] = {
-    {"output", "DIR", NULL, "folder for the page and its tables (report)"},
-    {"metric", "M", NULL, "of figures and comparisons (ssim)"},
-    {"baseline", "METHOD", NULL, "what the others are compared with, slice by slice (the first method)"},
-    {"slices", "I,J,...", NULL, "rows of the data set to show (those whose images are there, four at most)"},
+    {"output", "DIR", NULL, "folder for the page and its tables (default: report)"},
+    {"metric", "M", NULL, "metric of figures and comparisons (default: ssim)"},
+    {"baseline", "METHOD", NULL, "method that others are compared with, slice by slice (default: the first)"},
+    {"slices", "I,J,...", NULL, "rows of the data set to show (default: the first four with images)"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -59,13 +59,12 @@ const struct command command_report = {
     .name = "report",
     .operands = "RESULTS...",
     .doc = "writes one page of tables and figures from results, trainings and costs",
-    .more =
-        "RESULTS are results.h5 of evaluate or their folders, folders of train, folders of such folders,\n"
-        "and files of what bench inference --json printed. The page loads nothing from anywhere. Results\n"
-        "of other slices or otherwise read data stand in other tables, those of another version are\n"
-        "refused. Methods are called by evaluate.name, or by their sampler. Contact sheets show the rows "
-        "whose\n"
-        "images evaluate stored: --set evaluate.keep=[0,12].",
+    .more = "RESULTS are results.h5 of evaluate or their folders, folders of train, folders of such "
+            "folders, and files with the output of bench inference --json. The page loads nothing from "
+            "elsewhere. Results of other slices, or of data read otherwise, get tables of their own. "
+            "Results of another version are refused.\n"
+            "A method is called by its evaluate.name, else by its sampler. Contact sheets show the rows "
+            "whose images evaluate stored: --set evaluate.keep=[0,12].",
     .operands_least = 1,
     .operands_most = 200,
     .flags = flags,

@@ -367,11 +367,11 @@ static bool run(struct call *call, struct error *error) {
 
 static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
-    {"output", "DIR", "train.output", "folder of the combinations' folders and sweep.csv"},
+    {"output", "DIR", "train.output", "folder for a folder of every combination, and sweep.csv"},
     {"epochs", "N", "train.epochs", NULL},
     {"seed", "N", "world.seed", NULL},
-    {"overwrite", NULL, NULL, "replaces the sweep.csv of another sweep that DIR holds"},
-    {"json", NULL, NULL, "prints one JSON object a combination instead of the table"},
+    {"overwrite", NULL, NULL, "replaces the sweep.csv of another sweep in DIR"},
+    {"json", NULL, NULL, "prints one JSON object for every combination instead of the table"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -379,11 +379,11 @@ const struct command command_sweep = {
     .name = "sweep",
     .operands = "SCENE",
     .doc = "trains every combination of values and prints a table of them",
-    .more = "--set section.key=a,b,c gives a key several values (lists of their own as [a,b],[c]). Every\n"
-            "combination is trained in DIR/KEY=VALUE_..., as by train --resume: finished ones are left, cut\n"
-            "ones go on. Of l2s and l2sr the table has only the validation SSIM of the last stage. One that "
-            "fails\n"
-            "leaves the others; the exit status is then 1.",
+    .more = "--set section.key=a,b,c gives a key several values (lists as [a,b],[c]). Every combination "
+            "is trained in DIR/KEY=VALUE_..., as by train --resume: a finished training is kept, a "
+            "stopped one goes on.\n"
+            "For l2s and l2sr the table has the validation score of the last stage only. A combination "
+            "that fails does not stop the others; the exit status is then 1.",
     .takes_scene = true,
     .sweeps = true,
     .flags = flags,

@@ -81,11 +81,11 @@ static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
     {"output", "DIR", "train.output", NULL},
     {"resume", NULL, NULL,
-     "goes on from DIR/last.h5, as if it had never stopped; from the start if there is none"},
+     "goes on from DIR/last.h5, as if the training had never stopped; starts if there is none"},
     {"epochs", "N", "train.epochs", NULL},
     {"seed", "N", "world.seed", NULL},
     {"method", "NAME", "train.method", NULL},
-    {"json", NULL, NULL, "prints one JSON object an epoch, look at a policy or stage"},
+    {"json", NULL, NULL, "prints one JSON object for every epoch, log line of a policy, and stage"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -94,14 +94,13 @@ const struct command command_train = {
     .operands = "SCENE",
     .doc = "trains a reconstructor, a policy (L2S, PG-MRI), both in turn (L2SR), or a mask (LOUPE) or a "
            "sampler of several steps (tau-step) with its reconstructor",
-    .more =
-        "Trains on the split train of data.path and validates on val. The folder gets last.h5 and best.h5\n"
-        "(for --reconstructor of evaluate and render), log.h5, log.jsonl, an event file for TensorBoard "
-        "and,\n"
-        "at the end, curves.png. With train.method l2s, l2sr and pgmri it gets such a folder for each stage:\n"
-        "reconstructor, policy_1 (for --policy), reconstructor_1, ...\n"
-        "With loupe best.h5 holds the learned mask too, for learned_mask: --set sampler.mask=DIR/best.h5;\n"
-        "with tau_step the sampler too, for sampler tau_step: --set sampler.tau_step=DIR/best.h5",
+    .more = "It trains on the split train of data.path and validates on val. DIR gets last.h5 and "
+            "best.h5, log.h5, log.jsonl, an event file for TensorBoard and, at the end, curves.png.\n"
+            "The methods l2s, l2sr and pgmri have several stages, with such a folder for each: "
+            "reconstructor, policy_1, reconstructor_1, ... evaluate and render take a reconstructor's "
+            "best.h5 as --reconstructor and a policy's last.h5 as --policy.\n"
+            "With loupe best.h5 holds the learned mask too: evaluate with --set sampler.mask=DIR/best.h5. "
+            "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5.",
     .takes_scene = true,
     .flags = flags,
     .run = run,

@@ -45,7 +45,7 @@ static bool run(struct call *call, struct error *error) {
 }
 
 static const struct flag flags[] = {
-    {"json", NULL, NULL, "prints one JSON object a quantity"},
+    {"json", NULL, NULL, "prints one JSON object for every quantity"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -53,9 +53,10 @@ const struct command command_verify = {
     .name = "verify",
     .operands = "[FILE...]",
     .doc = "checks the device against reference vectors and every kernel against its reference",
-    .more = "FILE holds vectors of acquisition, metrics, networks, policies or advantages (HDF5). With no\n"
-            "file: the built-in golden numbers and every kernel against its scalar reference. Errors are\n"
-            "relative to the largest value. The exit status is 1 when a bound is broken.",
+    .more = "FILE holds vectors of acquisition, metrics, networks, policies or advantages (HDF5). Without "
+            "a file it checks the built-in golden numbers, and every kernel against its scalar reference. "
+            "Errors are relative to the largest value. The exit status is 1 if an error is above its "
+            "bound.",
     .operands_most = OPERANDS_MOST,
     .flags = flags,
     .run = run,
