@@ -270,41 +270,46 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
 }
 
 const struct sampler sampler_list[] = {
-    {"random", "uniform over the free lines", SAMPLER_DRAW, true, LINES | SPOKES | POINTS, fill_random},
-    {"low_bias", "random with a Gaussian preference for low frequencies (active-mri's RandomLowBias)",
-     SAMPLER_DRAW, true, LINES, fill_low_bias},
-    {"variable_density", "random with density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES | POINTS,
+    {"random", "draws a free line, all with the same probability", SAMPLER_DRAW, true,
+     LINES | SPOKES | POINTS, fill_random},
+    {"low_bias", "draws a free line, low frequencies more often (active-mri's RandomLowBias)", SAMPLER_DRAW,
+     true, LINES, fill_low_bias},
+    {"variable_density", "draws by the density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES | POINTS,
      fill_polynomial},
-    {"variable_density_gaussian", "random with a Gaussian density", SAMPLER_DRAW, true, LINES | POINTS,
+    {"variable_density_gaussian", "draws by a Gaussian density", SAMPLER_DRAW, true, LINES | POINTS,
      fill_gaussian},
-    {"poisson_disc", "random with a least distance from acquired lines, which shrinks where none is left",
+    {"poisson_disc",
+     "draws lines at a least distance from acquired ones, which shrinks where no such line is left",
      SAMPLER_DISC, true, LINES, fill_none},
-    {"equispaced_one_sided", "equal spacing over the free lines of one side, low frequencies first",
+    {"equispaced_one_sided", "takes free lines of one side at equal spacing, low frequencies first",
      SAMPLER_NEXT, false, LINES, fill_one_sided},
-    {"equispaced_two_sided", "equal spacing over the free lines of both sides, low frequencies first",
+    {"equispaced_two_sided", "takes free lines of both sides at equal spacing, low frequencies first",
      SAMPLER_NEXT, false, LINES, fill_two_sided},
-    {"lowest_index", "lowest free frequency first, alternating sides", SAMPLER_NEXT, false, LINES,
+    {"lowest_index", "takes the lowest free frequency, alternating sides", SAMPLER_NEXT, false, LINES,
      fill_lowest},
-    {"uniform", "spokes: evenly spaced angles, bisecting the widest gaps first where N is a power of two",
+    {"uniform", "takes evenly spaced spokes, bisecting the widest gaps first where N is a power of two",
      SAMPLER_NEXT, false, SPOKES, fill_uniform},
-    {"fixed_mask", "the lines of the file sampler.mask, low frequencies first; spokes by bisection",
+    {"fixed_mask", "takes the lines of the file sampler.mask, low frequencies first; spokes by bisection",
      SAMPLER_NEXT, false, LINES | SPOKES | POINTS, fill_fixed},
-    {"learned_mask", "exactly the budget, drawn by the probabilities of the file sampler.mask (LOUPE's)",
+    {"learned_mask", "draws exactly the budget by the probabilities in the file sampler.mask (LOUPE)",
      SAMPLER_EXACT, true, LINES | POINTS, fill_learned},
     {"tau_step",
-     "drawn in steps by the network of sampler.tau_step, which looks at the reconstruction before each",
+     "draws in steps by the network sampler.tau_step, which sees the reconstruction before each step",
      SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence},
-    {"tau_step_best", "the same, the most probable lines of every step", SAMPLER_SEQUENCE, false,
+    {"tau_step_best", "as tau_step, but takes the most probable lines of every step", SAMPLER_SEQUENCE, false,
      LINES | POINTS, fill_sequence},
-    {"oracle", "the free line whose image is best by the truth (greedy oracle), by reward.metric",
+    {"oracle",
+     "takes the free line whose reconstruction scores best against the truth (greedy oracle, by "
+     "reward.metric)",
      SAMPLER_ORACLE, false, LINES | SPOKES, fill_none},
-    {"average_oracle", "the line that is best on average over all slices, the same for each",
+    {"average_oracle",
+     "takes the line that scores best on average over all slices, the same line for each slice",
      SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES, fill_none},
     {NULL, NULL, SAMPLER_DRAW, false, 0, NULL},
 };
 
 const struct sampler sampler_policy = {
-    "policy", "by the network of evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES, fill_none};
+    "policy", "chooses by the network evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES, fill_none};
 
 const struct sampler *sampler_find(const char *name, struct error *error) {
   const char *names[32];
