@@ -412,8 +412,8 @@ static void data_of_another_kind_are_refused(void **state) {
   expect_read_refusal(store, "triple", STORE_C64, "is not a compound of two numbers");
   expect_read_refusal(store, "plain", STORE_C64, "is not a compound of two numbers");
   expect_read_refusal(store, "pairs_of_words", STORE_C64, "is not a compound of two numbers");
-  expect_read_refusal(store, "pairs", STORE_F32, "cannot read");
-  expect_read_refusal(store, "words", STORE_F32, "cannot read");
+  expect_read_refusal(store, "pairs", STORE_F32, "holds no numbers but complex float32");
+  expect_read_refusal(store, "words", STORE_F32, "holds no numbers but text");
   expect_read_refusal(store, "absent", STORE_F32, "has no dataset");
   expect_read_refusal(store, "group", STORE_F32, "cannot open");
   expect_read_refusal(store, "dangling", STORE_F32, "cannot open");
@@ -1158,6 +1158,59 @@ static void a_link_to_a_pipe_is_not_followed(void **state) {
   store_close(store);
 }
 
+/* What the file can hold is measured where the data lie. */
+static void a_link_to_another_file_is_read(void **state) {
+  enum { COUNT = 1 << 16 };
+  static float values[COUNT], found[COUNT];
+  const char *path = support_path(&folder, "linking.h5"), *far = support_path(&folder, "far.h5");
+  struct store *store;
+  struct error error;
+  (void)state;
+  for (int i = 0; i < COUNT; i++) values[i] = (float)i;
+  assert_good(store_create(&store, far, &error), &error);
+  assert_good(store_write(store, "x", STORE_F32, 1, (size_t[]){COUNT}, values, false, &error), &error);
+  assert_good(store_commit(store, &error), &error);
+  hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(H5Lcreate_external("far.h5", "/x", file, "there", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+  H5Fclose(file);
+  assert_good(store_open(&store, path, &error), &error);
+  assert_good(store_check_held(store, "there", &error), &error);
+  assert_good(store_read_known(store, "there", STORE_F32, COUNT, found, &error), &error);
+  assert_memory_equal(found, values, sizeof values);
+  store_close(store);
+}
+
+/* In words of ours: libhdf5's are of its source. */
+static void what_holds_no_numbers_is_refused(void **state) {
+  const char *path = support_path(&folder, "kinds.h5");
+  const hsize_t four = 4;
+  struct store *store;
+  struct error error;
+  double numbers[4];
+  (void)state;
+  hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t types[] = {H5Tcopy(H5T_C_S1), H5Tcreate(H5T_COMPOUND, 12)}, space = H5Screate_simple(1, &four, NULL);
+  H5Tset_size(types[0], 3);
+  for (unsigned i = 0; i < 3; i++)
+    H5Tinsert(types[1], (const char *[]){"a", "b", "c"}[i], 4 * i, H5T_STD_U32LE);
+  for (int i = 0; i < 2; i++) {
+    hid_t dataset =
+        H5Dcreate2(file, i ? "compound" : "text", types[i], space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(dataset, types[i], H5S_ALL, H5S_ALL, H5P_DEFAULT, (char[48]){0});
+    H5Dclose(dataset);
+    H5Tclose(types[i]);
+  }
+  H5Sclose(space);
+  H5Fclose(file);
+  assert_good(store_open(&store, path, &error), &error);
+  assert_false(store_read_known(store, "text", STORE_F64, 4, numbers, &error));
+  assert_holds(error.text, "text in ");
+  assert_holds(error.text, "kinds.h5 holds no numbers but text; write it as numbers");
+  assert_false(store_read_known(store, "compound", STORE_F64, 4, numbers, &error));
+  assert_holds(error.text, "holds no numbers but compound (a, b, c); write it as numbers");
+  store_close(store);
+}
+
 /* ---- parts that are left ------------------------------------------------------------------------------- */
 
 static void make_parts(void) {
@@ -1325,6 +1378,8 @@ int main(void) {
       TEST(numbers_are_converted),
       TEST(names_are_looked_up_group_by_group),
       TEST(a_link_to_a_pipe_is_not_followed),
+      TEST(a_link_to_another_file_is_read),
+      TEST(what_holds_no_numbers_is_refused),
       TEST(datasets_are_listed),
       TEST(attributes_and_texts_come_back),
       TEST(the_same_data_make_the_same_bytes),

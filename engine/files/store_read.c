@@ -46,6 +46,17 @@ static hid_t readable_type(enum store_type type, hid_t dataset) {
   return memory;
 }
 
+/* libhdf5 would say "unable to convert between src and dest datatype". */
+static bool check_numbers(struct store *store, hid_t dataset, const char *name, struct error *error) {
+  char words[128];
+  hid_t type = H5Dget_type(dataset);
+  H5T_class_t class = H5Tget_class(type);
+  H5Tclose(type);
+  if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM) return true;
+  store_type_words(store, name, words, sizeof words);
+  return fail(error, "%s in %s holds no numbers but %s; write it as numbers", name, store->path, words);
+}
+
 static bool read_dataset(struct store *store, hid_t dataset, const char *name, enum store_type type,
                          const size_t *start, const size_t *count, void *to, struct error *error) {
   hid_t space = H5Dget_space(dataset), memory = readable_type(type, dataset);
@@ -111,6 +122,7 @@ bool store_read(struct store *store, const char *name, enum store_type type, con
                 const size_t *count, void *to, struct error *error) {
   struct store_shape shape;
   return keep_dataset(store, name, error) &&
+         (type == STORE_C64 || check_numbers(store, store->dataset, name, error)) &&
          store_shape_of(store, store->dataset, name, &shape, error) && /* checks the rank */
          read_dataset(store, store->dataset, name, type, start, count, to, error);
 }
@@ -156,10 +168,18 @@ static void measure_extent(hid_t dataset, hid_t plist, struct extent *extent) {
   H5Tclose(type);
 }
 
-static bool check_extent(struct store *store, const char *name, const struct extent *extent, bool filtered,
-                         struct error *error) {
+/* Of the file that the dataset lies in: a link may lead to another one. */
+static bool measure_file(hid_t dataset, hsize_t *length) {
+  hid_t file = H5Iget_file_id(dataset);
+  bool good = file >= 0 && H5Fget_filesize(file, length) >= 0;
+  if (file >= 0) H5Fclose(file);
+  return good;
+}
+
+static bool check_extent(struct store *store, hid_t dataset, const char *name, const struct extent *extent,
+                         bool filtered, struct error *error) {
   hsize_t length = 0;
-  if (H5Fget_filesize(store->file, &length) < 0) return store_refuse(store, "measure", name, error);
+  if (!measure_file(dataset, &length)) return store_refuse(store, "measure", name, error);
   double stored = (double)(extent->stored < length ? extent->stored : length);
   if (extent->bytes > stored * (filtered ? EXPANSION : 1) && stored > 0)
     return fail_file(
@@ -185,7 +205,7 @@ static bool check_held(struct store *store, hid_t dataset, const char *name, str
   if (good && elsewhere) good = store_check_sources(store, dataset, plist, name, error);
   if (good && !elsewhere) {
     measure_extent(dataset, plist, &extent);
-    good = check_extent(store, name, &extent, filtered, error);
+    good = check_extent(store, dataset, name, &extent, filtered, error);
   }
   H5Pclose(plist);
   return good;
