@@ -60,6 +60,8 @@ void store_layout(struct store *store, const char *name, char *text, size_t size
 /* Calls `see` for every dataset below the root, with its path. */
 typedef void store_see(const char *name, void *context);
 bool store_list(struct store *store, store_see *see, void *context, struct error *error);
+/* The same for every attribute of the root. */
+bool store_list_attributes(struct store *store, store_see *see, void *context, struct error *error);
 
 bool store_create(struct store **store, const char *path, struct error *error);
 /* Groups in the name are made. `compress` stores chunks of the last two axes with shuffle and deflate. */

@@ -242,3 +242,18 @@ bool store_list(struct store *store, store_see *see, void *context, struct error
   if (H5Ovisit(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, see_object, &listing) >= 0) return true;
   return store_refuse(store, "list", "the datasets", error);
 }
+
+static herr_t see_attribute(hid_t root, const char *name, const H5A_info_t *info, void *data) {
+  const struct listing *listing = data;
+  (void)root;
+  (void)info;
+  listing->see(name, listing->context);
+  return 0;
+}
+
+bool store_list_attributes(struct store *store, store_see *see, void *context, struct error *error) {
+  struct listing listing = {see, context};
+  if (H5Aiterate2(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, see_attribute, &listing) >= 0)
+    return true;
+  return store_refuse(store, "list", "the attributes", error);
+}

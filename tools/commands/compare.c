@@ -297,10 +297,122 @@ static bool compare_stores(struct report *report, struct pair *pair, struct erro
   return true;
 }
 
+/* ---- attributes --------------------------------------------------------------------------------------- */
+
+enum { WORDS = 1 << 16 };
+
+/* They say what wrote a file, how and when, not what it holds. */
+static bool is_of_writing(const char *name) {
+  static const char *const names[] = {"version", "device", "driver", "scene", "log_bytes", "events_bytes"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(name, names[i])) return true;
+  return false;
+}
+
+struct attribute {
+  bool number, word;
+  double value;
+  char *text; /* [WORDS] */
+};
+
+static struct attribute read_attribute(struct store *store, const char *name, struct arena *arena) {
+  struct attribute attribute = {.text = arena_new(arena, WORDS)};
+  attribute.number = store_number(store, name, &attribute.value);
+  attribute.word = !attribute.number && store_word(store, name, attribute.text, WORDS);
+  return attribute;
+}
+
+/* Moves both to the first line that differs, and returns its number. */
+static size_t differing_line(const char **a, const char **b) {
+  size_t line = 1;
+  for (size_t length; **a && (length = strcspn(*a, "\n")) == strcspn(*b, "\n") && !memcmp(*a, *b, length + 1);
+       line++) {
+    *a += length + 1;
+    *b += length + 1;
+  }
+  return line;
+}
+
+static void see_words(struct finding *finding, const char *a, const char *b) {
+  if (!strcmp(a, b)) return;
+  finding->text = true;
+  finding->worst = INFINITY;
+  finding->place = differing_line(&a, &b);
+  snprintf(finding->word_a, sizeof finding->word_a, "%.*s", (int)strcspn(a, "\n"), a);
+  snprintf(finding->word_b, sizeof finding->word_b, "%.*s", (int)strcspn(b, "\n"), b);
+}
+
+/* Told, and not counted as a difference. */
+static void note_other(const struct report *report, const char *name, const char *text) {
+  if (report->json) {
+    printf("{\"name\":");
+    json_text(stdout, name);
+    printf(",\"result\":\"noted\",\"text\":");
+    json_text(stdout, text);
+    printf("}\n");
+  } else {
+    printf("noted    %-32s %s\n", text_shown(report->call->arena, name), text);
+  }
+}
+
+static void compare_attribute(struct report *report, const struct pair *pair, const char *name) {
+  struct arena *arena = report->call->arena, *own = arena_open();
+  struct attribute a = read_attribute(pair->a, name, own), b = read_attribute(pair->b, name, own);
+  struct finding finding = {0};
+  const char *shown = arena_text(arena, "attribute %s", name);
+  if (a.number && b.number)
+    see_pair(&finding, a.value, b.value, 0);
+  else if (a.word && b.word)
+    see_words(&finding, a.text, b.text);
+  const char *where = arena_text(arena, "line %zu", finding.place);
+  bool same_kind = a.number == b.number && a.word == b.word;
+  if (same_kind && !a.number && !a.word)
+    log_detail("%s holds no number or text and is not compared", shown);
+  else if (!same_kind)
+    report_other(report, shown, "kind", "a number, a text or neither in A, another of them in B");
+  else if (finding.worst > 0 && is_of_writing(name))
+    note_other(report, shown,
+               a.word ? arena_text(arena, "%s: '%s' and '%s'; it says what wrote the file", where,
+                                   text_shown(arena, finding.word_a), text_shown(arena, finding.word_b))
+                      : "it says what wrote the file");
+  else
+    report_finding(report, shown, &finding, a.word ? where : "the root");
+  arena_close(own);
+}
+
+static bool is_among(const struct name_list *list, const char *name) {
+  for (size_t i = 0; i < list->count; i++)
+    if (!strcmp(list->names[i], name)) return true;
+  return false;
+}
+
+static void report_only(struct report *report, const char *name, const char *text) {
+  const char *shown = arena_text(report->call->arena, "attribute %s", name);
+  if (is_of_writing(name))
+    note_other(report, shown, text);
+  else
+    report_other(report, shown, "missing", text);
+}
+
+static bool compare_attributes(struct report *report, const struct pair *pair, struct error *error) {
+  struct name_list a = {.arena = report->call->arena}, b = a;
+  if (!store_list_attributes(pair->a, add_name, &a, error) ||
+      !store_list_attributes(pair->b, add_name, &b, error))
+    return false;
+  for (size_t i = 0; i < a.count; i++)
+    if (is_among(&b, a.names[i]))
+      compare_attribute(report, pair, a.names[i]);
+    else
+      report_only(report, a.names[i], "only in A");
+  for (size_t i = 0; i < b.count; i++)
+    if (!is_among(&a, b.names[i])) report_only(report, b.names[i], "only in B");
+  return true;
+}
+
 static bool compare_hdf5(struct report *report, const char *path_a, const char *path_b, struct error *error) {
   struct pair pair = {.arena = NULL};
   bool good = store_open(&pair.a, path_a, error) && store_open(&pair.b, path_b, error) &&
-              compare_stores(report, &pair, error);
+              compare_stores(report, &pair, error) && compare_attributes(report, &pair, error);
   arena_close(pair.arena);
   store_close(pair.b);
   store_close(pair.a);
@@ -454,9 +566,11 @@ const struct command command_compare = {
     .name = "compare",
     .operands = "A B",
     .doc = "compares the numbers of two result files, HDF5 or CSV",
-    .more = "In HDF5 files it compares every dataset of numbers. In CSV files (by the ending .csv) it "
-            "compares every column, matched by the name in the first line; words must be equal. NaN "
-            "equals NaN. The tolerance is 0 unless given. The exit status is 1 if something differs.",
+    .more = "In HDF5 files it compares every dataset of numbers and every attribute of the root. In CSV files "
+            "(by the ending .csv) it compares every column, matched by the name in the first line. Words must "
+            "be equal. Attributes that say what wrote a file (version, device, driver, scene, log_bytes, "
+            "events_bytes) are printed where they differ, and do not count. NaN equals NaN. The tolerance is "
+            "0 unless given. The exit status is 1 if something differs.",
     .operands_least = 2,
     .operands_most = 2,
     .flags = flags,
