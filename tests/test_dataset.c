@@ -1,8 +1,10 @@
 #include "engine/files/scene.h"
 #include "systems/data/dataset.h"
+#include "systems/data/probe.h"
 #include "tests/support.h"
 
 #include <hdf5.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,6 +104,41 @@ static void expect_refusal(const char *part) {
   struct error error;
   if (dataset_open(&dataset, &options, &error)) fail_msg("accepted; expected '%s'", part);
   assert_holds(error.text, part);
+}
+
+/* ---- what the middle slices show ------------------------------------------------------------------------
+ */
+
+/* Three slices of pixels that differ, or all of which are `value`, which has no contrast. */
+static void make_pixels(const char *name, bool good, float value) {
+  struct store *store;
+  struct error error;
+  float pixels[3 * 64];
+  for (int i = 0; i < 3 * 64; i++) pixels[i] = good ? (float)(i % 61) : value;
+  assert_good(store_create(&store, support_path(&folder, name), &error), &error);
+  assert_good(
+      store_write(store, "reconstruction_esc", STORE_F32, 3, (size_t[]){3, 8, 8}, pixels, false, &error),
+      &error);
+  assert_good(store_put_text(store, "patient_id", name, &error), &error);
+  assert_good(store_commit(store, &error), &error);
+}
+
+static void volumes_of_nothing_are_said(void **state) {
+  struct dataset dataset;
+  struct error error;
+  (void)state;
+  make_pixels("good.h5", true, 0);
+  make_pixels("nan.h5", false, NAN);
+  make_pixels("zeros.h5", false, 0);
+  volumes_of(&dataset);
+  assert_int_equal(dataset.note_count, 0);
+  assert_good(dataset_probe(&dataset, &options, &error), &error);
+  assert_int_equal(dataset.broken, 1);
+  assert_holds(dataset.skipped[0].reason, "nan.h5: slice 1 holds values that are not finite");
+  assert_int_equal(dataset.note_count, 1);
+  assert_holds(dataset.notes[0], "zeros.h5 all values are equal; write the file again");
+  assert_int_equal(dataset.volume_count, 2);
+  dataset_close(&dataset);
 }
 
 /* ---- selection by name ------------------------------------------------------------------------------------
@@ -1084,6 +1121,7 @@ static void what_was_left_out_is_printed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      TEST(volumes_of_nothing_are_said),
       TEST(the_selection_is_pythons_shuffle),
       TEST(halves_are_rounded_to_even),
       TEST(a_fraction_may_leave_nothing),

@@ -2,19 +2,65 @@
 
 #include "systems/data/doubts.h"
 
-static bool read_middle(const struct volume *volume, struct doubts *doubts, struct error *error) {
+#include <math.h>
+
+struct look {
   struct store *store;
-  size_t slice = volume->slice_first + volume->slice_count / 2;
+  const struct volume *volume;
+  const struct options *options;
+  struct doubts *doubts;
+  float *data, *crop; /* of a slice */
+  bool plain;         /* the slice has no contrast */
+};
+
+/* What a scene leaves the volume out for, which of k-space may be as small as it likes. */
+static const char *fault_of(struct look *look) {
+  const struct volume *volume = look->volume;
+  size_t n = look->options->data.size, count = volume_slice_floats(volume);
+  bool finite = true;
+  if (volume->from_kspace) {
+    const char *fault = volume_fault(look->data, count, &look->plain);
+    for (size_t i = 0; i < count; i++) finite &= isfinite(look->data[i]) != 0;
+    return finite ? NULL : fault;
+  }
+  volume_crop(look->data, volume->height, volume->width, look->options->data.pad, n, look->crop);
+  return volume_fault(look->crop, n * n, &look->plain);
+}
+
+static bool look_at(struct look *look, size_t slice, struct error *error) {
+  if (!volume_read(look->store, look->volume, slice, look->data, error))
+    return fail_in(error, "slice %zu", slice);
+  const char *fault = fault_of(look);
+  if (fault) return fail_file(error, "%s: slice %zu holds %s", look->volume->path, slice, fault);
+  doubts_see(look->doubts, look->volume, look->data);
+  return true;
+}
+
+/* The middle slice; where it has no contrast the others too, to tell a volume that has none. */
+static bool look_at_slices(struct look *look, struct error *error) {
+  const struct volume *volume = look->volume;
+  size_t middle = volume->slice_first + volume->slice_count / 2;
+  bool good = look_at(look, middle, error);
+  for (size_t s = 0; good && look->plain && s < volume->slice_count; s++)
+    if (volume->slice_first + s != middle) good = look_at(look, volume->slice_first + s, error);
+  return good;
+}
+
+static bool look_at_volume(const struct volume *volume, const struct options *options, struct doubts *doubts,
+                           struct error *error) {
+  struct look look = {.volume = volume, .options = options, .doubts = doubts};
+  size_t n = options->data.size;
   if (!volume->slice_count) return true;
-  if (!store_open(&store, volume->path, error)) return false;
+  if (!store_open(&look.store, volume->path, error)) return false;
   struct arena *arena = arena_open();
-  float *data = arena_try_array(arena, sizeof *data, volume_slice_floats(volume));
-  bool good = data ? volume_read(store, volume, slice, data, error)
-                   : fail_memory(error, "no host memory for a slice of %s", volume->path);
-  if (good) doubts_see(doubts, volume, data);
+  look.data = arena_try_array(arena, sizeof *look.data, volume_slice_floats(volume));
+  look.crop = arena_try_array(arena, sizeof *look.crop, n * n);
+  bool good = look.data && look.crop ? look_at_slices(&look, error)
+                                     : fail_memory(error, "no host memory for a slice of %s", volume->path);
+  if (!good) doubts_drop(doubts);
   arena_close(arena);
-  store_close(store);
-  return good || fail_in(error, "slice %zu", slice);
+  store_close(look.store);
+  return good;
 }
 
 static void remove_volume(struct dataset *dataset, size_t index) {
@@ -26,7 +72,7 @@ static void remove_volume(struct dataset *dataset, size_t index) {
 bool dataset_probe(struct dataset *dataset, const struct options *options, struct error *error) {
   struct doubts *doubts = doubts_open(dataset->arena);
   for (size_t v = 0; v < dataset->volume_count;) {
-    if (read_middle(&dataset->volumes[v], doubts, error)) {
+    if (look_at_volume(&dataset->volumes[v], options, doubts, error)) {
       if (!doubts_end(doubts, &dataset->volumes[v++], options, error)) return false;
       continue;
     }
