@@ -67,13 +67,19 @@ void report_close_figure(struct report_page *page, const char *caption) {
   fprintf(page->html, "</figcaption>\n</figure>\n");
 }
 
-static bool write_table(const struct report_page *page, const struct tabular *table, const char *ending,
+static struct report_file *add_file(struct report_page *page) {
+  struct report_file *file = ARENA_NEW(page->report->arena, struct report_file, 1);
+  *file = (struct report_file){.next = page->files};
+  return page->files = file;
+}
+
+static bool write_table(struct report_page *page, const struct tabular *table, const char *ending,
                         void (*write)(const struct tabular *, FILE *), struct error *error) {
-  struct text_file file;
-  if (!file_create(&file, arena_text(table->arena, "%s/%s.%s", page->folder, table->file, ending), error))
-    return false;
-  write(table, file.file);
-  return file_commit(&file, error);
+  struct report_file *file = add_file(page);
+  const char *path = arena_text(page->report->arena, "%s/%s.%s", page->folder, table->file, ending);
+  if (!file_create(&file->file, path, error)) return false;
+  write(table, file->file.file);
+  return true;
 }
 
 bool report_put_table(struct report_page *page, struct tabular *table, struct error *error) {
@@ -230,25 +236,36 @@ static bool check_baseline(const struct report *report, const struct report_wish
                            names[0], report->runs > 1 ? " and others" : "");
 }
 
+/* The page's own two are the first that are made, and the last to take their places. */
+static bool create_page(struct report_page *page, struct error *error) {
+  static const char *const names[] = {"report.html", "report.txt"};
+  FILE **streams[] = {&page->html, &page->text};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct report_file *file = add_file(page);
+    if (!file_create(&file->file, arena_text(page->report->arena, "%s/%s", page->folder, names[i]), error))
+      return false;
+    *streams[i] = file->file.file;
+  }
+  return true;
+}
+
+/* All of them or, where the disk is full, none. */
+static bool commit(const struct report_page *page, struct error *error) {
+  bool good = true;
+  for (struct report_file *file = page->files; good && file; file = file->next)
+    good = file_finish(&file->file, error);
+  for (struct report_file *file = page->files; good && file; file = file->next)
+    good = file_take_place(&file->file, error);
+  return good;
+}
+
 bool report_write(struct report *report, const struct report_wish *wish, const char *folder,
                   struct error *error) {
-  struct text_file html, text;
+  struct report_page page = {.report = report, .wish = wish, .folder = folder};
   if (!check_baseline(report, wish, error) || !report_check_rows(report, wish, error) ||
-      !folder_make(folder, error) ||
-      !file_create(&html, arena_text(report->arena, "%s/report.html", folder), error))
+      !folder_make(folder, error))
     return false;
-  if (!file_create(&text, arena_text(report->arena, "%s/report.txt", folder), error)) {
-    file_abandon(&html);
-    return false;
-  }
-  struct report_page page = {
-      .report = report, .wish = wish, .folder = folder, .html = html.file, .text = text.file};
-  if (!put_page(&page, error)) {
-    file_abandon(&text);
-    file_abandon(&html);
-    return false;
-  }
-  if (file_commit(&text, error)) return file_commit(&html, error);
-  file_abandon(&html);
-  return false;
+  bool good = create_page(&page, error) && put_page(&page, error) && commit(&page, error);
+  for (struct report_file *file = page.files; file; file = file->next) file_abandon(&file->file);
+  return good;
 }

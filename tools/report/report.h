@@ -3,6 +3,7 @@
 #ifndef L2SR_TOOLS_REPORT_H
 #define L2SR_TOOLS_REPORT_H
 
+#include "engine/files/part.h"
 #include "systems/scan/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/report/tabular.h"
@@ -111,11 +112,18 @@ struct report_wish {
 /* Metrics of the page: in its tables and below its images. */
 bool report_shows(const struct report *report, const struct report_wish *wish, size_t metric);
 
+/* Files of the page, which take their places together when all are written; a list. */
+struct report_file {
+  struct report_file *next;
+  struct text_file file;
+};
+
 struct report_page {
   struct report *report;
   const struct report_wish *wish;
   const char *folder;
   FILE *html, *text;
+  struct report_file *files;
   size_t figures;
 };
 bool report_write(struct report *report, const struct report_wish *wish, const char *folder,
