@@ -15,7 +15,7 @@
 
 /* ---- an interrupted program removes them --------------------------------------------------------------- */
 
-enum { UNFINISHED = 16 };
+enum { UNFINISHED = 128 }; /* a report has two files a table */
 static char unfinished[UNFINISHED][PART_PATH];
 static atomic_int unfinished_used[UNFINISHED]; /* set after the path: a signal may come between them */
 
@@ -312,4 +312,16 @@ bool folder_make(const char *path, struct error *error) {
     return fail_file(error, "%s is not a folder; name another place for the output", path);
   parts_clear(part);
   return try_folder(path, error);
+}
+
+bool folder_hold(const char *path, int *descriptor, struct error *error) {
+  *descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool taken = *descriptor >= 0 && flock(*descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  if (!taken) return true;
+  close(*descriptor);
+  *descriptor = -1;
+  return fail(error,
+              "%s is in use: another program writes there; wait for its end, or name another place for the "
+              "output",
+              path);
 }

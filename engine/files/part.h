@@ -62,5 +62,8 @@ bool folder_is_there(const char *path); /* and is no file */
 /* Makes the folder and those above it, also where it is there; refuses one that takes no files. Removes what
  * killed programs left half written there. */
 bool folder_make(const char *path, struct error *error);
+/* Holds a folder against others that hold it, until the descriptor is closed; the program's end closes it
+ * too. -1: folders cannot be locked there. */
+bool folder_hold(const char *path, int *descriptor, struct error *error);
 
 #endif

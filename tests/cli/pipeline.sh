@@ -29,6 +29,10 @@ run "phantom again" "$l2sr" phantom "$temp/again" $small
 for file in "$temp"/data/test/*.h5; do
   run "phantoms repeat" "$l2sr" compare "$file" "$temp/again/test/$(basename "$file")"
 done
+run "phantoms of another seed" "$l2sr" phantom "$temp/other" $small --set world.seed=7
+differs "attributes are compared" "$file" "$temp/other/test/$(basename "$file")"
+grep -q 'differs  attribute max .* at the root: ' "$temp/out" || { echo "FAILED: attribute max"; failed=1; }
+grep -q 'differs  attribute patient_id .*text at line 1: ' "$temp/out" || { echo "FAILED: patient_id"; failed=1; }
 evaluate() { # evaluate OUTPUT ARGS...
   out=$1
   shift
@@ -38,12 +42,17 @@ evaluate one
 evaluate two
 run "the same run gives the same bytes" "$l2sr" compare "$temp/one/results.h5" "$temp/two/results.h5"
 run "and the same tables" "$l2sr" compare "$temp/one/slices.csv" "$temp/two/slices.csv"
-"$l2sr" evaluate "$scene" --data "$temp/data" --output "$temp/both" --overwrite >"$temp/first" 2>&1 &
-evaluate both --overwrite
-wait $! || { echo "FAILED: two runs with one output: $(cat "$temp/first")"; failed=1; }
+both() { "$l2sr" evaluate "$scene" --data "$temp/data" --output "$temp/both" --overwrite >"$temp/$1" 2>&1; }
+both first &
+both second || grep -q 'both is in use: another program writes there' "$temp/second" ||
+  { echo "FAILED: two runs with one output: $(cat "$temp/second")"; failed=1; }
+wait $! || grep -q 'both is in use: another program writes there' "$temp/first" ||
+  { echo "FAILED: two runs with one output: $(cat "$temp/first")"; failed=1; }
 run "two runs with one output leave a whole one" "$l2sr" compare "$temp/one/results.h5" "$temp/both/results.h5"
 evaluate few --set world.envs=2
 run "the number of environments changes nothing" "$l2sr" compare "$temp/one/results.h5" "$temp/few/results.h5"
+grep -q "noted    attribute scene .* line [0-9]*: '  envs: .*' and '  envs: 2'; it says what wrote" "$temp/out" ||
+  { echo "FAILED: the scene that wrote results is noted"; failed=1; }
 evaluate ends --set evaluate.curves=false
 run "scoring only at the end gives the same ends" "$l2sr" compare "$temp/one/slices.csv" "$temp/ends/slices.csv"
 evaluate half --set world.observation=f16

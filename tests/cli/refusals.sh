@@ -476,6 +476,17 @@ says several/scene/curves.csv kept
 tried=$((tried + 1))
 [ ! -e several/other ] || complain "$what: the scene before was evaluated"
 
+# Two that write into one folder are told apart at the start.
+mkdir held
+held() { flock held "$real" "$@"; }
+real=$l2sr l2sr=held
+refuse 1 'held is in use: another program writes there; wait for its end, or name another place' \
+  evaluate scene --output held
+tried=$((tried + 1))
+[ ! -s out ] || complain "$what: it was evaluated"
+l2sr=$real
+good evaluate scene --output held
+
 # A file system without locks, and one that takes no files where they were taken before.
 printf '#include <errno.h>\nint flock(int f, int o) { (void)f, (void)o, errno = ENOLCK; return -1; }\n' >nolock.c
 if ${CC:-cc} -shared -fPIC nolock.c -o nolock.so 2>/dev/null; then
@@ -563,7 +574,14 @@ refuse 1 '`ulimit -f` says how large a file may be' $filling small --data broad
 says out '  random  '
 limit=100
 refuse 1 'File too large' phantom full --train 3 --size 64 --rows 128 --columns 74
+# A report that cannot be written as a whole leaves no table of it.
+limit=8
+refuse 1 'File too large' report results --output page
+no_part "$what"
+tried=$((tried + 1))
+[ -z "$(ls page)" ] || complain "$what: left $(ls page)"
 l2sr=$real
+good report results --output page
 
 # ---- interrupted ---------------------------------------------------------------------------------------
 

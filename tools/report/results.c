@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- CSV ----------------------------------------------------------------------------------------------- */
 
@@ -222,9 +223,10 @@ bool results_check(const char *folder, bool overwrite, struct error *error) {
 
 bool results_open(struct results *results, const char *folder, bool overwrite, struct error *error) {
   struct arena *arena = arena_open();
-  *results = (struct results){.folder = folder, .overwrite = overwrite};
+  *results = (struct results){.folder = folder, .overwrite = overwrite, .held = -1};
   bool good =
-      !*folder || (store_create(&results->store, arena_text(arena, "%s/%s", folder, names[0]), error) &&
+      !*folder || (folder_hold(folder, &results->held, error) && results_check(folder, overwrite, error) &&
+                   store_create(&results->store, arena_text(arena, "%s/%s", folder, names[0]), error) &&
                    file_create(&results->slices, arena_text(arena, "%s/%s", folder, names[1]), error) &&
                    file_create(&results->curves, arena_text(arena, "%s/%s", folder, names[2]), error));
   arena_close(arena);
@@ -236,7 +238,8 @@ void results_close(struct results *results) {
   store_close(results->store);
   file_abandon(&results->slices);
   file_abandon(&results->curves);
-  *results = (struct results){.folder = ""};
+  if (results->held >= 0) close(results->held);
+  *results = (struct results){.folder = "", .held = -1};
 }
 
 static bool commit_store(struct results *results, struct error *error) {

@@ -14,6 +14,7 @@ struct results {
   bool overwrite;
   struct store *store;
   struct text_file slices, curves;
+  int held; /* the folder, from the start: two that write there would know of each other at the end only */
 };
 
 /* Refuses a folder that holds results, unless they may be replaced. */
