@@ -141,8 +141,7 @@ static bool refuse_flag(const struct call *call, const char *word, struct error 
 
 /* "" is a shell's variable that is not set: a folder of that name would be the root of the file system. */
 static bool check_path(const struct flag *flag, const char *value, struct error *error) {
-  bool path = flag->value && (!strcmp(flag->value, "DIR") || !strcmp(flag->value, "FILE"));
-  if (!path || *value) return true;
+  if (!command_names_path(flag) || *value) return true;
   return fail_usage(error, "--%s is empty; name a %s, or leave the flag out", flag->name,
                     !strcmp(flag->value, "DIR") ? "folder" : "file");
 }
@@ -250,10 +249,27 @@ static int status_of(enum l2sr_code code) {
   return code == L2SR_WRONG_USAGE ? STATUS_USAGE : STATUS_FAILED;
 }
 
+/* Also where what stands before it on the command line is wrong. */
+static bool wants_json(const struct command *command, char **argv) {
+  if (!find_flag(command, "json", 4)) return false;
+  for (int i = 2; argv[i] && strcmp(argv[i], "--"); i++)
+    if (!strcmp(argv[i], "--json")) return true;
+  return false;
+}
+
+/* Programs read standard output: they are told there too. */
+static void report_json(const char *text) {
+  printf("{\"error\":");
+  json_text(stdout, text);
+  printf("}\n");
+}
+
 static int run_command(const struct command *command, char **argv) {
   struct error error = {.code = L2SR_GOOD};
   struct call call = {.command = command, .arena = arena_open()};
-  int status = run_call(&call, argv, &error) ? call.status : report(error.text, status_of(error.code));
+  bool good = run_call(&call, argv, &error);
+  if (!good && wants_json(command, argv)) report_json(error.text);
+  int status = good ? call.status : report(error.text, status_of(error.code));
   arena_close(call.arena);
   return status;
 }

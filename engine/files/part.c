@@ -320,7 +320,7 @@ bool folder_hold(const char *path, int *descriptor, struct error *error) {
   if (!taken) return true;
   close(*descriptor);
   *descriptor = -1;
-  return fail(error,
+  return fail_file(error,
               "%s is in use: another program writes there; wait for its end, or name another place for the "
               "output",
               path);

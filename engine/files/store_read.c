@@ -54,7 +54,7 @@ static bool check_numbers(struct store *store, hid_t dataset, const char *name, 
   H5Tclose(type);
   if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM) return true;
   store_type_words(store, name, words, sizeof words);
-  return fail(error, "%s in %s holds no numbers but %s; write it as numbers", name, store->path, words);
+  return fail_file(error, "%s in %s holds no numbers but %s; write it as numbers", name, store->path, words);
 }
 
 static bool read_dataset(struct store *store, hid_t dataset, const char *name, enum store_type type,

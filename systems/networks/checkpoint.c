@@ -234,12 +234,12 @@ bool checkpoint_write_facts(struct store *store, const struct checkpoint_fact *f
 static bool same_text(struct store *store, const struct checkpoint_fact *fact, struct error *error) {
   char found[64];
   if (!store_text(store, fact->name, found, sizeof found))
-    return fail(error,
+    return fail_file(error,
                 "its attribute %s is missing or no text; expected '%s': the file is damaged, start anew in "
                 "another train.output",
                 fact->name, fact->text);
   if (!strcmp(found, fact->text)) return true;
-  return fail(error,
+  return fail_file(error,
               "its attribute %s is '%s'; expected '%s': the file is damaged, start anew in another "
               "train.output",
               fact->name, found, fact->text);
@@ -248,12 +248,12 @@ static bool same_text(struct store *store, const struct checkpoint_fact *fact, s
 static bool same_number(struct store *store, const struct checkpoint_fact *fact, struct error *error) {
   double found;
   if (!store_number(store, fact->name, &found))
-    return fail(error,
+    return fail_file(error,
                 "its attribute %s is missing or no number; expected %.9g: the file is damaged, start anew in "
                 "another train.output",
                 fact->name, fact->number);
   if (found == fact->number) return true;
-  return fail(error,
+  return fail_file(error,
               "its attribute %s is %.9g; expected %.9g: the file is damaged, start anew in another "
               "train.output",
               fact->name, found, fact->number);

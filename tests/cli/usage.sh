@@ -241,6 +241,25 @@ if command -v groff >/dev/null; then
   [ ! -s err ] || complain 'groff warns about the man page'
 fi
 
+# ---- refusals for programs -----------------------------------------------------------------------------
+
+expect 1 compare none.h5 none.h5 --json
+says out '{"error":"cannot open none.h5: No such file or directory"}'
+says err 'l2sr: cannot open none.h5'
+expect 2 compare a --tolernace 1 --json
+says out '{"error":"unknown flag --tolernace of l2sr compare; did you mean --tolerance?"}'
+expect 2 render none --json
+silent out
+expect 0 evaluate --help
+says out 'else prints only'
+says out 'sampler policy; else none'
+expect 2 evaluate small --output=
+says err '--output is empty; name a folder, or leave the flag out'
+
+# A folder without a training may be a mistyped one; scripts of a cluster give --resume from the first start on.
+"$l2sr" train small --output alone --resume --data nowhere >out 2>err
+says err 'warning: alone holds no training to resume: a new one starts there'
+
 # ---- compare -------------------------------------------------------------------------------------------
 
 printf 'slice,name,ssim\n0,a,0.5\n1,b,-2.0\n2,c,nan\n' >a.csv

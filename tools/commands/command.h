@@ -49,6 +49,9 @@ struct command {
 };
 
 extern const struct command *const command_list[]; /* commands.c; ended by NULL */
+/* Whether the flag names a file or a folder. */
+bool command_names_path(const struct flag *flag);
+
 extern const struct flag common_flags[]; /* --device, --set, --kernels, --quiet, --verbose, --help */
 
 /* Sets call->options anew: defaults, the scene (NULL: none), the flags that are option rows, then --set.
@@ -61,8 +64,8 @@ const char *call_flag(const struct call *call, const char *name);
 bool call_number(const struct call *call, const char *name, uint32_t low, uint32_t high, uint32_t *value,
                  struct error *error);
 
-/* Opens the device of --device or L2SR_DEVICE and clFFT, prints the device's name to the log, does the work and
- * closes both again. */
+/* Opens the device of --device or L2SR_DEVICE and clFFT, prints the device's name to the log, does the work
+ * and closes both again. */
 typedef bool call_work(struct call *call, struct device *device, struct error *error);
 bool call_on_device(struct call *call, call_work *work, struct error *error);
 

@@ -1,6 +1,8 @@
 /* The subcommands in the order of the help, and the flags that all of them take. */
 #include "tools/commands/command.h"
 
+#include <string.h>
+
 #define COMMANDS(X)                                                                                          \
   X(info)                                                                                                    \
   X(describe)                                                                                                \
@@ -40,3 +42,7 @@ const struct flag common_flags[] = {
     {"help", NULL, NULL, "prints this help"},
     {NULL, NULL, NULL, NULL},
 };
+
+bool command_names_path(const struct flag *flag) {
+  return flag->value && (!strcmp(flag->value, "DIR") || !strcmp(flag->value, "FILE"));
+}

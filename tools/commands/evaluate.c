@@ -1,8 +1,8 @@
 /* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
+#include "systems/methods/evaluate.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/scene.h"
-#include "systems/methods/evaluate.h"
 #include "systems/scan/geometry.h"
 #include "tools/commands/command.h"
 #include "tools/report/paper_table.h"

@@ -76,6 +76,15 @@ static void print_entry(const char *name, const char *doc, FILE *file) {
   print_wrapped(doc, INDENT, INDENT, file);
 }
 
+/* A key may be empty, a flag that names a file or a folder may not: it is left out. */
+static const char *flag_doc(const struct flag *flag, struct arena *arena) {
+  static const char empty[] = "; empty: ";
+  const char *doc = flag->doc ? flag->doc : option_find(&option_table, flag->key)->doc;
+  const char *end = command_names_path(flag) ? strstr(doc, empty) : NULL;
+  if (!end) return doc;
+  return arena_text(arena, "%.*s; else %s", (int)(end - doc), doc, end + sizeof empty - 1);
+}
+
 static void print_flags(const struct flag *flags, FILE *file) {
   struct arena *arena = arena_open();
   for (const struct flag *flag = flags; flag && flag->name; flag++) {
@@ -83,9 +92,8 @@ static void print_flags(const struct flag *flags, FILE *file) {
     const char *name =
         arena_text(arena, "--%s%s%s", flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
     const char *range = row ? help_range(row, arena) : "";
-    const char *doc = flag->doc;
-    if (row)
-      doc = arena_text(arena, "%s (%s%s%s)", doc ? doc : row->doc, flag->key, *range ? ": " : "", range);
+    const char *doc = flag_doc(flag, arena);
+    if (row) doc = arena_text(arena, "%s (%s%s%s)", doc, flag->key, *range ? ": " : "", range);
     print_entry(name, doc, file);
   }
   arena_close(arena);
@@ -236,7 +244,7 @@ static void print_zsh_flag(const struct flag *flag, FILE *file) {
   const char *words = flag_words(flag, arena);
   bool set = !strcmp(flag->name, "set");
   fprintf(file, "      '%s--%s%s[", set ? "*" : "", flag->name, flag->value ? "=" : "");
-  print_quoted(flag->doc ? flag->doc : option_find(&option_table, flag->key)->doc, "[]:\\", "'\\''", file);
+  print_quoted(flag_doc(flag, arena), "[]:\\", "'\\''", file);
   fputc(']', file);
   if (flag->value) fprintf(file, ":%s:", flag->value);
   if (words) {
@@ -301,7 +309,7 @@ static void print_fish_flag(const char *condition, const struct flag *flag, FILE
     fputs(" -r", file);
   }
   fputs(" -d '", file);
-  print_quoted(flag->doc ? flag->doc : option_find(&option_table, flag->key)->doc, "\\", "\\'", file);
+  print_quoted(flag_doc(flag, arena), "\\", "\\'", file);
   fputs("'\n", file);
   arena_close(arena);
 }
@@ -351,6 +359,7 @@ static void print_roff(const char *text, FILE *file) {
 }
 
 static void print_man_flags(const struct flag *flags, FILE *file) {
+  struct arena *arena = arena_open();
   for (const struct flag *flag = flags; flag && flag->name; flag++) {
     const struct option *row = flag->key ? option_find(&option_table, flag->key) : NULL;
     fprintf(file, ".TP\n\\fB\\-\\-");
@@ -359,10 +368,11 @@ static void print_man_flags(const struct flag *flags, FILE *file) {
     if (flag->value) fprintf(file, " \\fI");
     if (flag->value) print_roff(flag->value, file);
     fprintf(file, "\\fR\n");
-    print_roff(flag->doc ? flag->doc : row->doc, file);
+    print_roff(flag_doc(flag, arena), file);
     if (row) fprintf(file, " (%s)", flag->key);
     fputc('\n', file);
   }
+  arena_close(arena);
 }
 
 /* Lines that are indented by two are words, those indented by more explain them. */

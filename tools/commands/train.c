@@ -71,9 +71,23 @@ static bool alternate(struct call *call, struct device *device, struct error *er
   return alternate_run(device, &call->options, &wish, error);
 }
 
+static bool holds_training(struct call *call, const char *folder) {
+  return file_is_there(arena_text(call->arena, "%s/last.h5", folder)) ||
+         file_is_there(arena_text(call->arena, "%s/stages.jsonl", folder));
+}
+
+/* Scripts of a cluster give --resume from the first start on, so it is no error; a mistyped folder would look
+ * the same. */
+static void say_new(struct call *call) {
+  const char *folder = call->options.train.output;
+  if (!call_flag(call, "resume") || holds_training(call, folder)) return;
+  log_warning("%s holds no training to resume: a new one starts there", folder);
+}
+
 static bool run(struct call *call, struct error *error) {
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
+  say_new(call);
   return call_on_device(call, alternate_takes(&call->options) ? alternate : train, error);
 }
 
@@ -81,7 +95,8 @@ static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
     {"output", "DIR", "train.output", NULL},
     {"resume", NULL, NULL,
-     "goes on from DIR/last.h5, as if the training had never stopped; starts if there is none"},
+     "goes on with the training in DIR, as if it had never stopped; where there is none it warns and starts "
+     "one, so that a script may always give it"},
     {"epochs", "N", "train.epochs", NULL},
     {"seed", "N", "world.seed", NULL},
     {"method", "NAME", "train.method", NULL},
