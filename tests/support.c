@@ -6,6 +6,7 @@
 #include "systems/data/phantom.h"
 #include "systems/scan/load.h"
 
+#include <cairo.h>
 #include <dirent.h>
 #include <ftw.h>
 #include <math.h>
@@ -98,6 +99,19 @@ unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes
   REQUIRE(fread(data, 1, *bytes, file) == *bytes, "cannot read %s", path);
   fclose(file);
   return data;
+}
+
+struct decoded support_read_png(struct arena *arena, const char *path) {
+  cairo_surface_t *surface = cairo_image_surface_create_from_png(path);
+  assert_int_equal(cairo_surface_status(surface), CAIRO_STATUS_SUCCESS);
+  size_t width = (size_t)cairo_image_surface_get_width(surface),
+         height = (size_t)cairo_image_surface_get_height(surface),
+         stride = (size_t)cairo_image_surface_get_stride(surface);
+  uint32_t *pixel = ARENA_NEW(arena, uint32_t, width * height);
+  for (size_t y = 0; y < height; y++)
+    memcpy(pixel + y * width, cairo_image_surface_get_data(surface) + y * stride, width * sizeof *pixel);
+  cairo_surface_destroy(surface);
+  return (struct decoded){width, height, pixel};
 }
 
 int support_open_device(void **state) {

@@ -36,6 +36,12 @@ const char *support_only_entry(struct folder *folder, const char *path);
 void support_write(const char *path, const void *data, size_t bytes);
 void support_write_text(const char *path, const char *text);
 unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes);
+/* A PNG; pixels are 0xRRGGBB below a byte that says nothing. */
+struct decoded {
+  size_t width, height;
+  const uint32_t *pixel; /* [height][width] */
+};
+struct decoded support_read_png(struct arena *arena, const char *path);
 
 /* Group setup and teardown: one device a program, *state points to it. Kernels come from the user's cache. */
 int support_open_device(void **state);

@@ -1,9 +1,9 @@
 /* `l2sr report`: escaping, tables, and what is refused or kept apart. */
 #include "engine/base/log.h"
+#include "engine/base/text.h"
 #include "engine/files/store.h"
 #include "tests/support.h"
-#include "tools/draw/chart.h"
-#include "tools/draw/svg.h"
+#include "tools/report/html.h"
 #include "tools/report/json_line.h"
 #include "tools/report/report.h"
 #include "tools/report/score_text.h"
@@ -50,17 +50,20 @@ static void markup_is_escaped(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     struct text text;
-    svg_escape(open_text(&text), known[i].from);
+    html_text(open_text(&text), known[i].from);
     assert_string_equal(close_text(&text, arena), known[i].to);
   }
   arena_close(arena);
 }
 
-static void long_names_are_cut(void **state) {
+/* All of the picture comes back from its address, and nothing in it ends or leaves that. */
+static void pictures_are_part_of_a_page(void **state) {
   struct arena *arena = arena_open();
+  struct text text;
   (void)state;
-  assert_string_equal(svg_cut(arena, "\u03b3\u03b3\u03b3", 3), "\u03b3\u03b3\u03b3");
-  assert_string_equal(svg_cut(arena, "\u03b3\u03b3\u03b3\u03b3", 3), "\u03b3\u03b3\u2026");
+  html_svg(open_text(&text), "<a href=\"http://x#1\">%\n\xe2</a>", 28);
+  assert_string_equal(close_text(&text, arena),
+                      "\"data:image/svg+xml,%3Ca href=%22http%3A//x%231%22%3E%25%0A%E2%3C/a%3E\"");
   arena_close(arena);
 }
 
@@ -104,7 +107,7 @@ static void tables_are_written_in_four_ways(void **state) {
   assert_holds(latex, "\\caption{100 \\% of $<$x$>$}");
   assert_holds(latex, "low\\_bias & \\textbf{0.7124 $\\pm$ 0.1000} \\\\");
   assert_holds(latex, "\\multicolumn{2}{l}{\\textit{A \\& B}}");
-  assert_int_equal(svg_length("\u03b3\x1b"), 5);
+  assert_int_equal(text_length("\u03b3\x1b"), 5);
   arena_close(arena);
 }
 
@@ -162,32 +165,6 @@ static void scores_have_one_name(void **state) {
   assert_string_equal(score_caption(arena, 5, 2.19e-9), "MSE 2.19e-09");
   assert_string_equal(score_of(arena, "psnr"), "PSNR (dB)");
   assert_string_equal(score_of(arena, "other"), "other");
-  arena_close(arena);
-}
-
-static size_t count_of(const char *text, const char *part) {
-  size_t count = 0;
-  while ((text = strstr(text, part))) text++, count++;
-  return count;
-}
-
-/* Of three stages with many points, one and two: the one has a marker, for no curve goes through it. Numbers
- * at the left have room beside the name of the axis. */
-static void charts_show_all_points(void **state) {
-  enum { MANY = 30, POINTS = MANY + 5 };
-  double x[POINTS], y[POINTS];
-  struct arena *arena = arena_open();
-  struct text text;
-  (void)state;
-  for (size_t i = 0; i < POINTS; i++) x[i] = (double)i, y[i] = 0.71234 + 1e-5 * (double)(i % 3);
-  y[MANY] = y[MANY + 2] = NAN;
-  struct chart_line line = {"a", x, y, POINTS, 0};
-  struct chart chart = {
-      .title = "t", .across = "x", .up = "validation SSIM", .lines = &line, .line_count = 1};
-  chart_draw(open_text(&text), &chart);
-  const char *svg = close_text(&text, arena);
-  assert_int_equal(count_of(svg, "stroke-width=\".5\""), 11 + 1); /* every third but 30, and 31 */
-  assert_holds(svg, "<text x=\"69.4\" y=\"284.0\" class=\"end\">0.712340</text>");
   arena_close(arena);
 }
 
@@ -599,13 +576,12 @@ static void logs_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(markup_is_escaped),
-      cmocka_unit_test(long_names_are_cut),
+      cmocka_unit_test(pictures_are_part_of_a_page),
       cmocka_unit_test(tables_are_written_in_four_ways),
       cmocka_unit_test(tables_show_any_bytes),
       cmocka_unit_test(less_may_be_best),
       cmocka_unit_test(small_numbers_keep_their_digits),
       cmocka_unit_test(scores_have_one_name),
-      cmocka_unit_test(charts_show_all_points),
       cmocka_unit_test(lines_of_json_are_read),
       cmocka_unit_test(written_texts_are_read),
       cmocka_unit_test(damaged_lines_are_refused),

@@ -70,6 +70,17 @@ const char *text_shown(struct arena *arena, const char *text) {
   return whole;
 }
 
+size_t text_length(const char *text) {
+  char shown[SHOWN + 1];
+  size_t length = 0;
+  while (*text) {
+    bool plain = text_plain(text);
+    text += show_character(text, "", shown);
+    length += plain ? 1 : strlen(shown);
+  }
+  return length;
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
 struct text_number text_number(double value, int digits) {

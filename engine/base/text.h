@@ -21,6 +21,7 @@ size_t text_show_character(FILE *file, const char *text);
 /* The text on one line. */
 void text_show(FILE *file, const char *text);
 const char *text_shown(struct arena *arena, const char *text);
+size_t text_length(const char *text); /* characters that it is shown as */
 
 /* A number for readers: so many digits, no zeros behind the point, and no exponent from 1e-6 to 1e15. */
 struct text_number {

@@ -7,6 +7,19 @@ case $0 in
 *) here=$PWD/${0%/*} ;;
 esac
 . "${0%/*}/setup.sh"
+pdftotext=$(command -v pdftotext) || pdftotext=
+[ -n "$pdftotext" ] || echo "did not run: words of figures (no pdftotext on the path; Debian: apt install poppler-utils)"
+
+# figures FOLDER: a report's pictures are whole, and words stand in the figures' files and beside each other
+figures() {
+  tried=$((tried + 1))
+  [ -z "$pdftotext" ] || python3 "$here/figures.py" "$1" >out 2>err || complain "figures of $1"
+}
+
+# in_figure FILE TEXT: the figure has these words, after `figures`
+in_figure() {
+  [ -z "$pdftotext" ] || says "$1.words" "$2"
+}
 
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}
@@ -42,10 +55,13 @@ says origins/origins.csv '"random, fixed_mask"'
 
 # ---- what is written ----------------------------------------------------------------------------------------
 
-run "report" "$l2sr" report results run cost.json --output page
+run "report" "$l2sr" report results run cost.json --output page --figures pdf
+says out 'every table as .csv and .tex, and every figure as .pdf'
+figures page
 no_part "report"
 for name in report.html report.txt ssim.csv ssim.tex nmse.csv pairs_1.csv histogram_1.csv curve_1.csv stages.tex \
-  initial_lines_x4.csv training_1.csv cost_gflop.csv cost_best.tex origins.csv; do
+  initial_lines_x4.csv training_1.csv cost_gflop.csv cost_best.tex origins.csv pairs_1.pdf histogram_1.pdf curve_1.pdf \
+  training_1_ssim.pdf training_1_reward.pdf images_1_row1.pdf images_2_row4.pdf; do
   tried=$((tried + 1))
   [ -s page/$name ] || complain "report wrote no $name"
 done
@@ -59,18 +75,24 @@ what="report.html"
 says page/report.html '&lt;L2SR &amp; co&gt;'
 says page/report.html '<strong>'
 says page/report.html 'Figure 1. '
-says page/report.html '>policy_1: 4 roll-outs</text>'
-says page/report.html 'class="initial"'
-says page/report.html '>SSIM 0.' # below the images, what the tables have: no PSNR
-says page/report.html '>NMSE 0.'
+says page/report.html 'alt="run: validation SSIM"'
+what="figures"
+in_figure page/training_1_ssim 'policy_1: 4 roll-outs'
+in_figure page/curve_2 '<L2SR & co>'
+in_figure page/curve_2 'acquired lines, initial ones included'
+in_figure page/histogram_1 "mean $(echo "$mean" | cut -c1-5)"
+in_figure page/images_1_row1 'given at the start'
+in_figure page/images_1_row1 'SSIM 0.' # below the images, what the tables have: no PSNR
+in_figure page/images_1_row1 'NMSE 0.'
 tried=$((tried + 1))
-! grep -q PSNR page/report.html || complain "$what: a metric that no table has"
-says page/report.html 'run: validation SSIM</title>'
+! grep -q PSNR page/report.html page/*.words || complain "$what: a metric that no table has"
+tried=$((tried + 1))
+! grep -aq CreationDate page/*.pdf || complain "$what: a date, which makes other bytes of the same results"
 says page/ssim.tex '<'
 tried=$((tried + 1))
-[ "$(grep -c 'href="data:image/png;base64,iVBOR' page/report.html)" -ge 40 ] || complain "the page has too few images"
+[ "$(grep -o 'href=%22data%3Aimage/png;base64,iVBOR' page/report.html | wc -l)" -ge 40 ] || complain "the page has too few images"
 tried=$((tried + 1))
-! grep -qi -e '://' -e '<script' -e '<L2SR' -e 'src=' -e '<link' -e '@import' page/report.html ||
+! grep -qi -e '://' -e '<script' -e '<L2SR' -e '<link' -e '@import' page/report.html ||
   complain "the page may load something, or text has become markup"
 tried=$((tried + 1))
 found=$(sed -n 's/^Zero-filled reconstruction,lowest_index,\([0-9.]*\),.*/\1/p' page/ssim.csv)
@@ -87,7 +109,7 @@ expected=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ssim") c = i 
 found=$(awk -F, '$1 == "lowest_index" { printf "%.5f %.5f %.5f", $2, $3, $4 }' page/pairs_1.csv)
 [ "$found" = "$expected" ] || complain "the comparison of pairs is $found, expected $expected"
 
-run "report again" "$l2sr" report results run cost.json --output again
+run "report again" "$l2sr" report results run cost.json --output again --figures pdf
 for name in report.html report.txt ssim.tex; do
   run "the same results give the same bytes: $name" cmp page/$name again/$name
 done
@@ -108,15 +130,16 @@ tried=$((tried + 1))
 says gamma/report.txt '[half (train.method l2s)]'
 # A metric has one rule on a page: that of the scene, and the image beside it is the one that was scored.
 run "another PSNR" "$l2sr" evaluate scene --output rule --set evaluate.metrics=psnr_unclamped,mse --set evaluate.samplers=random
-run "a report of it" "$l2sr" report rule --metric psnr_unclamped --output rules
+run "a report of it" "$l2sr" report rule --metric psnr_unclamped --output rules --figures pdf
+figures rules
 what="a report of another PSNR"
 score=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "psnr_unclamped") c = i }
   $2 == "base" && $5 == 1 && !n++ { printf "%.2f", $c }' rule/slices.csv)
-says rules/report.html ">PSNR unclamped $score dB</text>"
-says rules/report.html '>MSE '
+in_figure rules/images_1_row1 "PSNR unclamped $score dB"
+in_figure rules/images_1_row1 'MSE '
 says rules/report.txt 'PSNR unclamped (dB), mean'
 tried=$((tried + 1))
-! grep -q 'PSNR [-0-9]' rules/report.html || complain "$what: a PSNR by another rule"
+! grep -q 'PSNR [-0-9]' rules/report.html rules/*.words || complain "$what: a PSNR by another rule"
 run "no images" "$l2sr" evaluate scene --output bare --set evaluate.keep= --set evaluate.samplers=random
 run "a report without images" "$l2sr" report bare --output plain
 what="a report without images"
@@ -127,7 +150,7 @@ run "a report of all images" "$l2sr" report all --slices 5 --output full
 what="a report of all images"
 says full/report.html 'Row 5 ('
 run "a report of one of them" "$l2sr" report all --slices 4 --output same
-for folder in page same; do grep -o 'base64,[^"]*' $folder/report.html | sort -u >$folder/images; done
+for folder in page same; do grep -o 'base64,[^%]*' $folder/report.html | sort -u >$folder/images; done
 tried=$((tried + 1))
 [ "$(wc -l <same/images)" -ge 7 ] && [ -z "$(comm -23 same/images page/images)" ] ||
   complain "images of a row that is kept are not those of all rows"
@@ -139,6 +162,26 @@ says two/report.txt 'Results on data set 2'
 says two/report.txt 'Kept apart from data set 1, for it is of other data or read otherwise: here data.most: 4,'
 [ -s two/ssim_data2.csv ] || complain "the second data set has no table of its own"
 
+# Names that are longer than a figure is wide are cut, and those of many lines stand below each other.
+long=$(printf 'method_%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20)
+for number in 1 2 3 4 5 6 7; do
+  run "method $number" "$l2sr" evaluate scene --output names/$number --set evaluate.samplers=random --set evaluate.keep=[1] \
+    --set "evaluate.name=<b> $number & $(echo "$long" | cut -c1-$((number * 20)))"
+done
+for kind in pdf svg png; do run "figures as $kind" "$l2sr" report names --output named_$kind --figures $kind; done
+figures named_pdf
+what="long names"
+in_figure named_pdf/curve_1 '<b> 1 & method_method_metho'
+in_figure named_pdf/images_1_row1 '…'
+for name in curve_1 images_2_row1 images_2_row1_2; do
+  tried=$((tried + 2))
+  head -c 5 named_svg/$name.svg | grep -q '<?xml' || complain "$name.svg is no SVG"
+  python3 "$here/picture_colours.py" named_png/$name.png >out 2>err && read -r width height colours <out
+  [ "$width" -ge 1500 ] && [ "$height" -ge 900 ] && [ "$colours" -ge 20 ] || complain "$name.png is small or empty"
+done
+tried=$((tried + 1))
+! ls plain/*.pdf plain/*.svg plain/*.png 2>/dev/null || complain "figures have files that nobody wished for"
+
 # Many stages: their names are all in one form, and a single validation is a marker.
 many=a_folder_with_a_name_that_is_long/and_another_one/with_many_stages
 for stage in reconstructor policy_1 reconstructor_1 policy_2 reconstructor_2 policy_3 reconstructor_3; do
@@ -149,19 +192,22 @@ for stage in reconstructor policy_1 reconstructor_1 policy_2 reconstructor_2 pol
   esac >$many/$stage/log.jsonl
 done
 : >$many/stages.jsonl
-run "a report of many stages" "$l2sr" report $many --output stages
+run "a report of many stages" "$l2sr" report $many --output stages --figures pdf
+figures stages
 what="a report of many stages"
-for stage in R P1 R1 P2 R2 P3 R3; do says stages/report.html ">$stage</text>"; done
+for stage in R P1 R1 P2 R2 P3 R3; do
+  [ -z "$pdftotext" ] || run "the stage $stage in a figure" grep -qw "$stage" stages/training_1_ssim.words
+done
 says stages/report.html 'policy_1: 12680 updates'
 for metric in SSIM 'PSNR (dB)'; do
-  says stages/report.html ">…e_that_is_long/and_another_one/with_many_stages: validation $metric</text>"
+  says stages/report.html "alt=\"…e_that_is_long/and_another_one/with_many_stages: validation $metric\""
 done
 
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 mkdir empty taken
 echo text >file
-mkdir -p taken/report.html/in
+mkdir -p taken/report.html/in blocked/histogram_1.pdf/in
 refuse 2 'an operand is missing' report
 refuse 1 'cannot open nowhere' report nowhere
 refuse 1 'neither empty nor a folder in it has results.h5' report empty
@@ -173,6 +219,8 @@ refuse 1 'holds no results of l2sr evaluate' report run/policy_1/last.h5
 refuse 2 'results/zero/results.h5 is given twice' report results results/zero
 refuse 1 'file is not a folder' report results --output file
 refuse 1 'cannot finish taken/report.html' report results --output taken
+refuse 1 'cannot finish blocked/histogram_1.pdf' report rule --output blocked --figures pdf
+refuse 2 "--figures is 'jpg'; it must be pdf, svg or png" report results --figures jpg
 refuse 1 '--slices names row 0, of which no results hold images; evaluate again with --set evaluate.keep=[0]' \
   report results --slices 0 --output none
 refuse 1 '--slices names row 6; the results have 6 rows, from 0 on' report results --slices 6 --output none

@@ -3,12 +3,12 @@
 #include "engine/device/program.h"
 #include "tools/commands/command.h"
 
+#include <cairo.h>
 #include <clFFT.h>
 #include <clblast_c.h>
 #include <ctype.h>
 #include <hdf5.h>
 #include <jansson.h>
-#include <png.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -16,7 +16,7 @@
 struct view {
   bool json;
   size_t taken; /* place in the list, or SIZE_MAX */
-  bool good;            /* the device could be opened */
+  bool good;    /* the device could be opened */
   struct device_facts facts;
 };
 
@@ -100,7 +100,7 @@ static void print_libraries(const struct view *view, struct arena *arena) {
       arena_text(arena, "%d.%d.%d", CLBLAST_VERSION_MAJOR, CLBLAST_VERSION_MINOR, CLBLAST_VERSION_PATCH));
   print_library(view, "libyaml", yaml_get_version_string());
   print_library(view, "jansson", jansson_version_str());
-  print_library(view, "libpng", png_get_libpng_ver(NULL));
+  print_library(view, "cairo", cairo_version_string());
 }
 
 static void print_cache(const struct view *view, struct arena *arena) {

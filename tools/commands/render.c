@@ -56,11 +56,18 @@ static void fill_column(const struct evaluation *evaluation, const struct evalua
   column->image = run->images + slice * n * n;
   column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.lines, arena);
   column->initial = initial;
+  const char **captions = ARENA_NEW(arena, const char *, METRICS);
+  size_t line = 0;
   for (size_t m = 0; m < METRICS; m++)
-    if (run->metric[m] && option_has(metrics, metric_list[m].name))
-      column->caption =
-          arena_text(arena, "%s%s%s", column->caption ? column->caption : "", column->caption ? "  " : "",
-                     score_caption(arena, m, run->metric[m][last]));
+    if (option_has(metrics, metric_list[m].name))
+      captions[line++] = run->metric[m] ? score_caption(arena, m, run->metric[m][last]) : "";
+  column->captions = captions;
+}
+
+static size_t count_lines(const char *metrics) {
+  size_t lines = 0;
+  for (size_t m = 0; m < METRICS; m++) lines += option_has(metrics, metric_list[m].name);
+  return lines;
 }
 
 static bool draw(const struct evaluation *evaluation, const struct evaluate_run *runs, size_t count,
@@ -76,21 +83,23 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   const unsigned char *initial = drawn_mask(setting, given, arena);
   for (size_t c = 0; c < count; c++)
     fill_column(evaluation, &runs[c], slice, initial, metrics, &columns[c], arena);
-  struct picture_sheet sheet = {.title = arena_text(arena, "%s slice %zu, x%u %s: %u + %u of %u %ss", volume,
-                                                    name->slice, setting->acceleration, setting->horizon,
-                                                    setting->initial_lines, setting->budget, setting->lines,
-                                                    geometry_of(setting)->one),
-                                .truth = evaluation->truth + slice * n * n,
-                                .height = n,
-                                .width = n,
-                                .cells = !geometry_of(setting)->columns,
-                                .columns = columns,
-                                .column_count = count};
+  struct picture_sheet sheet = {
+      .title = {arena_text(arena, "%s, slice %zu", volume, name->slice),
+                arena_text(arena, "\u00d7%u %s: %u + %u of %u %ss", setting->acceleration, setting->horizon,
+                           setting->initial_lines, setting->budget, setting->lines,
+                           geometry_of(setting)->one)},
+      .truth = evaluation->truth + slice * n * n,
+      .height = n,
+      .width = n,
+      .cells = !geometry_of(setting)->columns,
+      .columns = columns,
+      .column_count = count,
+      .lines = count_lines(metrics)};
   sheet.white = colour_white(sheet.truth, n * n);
   sheet.error_white = 0.25f * sheet.white;
   const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
                                 setting->horizon, (int)(strlen(volume) - 3), volume, name->slice);
-  bool good = picture_write(path, &sheet, error);
+  bool good = figure_save(path, FIGURE_PNG, 1, picture_draw, &sheet, error);
   if (good) printf("%s\n", text_shown(arena, path));
   arena_close(arena);
   return good;

@@ -1,7 +1,7 @@
 /* One page of figures and tables from what evaluate, train and bench wrote. */
+#include "tools/report/report.h"
 #include "engine/base/text.h"
 #include "tools/commands/command.h"
-#include "tools/report/report.h"
 
 #include <string.h>
 
@@ -32,18 +32,32 @@ static bool read_rows(struct call *call, struct report_wish *wish, struct error 
   return wish->row_count ? true : fail_usage(error, "--slices is empty; name at least one row");
 }
 
+static bool read_figures(const struct call *call, struct report_wish *wish, struct error *error) {
+  const char *name = call_flag(call, "figures");
+  wish->figures = FIGURE_KINDS;
+  if (!name) return true;
+  for (int kind = 0; kind < FIGURE_KINDS; kind++)
+    if (!strcmp(name, figure_kinds[kind])) wish->figures = (enum figure_kind)kind;
+  return wish->figures < FIGURE_KINDS
+             ? true
+             : fail_usage(error, "--figures is '%s'; it must be pdf, svg or png", name);
+}
+
 static bool run(struct call *call, struct error *error) {
   struct report *report = report_make(call->arena);
   struct report_wish wish = {.baseline = call_flag(call, "baseline")};
   const char *folder = call_flag(call, "output");
   if (!folder) folder = "report";
   if (!*folder) return fail_usage(error, "--output is empty; name a folder");
-  if (!read_metric(call, &wish, error) || !read_rows(call, &wish, error)) return false;
+  if (!read_metric(call, &wish, error) || !read_rows(call, &wish, error) || !read_figures(call, &wish, error))
+    return false;
   for (int i = 0; i < call->operand_count; i++)
     if (!report_add(report, call->operand[i], error)) return false;
   if (!report_finish(report, error) || !report_write(report, &wish, folder, error)) return false;
-  printf("written: %s/report.html, report.txt, and every table as .csv and .tex\n",
-         text_shown(call->arena, folder));
+  const char *kind = wish.figures < FIGURE_KINDS ? figure_kinds[wish.figures] : NULL;
+  printf("written: %s/report.html, report.txt, %severy table as .csv and .tex%s%s\n",
+         text_shown(call->arena, folder), kind ? "" : "and ", kind ? ", and every figure as ." : "",
+         kind ? kind : "");
   return true;
 }
 
@@ -52,6 +66,7 @@ static const struct flag flags[] = {
     {"metric", "M", NULL, "metric of figures and comparisons (default: ssim)"},
     {"baseline", "METHOD", NULL, "method that others are compared with, slice by slice (default: the first)"},
     {"slices", "I,J,...", NULL, "rows of the data set to show (default: the first four with images)"},
+    {"figures", "KIND", NULL, "also writes each figure to a file of its own: pdf, svg or png"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -64,7 +79,9 @@ const struct command command_report = {
             "elsewhere. Results of other slices, or of data read otherwise, get tables of their own. "
             "Results of another version are refused.\n"
             "A method is called by its evaluate.name, else by its sampler. Contact sheets show the rows "
-            "whose images evaluate stored: --set evaluate.keep=[0,12].",
+            "whose images evaluate stored: --set evaluate.keep=[0,12].\n"
+            "--figures pdf is for papers: text stays text. A figure has the name of its table: curve_1.pdf "
+            "holds what curve_1.csv lists.",
     .operands_least = 1,
     .operands_most = 200,
     .flags = flags,

@@ -1,8 +1,6 @@
 #include "tools/draw/chart.h"
 
-#include "engine/base/arena.h"
-#include "tools/draw/plot.h"
-#include "tools/draw/svg.h"
+#include "tools/draw/marks.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,37 +8,51 @@
 enum {
   WIDTH = 720,
   HEIGHT = 250, /* of a frame of lines */
-  LEFT = 62,
+  TEXT = 11,
+  TITLE = 12,
+  PAD = 8,
+  LEFT = 44, /* least */
   RIGHT = 14,
-  TOP = 30,
+  HEAD = 30, /* room for a title */
+  TOP = 14,  /* where there is none */
   BELOW = 40,
   LINE = 18,
-  NAME = 150, /* room for the name of a row */
-  LABEL = 120,
+  DASH = 28,       /* of a line beside its name */
+  NAME_MOST = 200, /* room for the names of rows */
   ROW = 46,
+  INTERVAL = 26,
   TICKS = 6,
-  MARKS_MOST = 12, /* markers of a line, about */
-  BINS = 32        /* about */
+  TICKS_ACROSS = 10, /* at most */
+  MARKS_MOST = 12,   /* markers of a line, about */
+  BINS = 32          /* about */
 };
-static const double letter = 6.3; /* width, on average and on the safe side */
+static const double step_more = 1.5; /* rounded up it is the next of 1, 2, 5 */
+static const struct colour band_shade = {241, 241, 241};
 
-struct frame {
-  double left, top, width, height, x_low, x_high, y_low, y_high, x_step, y_step;
-};
-
-/* ---- axes ---------------------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------------------- */
 
 struct range {
   double low, high;
 };
 
+/* Differences of larger ones may be none. */
+static bool is_number(double value) {
+  return fabs(value) < 1e100;
+}
+
 static struct range widen(struct range range, const double *value, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (isfinite(value[i])) {
+    if (is_number(value[i])) {
       range.low = fmin(range.low, value[i]);
       range.high = fmax(range.high, value[i]);
     }
   return range;
+}
+
+/* The next of 1, 2 and 5 times a power of ten. */
+static double round_up(double step) {
+  double power = pow(10, floor(log10(step))), digit = step / power * (1 - 1e-9); /* 1 up to rounding is 1 */
+  return (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10) * power;
 }
 
 /* Ends at round numbers; never of no width. */
@@ -48,181 +60,251 @@ static struct range round_range(struct range range, double *step) {
   if (range.low > range.high) range = (struct range){0, 1};
   double least = fmax(fabs(range.low), fabs(range.high)) * 1e-6;
   if (range.high - range.low <= least) range.high = range.low + (least > 0 ? 1e3 * least : 1);
-  *step = plot_round((range.high - range.low) / TICKS);
+  *step = round_up((range.high - range.low) / TICKS);
   return (struct range){floor(range.low / *step + 1e-9) * *step, ceil(range.high / *step - 1e-9) * *step};
 }
 
-static double place_x(const struct frame *frame, double x) {
+struct number {
+  char text[32];
+};
+
+/* With as many digits as tell it from the next one. */
+static struct number number_of(double value, double step) {
+  struct number number;
+  double size = fabs(value) < step / 2 ? 0 : fabs(value);
+  const char *sign = value < 0 && size > 0 ? "\u2212" : "";
+  int behind = step < 1 ? (int)ceil(-log10(step) - 1e-9) : 0;
+  int all = (int)fmin(fmax(3, ceil(log10(size / step)) + 1), 17);
+  if (size > 0 && (behind > 6 || size >= 1e7))
+    snprintf(number.text, sizeof number.text, "%s%.*g", sign, all, size);
+  else
+    snprintf(number.text, sizeof number.text, "%s%.*f", sign, behind > 6 ? 0 : behind, size);
+  return number;
+}
+
+/* ---- axes ---------------------------------------------------------------------------------------------- */
+
+static double place_x(const struct chart_frame *frame, double x) {
   return frame->left + frame->width * (x - frame->x_low) / (frame->x_high - frame->x_low);
 }
 
-static double place_y(const struct frame *frame, double y) {
+static double place_y(const struct chart_frame *frame, double y) {
   return frame->top + frame->height * (1 - (y - frame->y_low) / (frame->y_high - frame->y_low));
 }
 
-static void number_text(char text[32], double value, double step) {
-  int digits = step < 1 ? (int)ceil(-log10(step) - 1e-9) : 0;
-  if (fabs(value) < step / 2) value = 0;
-  if (digits > 6)
-    snprintf(text, 32, "%.3g", value);
-  else
-    snprintf(text, 32, "%.*f", digits, value);
+/* Numbers that stand at an axis: multiples of the step. */
+struct ticks {
+  double first, step;
+  size_t count;
+};
+
+static struct ticks ticks_of(struct range range, double step) {
+  double first = ceil(range.low / step - 1e-9) * step;
+  return (struct ticks){first, step, (size_t)fmax(floor((range.high - first) / step + 1e-9) + 1, 0)};
 }
 
-/* In bold, which is wider. */
-static void draw_title(FILE *file, struct arena *arena, double left, const char *title) {
-  svg_text(file, left, 16, "title", svg_cut(arena, title, (size_t)((WIDTH - left) / (1.2 * letter))));
+static double widest_number(struct figure *figure, const struct ticks *ticks) {
+  double widest = 0;
+  for (size_t i = 0; i < ticks->count; i++)
+    widest =
+        fmax(widest,
+             figure_text_width(figure, number_of(ticks->first + (double)i * ticks->step, ticks->step).text));
+  return widest;
 }
 
-static void draw_up(FILE *file, const struct frame *frame, const char *name) {
-  char text[32];
-  long ticks = lround((frame->y_high - frame->y_low) / frame->y_step);
-  for (long i = 0; i <= ticks; i++) {
-    double value = frame->y_low + (double)i * frame->y_step, y = place_y(frame, value);
-    number_text(text, value, frame->y_step);
-    svg_line(file, frame->left, y, frame->left + frame->width, y, "grid");
-    svg_text(file, frame->left - 7, y + 4, "end", text);
+/* Numbers below stand apart, and the last one does not leave the picture. */
+static void find_x_step(struct figure *figure, struct chart_frame *frame, double right) {
+  struct range range = {frame->x_low, frame->x_high};
+  for (;; frame->x_step = round_up(frame->x_step * step_more)) {
+    struct ticks ticks = ticks_of(range, frame->x_step);
+    double widest = widest_number(figure, &ticks);
+    frame->width = WIDTH - frame->left - fmax(right, widest / 2 + 2);
+    if (ticks.count < 2 || widest + PAD <= frame->width * frame->x_step / (range.high - range.low)) return;
   }
-  fprintf(file, "<text transform=\"translate(13 %.1f) rotate(-90)\" class=\"middle\">",
-          frame->top + frame->height / 2);
-  svg_escape(file, name);
-  fprintf(file, "</text>\n");
 }
 
-static void draw_across(FILE *file, const struct frame *frame, const char *name) {
-  char text[32];
+static void draw_title(struct figure *figure, double left, double top, const char *title) {
+  figure_font(figure, TITLE, true);
+  figure_text(figure, left, top + 16, FIGURE_START, figure_cut(figure, title, WIDTH - left - PAD));
+  figure_font(figure, TEXT, false);
+}
+
+static void draw_up(struct figure *figure, const struct chart_frame *frame, const char *name) {
+  struct ticks ticks = ticks_of((struct range){frame->y_low, frame->y_high}, frame->y_step);
+  for (size_t i = 0; i < ticks.count; i++) {
+    double value = ticks.first + (double)i * ticks.step, y = place_y(frame, value);
+    figure_segment(figure, frame->left, y, frame->left + frame->width, y, 1, figure_grid);
+    figure_text(figure, frame->left - PAD, y + 4, FIGURE_END, number_of(value, ticks.step).text);
+  }
+  figure_text_up(figure, 13, frame->top + frame->height / 2, figure_cut(figure, name, frame->height));
+}
+
+static void draw_name_across(struct figure *figure, const struct chart_frame *frame, const char *name) {
+  figure_text(figure, frame->left + frame->width / 2, frame->top + frame->height + 33, FIGURE_MIDDLE,
+              figure_cut(figure, name, frame->width));
+}
+
+static void draw_across(struct figure *figure, const struct chart_frame *frame, const char *name) {
   double bottom = frame->top + frame->height;
-  for (double value = ceil(frame->x_low / frame->x_step - 1e-9) * frame->x_step;
-       value <= frame->x_high + frame->x_step * 1e-6; value += frame->x_step) {
-    number_text(text, value, frame->x_step);
-    svg_line(file, place_x(frame, value), frame->top, place_x(frame, value), bottom, "grid");
-    svg_line(file, place_x(frame, value), bottom, place_x(frame, value), bottom + 5, "axis");
-    svg_text(file, place_x(frame, value), bottom + 17, "middle", text);
+  struct ticks ticks = ticks_of((struct range){frame->x_low, frame->x_high}, frame->x_step);
+  for (size_t i = 0; i < ticks.count; i++) {
+    double value = ticks.first + (double)i * ticks.step, x = place_x(frame, value);
+    figure_segment(figure, x, frame->top, x, bottom, 1, figure_grid);
+    figure_segment(figure, x, bottom, x, bottom + 5, 1, figure_line);
+    figure_text(figure, x, bottom + 17, FIGURE_MIDDLE, number_of(value, ticks.step).text);
   }
-  svg_text(file, frame->left + frame->width / 2, bottom + 33, "middle", name);
+  draw_name_across(figure, frame, name);
 }
 
-size_t chart_band_letters(size_t bands) {
-  return (size_t)((WIDTH - LEFT - RIGHT) / letter / (double)bands) - 2;
+/* ---- bands --------------------------------------------------------------------------------------------- */
+
+static double widest_name(struct figure *figure, const struct chart *chart, size_t form) {
+  double widest = 0;
+  for (size_t b = 0; b < chart->band_count; b++)
+    widest = fmax(widest, figure_text_width(figure, chart->bands[b].name[form]));
+  return widest + PAD;
 }
 
-static void draw_bands(FILE *file, const struct frame *frame, const struct chart *chart) {
+/* Where even the shortest names have no room beside each other, only some are shown. */
+static void draw_bands(struct figure *figure, const struct chart_frame *frame, const struct chart *chart) {
+  double room = frame->width / (double)chart->band_count;
+  size_t form = 0, last = CHART_FORMS - 1;
+  while (form < last && widest_name(figure, chart, form) > room) form++;
+  size_t every = (size_t)ceil(widest_name(figure, chart, form) / room);
   for (size_t b = 0; b < chart->band_count; b++) {
     const struct chart_band *band = &chart->bands[b];
     double from = place_x(frame, band->from), to = place_x(frame, band->to);
-    if (b % 2) svg_rect(file, from, frame->top, to - from, frame->height, "band");
-    svg_text(file, (from + to) / 2, frame->top + frame->height + 17, "middle", band->name);
+    if (b % 2) figure_fill(figure, from, frame->top, to - from, frame->height, band_shade);
+    if (b % every == 0)
+      figure_text(figure, (from + to) / 2, frame->top + frame->height + 17, FIGURE_MIDDLE,
+                  figure_cut(figure, band->name[form], fmin((double)every * room, room + 2 * RIGHT)));
   }
-  svg_text(file, frame->left + frame->width / 2, frame->top + frame->height + 33, "middle", chart->across);
+  draw_name_across(figure, frame, chart->across);
 }
 
 /* ---- lines --------------------------------------------------------------------------------------------- */
 
-/* Where the names below stand; returns how many rows of them there are. */
-static size_t place_names(const struct chart *chart, double *x, size_t *row) {
-  double right = LEFT;
-  size_t rows = 0;
-  for (size_t l = 0; l < chart->line_count; l++) {
-    double width = 34 + letter * (double)svg_length(chart->lines[l].name) + 16;
-    if (right + width > WIDTH && right > LEFT) right = LEFT, rows++;
-    x[l] = right;
-    row[l] = rows;
-    right += width;
-  }
-  return chart->line_count > 1 ? rows + 1 : 0;
+/* A single line of stages is named by the title. */
+static bool has_names(const struct chart *chart) {
+  return chart->line_count > 1 || !chart->band_count;
 }
 
-static void draw_names(FILE *file, const struct chart *chart, const double *x, const size_t *row,
-                       double top) {
+/* The names below, in rows; returns how high they are. */
+static double draw_names(struct figure *figure, const struct chart *chart, double left, double top) {
+  double x = left, y = top + LINE / 2.0;
   for (size_t l = 0; l < chart->line_count; l++) {
-    double y = top + LINE * (double)row[l], ends[] = {x[l], x[l] + 28}, level[] = {y, y};
-    svg_path(file, ends, level, 2, chart->lines[l].style);
-    svg_marker(file, x[l] + 14, y, chart->lines[l].style);
-    svg_text(file, x[l] + 34, y + 4, "start", chart->lines[l].name);
+    const struct chart_line *line = &chart->lines[l];
+    const char *name = figure_cut(figure, line->name, WIDTH - left - DASH - 2 * PAD);
+    double wide = DASH + PAD + figure_text_width(figure, name);
+    if (x + wide > WIDTH && x > left) x = left, y += LINE;
+    double ends[] = {x, x + DASH}, level[] = {y, y};
+    mark_curve(figure, ends, level, 2, line->style);
+    mark_point(figure, x + DASH / 2.0, y, line->style);
+    figure_text(figure, x + DASH + PAD, y + 4, FIGURE_START, name);
+    x += wide + 2 * PAD;
   }
+  return y + LINE / 2.0 - top;
 }
 
-static bool is_point(const struct chart_line *line, size_t i) {
-  return i < line->points && isfinite(line->x[i]) && isfinite(line->y[i]);
+static bool is_point(const struct chart_frame *frame, const struct chart_line *line, size_t i) {
+  return i < line->points && is_number(line->y[i]) && line->x[i] >= frame->x_low &&
+         line->x[i] <= frame->x_high;
 }
 
 /* No curve goes through it: only a marker shows it. */
-static bool stands_alone(const struct chart_line *line, size_t i) {
-  return !(i && is_point(line, i - 1)) && !is_point(line, i + 1);
+static bool stands_alone(const struct chart_frame *frame, const struct chart_line *line, size_t i) {
+  return !(i && is_point(frame, line, i - 1)) && !is_point(frame, line, i + 1);
 }
 
-static void draw_line(FILE *file, const struct frame *frame, const struct chart_line *line, size_t number) {
-  struct arena *arena = arena_open();
-  double *x = ARENA_NEW(arena, double, line->points + 1), *y = ARENA_NEW(arena, double, line->points + 1);
+static void draw_line(struct figure *figure, const struct chart_frame *frame, const struct chart_line *line,
+                      size_t number) {
+  double *x = ARENA_NEW(figure->arena, double, line->points + 1),
+         *y = ARENA_NEW(figure->arena, double, line->points + 1);
   size_t every = line->points / MARKS_MOST + 1, first = number % every; /* lines mark other points */
   for (size_t i = 0; i < line->points; i++) {
-    x[i] = place_x(frame, line->x[i]);
+    x[i] = is_point(frame, line, i) ? place_x(frame, line->x[i]) : NAN;
     y[i] = place_y(frame, line->y[i]);
   }
-  svg_path(file, x, y, line->points, line->style);
+  mark_curve(figure, x, y, line->points, line->style);
   for (size_t i = 0; i < line->points; i++)
-    if (is_point(line, i) && (i % every == first || stands_alone(line, i)))
-      svg_marker(file, x[i], y[i], line->style);
-  arena_close(arena);
+    if (is_point(frame, line, i) && (i % every == first || stands_alone(frame, line, i)))
+      mark_point(figure, x[i], y[i], line->style);
 }
 
-/* At the left, for the longest number beside the name of the axis. */
-static void make_room(struct frame *frame, struct range y) {
-  long ticks = lround((y.high - y.low) / frame->y_step);
-  for (long i = 0; i <= ticks; i++) {
-    char text[32];
-    number_text(text, y.low + (double)i * frame->y_step, frame->y_step);
-    frame->left = fmax(frame->left, 26 + letter * (double)strlen(text));
-  }
-  frame->width = WIDTH - RIGHT - frame->left;
+/* Of what is counted, from `from` or the first point on. */
+static struct range axis_of(const struct chart *chart) {
+  struct range range = {INFINITY, -INFINITY};
+  if (chart->band_count) return (struct range){chart->bands[0].from, chart->bands[chart->band_count - 1].to};
+  if (chart->from < chart->to) return (struct range){chart->from, chart->to};
+  for (size_t l = 0; l < chart->line_count; l++)
+    range = widen(range, chart->lines[l].x, chart->lines[l].points);
+  if (range.low > range.high) range = (struct range){0, 1};
+  if (range.low >= range.high) range.high = range.low + fmax(1, fabs(range.low) * 1e-6);
+  return range;
 }
 
-static struct frame frame_of(const struct chart *chart) {
-  struct range x = {INFINITY, -INFINITY}, y = x;
-  struct frame frame = {.left = LEFT, .top = TOP, .height = HEIGHT, .x_step = 1};
-  for (size_t l = 0; l < chart->line_count; l++) {
-    x = widen(x, chart->lines[l].x, chart->lines[l].points);
-    y = widen(y, chart->lines[l].y, chart->lines[l].points);
-  }
+struct chart_frame chart_frame(struct figure *figure, const struct chart *chart, double left, double top) {
+  struct range x = axis_of(chart), y = {INFINITY, -INFINITY};
+  struct chart_frame frame = {.top = top + (chart->title ? HEAD : TOP), .height = HEIGHT};
+  figure_font(figure, TEXT, false);
+  for (size_t l = 0; l < chart->line_count; l++) y = widen(y, chart->lines[l].y, chart->lines[l].points);
   y = round_range(y, &frame.y_step);
-  make_room(&frame, y);
-  if (x.low > x.high) x = (struct range){0, 1};
-  if (x.low == x.high) x.high = x.low + 1;
-  if (chart->band_count) x = (struct range){chart->bands[0].from, chart->bands[chart->band_count - 1].to};
-  frame.x_step = fmax(plot_round((x.high - x.low) / 10), 1); /* what is counted */
   frame.x_low = x.low, frame.x_high = x.high, frame.y_low = y.low, frame.y_high = y.high;
+  struct ticks ticks = ticks_of(y, frame.y_step);
+  frame.left = fmax(left, 13 + 2 * PAD + widest_number(figure, &ticks));
+  frame.width = WIDTH - frame.left - RIGHT;
+  frame.x_step = fmax(round_up((x.high - x.low) / TICKS_ACROSS), 1); /* what is counted */
+  if (!chart->band_count) find_x_step(figure, &frame, RIGHT);
   return frame;
 }
 
-void chart_draw(FILE *file, const struct chart *chart) {
-  struct arena *arena = arena_open();
-  double *x = ARENA_NEW(arena, double, chart->line_count + 1);
-  size_t *row = ARENA_NEW(arena, size_t, chart->line_count + 1), rows = place_names(chart, x, row);
-  struct frame frame = frame_of(chart);
-  double below = frame.top + frame.height + BELOW;
-  svg_open(file, WIDTH, below + LINE * (double)rows + 4, chart->title);
-  draw_title(file, arena, frame.left, chart->title);
+/* Returns where it ends. */
+static double draw_chart(struct figure *figure, const struct chart *chart, double left, double top) {
+  struct chart_frame frame = chart_frame(figure, chart, left, top);
+  double bottom = frame.top + frame.height + BELOW;
+  if (chart->title) draw_title(figure, frame.left, top, chart->title);
   if (chart->band_count)
-    draw_bands(file, &frame, chart);
+    draw_bands(figure, &frame, chart);
   else
-    draw_across(file, &frame, chart->across);
-  draw_up(file, &frame, chart->up);
-  svg_rect(file, frame.left, frame.top, frame.width, frame.height, "frame");
-  for (size_t l = 0; l < chart->line_count; l++) draw_line(file, &frame, &chart->lines[l], l);
-  if (rows) draw_names(file, chart, x, row, below + LINE / 2.0);
-  svg_close(file);
-  arena_close(arena);
+    draw_across(figure, &frame, chart->across);
+  draw_up(figure, &frame, chart->up);
+  figure_outline(figure, frame.left, frame.top, frame.width, frame.height, 1, figure_line);
+  for (size_t l = 0; l < chart->line_count; l++) draw_line(figure, &frame, &chart->lines[l], l);
+  return has_names(chart) ? bottom + draw_names(figure, chart, frame.left, bottom) : bottom;
+}
+
+void chart_draw(struct figure *figure, const void *what) {
+  const struct chart *chart = what;
+  figure->width = WIDTH;
+  figure->height = draw_chart(figure, chart, LEFT, 0) + 4;
+}
+
+void chart_draw_panels(struct figure *figure, const void *what) {
+  const struct chart_panels *panels = what;
+  double top = HEAD, left = LEFT;
+  for (size_t p = 0; p < panels->count; p++) left = chart_frame(figure, &panels->chart[p], left, top).left;
+  draw_title(figure, left, 0, panels->title);
+  for (size_t p = 0; p < panels->count; p++) top = draw_chart(figure, &panels->chart[p], left, top);
+  figure->width = WIDTH;
+  figure->height = top + 4;
 }
 
 /* ---- rows below each other ----------------------------------------------------------------------------- */
 
-static struct frame rows_frame(struct range range, double step, size_t rows, double height) {
-  return (struct frame){NAME, TOP, WIDTH - NAME - LABEL, height * (double)rows, range.low, range.high, 0, 1,
-                        step, 1};
+static struct chart_frame rows_frame(struct figure *figure, struct range range, size_t rows, double height,
+                                     double names, double labels) {
+  struct chart_frame frame = {.left = fmin(names, NAME_MOST) + 2 * PAD,
+                              .top = HEAD,
+                              .height = height * (double)rows,
+                              .x_low = range.low,
+                              .x_high = range.high,
+                              .x_step = round_up((range.high - range.low) / TICKS_ACROSS)};
+  find_x_step(figure, &frame, labels + 2 * PAD);
+  return frame;
 }
 
-static void draw_name(FILE *file, struct arena *arena, double y, const char *name) {
-  svg_text(file, NAME - 8, y, "end", svg_cut(arena, name, (size_t)((NAME - 8) / letter)));
+static void draw_name(struct figure *figure, const struct chart_frame *frame, double y, const char *name) {
+  figure_text(figure, frame->left - PAD, y, FIGURE_END, figure_cut(figure, name, NAME_MOST));
 }
 
 struct chart_bins chart_bins(const struct chart_row *rows, size_t count) {
@@ -230,7 +312,7 @@ struct chart_bins chart_bins(const struct chart_row *rows, size_t count) {
   double step;
   for (size_t r = 0; r < count; r++) range = widen(range, rows[r].value, rows[r].count);
   range = round_range(range, &step);
-  double width = plot_round((range.high - range.low) / BINS);
+  double width = round_up((range.high - range.low) / BINS);
   return (struct chart_bins){range.low, width, (size_t)ceil((range.high - range.low) / width - 1e-9)};
 }
 
@@ -238,79 +320,111 @@ void chart_shares(const struct chart_row *row, const struct chart_bins *bins, do
   memset(share, 0, bins->count * sizeof *share);
   for (size_t i = 0; i < row->count; i++) {
     double place = floor((row->value[i] - bins->low) / bins->width);
-    if (!isfinite(place)) continue;
+    if (!is_number(row->value[i])) continue;
     size_t bin = place < 0 ? 0 : (size_t)place;
     share[bin < bins->count ? bin : bins->count - 1] += 1 / (double)row->count;
   }
 }
 
-static void draw_shares(FILE *file, const struct frame *frame, const struct chart_bins *bins,
-                        const double *share, double most, double bottom, size_t style) {
+static void draw_shares(struct figure *figure, const struct chart_frame *frame, const struct chart_bins *bins,
+                        const double *share, double most, double bottom, struct colour colour) {
   for (size_t b = 0; b < bins->count; b++) {
     double x = place_x(frame, bins->low + bins->width * (double)b),
            wide = place_x(frame, bins->low + bins->width * (double)(b + 1)) - x,
-           high = (ROW - 8) * share[b] / most;
-    if (share[b] > 0)
-      fprintf(file,
-              "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" class=\"bin\"/>\n", x,
-              bottom - high, wide, high, svg_colour(style));
+           high = (ROW - PAD) * share[b] / most;
+    if (share[b] > 0) figure_fill(figure, x + 0.25, bottom - high, wide - 0.5, high, colour);
   }
 }
 
-void chart_histograms(FILE *file, const char *title, const char *across, const struct chart_row *rows,
-                      size_t count) {
-  struct arena *arena = arena_open();
-  struct chart_bins bins = chart_bins(rows, count);
+/* Lighter, so that the line of the mean is seen. */
+static struct colour lighter(struct colour colour) {
+  return (struct colour){(unsigned char)(255 - (255 - colour.red) * 3 / 4),
+                         (unsigned char)(255 - (255 - colour.green) * 3 / 4),
+                         (unsigned char)(255 - (255 - colour.blue) * 3 / 4)};
+}
+
+static double shares_of(const struct chart_histograms *chart, const struct chart_bins *bins, double *share) {
+  double most = 0;
+  for (size_t r = 0; r < chart->count; r++) {
+    chart_shares(&chart->rows[r], bins, share + r * bins->count);
+    for (size_t b = 0; b < bins->count; b++) most = fmax(most, share[r * bins->count + b]);
+  }
+  return most;
+}
+
+static void draw_row(struct figure *figure, const struct chart_frame *frame, const struct chart_row *row,
+                     double bottom) {
+  double right = frame->left + frame->width;
+  figure_segment(figure, frame->left, bottom, right, bottom, 1, figure_line);
+  if (is_number(row->mean)) {
+    double x = place_x(frame, row->mean);
+    figure_segment(figure, x, bottom - ROW + 4, x, bottom, 1.6, figure_ink);
+  }
+  draw_name(figure, frame, bottom - PAD, row->name);
+  figure_text(figure, right + PAD, bottom - PAD, FIGURE_START, row->label);
+}
+
+void chart_draw_histograms(struct figure *figure, const void *what) {
+  const struct chart_histograms *chart = what;
+  struct chart_bins bins = chart_bins(chart->rows, chart->count);
   struct range range = {bins.low, bins.low + bins.width * (double)bins.count};
-  struct frame frame = rows_frame(range, plot_round((range.high - range.low) / 10), count, ROW);
-  double *share = ARENA_NEW(arena, double, bins.count *count), most = 0;
-  for (size_t r = 0; r < count; r++) {
-    chart_shares(&rows[r], &bins, share + r * bins.count);
-    for (size_t b = 0; b < bins.count; b++) most = fmax(most, share[r * bins.count + b]);
+  double *share = ARENA_NEW(figure->arena, double, bins.count * chart->count), names = 0, labels = 0,
+         most = shares_of(chart, &bins, share);
+  figure_font(figure, TEXT, false);
+  for (size_t r = 0; r < chart->count; r++) {
+    names = fmax(names, figure_text_width(figure, chart->rows[r].name));
+    labels = fmax(labels, figure_text_width(figure, chart->rows[r].label));
   }
-  svg_open(file, WIDTH, frame.top + frame.height + BELOW, title);
-  draw_title(file, arena, NAME, title);
-  draw_across(file, &frame, across);
-  for (size_t r = 0; r < count; r++) {
-    double bottom = frame.top + ROW * (double)(r + 1), x = place_x(&frame, rows[r].mean);
-    draw_shares(file, &frame, &bins, share + r * bins.count, most, bottom, rows[r].style);
-    svg_line(file, frame.left, bottom, frame.left + frame.width, bottom, "axis");
-    if (isfinite(x)) svg_line(file, x, bottom - ROW + 4, x, bottom, "mean");
-    draw_name(file, arena, bottom - 8, rows[r].name);
-    svg_text(file, frame.left + frame.width + 8, bottom - 8, "start", rows[r].label);
+  struct chart_frame frame = rows_frame(figure, range, chart->count, ROW, names, labels);
+  draw_title(figure, frame.left, 0, chart->title);
+  draw_across(figure, &frame, chart->across);
+  for (size_t r = 0; r < chart->count; r++) {
+    double bottom = frame.top + ROW * (double)(r + 1);
+    draw_shares(figure, &frame, &bins, share + r * bins.count, most, bottom,
+                lighter(mark_colour(chart->rows[r].style)));
+    draw_row(figure, &frame, &chart->rows[r], bottom);
   }
-  svg_close(file);
-  arena_close(arena);
+  figure->width = WIDTH;
+  figure->height = frame.top + frame.height + BELOW;
 }
 
-void chart_intervals(FILE *file, const char *title, const char *across, const struct chart_interval *rows,
-                     size_t count) {
-  enum { HIGH = 26 };
-  struct arena *arena = arena_open();
+static void draw_interval(struct figure *figure, const struct chart_frame *frame,
+                          const struct chart_interval *row, double y) {
+  if (is_number(row->low) && is_number(row->high)) {
+    double low = place_x(frame, row->low), high = place_x(frame, row->high);
+    figure_segment(figure, low, y, high, y, 1.4, figure_ink);
+    figure_segment(figure, low, y - 5, low, y + 5, 1.4, figure_ink);
+    figure_segment(figure, high, y - 5, high, y + 5, 1.4, figure_ink);
+  }
+  if (is_number(row->mean)) mark_point(figure, place_x(frame, row->mean), y, row->style);
+  draw_name(figure, frame, y + 4, row->name);
+}
+
+static void draw_zero(struct figure *figure, const struct chart_frame *frame) {
+  static const double dashes[] = {3, 3};
+  double x = place_x(frame, 0);
+  cairo_set_dash(figure->cairo, dashes, 2, 0);
+  figure_segment(figure, x, frame->top, x, frame->top + frame->height, 1.2, figure_ink);
+  cairo_set_dash(figure->cairo, NULL, 0, 0);
+}
+
+void chart_draw_intervals(struct figure *figure, const void *what) {
+  const struct chart_intervals *chart = what;
   struct range range = {0, 0};
-  double step;
-  for (size_t r = 0; r < count; r++) {
-    const double values[] = {rows[r].mean, rows[r].low, rows[r].high};
+  double step, names = 0;
+  figure_font(figure, TEXT, false);
+  for (size_t r = 0; r < chart->count; r++) {
+    const double values[] = {chart->rows[r].mean, chart->rows[r].low, chart->rows[r].high};
     range = widen(range, values, 3);
+    names = fmax(names, figure_text_width(figure, chart->rows[r].name));
   }
-  range = round_range(range, &step);
-  struct frame frame = rows_frame(range, step, count, HIGH);
-  svg_open(file, WIDTH, frame.top + frame.height + BELOW, title);
-  draw_title(file, arena, NAME, title);
-  draw_across(file, &frame, across);
-  svg_rect(file, frame.left, frame.top, frame.width, frame.height, "frame");
-  svg_line(file, place_x(&frame, 0), frame.top, place_x(&frame, 0), frame.top + frame.height, "zero");
-  for (size_t r = 0; r < count; r++) {
-    double y = frame.top + HIGH * ((double)r + 0.5);
-    if (isfinite(rows[r].low)) {
-      double low = place_x(&frame, rows[r].low), high = place_x(&frame, rows[r].high);
-      svg_line(file, low, y, high, y, "whisker");
-      svg_line(file, low, y - 5, low, y + 5, "whisker");
-      svg_line(file, high, y - 5, high, y + 5, "whisker");
-    }
-    if (isfinite(rows[r].mean)) svg_marker(file, place_x(&frame, rows[r].mean), y, rows[r].style);
-    draw_name(file, arena, y + 4, rows[r].name);
-  }
-  svg_close(file);
-  arena_close(arena);
+  struct chart_frame frame = rows_frame(figure, round_range(range, &step), chart->count, INTERVAL, names, 0);
+  draw_title(figure, frame.left, 0, chart->title);
+  draw_across(figure, &frame, chart->across);
+  figure_outline(figure, frame.left, frame.top, frame.width, frame.height, 1, figure_line);
+  draw_zero(figure, &frame);
+  for (size_t r = 0; r < chart->count; r++)
+    draw_interval(figure, &frame, &chart->rows[r], frame.top + INTERVAL * ((double)r + 0.5));
+  figure->width = WIDTH;
+  figure->height = frame.top + frame.height + BELOW;
 }

@@ -1,8 +1,5 @@
 #include "tools/draw/picture.h"
 
-#include "tools/draw/canvas.h"
-#include "tools/draw/font.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,14 +7,10 @@
 enum {
   PANEL_LEAST = 192, /* width of a panel: what a journal prints two fingers wide */
   ZOOM = 3,          /* of the detail */
-  MARGIN = 16,
-  GAP = 8,
-  LINE = CANVAS_LINE,
-  MASK_HEIGHT = 3 * LINE, /* as high as the legend beside it */
-  BAR = 14                /* width of the colour scale */
+  LETTERS = 14       /* sizes of a letter in the width of a panel, so that all sheets look the same */
 };
 
-static const struct colour acquired = {255, 255, 255}, left_out = {0, 0, 0}, given = {255, 140, 0};
+static const struct colour acquired = {255, 255, 255}, left_out = {0, 0, 0}, given = {230, 159, 0};
 static const struct colour marker = {255, 210, 0};
 
 /* ---- layout ------------------------------------------------------------------------------------------- */
@@ -28,42 +21,11 @@ static bool has_masks(const struct picture_sheet *sheet) {
   return false;
 }
 
-/* Length of the first line of a caption: up to the last two spaces that fit, else the last one, else all of
- * it. */
-static size_t caption_line(const char *text, size_t width) {
-  size_t length = strlen(text), whole = 0, part = 0;
-  if (canvas_text_width(length) <= width) return length;
-  for (size_t i = 1; i < length && canvas_text_width(i) <= width; i++) {
-    if (text[i] == ' ' && text[i - 1] != ' ') part = i;
-    if (!strncmp(text + i, "  ", 2)) whole = i;
-  }
-  return whole ? whole : part ? part : length;
-}
-
-static const char *next_line(const char *text, size_t length) {
-  return text + length + strspn(text + length, " ");
-}
-
-static size_t count_lines(const char *text, size_t width) {
-  size_t lines = 0;
-  for (; text && *text; lines++) text = next_line(text, caption_line(text, width));
-  return lines;
-}
-
-static size_t caption_lines(const struct picture_sheet *sheet, size_t width) {
-  size_t most = 0;
-  for (size_t i = 0; i < sheet->column_count; i++) {
-    size_t lines = count_lines(sheet->columns[i].caption, width);
-    if (lines > most) most = lines;
-  }
-  return most;
-}
-
 static size_t at_least_one(size_t value) {
   return value ? value : 1;
 }
 
-void picture_layout(const struct picture_sheet *sheet, struct picture_layout *layout) {
+static void find_sizes(const struct picture_sheet *sheet, struct picture_layout *layout) {
   size_t scale = (PANEL_LEAST + sheet->width - 1) / sheet->width;
   *layout = (struct picture_layout){.scale = scale,
                                     .panel_width = scale * sheet->width,
@@ -72,158 +34,204 @@ void picture_layout(const struct picture_sheet *sheet, struct picture_layout *la
                                     .detail_height = at_least_one(sheet->height / ZOOM)};
   layout->detail_left = (sheet->width - layout->detail_width) / 2;
   layout->detail_top = (sheet->height - layout->detail_height) / 2;
-  layout->left = MARGIN;
-  layout->step = layout->panel_width + GAP;
-  layout->width = 2 * MARGIN + layout->step * sheet->column_count + layout->panel_width;
-  layout->heading =
-      MARGIN + (sheet->title ? count_lines(sheet->title, layout->width - 2 * MARGIN) * LINE + GAP : 0);
-  layout->image = layout->heading + LINE;
-  layout->detail = layout->image + layout->panel_height + GAP;
-  layout->error = layout->detail + layout->panel_height + GAP;
-  layout->mask = layout->error + layout->panel_height + GAP;
-  layout->mask_height = !has_masks(sheet) ? 0 : sheet->cells ? layout->panel_height : MASK_HEIGHT;
-  layout->caption = layout->mask + (layout->mask_height ? layout->mask_height + GAP : 0);
-  layout->height = layout->caption + caption_lines(sheet, layout->panel_width) * LINE + MARGIN - GAP;
+  layout->text = layout->panel_width / LETTERS;
+  layout->line = layout->text * 3 / 2;
+  layout->gap = layout->text / 2;
+  layout->margin = layout->text;
 }
 
-static size_t column_left(const struct picture_layout *layout, size_t column) {
-  return layout->left + column * layout->step;
+void picture_layout(const struct picture_sheet *sheet, struct picture_layout *layout) {
+  find_sizes(sheet, layout);
+  size_t titles = 0, gap = layout->gap, line = layout->line;
+  while (titles < PICTURE_LINES && sheet->title[titles]) titles++;
+  layout->left = layout->margin;
+  layout->step = layout->panel_width + gap;
+  layout->width = 2 * layout->margin + layout->step * sheet->column_count + layout->panel_width;
+  layout->heading = (titles ? layout->margin + gap : gap) + titles * line;
+  layout->image = layout->heading + line;
+  layout->detail = layout->image + layout->panel_height + gap;
+  layout->error = layout->detail + layout->panel_height + gap;
+  layout->mask = layout->error + layout->panel_height + gap;
+  layout->mask_height = !has_masks(sheet) ? 0 : sheet->cells ? layout->panel_height : 3 * line;
+  layout->caption = layout->mask + (layout->mask_height ? layout->mask_height + gap : 0);
+  layout->height = layout->caption + sheet->lines * line + gap;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------------------ */
+/* ---- texts --------------------------------------------------------------------------------------------- */
 
-static void put_caption(struct canvas *canvas, size_t left, size_t top, size_t width, const char *text) {
-  for (size_t length; *text; text = next_line(text, length), top += LINE) {
-    length = caption_line(text, width);
-    canvas_centred(canvas, left, top, width, text, length);
-  }
-}
-
-/* ---- the parts of a sheet ------------------------------------------------------------------------------ */
-
-static void draw_image(struct canvas *canvas, const struct picture_sheet *sheet,
-                       const struct picture_layout *layout, size_t column, const float *image) {
-  size_t left = column_left(layout, column), scale = layout->scale;
-  for (size_t y = 0; y < sheet->height; y++)
-    for (size_t x = 0; x < sheet->width; x++)
-      canvas_fill(canvas, left + scale * x, layout->image + scale * y, scale, scale,
-                  colour_grey(image[y * sheet->width + x] / sheet->white));
-}
-
-/* The central region, ZOOM times larger; its panel is as large as the image's, to a few pixels. */
-static void draw_detail(struct canvas *canvas, const struct picture_sheet *sheet,
-                        const struct picture_layout *layout, size_t column, const float *image) {
-  size_t left = column_left(layout, column);
-  for (size_t y = 0; y < layout->panel_height; y++)
-    for (size_t x = 0; x < layout->panel_width; x++) {
-      size_t row = layout->detail_top + y * layout->detail_height / layout->panel_height;
-      size_t place = layout->detail_left + x * layout->detail_width / layout->panel_width;
-      canvas->pixel[(layout->detail + y) * canvas->width + left + x] =
-          colour_grey(image[row * sheet->width + place] / sheet->white);
-    }
-}
-
-static void draw_error(struct canvas *canvas, const struct picture_sheet *sheet,
-                       const struct picture_layout *layout, size_t column, const float *image) {
-  size_t left = column_left(layout, column), scale = layout->scale;
-  for (size_t y = 0; y < sheet->height; y++)
-    for (size_t x = 0; x < sheet->width; x++) {
-      size_t i = y * sheet->width + x;
-      canvas_fill(canvas, left + scale * x, layout->error + scale * y, scale, scale,
-                  colour_heat(fabsf(image[i] - sheet->truth[i]) / sheet->error_white));
-    }
-}
-
-static void draw_mask(struct canvas *canvas, const struct picture_sheet *sheet,
-                      const struct picture_layout *layout, size_t column) {
-  const struct picture_column *content = &sheet->columns[column - 1];
-  size_t left = column_left(layout, column), scale = layout->scale;
-  size_t rows = sheet->cells ? sheet->height : 1, high = layout->mask_height / rows;
-  if (!content->mask) return;
-  for (size_t i = 0; i < rows * sheet->width; i++) {
-    bool is_given = content->initial && content->initial[i];
-    canvas_fill(canvas, left + scale * (i % sheet->width), layout->mask + high * (i / sheet->width), scale,
-                high,
-                is_given           ? given
-                : content->mask[i] ? acquired
-                                   : left_out);
-  }
-  canvas_outline(canvas, left, layout->mask, layout->panel_width, layout->mask_height, 1, canvas_frame);
-}
-
-/* The scale of the error maps, beside the first of them. */
-static void draw_scale(struct canvas *canvas, const struct picture_sheet *sheet,
-                       const struct picture_layout *layout) {
-  size_t right = layout->left + layout->panel_width, left = right - BAR, height = layout->panel_height;
-  for (size_t y = 0; y < height; y++)
-    canvas_fill(canvas, left, layout->error + y, BAR, 1, colour_heat(1 - (float)y / (float)(height - 1)));
-  canvas_outline(canvas, left, layout->error, BAR, height, 1, canvas_frame);
-  for (size_t tick = 0; tick < 3; tick++) {
-    char number[32];
-    size_t y = layout->error + tick * (height - 1) / 2,
-           top = tick * (height - CANVAS_TEXT * (FONT_HEIGHT - 1)) / 2;
-    snprintf(number, sizeof number, "%.3g", (double)sheet->error_white * (1 - 0.5 * (double)tick));
-    canvas_fill(canvas, left - 5, y, 4, 1, canvas_frame);
-    canvas_right(canvas, left - GAP, layout->error + top, number);
-  }
-  if (height >= 8 * LINE) canvas_right(canvas, left - GAP, layout->error + height / 4, "absolute error");
-}
-
-static void draw_legend(struct canvas *canvas, const struct picture_layout *layout) {
-  static const char *const names[] = {"acquired", "initial", "not acquired"};
-  const struct colour colours[] = {acquired, given, left_out};
-  enum { BOX = CANVAS_TEXT * (FONT_HEIGHT - 2) };
-  for (size_t i = 0; layout->mask_height && i < 3; i++) {
-    size_t top = layout->mask + i * LINE + 3, right = layout->left + layout->panel_width;
-    canvas_fill(canvas, right - BOX, top, BOX, BOX, colours[i]);
-    canvas_outline(canvas, right - BOX, top, BOX, BOX, 1, canvas_frame);
-    canvas_right(canvas, right - BOX - GAP, top - 1, names[i]);
-  }
-}
-
-static void draw_truth(struct canvas *canvas, const struct picture_sheet *sheet,
-                       const struct picture_layout *layout) {
-  size_t scale = layout->scale;
-  canvas_centred(canvas, layout->left, layout->heading, layout->panel_width, "truth", strlen("truth"));
-  draw_image(canvas, sheet, layout, 0, sheet->truth);
-  draw_detail(canvas, sheet, layout, 0, sheet->truth);
-  canvas_outline(canvas, layout->left + scale * layout->detail_left,
-                 layout->image + scale * layout->detail_top, scale * layout->detail_width,
-                 scale * layout->detail_height, 1, marker);
-  draw_scale(canvas, sheet, layout);
-  draw_legend(canvas, layout);
-}
-
-static void draw_column(struct canvas *canvas, const struct picture_sheet *sheet,
-                        const struct picture_layout *layout, size_t column) {
-  const struct picture_column *content = &sheet->columns[column - 1];
-  size_t left = column_left(layout, column);
-  canvas_centred(canvas, left, layout->heading, layout->panel_width, content->title, strlen(content->title));
-  draw_image(canvas, sheet, layout, column, content->image);
-  draw_detail(canvas, sheet, layout, column, content->image);
-  draw_error(canvas, sheet, layout, column, content->image);
-  draw_mask(canvas, sheet, layout, column);
-  if (content->caption) put_caption(canvas, left, layout->caption, layout->panel_width, content->caption);
-}
-
-static void draw_sheet(struct canvas *canvas, const struct picture_sheet *sheet,
-                       const struct picture_layout *layout) {
-  size_t width = layout->width - 2 * MARGIN;
-  if (sheet->title) put_caption(canvas, layout->left, MARGIN, width, sheet->title);
-  draw_truth(canvas, sheet, layout);
-  for (size_t i = 1; i <= sheet->column_count; i++) draw_column(canvas, sheet, layout, i);
-}
-
-/* ---- the file ----------------------------------------------------------------------------------------- */
-
-bool picture_write(const char *path, const struct picture_sheet *sheet, struct error *error) {
+/* What is drawn, of what and where; column: its left end. */
+struct drawing {
+  struct figure *figure;
+  const struct picture_sheet *sheet;
   struct picture_layout layout;
+};
+
+/* A line in the middle of a width. */
+static void put_line(const struct drawing *drawing, size_t left, size_t top, size_t width, const char *text) {
+  double base = (double)top + 1.1 * (double)drawing->layout.text;
+  figure_text(drawing->figure, (double)left + (double)width / 2, base, FIGURE_MIDDLE,
+              figure_cut(drawing->figure, text, (double)width));
+}
+
+static void put_at_end(const struct drawing *drawing, size_t right, size_t top, const char *text) {
+  figure_text(drawing->figure, (double)right, (double)top + 0.9 * (double)drawing->layout.text, FIGURE_END,
+              text);
+}
+
+static void put_frame(const struct drawing *drawing, size_t left, size_t top, size_t width, size_t height) {
+  figure_outline(drawing->figure, (double)left, (double)top, (double)width, (double)height, 1, figure_line);
+}
+
+/* ---- panels -------------------------------------------------------------------------------------------- */
+
+static void put_panel(const struct drawing *drawing, size_t left, size_t top, const struct colour *pixel,
+                      size_t columns, size_t rows) {
+  figure_image(drawing->figure, (double)left, (double)top, (double)drawing->layout.panel_width,
+               (double)drawing->layout.panel_height, pixel, columns, rows);
+}
+
+static struct colour *new_pixels(const struct drawing *drawing) {
+  return ARENA_NEW(drawing->figure->arena, struct colour, drawing->sheet->height * drawing->sheet->width);
+}
+
+static void draw_image(const struct drawing *drawing, size_t left, const float *image) {
+  const struct picture_sheet *sheet = drawing->sheet;
+  struct colour *pixel = new_pixels(drawing);
+  for (size_t i = 0; i < sheet->height * sheet->width; i++) pixel[i] = colour_grey(image[i] / sheet->white);
+  put_panel(drawing, left, drawing->layout.image, pixel, sheet->width, sheet->height);
+}
+
+/* The central region, ZOOM times larger; its panel is as large as the image's. */
+static void draw_detail(const struct drawing *drawing, size_t left, const float *image) {
+  const struct picture_sheet *sheet = drawing->sheet;
+  const struct picture_layout *layout = &drawing->layout;
+  struct colour *pixel = new_pixels(drawing);
+  for (size_t y = 0; y < layout->detail_height; y++)
+    for (size_t x = 0; x < layout->detail_width; x++)
+      pixel[y * layout->detail_width + x] = colour_grey(
+          image[(layout->detail_top + y) * sheet->width + layout->detail_left + x] / sheet->white);
+  put_panel(drawing, left, layout->detail, pixel, layout->detail_width, layout->detail_height);
+}
+
+static void draw_error(const struct drawing *drawing, size_t left, const float *image) {
+  const struct picture_sheet *sheet = drawing->sheet;
+  struct colour *pixel = new_pixels(drawing);
+  for (size_t i = 0; i < sheet->height * sheet->width; i++)
+    pixel[i] = colour_heat(fabsf(image[i] - sheet->truth[i]) / sheet->error_white);
+  put_panel(drawing, left, drawing->layout.error, pixel, sheet->width, sheet->height);
+}
+
+/* ---- masks --------------------------------------------------------------------------------------------- */
+
+static struct colour mask_colour(const struct picture_column *column, size_t i) {
+  return column->initial && column->initial[i] ? given : column->mask[i] ? acquired : left_out;
+}
+
+static void draw_cells(const struct drawing *drawing, size_t left, const struct picture_column *column) {
+  const struct picture_sheet *sheet = drawing->sheet;
+  struct colour *pixel = new_pixels(drawing);
+  for (size_t i = 0; i < sheet->height * sheet->width; i++) pixel[i] = mask_colour(column, i);
+  put_panel(drawing, left, drawing->layout.mask, pixel, sheet->width, sheet->height);
+}
+
+/* Neighbours of one colour are one rectangle: no seams. */
+static void draw_strip(const struct drawing *drawing, size_t left, const struct picture_column *column) {
+  const struct picture_layout *layout = &drawing->layout;
+  for (size_t x = 0, end; x < drawing->sheet->width; x = end) {
+    struct colour colour = mask_colour(column, x), next = colour;
+    for (end = x + 1; end < drawing->sheet->width; end++) {
+      next = mask_colour(column, end);
+      if (memcmp(&next, &colour, sizeof next)) break;
+    }
+    figure_fill(drawing->figure, (double)(left + layout->scale * x), (double)layout->mask,
+                (double)(layout->scale * (end - x)), (double)layout->mask_height, colour);
+  }
+}
+
+static void draw_mask(const struct drawing *drawing, size_t left, const struct picture_column *column) {
+  const struct picture_layout *layout = &drawing->layout;
+  if (!column->mask) return;
+  if (drawing->sheet->cells)
+    draw_cells(drawing, left, column);
+  else
+    draw_strip(drawing, left, column);
+  put_frame(drawing, left, layout->mask, layout->panel_width, layout->mask_height);
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------- */
+
+/* The scale of the error maps, in the place of the truth's own, in parts of the brightest grey. */
+static void draw_scale(const struct drawing *drawing) {
+  enum { STEPS = 64 };
+  const struct picture_layout *layout = &drawing->layout;
+  size_t bar = layout->text, height = layout->panel_height, right = layout->left + layout->panel_width,
+         left = right - bar, top = layout->error, letters = layout->text;
+  struct colour pixel[STEPS];
+  for (size_t i = 0; i < STEPS; i++) pixel[i] = colour_heat(1 - (float)i / (STEPS - 1));
+  figure_image(drawing->figure, (double)left, (double)top, (double)bar, (double)height, pixel, 1, STEPS);
+  put_frame(drawing, left, top, bar, height);
+  for (size_t tick = 0; tick < 3; tick++) {
+    double part = (double)(drawing->sheet->error_white / drawing->sheet->white) * (1 - 0.5 * (double)tick);
+    const char *number = arena_text(drawing->figure->arena, "%.3g %%", 100 * part);
+    size_t below = height > letters ? tick * (height - letters) / 2 : 0;
+    put_at_end(drawing, left - layout->gap, top + below, number);
+  }
+  if (height < 8 * layout->line) return;
+  put_at_end(drawing, left - layout->gap, top + height / 2 - 3 * layout->line, "absolute error,");
+  put_at_end(drawing, left - layout->gap, top + height / 2 - 2 * layout->line, "% of white");
+}
+
+static void draw_legend(const struct drawing *drawing) {
+  static const char *const names[] = {"acquired", "given at the start", "not acquired"};
+  const struct colour colours[] = {acquired, given, left_out};
+  const struct picture_layout *layout = &drawing->layout;
+  size_t box = layout->text * 4 / 5, left = layout->left + layout->panel_width - box;
+  for (size_t i = 0; layout->mask_height && i < 3; i++) {
+    size_t top = layout->mask + i * layout->line + layout->gap / 2;
+    figure_fill(drawing->figure, (double)left, (double)top, (double)box, (double)box, colours[i]);
+    put_frame(drawing, left, top, box, box);
+    put_at_end(drawing, left - layout->gap, top, names[i]);
+  }
+}
+
+static void draw_truth(const struct drawing *drawing) {
+  const struct picture_layout *layout = &drawing->layout;
+  double scale = (double)layout->scale, left = (double)layout->left, top = (double)layout->image;
+  put_line(drawing, layout->left, layout->heading, layout->panel_width, "truth");
+  draw_image(drawing, layout->left, drawing->sheet->truth);
+  draw_detail(drawing, layout->left, drawing->sheet->truth);
+  figure_outline(drawing->figure, left + scale * (double)layout->detail_left,
+                 top + scale * (double)layout->detail_top, scale * (double)layout->detail_width,
+                 scale * (double)layout->detail_height, fmax(1, (double)layout->text / LETTERS), marker);
+  draw_scale(drawing);
+  draw_legend(drawing);
+}
+
+static void draw_column(const struct drawing *drawing, size_t place) {
+  const struct picture_column *column = &drawing->sheet->columns[place];
+  const struct picture_layout *layout = &drawing->layout;
+  size_t left = layout->left + (place + 1) * layout->step;
+  put_line(drawing, left, layout->heading, layout->panel_width, column->title);
+  draw_image(drawing, left, column->image);
+  draw_detail(drawing, left, column->image);
+  draw_error(drawing, left, column->image);
+  draw_mask(drawing, left, column);
+  for (size_t i = 0; column->captions && i < drawing->sheet->lines; i++)
+    put_line(drawing, left, layout->caption + i * layout->line, layout->panel_width, column->captions[i]);
+}
+
+void picture_draw(struct figure *figure, const void *what) {
+  struct drawing drawing = {.figure = figure, .sheet = what};
+  struct picture_layout *layout = &drawing.layout;
+  const struct picture_sheet *sheet = what;
   REQUIRE(sheet->height && sheet->width, "a picture of %zux%zu pixels", sheet->height, sheet->width);
-  picture_layout(sheet, &layout);
-  struct canvas canvas;
-  if (!canvas_open(&canvas, layout.width, layout.height, error)) return false;
-  draw_sheet(&canvas, sheet, &layout);
-  bool good = canvas_write(path, &canvas, error);
-  canvas_close(&canvas);
-  return good;
+  picture_layout(sheet, layout);
+  figure_font(figure, (double)layout->text, false);
+  for (size_t i = 0; i < PICTURE_LINES && sheet->title[i]; i++)
+    put_line(&drawing, layout->left, layout->margin + i * layout->line, layout->width - 2 * layout->margin,
+             sheet->title[i]);
+  draw_truth(&drawing);
+  for (size_t i = 0; i < sheet->column_count; i++) draw_column(&drawing, i);
+  figure->width = (double)layout->width;
+  figure->height = (double)layout->height;
 }

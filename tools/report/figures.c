@@ -50,14 +50,13 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
       tabular_number(&table, b, r + 1, 100 * share[b], 1);
     }
   }
-  report_open_figure(page);
-  chart_histograms(page->html, arena_text(report->arena, "%s of the slices at %s", name, label), name, rows,
-                   count);
-  report_close_figure(
-      page, arena_text(report->arena,
-                       "%zu slice%s; bars are shares of them on one scale, the dark line is the mean.",
-                       rows[0].count, plural(rows[0].count)));
-  return report_put_table(page, &table, error);
+  const char *caption = arena_text(
+      report->arena, "%zu slice%s; bars are shares of them on one scale, the dark line is the mean.",
+      rows[0].count, plural(rows[0].count));
+  struct chart_histograms chart = {arena_text(report->arena, "%s of the slices at %s", name, label), name,
+                                   rows, count};
+  struct report_figure figure = {table.file, chart.title, caption, 0, chart_draw_histograms, &chart};
+  return report_put_figure(page, &figure, error) && report_put_table(page, &table, error);
 }
 
 /* ---- after every line ---------------------------------------------------------------------------------- */
@@ -103,10 +102,9 @@ bool report_put_curves(struct report_page *page, size_t setting, struct error *e
                         .up = name,
                         .lines = lines,
                         .line_count = used};
-  report_open_figure(page);
-  chart_draw(page->html, &chart);
-  report_close_figure(
-      page, arena_text(report->arena, "Means over all scans%s.",
-                       used < count ? "; methods that were scored at the end only are left out" : ""));
-  return report_put_table(page, &table, error);
+  const char *caption =
+      arena_text(report->arena, "Means over all scans%s.",
+                 used < count ? "; methods that were scored at the end only are left out" : "");
+  struct report_figure figure = {table.file, chart.title, caption, 0, chart_draw, &chart};
+  return report_put_figure(page, &figure, error) && report_put_table(page, &table, error);
 }

@@ -2,9 +2,10 @@
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/store.h"
-#include "tools/draw/svg.h"
+#include "tools/report/html.h"
 #include "tools/report/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char style[] =
@@ -25,15 +26,7 @@ static const char style[] =
     "overflow-wrap:break-word}details{margin:4px 0 12px;font-size:13px}"
     "summary{cursor:pointer;color:#444}\n"
     "figure{margin:20px 0;break-inside:avoid}figcaption{margin-top:4px;max-width:52em}"
-    "svg{width:100%;height:auto;display:block}\n"
-    "svg text{font-size:12px;fill:#1a1a1a}svg .title{font-weight:bold;font-size:13px}.end{text-anchor:end}"
-    ".middle{text-anchor:middle}\n"
-    ".grid{stroke:#e3e3e3;stroke-width:1}.axis{stroke:#777;stroke-width:1}.frame{fill:none;stroke:#777}"
-    ".zero{stroke:#1a1a1a;stroke-width:1.2;stroke-dasharray:3 3}.band{fill:#f1f1f1}\n"
-    ".curve{fill:none;stroke-width:1.8}.bin{fill-opacity:.75;stroke:#fff;stroke-width:.5}"
-    ".mean{stroke:#1a1a1a;stroke-width:1.6}.whisker{stroke:#1a1a1a;stroke-width:1.4}\n"
-    ".sharp{image-rendering:pixelated}.unsampled{fill:#000}.acquired{fill:#fff}.initial{fill:#e69f00}"
-    ".detail{fill:none;stroke:#ffd200;stroke-width:1.5}\n"
+    "img{width:100%;height:auto;display:block}\n"
     "@media print{@page{margin:16mm}body{max-width:none;padding:0;font-size:10pt}nav,summary{display:none}"
     "h2,h3,caption{break-after:avoid}.table{overflow:visible}table{font-size:8.5pt;break-inside:avoid}"
     "th,td{padding:2px 6px}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
@@ -42,7 +35,7 @@ static const char style[] =
 
 void report_heading(struct report_page *page, int level, const char *id, const char *text) {
   fprintf(page->html, id ? "<h%d id=\"%s\">" : "<h%d>", level, id);
-  svg_escape(page->html, text);
+  html_text(page->html, text);
   fprintf(page->html, "</h%d>\n", level);
   fprintf(page->text, level < 3 ? "\n\n==== " : "\n-- ");
   text_show(page->text, text);
@@ -51,20 +44,42 @@ void report_heading(struct report_page *page, int level, const char *id, const c
 
 void report_say(struct report_page *page, const char *text) {
   fprintf(page->html, "<p>");
-  svg_escape(page->html, text);
+  html_text(page->html, text);
   fprintf(page->html, "</p>\n");
   tabular_wrap(text, page->text);
 }
 
-void report_open_figure(struct report_page *page) {
-  fprintf(page->html, "<figure>\n");
-  page->figures++;
+static bool put_picture(struct report_page *page, const struct report_figure *figure, struct error *error) {
+  char *svg = NULL;
+  size_t bytes = 0;
+  FILE *memory = open_memstream(&svg, &bytes);
+  if (!memory) return fail(error, "no host memory for a figure");
+  bool good = figure_write(memory, FIGURE_SVG, 1, figure->draw, figure->what, error);
+  fclose(memory);
+  double wide = figure->width > 0 ? figure->width : figure_measure(figure->draw, figure->what).width;
+  if (good) {
+    fprintf(page->html, "<img style=\"max-width:%.0fpx\" alt=\"", wide);
+    html_text(page->html, figure->title);
+    fprintf(page->html, "\" src=");
+    html_svg(page->html, svg, bytes);
+    fprintf(page->html, ">\n");
+  }
+  free(svg);
+  return good;
 }
 
-void report_close_figure(struct report_page *page, const char *caption) {
-  fprintf(page->html, "<figcaption>Figure %zu. ", page->figures);
-  svg_escape(page->html, caption);
+bool report_put_figure(struct report_page *page, const struct report_figure *figure, struct error *error) {
+  enum { PIXELS = 3 /* a unit: some 300 an inch in print */ };
+  enum figure_kind kind = page->wish->figures;
+  fprintf(page->html, "<figure>\n");
+  if (!put_picture(page, figure, error)) return false;
+  fprintf(page->html, "<figcaption>Figure %zu. ", ++page->figures);
+  html_text(page->html, figure->caption);
   fprintf(page->html, "</figcaption>\n</figure>\n");
+  if (kind == FIGURE_KINDS) return true;
+  const char *path =
+      arena_text(page->report->arena, "%s/%s.%s", page->folder, figure->file, figure_kinds[kind]);
+  return figure_save(path, kind, PIXELS, figure->draw, figure->what, error);
 }
 
 static struct report_file *add_file(struct report_page *page) {
@@ -207,7 +222,7 @@ static bool put_page(struct report_page *page, struct error *error) {
           "<meta name=\"viewport\" content=\"width=device-width\">\n<style>\n%s</style></head><body>\n"
           "<h1>Accelerated MRI: samplers and reconstructors</h1>\n<p class=\"facts\">",
           style);
-  svg_escape(page->html, facts);
+  html_text(page->html, facts);
   fprintf(page->html, "</p>\n");
   fprintf(page->text, "Accelerated MRI: samplers and reconstructors\n%s\n", facts);
   put_links(page);

@@ -1,7 +1,6 @@
 /* Trainings and costs: validation along the stages, a table of all, and what a slice costs. */
 #include "engine/base/text.h"
 #include "tools/draw/chart.h"
-#include "tools/draw/svg.h"
 #include "tools/report/report.h"
 #include "tools/report/score_text.h"
 
@@ -39,52 +38,44 @@ static struct chart_line stretch(struct arena *arena, const struct report_traini
 static const char *stage_label(struct arena *arena, const struct report_stage *stage) {
   const struct report_points *points = stage->validation.count ? &stage->validation : &stage->reward;
   if (!points->count) return stage->name;
-  return arena_text(arena, "%s: %.0f %s", stage->name, points->x[points->count - 1], stage->unit);
+  double last = points->x[points->count - 1];
+  size_t letters = strlen(stage->unit); /* "epochs" */
+  return arena_text(arena, "%s: %.0f %.*s", stage->name, last, (int)(letters - (last == 1)), stage->unit);
 }
 
-/* In full, its name, or "P1". */
-enum band_form { BAND_WHOLE, BAND_NAME, BAND_LETTER };
-
-static const char *band_label(struct arena *arena, const struct report_stage *stage, enum band_form form) {
-  const char *round = strchr(stage->name, '_');
-  if (form == BAND_WHOLE) return stage_label(arena, stage);
-  return form == BAND_NAME ? stage->name
-                           : arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
-}
-
-/* What stands below the bands of a figure: the most that has room for all. The caption has it all. */
-static enum band_form find_form(struct arena *arena, const struct report_training *training) {
-  enum band_form form = BAND_WHOLE;
-  for (size_t s = 0; s < training->stages; s++)
-    while (form < BAND_LETTER &&
-           svg_length(band_label(arena, &training->stage[s], form)) > chart_band_letters(training->stages))
-      form++;
-  return form;
+/* "policy_1: 4 roll-outs", "policy_1" and "P1". The caption has it all. */
+static struct chart_band band_of(struct arena *arena, const struct report_stage *stage, size_t place) {
+  const char *round = strchr(stage->name, '_'),
+             *letter = arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
+  return (struct chart_band){
+      (double)place, (double)place + 1, {stage_label(arena, stage), stage->name, letter}};
 }
 
 /* The end of a long path tells more than its start. */
 static const char *short_path(struct arena *arena, const char *path) {
   enum { LETTERS = 48 };
-  if (svg_length(path) <= LETTERS) return path;
-  for (path++; svg_length(path) >= LETTERS || ((unsigned char)*path & 0xc0) == 0x80;) path++;
+  if (text_length(path) <= LETTERS) return path;
+  for (path++; text_length(path) >= LETTERS || ((unsigned char)*path & 0xc0) == 0x80;) path++;
   return arena_text(arena, "\u2026%s", path);
 }
 
 /* Of one metric, or of the reward (NULL). */
-static void draw_stages(struct report_page *page, const struct report_training *training,
-                        const char *metric) {
+static bool put_stages_figure(struct report_page *page, const struct report_training *training, size_t number,
+                              const char *metric, struct error *error) {
   struct arena *arena = page->report->arena;
   size_t stages = training->stages;
-  enum band_form form = find_form(arena, training);
   struct chart_band *bands = ARENA_NEW(arena, struct chart_band, stages);
-  const char *name =
-      metric ? arena_text(arena, "validation %s", score_of(arena, metric)) : "mean reward of a scan";
+  const char *name = metric ? arena_text(arena, "validation %s", score_of(arena, metric))
+                            : "mean reward of a scan",
+             *caption = "";
   struct chart_line line = stretch(arena, training, metric, name, metric ? 0 : 1);
   bool any = false;
   for (size_t i = 0; i < line.points; i++) any |= isfinite(line.y[i]);
-  if (!any) return;
-  for (size_t s = 0; s < stages; s++)
-    bands[s] = (struct chart_band){(double)s, (double)s + 1, band_label(arena, &training->stage[s], form)};
+  if (!any) return true;
+  for (size_t s = 0; s < stages; s++) {
+    bands[s] = band_of(arena, &training->stage[s], s);
+    caption = arena_text(arena, "%s%s%s", caption, s ? "; " : "", bands[s].name[0]);
+  }
   struct chart chart = {.title = arena_text(arena, "%s: %s", short_path(arena, training->path), name),
                         .across = stages > 1 ? "stages, each as wide as the others" : "from start to end",
                         .up = name,
@@ -92,21 +83,25 @@ static void draw_stages(struct report_page *page, const struct report_training *
                         .line_count = 1,
                         .bands = bands,
                         .band_count = stages};
-  const char *caption = "";
-  for (size_t s = 0; s < stages; s++)
-    caption = arena_text(arena, "%s%s%s", caption, s ? "; " : "", stage_label(arena, &training->stage[s]));
-  report_open_figure(page);
-  chart_draw(page->html, &chart);
-  report_close_figure(page, arena_text(arena, "%s.", caption));
+  struct report_figure figure = {.file =
+                                     arena_text(arena, "training_%zu_%s", number, metric ? metric : "reward"),
+                                 .title = chart.title,
+                                 .caption = arena_text(arena, "%s.", caption),
+                                 .draw = chart_draw,
+                                 .what = &chart};
+  return report_put_figure(page, &figure, error);
 }
 
 /* A figure for every metric: a policy may be scored by another one than the reconstructor. */
-static void draw_validations(struct report_page *page, const struct report_training *training) {
+static bool put_validations(struct report_page *page, const struct report_training *training, size_t number,
+                            struct error *error) {
   for (size_t s = 0; s < training->stages; s++) {
     size_t before = 0;
     while (before < s && strcmp(training->stage[before].metric, training->stage[s].metric)) before++;
-    if (before == s) draw_stages(page, training, training->stage[s].metric);
+    if (before == s && !put_stages_figure(page, training, number, training->stage[s].metric, error))
+      return false;
   }
+  return true;
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
@@ -179,9 +174,10 @@ bool report_put_trainings(struct report_page *page, struct error *error) {
   report_heading(page, 2, "trainings", "Trainings");
   if (!put_stages(page, error)) return false;
   for (size_t t = 0; t < report->trainings; t++) {
-    draw_validations(page, &report->training[t]);
-    draw_stages(page, &report->training[t], NULL);
-    if (!put_points(page, &report->training[t], t + 1, error)) return false;
+    const struct report_training *training = &report->training[t];
+    if (!put_validations(page, training, t + 1, error) ||
+        !put_stages_figure(page, training, t + 1, NULL, error) || !put_points(page, training, t + 1, error))
+      return false;
   }
   return true;
 }

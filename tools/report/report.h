@@ -6,6 +6,7 @@
 #include "engine/files/part.h"
 #include "systems/scan/geometry.h"
 #include "systems/scan/simulation.h"
+#include "tools/draw/figure.h"
 #include "tools/report/tabular.h"
 
 enum { REPORT_RUNS = 512, REPORT_SETTINGS = 64, REPORT_SETS = 16, REPORT_TRAININGS = 64, REPORT_STAGES = 64 };
@@ -103,10 +104,11 @@ size_t report_select(const struct report *report, size_t setting, size_t metric,
 /* ---- what is written ----------------------------------------------------------------------------------- */
 
 struct report_wish {
-  size_t metric;        /* of figures and comparisons */
-  const char *baseline; /* what others are compared with; NULL: the first method */
-  const uint32_t *rows; /* of contact sheets */
-  size_t row_count;     /* 0: those that are there, four at most */
+  size_t metric;            /* of figures and comparisons */
+  const char *baseline;     /* what others are compared with; NULL: the first method */
+  const uint32_t *rows;     /* of contact sheets */
+  size_t row_count;         /* 0: those that are there, four at most */
+  enum figure_kind figures; /* of files that figures are written to beside the page; FIGURE_KINDS: none */
 };
 
 /* Metrics of the page: in its tables and below its images. */
@@ -131,8 +133,17 @@ bool report_write(struct report *report, const struct report_wish *wish, const c
 
 /* Into all four kinds of files. */
 bool report_put_table(struct report_page *page, struct tabular *table, struct error *error);
-void report_open_figure(struct report_page *page);
-void report_close_figure(struct report_page *page, const char *caption);
+
+struct report_figure {
+  const char *file;            /* name of its file, without the ending: as its table's */
+  const char *title, *caption; /* title: what a screen reader says */
+  double width;                /* at most, in pixels of the page; 0: as it is drawn */
+  figure_draw *draw;
+  const void *what;
+};
+/* Into the page and, where one is wished for, a file of its own. */
+bool report_put_figure(struct report_page *page, const struct report_figure *figure, struct error *error);
+
 void report_heading(struct report_page *page, int level, const char *id, const char *text);
 void report_say(struct report_page *page, const char *text); /* a paragraph */
 

@@ -1,24 +1,15 @@
-/* Contact sheets: the truth, then a column for every method with its reconstruction, an enlarged detail, the
- * error map and the mask. Texts and masks are vectors, images are PNG. */
+/* Contact sheets of the page: which images there are, and a picture for each row and setting. */
 #include "engine/files/store.h"
-#include "tools/draw/svg.h"
+#include "tools/draw/picture.h"
 #include "tools/report/report.h"
 #include "tools/report/score_text.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
   METHODS_MOST = 5, /* methods beside the truth; more go into further pictures */
   ROWS_MOST = 4,    /* slices, where none are chosen */
-  ZOOM = 3,
-  SIDE = 150, /* of a panel */
-  GAP = 8,
-  HEAD = 24,
-  MASK = 26,
-  LINE = 17,
-  LETTER = 6,      /* width */
-  SHARP_BELOW = 96 /* pixels a side that are shown as rectangles, not smoothed */
+  COLUMN = 160      /* pixels of the page */
 };
 static const float error_share = 0.25f; /* of the largest grey value: where error maps end */
 
@@ -30,7 +21,6 @@ struct sheet {
   const float *image[REPORT_RUNS], *truth;
   size_t runs;
   uint32_t row;
-  float white;
 };
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -84,174 +74,82 @@ static bool add_run(struct sheet *sheet, const struct report_run *run, struct er
 
 /* ---- drawing ------------------------------------------------------------------------------------------- */
 
-static double left_of(size_t column) {
-  return (double)column * (SIDE + GAP);
-}
-
-enum panel { IMAGE, DETAIL, ERROR };
-
-static double top_of(enum panel panel) {
-  return HEAD + (double)panel * (SIDE + GAP);
-}
-
-static bool draw_panel(const struct sheet *sheet, size_t column, const float *image, enum panel panel,
-                       struct error *error) {
-  size_t n = sheet->set->size, detail = n / ZOOM ? n / ZOOM : 1, side = panel == DETAIL ? detail : n;
-  size_t first = (n - side) / 2;
-  struct arena *arena = arena_open();
-  struct colour *pixel = ARENA_NEW(arena, struct colour, side * side);
-  for (size_t y = 0; y < side; y++)
-    for (size_t x = 0; x < side; x++) {
-      size_t i = (first + y) * n + first + x;
-      pixel[y * side + x] =
-          panel == ERROR ? colour_heat(fabsf(image[i] - sheet->truth[i]) / (error_share * sheet->white))
-                         : colour_grey(image[i] / sheet->white);
-    }
-  bool good = svg_image(sheet->page->html, left_of(column), top_of(panel), SIDE, pixel, side, side,
-                        side < SHARP_BELOW, error);
-  arena_close(arena);
-  return good;
-}
-
-static const char *line_class(const struct sheet *sheet, const struct report_run *run, size_t x) {
-  return !run->mask[sheet->row * sheet->set->size + x] ? "unsampled"
-         : run->initial[x]                             ? "initial"
-                                                       : "acquired";
-}
-
-/* A strip, or a panel of the cells of k-space where actions are not columns. */
-static double mask_height(const struct sheet *sheet) {
-  return sheet->setting->geometry->columns ? MASK : SIDE;
-}
-
-/* The cells of what was acquired and, over them, of what was given. */
-static bool draw_cells(const struct sheet *sheet, size_t column, const struct report_run *run,
-                       struct error *error) {
-  static const struct colour none = {0, 0, 0}, acquired = {0xff, 0xff, 0xff}, given = {0xe6, 0x9f, 0x00};
-  size_t n = sheet->set->size, pixels = n * n;
-  double left = left_of(column), top = top_of(ERROR) + SIDE + GAP;
-  struct arena *arena = arena_open();
-  struct colour *pixel = ARENA_NEW(arena, struct colour, pixels);
-  uint8_t *all = ARENA_NEW(arena, uint8_t, pixels), *first = ARENA_NEW(arena, uint8_t, pixels);
-  geometry_mask(sheet->setting->geometry, (uint32_t)n,
-                run->mask + sheet->row * geometry_actions(sheet->setting->geometry, n), all);
-  geometry_mask(sheet->setting->geometry, (uint32_t)n, run->initial, first);
-  for (size_t i = 0; i < pixels; i++) pixel[i] = first[i] ? given : all[i] ? acquired : none;
-  bool good = svg_image(sheet->page->html, left, top, SIDE, pixel, n, n, n < SHARP_BELOW, error);
-  svg_rect(sheet->page->html, left, top, SIDE, SIDE, "frame");
-  arena_close(arena);
-  return good;
-}
-
-/* Neighbours of one kind are one rectangle: no seams. */
-static void draw_columns(const struct sheet *sheet, size_t column, const struct report_run *run) {
-  size_t n = sheet->set->size;
-  double left = left_of(column), top = top_of(ERROR) + SIDE + GAP, wide = (double)SIDE / (double)n;
-  for (size_t x = 0, end; x < n; x = end) {
-    const char *class = line_class(sheet, run, x);
-    for (end = x + 1; end < n && !strcmp(class, line_class(sheet, run, end));) end++;
-    svg_rect(sheet->page->html, left + wide * (double)x, top, wide * (double)(end - x), MASK, class);
-  }
-  svg_rect(sheet->page->html, left, top, SIDE, MASK, "frame");
-}
-
-/* Lines below the images: the metrics of the page's tables, by the same rules and names. */
 static size_t count_lines(const struct sheet *sheet) {
   size_t lines = 0;
   for (size_t m = 0; m < METRICS; m++) lines += report_shows(sheet->page->report, sheet->page->wish, m);
   return lines;
 }
 
-static bool draw_column(const struct sheet *sheet, size_t column, size_t place, struct error *error) {
-  const struct report_run *run = sheet->run[place];
+/* Below the images stand the metrics of the page's tables, by the same rules and names. */
+static const char **captions_of(const struct sheet *sheet, const struct report_run *run, size_t lines) {
   struct arena *arena = sheet->page->report->arena;
-  FILE *file = sheet->page->html;
-  double middle = left_of(column) + SIDE / 2.0, below = top_of(ERROR) + SIDE + GAP + mask_height(sheet);
-  size_t last = (size_t)sheet->row * run->steps + run->steps - 1;
-  svg_text(file, middle, 16, "middle", svg_cut(arena, run->method, SIDE / LETTER));
-  for (int panel = IMAGE; panel <= ERROR; panel++)
-    if (!draw_panel(sheet, column, sheet->image[place], (enum panel)panel, error)) return false;
-  if (sheet->setting->geometry->columns)
-    draw_columns(sheet, column, run);
-  else if (!draw_cells(sheet, column, run, error))
-    return false;
-  for (size_t m = 0, line = 1; m < METRICS; m++)
-    if (report_shows(sheet->page->report, sheet->page->wish, m)) {
-      if (run->metric[m])
-        svg_text(file, middle, below + LINE * (double)line, "middle",
-                 score_caption(arena, m, (double)run->metric[m][last]));
-      line++;
-    }
-  return true;
+  const char **captions = ARENA_NEW(arena, const char *, lines + 1);
+  size_t last = (size_t)sheet->row * run->steps + run->steps - 1, line = 0;
+  for (size_t m = 0; m < METRICS; m++)
+    if (report_shows(sheet->page->report, sheet->page->wish, m))
+      captions[line++] = run->metric[m] ? score_caption(arena, m, (double)run->metric[m][last]) : "";
+  return captions;
 }
 
-/* The scale of the error maps, in the place of the truth's own. */
-static bool draw_scale(const struct sheet *sheet, struct error *error) {
-  enum { STEPS = 64 };
-  struct colour pixel[STEPS];
-  FILE *file = sheet->page->html;
-  double top = top_of(ERROR), share = 100 * (double)error_share;
-  for (size_t i = 0; i < STEPS; i++) pixel[i] = colour_heat(1 - (float)i / (STEPS - 1));
-  fprintf(file, "<g transform=\"translate(%.1f 0) scale(.1 1)\">", SIDE * 0.9);
-  bool good = svg_image(file, 0, top, SIDE, pixel, 1, STEPS, false, error);
-  fprintf(file, "</g>\n");
-  for (int i = 0; i < 3; i++) {
-    double value = share * (1 - 0.5 * i);
-    svg_text(file, SIDE * 0.9 - 6,
-             top + (i == 0   ? 11
-                    : i == 1 ? SIDE / 2.0 + 4
-                             : SIDE - 2),
-             "end", arena_text(sheet->page->report->arena, "%.3g %%", value));
-  }
-  svg_text(file, 0, top + 11, "start", "absolute error");
-  svg_text(file, 0, top + 11 + LINE, "start", "in % of white");
-  return good;
+/* Chosen actions as the picture draws them: columns as they are, others by their cells. */
+static const uint8_t *drawn_mask(const struct sheet *sheet, const uint8_t *chosen) {
+  const struct geometry *geometry = sheet->setting->geometry;
+  size_t n = sheet->set->size;
+  if (geometry->columns) return chosen;
+  uint8_t *mask = ARENA_NEW(sheet->page->report->arena, uint8_t, n * n);
+  geometry_mask(geometry, (uint32_t)n, chosen, mask);
+  return mask;
 }
 
-static bool draw_truth(const struct sheet *sheet, struct error *error) {
-  static const char *const words[] = {"given at the start", "acquired", "not acquired"}, *const classes[] = {
-                                                                                             "initial",
-                                                                                             "acquired",
-                                                                                             "unsampled"};
-  FILE *file = sheet->page->html;
-  double detail = (double)(sheet->set->size / ZOOM) * SIDE / (double)sheet->set->size,
-         from = (double)((sheet->set->size - sheet->set->size / ZOOM) / 2) * SIDE / (double)sheet->set->size;
-  svg_text(file, SIDE / 2.0, 16, "middle", "truth");
-  if (!draw_panel(sheet, 0, sheet->truth, IMAGE, error) ||
-      !draw_panel(sheet, 0, sheet->truth, DETAIL, error) || !draw_scale(sheet, error))
-    return false;
-  svg_rect(file, from, top_of(IMAGE) + from, detail, detail, "detail");
-  for (int i = 0; i < 3; i++) {
-    double top = top_of(ERROR) + SIDE + GAP + LINE * (double)i;
-    svg_rect(file, SIDE - 12, top, 11, 11, classes[i]);
-    svg_rect(file, SIDE - 12, top, 11, 11, "frame");
-    svg_text(file, SIDE - 18, top + 10, "end", words[i]);
-  }
-  return true;
+static struct picture_column column_of(const struct sheet *sheet, size_t place, size_t lines) {
+  const struct report_run *run = sheet->run[place];
+  size_t actions = geometry_actions(sheet->setting->geometry, sheet->set->size);
+  return (struct picture_column){run->method, sheet->image[place],
+                                 drawn_mask(sheet, run->mask + sheet->row * actions),
+                                 drawn_mask(sheet, run->initial), captions_of(sheet, run, lines)};
 }
 
-static bool draw_sheet(struct sheet *sheet, struct error *error) {
-  struct report_page *page = sheet->page;
-  struct arena *arena = page->report->arena;
+static const char *caption_of(const struct sheet *sheet) {
   const char *names = sheet->set->names;
   for (size_t i = 0; names && i < sheet->set->volume[sheet->row]; i++)
     names = (names = strchr(names, '\n')) ? names + 1 : NULL;
-  const char *caption =
-      arena_text(arena, "Row %u (%.*s, slice %u) at %s: image, its central third, error map, mask.",
-                 sheet->row, (int)strcspn(names ? names : "?", "\n"), names ? names : "?",
-                 sheet->set->number[sheet->row], sheet->setting->label);
-  sheet->white = colour_white(sheet->truth, sheet->set->size * sheet->set->size);
+  if (!names) names = "?";
+  return arena_text(sheet->page->report->arena,
+                    "Row %u (%.*s, slice %u) at %s: image, its central third, error map, mask.", sheet->row,
+                    (int)strcspn(names, "\n"), names, sheet->set->number[sheet->row], sheet->setting->label);
+}
+
+/* Some of the methods beside the truth, number `part` of the row's pictures. */
+static bool put_part(const struct sheet *sheet, const struct picture_sheet *picture, size_t part,
+                     struct error *error) {
+  struct arena *arena = sheet->page->report->arena;
+  size_t setting = (size_t)(sheet->setting - sheet->page->report->setting);
+  const char *file = arena_text(arena, "images_%zu_row%u", setting + 1, sheet->row);
+  struct report_figure figure = {.file = part ? arena_text(arena, "%s_%zu", file, part + 1) : file,
+                                 .title = caption_of(sheet),
+                                 .caption = caption_of(sheet),
+                                 .width = COLUMN * (double)(picture->column_count + 1),
+                                 .draw = picture_draw,
+                                 .what = picture};
+  return report_put_figure(sheet->page, &figure, error);
+}
+
+static bool put_parts(const struct sheet *sheet, struct error *error) {
+  struct picture_column column[METHODS_MOST];
+  size_t n = sheet->set->size;
+  float white = colour_white(sheet->truth, n * n);
+  struct picture_sheet picture = {.truth = sheet->truth,
+                                  .height = n,
+                                  .width = n,
+                                  .white = white,
+                                  .error_white = error_share * white,
+                                  .columns = column,
+                                  .lines = count_lines(sheet),
+                                  .cells = !sheet->setting->geometry->columns};
   for (size_t first = 0; first < sheet->runs; first += METHODS_MOST) {
-    size_t count = sheet->runs - first < METHODS_MOST ? sheet->runs - first : METHODS_MOST;
-    report_open_figure(page);
-    svg_open(page->html, left_of(count + 1) - GAP,
-             top_of(ERROR) + SIDE + GAP + mask_height(sheet) + LINE * (double)count_lines(sheet) + 8,
-             caption);
-    bool good = draw_truth(sheet, error);
-    for (size_t c = 0; good && c < count; c++) good = draw_column(sheet, c + 1, first + c, error);
-    svg_close(page->html);
-    report_close_figure(page, caption);
-    if (!good) return false;
+    picture.column_count = sheet->runs - first < METHODS_MOST ? sheet->runs - first : METHODS_MOST;
+    for (size_t c = 0; c < picture.column_count; c++) column[c] = column_of(sheet, first + c, picture.lines);
+    if (!put_part(sheet, &picture, first / METHODS_MOST, error)) return false;
   }
   return true;
 }
@@ -269,7 +167,7 @@ static bool put_sheet(struct report_page *page, size_t setting, uint32_t row, st
   size_t count = report_select(report, setting, page->wish->metric, list);
   for (size_t i = 0; i < count; i++)
     if (!add_run(sheet, list[i], error)) return false;
-  return !sheet->runs || draw_sheet(sheet, error);
+  return !sheet->runs || put_parts(sheet, error);
 }
 
 /* Rows that some results of the data set have images of. */

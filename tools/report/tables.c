@@ -264,14 +264,16 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
       row++;
     }
   if (!report_put_table(page, &table, error)) return false;
-  report_open_figure(page);
-  chart_intervals(page->html, table.title,
-                  arena_text(report->arena, "difference in %s", score_name(report->arena, metric)), interval,
-                  row);
-  report_close_figure(page,
-                      "Mean difference with its 95 % confidence interval over volumes; right of the line is "
-                      "better.");
-  return true;
+  const char *across = arena_text(report->arena, "difference in %s", score_name(report->arena, metric));
+  struct chart_intervals chart = {table.title, across, interval, row};
+  struct report_figure figure = {
+      table.file,
+      table.title,
+      "Mean difference with its 95 % confidence interval over volumes; right of the line is better.",
+      0,
+      chart_draw_intervals,
+      &chart};
+  return report_put_figure(page, &figure, error);
 }
 
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error) {

@@ -1,8 +1,8 @@
 #include "tools/report/tabular.h"
 
 #include "engine/base/text.h"
-#include "tools/draw/svg.h"
 #include "tools/report/csv.h"
+#include "tools/report/html.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static void html_head(const struct tabular *table, FILE *file) {
   fprintf(file, "<thead><tr>");
   for (size_t c = 0; c < table->columns; c++) {
     fprintf(file, "<th scope=\"col\">");
-    svg_escape(file, table->head[c]);
+    html_text(file, table->head[c]);
     fprintf(file, "</th>");
   }
   fprintf(file, "</tr></thead>\n");
@@ -88,14 +88,14 @@ static void html_head(const struct tabular *table, FILE *file) {
 static void html_row(const struct tabular *table, size_t row, FILE *file) {
   if (has_heading(table, row)) {
     fprintf(file, "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"%zu\">", table->columns);
-    svg_escape(file, table->group[row]);
+    html_text(file, table->group[row]);
     fprintf(file, "</th></tr>\n");
   }
   fprintf(file, "<tr>");
   for (size_t c = 0; c < table->columns; c++) {
     bool best = tabular_cell(table, row, c)->best;
     fprintf(file, c ? "<td>%s" : "<th scope=\"row\">%s", best ? "<strong>" : "");
-    svg_escape(file, text_of(table, row, c));
+    html_text(file, text_of(table, row, c));
     fprintf(file, "%s%s", best ? "</strong>" : "", c ? "</td>" : "</th>");
   }
   fprintf(file, "</tr>\n");
@@ -104,7 +104,7 @@ static void html_row(const struct tabular *table, size_t row, FILE *file) {
 void tabular_html(const struct tabular *table, FILE *file) {
   if (table->numbers) fprintf(file, "<details><summary>the numbers of this figure</summary>\n");
   fprintf(file, "<div class=\"table\"><table>\n<caption>");
-  svg_escape(file, table->title);
+  html_text(file, table->title);
   fprintf(file, "</caption>\n");
   html_head(table, file);
   fprintf(file, "<tbody>\n");
@@ -112,7 +112,7 @@ void tabular_html(const struct tabular *table, FILE *file) {
   fprintf(file, "</tbody></table></div>\n");
   if (table->note) {
     fprintf(file, "<p class=\"note\">");
-    svg_escape(file, table->note);
+    html_text(file, table->note);
     fprintf(file, "</p>\n");
   }
   if (table->numbers) fprintf(file, "</details>\n");
@@ -121,9 +121,9 @@ void tabular_html(const struct tabular *table, FILE *file) {
 /* ---- text ---------------------------------------------------------------------------------------------- */
 
 static size_t width_of(const struct tabular *table, size_t column) {
-  size_t width = svg_length(table->head[column]);
+  size_t width = text_length(table->head[column]);
   for (size_t r = 0; r < table->rows; r++) {
-    size_t length = svg_length(text_of(table, r, column)) + tabular_cell(table, r, column)->best;
+    size_t length = text_length(text_of(table, r, column)) + tabular_cell(table, r, column)->best;
     if (length > width) width = length;
   }
   return width;
@@ -132,7 +132,7 @@ static size_t width_of(const struct tabular *table, size_t column) {
 /* The first column at the left, the others at the right. */
 static void plain_cell(const struct tabular *table, size_t column, const char *text, const char *star,
                        FILE *file) {
-  int gap = (int)(width_of(table, column) - svg_length(text) - strlen(star));
+  int gap = (int)(width_of(table, column) - text_length(text) - strlen(star));
   fprintf(file, "%s%*s%s%s%*s", column ? "  " : "", column ? gap : 0, "", text_shown(table->arena, text),
           star, column ? 0 : gap, "");
 }
