@@ -1,6 +1,6 @@
 #include "components/components.h"
 
-_Static_assert((int)COMPONENT_COUNT <= (int)COLUMNS_MOST, "component_set holds 64 columns");
+_Static_assert((int)COMPONENT_COUNT <= (int)COLUMNS_MOST, "component_set has a bit for every column");
 
 static const struct component_desc components[] = {
 #define X(table, name, element, shape, keep, doc)                                                            \
@@ -9,13 +9,20 @@ static const struct component_desc components[] = {
 #undef X
 };
 
-static const char *const table_names[] = {"SLICE", "ENV", "ROLLOUT", "EPOCH"};
-static const char *const shape_names[] = {"1", "W", "A", "HxW", "CxHxW"};
+static const char *const table_names[] = {"SCENE", "SLICE", "ENV", "ROLLOUT", "STATE", "EPOCH", "PAIR", "BATCH", "CANDIDATE"};
+static const char *const shape_names[] = {"1", "W", "A", "HxW", "CxHxW", "IxHxW", "WxL", "T"};
 _Static_assert(sizeof table_names / sizeof *table_names == TABLE_COUNT, "a name for every table");
 _Static_assert(sizeof shape_names / sizeof *shape_names == SHAPE_COUNT, "a name for every shape");
 
-static const char *const table_advice[] = {"set data.most or data.volumes", "lower world.envs",
-                                           "lower world.envs", "set data.most or data.volumes"};
+static const char *const table_advice[] = {[TABLE_SCENE] = "lower data.size",
+                                           [TABLE_SLICE] = "set data.most or data.volumes",
+                                           [TABLE_ENV] = "lower world.envs",
+                                           [TABLE_ROLLOUT] = "lower world.envs",
+                                           [TABLE_STATE] = "lower pgmri.batch",
+                                           [TABLE_EPOCH] = "set data.most or data.volumes",
+                                           [TABLE_PAIR] = "shorten train.accelerations",
+                                           [TABLE_BATCH] = "lower network.batch or policy.batch",
+                                           [TABLE_CANDIDATE] = "lower world.envs"};
 _Static_assert(sizeof table_advice / sizeof *table_advice == TABLE_COUNT, "advice for every table");
 
 const struct schema component_schema = {components, COMPONENT_COUNT, table_names, TABLE_COUNT,

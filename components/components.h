@@ -5,14 +5,41 @@
 
 #include "engine/ecs/world.h"
 
-enum table { TABLE_SLICE, TABLE_ENV, TABLE_ROLLOUT, TABLE_EPOCH, TABLE_COUNT };
+enum table {
+  TABLE_SCENE,     /* one row: what all scans share */
+  TABLE_SLICE,     /* a row a slice of the data */
+  TABLE_ENV,       /* a row an environment: a running scan */
+  TABLE_ROLLOUT,   /* a row a step of a scan */
+  TABLE_STATE,     /* a row an image that PG-MRI's policy saw in a rollout */
+  TABLE_EPOCH,     /* a row a sample of the running epoch */
+  TABLE_PAIR,      /* a row a pair of accelerations that training mixes */
+  TABLE_BATCH,     /* a row an image of a network's pass: its ports */
+  TABLE_CANDIDATE, /* a row a scan with one action more, or the scan itself: an oracle's */
+  TABLE_COUNT
+};
 
-/* Elements a row: the scene gives H, W and A, the actions of a scan, the data C, the most coils of a slice.
- */
-enum shape { SHAPE_ONE, SHAPE_W, SHAPE_A, SHAPE_HW, SHAPE_CHW, SHAPE_COUNT };
+/* Elements a row: the scene gives H, W, A, the actions of a scan, I, the channels of the reconstructor's input, and
+ * T, the tiles of its loss; the data give C, the most coils of a slice; L is W + 1. */
+enum shape {
+  SHAPE_ONE,
+  SHAPE_W,
+  SHAPE_A,
+  SHAPE_HW,
+  SHAPE_CHW,
+  SHAPE_IHW,
+  SHAPE_WL,
+  SHAPE_T,
+  SHAPE_COUNT
+};
 
 /*   table    column           element shape keep   what one row holds                                      */
 #define COMPONENTS(X)                                                                                        \
+  X(SCENE, phase, C64, W, SCENE, "exp(2 pi i k / W)")                                                        \
+  X(SCENE, initial, U8, A, SCENE, "1 where every scan starts with the action")                               \
+  X(SCENE, weight, U32, W, SCENE, "the sampler's weight or rank of every action")                            \
+  X(SCENE, chance, U32, WL, SCENE, "chance of a line by how many are left to draw, in 2^-32 (learned_mask)")  \
+  X(SCENE, cells, U32, HW, SCENE, "cells of k-space of every action, from the centre on")                    \
+  X(SCENE, mean_quality, F32, W, STEP, "mean over all scans of an action's quality (average_oracle)")        \
   X(SLICE, image, F32, HW, SCENE, "reference magnitude image, as loaded")                                    \
   X(SLICE, hybrid, C64, HW, SCENE,                                                                           \
     "rows of the image transformed, orthonormal, in units of unit: [frequency][row]; 0 is the centre line")  \
@@ -48,22 +75,51 @@ enum shape { SHAPE_ONE, SHAPE_W, SHAPE_A, SHAPE_HW, SHAPE_CHW, SHAPE_COUNT };
   X(ENV, mse, F32, ONE, STEP, "mean squared error")                                                          \
   X(ENV, quality, F32, ONE, SAVED, "the scene's similarity, signed so that more is better")                  \
   X(ENV, reward, F32, ONE, STEP, "reward of this step, by the rule reward.form")                             \
-  X(ROLLOUT, slice, U32, ONE, STEP, "row of SLICE that this scan scans")                                     \
-  X(ROLLOUT, action, U32, ONE, STEP, "line chosen at this step of this scan")                                \
-  X(ROLLOUT, log_prob, F32, ONE, STEP, "logarithm of its probability")                                       \
-  X(ROLLOUT, value, F32, ONE, STEP, "critic's estimate before the step")                                     \
-  X(ROLLOUT, reward, F32, ONE, STEP, "reward of the step")                                                   \
-  X(ROLLOUT, done, U32, ONE, STEP, "1 where the scan ended with the step")                                   \
-  X(ROLLOUT, advantage, F32, ONE, STEP, "generalised advantage of the step")                                 \
-  X(ROLLOUT, return, F32, ONE, STEP, "advantage plus value: the critic's target")                            \
-  X(ROLLOUT, ssim, F32, ONE, STEP, "ssim after this many lines")                                             \
-  X(ROLLOUT, ssim_uniform, F32, ONE, STEP, "ssim_uniform after this many lines")                             \
-  X(ROLLOUT, psnr, F32, ONE, STEP, "psnr after this many lines")                                             \
-  X(ROLLOUT, psnr_unclamped, F32, ONE, STEP, "psnr_unclamped after this many lines")                         \
-  X(ROLLOUT, nmse, F32, ONE, STEP, "nmse after this many lines")                                             \
-  X(ROLLOUT, mse, F32, ONE, STEP, "mse after this many lines")                                               \
-  X(EPOCH, slice, U32, ONE, SCENE, "row of SLICE that this sample of the running epoch is of")               \
-  X(EPOCH, mask, U8, A, SCENE, "lines that this sample of the running epoch is observed by")
+  X(ENV, rank, U32, W, SAVED, "order in which this scan's lines are acquired (tau_step)")                    \
+  X(ENV, base, C64, HW, STEP, "complex zero-filled image, to which an oracle adds lines")                    \
+  X(ROLLOUT, slice, U32, ONE, SAVED, "row of SLICE that this scan scans")                                     \
+  X(ROLLOUT, action, U32, ONE, SAVED, "line chosen at this step of this scan")                                \
+  X(ROLLOUT, log_prob, F32, ONE, SAVED, "logarithm of its probability")                                       \
+  X(ROLLOUT, value, F32, ONE, SAVED, "critic's estimate before the step")                                     \
+  X(ROLLOUT, reward, F32, ONE, SAVED, "reward of the step")                                                   \
+  X(ROLLOUT, done, U32, ONE, SAVED, "1 where the scan ended with the step")                                   \
+  X(ROLLOUT, advantage, F32, ONE, SAVED, "generalised advantage of the step")                                 \
+  X(ROLLOUT, return, F32, ONE, SAVED, "advantage plus value: the critic's target")                            \
+  X(ROLLOUT, normalised, F32, ONE, SAVED, "advantage brought to mean 0 and deviation 1 within an update")     \
+  X(ROLLOUT, last_value, F32, ONE, SAVED, "estimate after a scan's last step: 0, scans end truly")           \
+  X(ROLLOUT, order, U32, ONE, SAVED, "step of a scan that is this row of the update")                        \
+  X(ROLLOUT, terms, F128, ONE, SAVED, "of this row of the update: policy, entropy, value loss, log ratio")    \
+  X(ROLLOUT, ssim, F32, ONE, SAVED, "ssim after this many lines")                                             \
+  X(ROLLOUT, ssim_uniform, F32, ONE, SAVED, "ssim_uniform after this many lines")                             \
+  X(ROLLOUT, psnr, F32, ONE, SAVED, "psnr after this many lines")                                             \
+  X(ROLLOUT, psnr_unclamped, F32, ONE, SAVED, "psnr_unclamped after this many lines")                         \
+  X(ROLLOUT, nmse, F32, ONE, SAVED, "nmse after this many lines")                                             \
+  X(ROLLOUT, mse, F32, ONE, SAVED, "mse after this many lines")                                               \
+  X(STATE, observation, F32, HW, SAVED, "normalised reconstruction that the policy saw")                      \
+  X(STATE, taken, F32, W, SAVED, "1 where a line was acquired in it")                                         \
+  X(STATE, terms, C64, ONE, SAVED, "loss and entropy of the choice in it")                                    \
+  X(EPOCH, slice, U32, ONE, SAVED, "row of SLICE that this sample of the running epoch is of")               \
+  X(EPOCH, mask, U8, A, SAVED, "actions that this sample of the running epoch is observed by")               \
+  X(PAIR, initial, U8, A, SCENE, "1 where a scan of this pair starts with the action")                       \
+  X(PAIR, chance, U32, ONE, SCENE, "probability of every other action, in 2^-31")                            \
+  X(BATCH, input, F32, IHW, PORT, "the reconstructor's input: normalised, or complex in its own units")      \
+  X(BATCH, output, F32, HW, PORT, "the reconstructor's output: normalised, or in units of a complex input")  \
+  X(BATCH, output_gradient, F32, HW, PORT, "derivative of the loss by output")                               \
+  X(BATCH, input_gradient, F32, IHW, PORT, "derivative of the loss by input")                                \
+  X(BATCH, loss, F32, T, PORT, "each tile's share of the image's loss")                                      \
+  X(BATCH, observation, F32, HW, PORT, "the policy's input: standardised, or PG-MRI's reconstruction")       \
+  X(BATCH, taken, F32, W, PORT, "the policy's input: 1 where a line is acquired")                            \
+  X(BATCH, logits, F32, W, PORT, "the policy's output: unnormalised logarithms of probabilities")            \
+  X(BATCH, value, F32, ONE, PORT, "the critic's output: estimate of the return")                             \
+  X(BATCH, logits_gradient, F32, W, PORT, "derivative of the loss by logits")                                \
+  X(BATCH, value_gradient, F32, ONE, PORT, "derivative of the loss by value")                                \
+  X(BATCH, drawn, F32, A, PORT, "mask that LOUPE or a step of tau_step has drawn, 0 or 1")                   \
+  X(BATCH, drawn_gradient, F32, A, PORT, "derivative of the loss by drawn")                                  \
+  X(CANDIDATE, slice, U32, ONE, SAVED, "row of SLICE of the scan that candidates are of")                    \
+  X(CANDIDATE, mask, U8, A, SAVED, "mask of the scan that candidates are of")                                \
+  X(CANDIDATE, base, C64, HW, SAVED, "complex zero-filled image of the scan that candidates are of")         \
+  X(CANDIDATE, action, U32, ONE, SAVED, "action that this candidate of a scan adds")                         \
+  X(CANDIDATE, quality, F32, ONE, SAVED, "the scene's similarity of an action of a scan, as ENV.quality")
 
 enum component {
 #define X(table, name, ...) table##_##name,

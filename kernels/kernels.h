@@ -5,7 +5,7 @@
 #include "engine/device/kernel.h"
 
 /* For kernel_desc.args[].table beside those of components.h: one row for all (weights, phases). */
-enum { TABLE_SHARED = 7 };
+enum { TABLE_SHARED = 11 };
 
 #define NO_LINE 0xffffffffu /* no phase-encode line; no scan */
 #define NO_CELL 0xffffffffu /* no cell of k-space */

@@ -43,7 +43,7 @@ __kernel void line_next(__global const uchar *restrict mask, __global const uint
 }
 
 /* The next line of a draw of exactly `budget` lines, which goes by their order: those up to the last acquired one are
- * decided. `chance`, [line][lines left], is systems/scan/learned.h's. */
+ * decided. `chance`, [line][lines left], is systems/sampling/exact_chances.h's. */
 __kernel void line_exact(__global const uchar *restrict mask, __global const uint *restrict scan,
                          __global const uint *restrict step, __global const uint *restrict chance,
                          __global uint *restrict action, __global float *restrict log_prob, uint seed, uint budget,

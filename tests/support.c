@@ -5,6 +5,7 @@
 #include "engine/device/fft.h"
 #include "systems/data/phantom.h"
 #include "systems/scan/load.h"
+#include "systems/scan/transform.h"
 
 #include <cairo.h>
 #include <dirent.h>
@@ -179,7 +180,7 @@ void support_fill_slices(struct world *world, int n, uint32_t slices) {
     world_write(world, SLICE_order, s, 1, &s);
     world_write(world, SLICE_data_range, s, 1, &range);
   }
-  assert_good(load_prepare(world, 0, slices, &error), &error);
+  assert_good(transform_rows(world, 0, slices, &error), &error);
   arena_close(arena);
 }
 

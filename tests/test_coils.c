@@ -2,7 +2,7 @@
  * root-sum-of-squares; against double precision from the file's samples. */
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
 #include "systems/scan/systems.h"
 #include "tests/support.h"
@@ -161,7 +161,7 @@ static void run_scans(struct bench *bench, const char *name, size_t envs) {
 }
 
 static void observe(struct bench *bench) {
-  const struct system *system = bench->simulation.begin.system[1];
+  const struct system *system = &bench->simulation.begin.system[1];
   bench->simulation.world.running = system;
   system->run(&bench->simulation.world, system->context);
   bench->simulation.world.running = NULL;

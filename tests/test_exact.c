@@ -3,7 +3,7 @@
 #include "engine/base/random.h"
 #include "engine/graph/graph.h"
 #include "kernels/kernels.h"
-#include "systems/scan/learned.h"
+#include "systems/sampling/exact_chances.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -147,11 +147,11 @@ static void chances_line_by_line_are_those_of_the_sets(void **state) {
   static const double p[ENTRIES] = {0.9, 0.05, 0.3, 0, 1, 0.7, 0.25, 0.5, 0.3};
   const struct acquisition scan = {.lines = ENTRIES, .initial_start = 3, .initial_lines = 1, .budget = BUDGET};
   struct arena *arena = arena_open();
-  uint32_t *table = learned_table(arena, &scan);
+  uint32_t *table = chances_table(arena, &scan);
   float single[ENTRIES];
   double all = 0, total = 0;
   (void)state;
-  learned_fill(p, &scan, table);
+  chances_fill(p, &scan, table);
   for (int i = 0; i < ENTRIES; i++) single[i] = (float)p[i];
   for (unsigned set = 0; set < 1u << ENTRIES; set++)
     if (size_of(set) == BUDGET) all += chance_of(single, set);

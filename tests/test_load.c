@@ -2,7 +2,8 @@
 #include "engine/files/scene.h"
 #include "kernels/kernels.h"
 #include "systems/scan/load.h"
-#include "systems/scan/window.h"
+#include "systems/scan/transform.h"
+#include "systems/scan/slice_cache.h"
 #include "tests/support.h"
 
 #include <complex.h>
@@ -406,7 +407,7 @@ static void rows_outside_the_range_stay(void **state) {
   struct loaded loaded = load_good(*state);
   const float *before = column(&loaded, SLICE_mean);
   world_write(&loaded.world, SLICE_mean, 0, SLICES, marks);
-  assert_good(load_prepare(&loaded.world, 2, 3, &error), &error);
+  assert_good(transform_rows(&loaded.world, 2, 3, &error), &error);
   const float *after = column(&loaded, SLICE_mean);
   for (size_t s = 0; s < SLICES; s++) assert_true(after[s] == (s >= 2 && s < 5 ? before[s] : -1));
   unload(&loaded);
@@ -977,19 +978,19 @@ static void windows_are_as_large_as_fits(void **state) {
   size_t row = world_row_bytes(&setup, setup.columns, TABLE_SLICE);
   device.bytes = 12345;
   device.facts.largest = device.facts.memory = device.bytes + 4 * (1000 * row / 3 + 1);
-  assert_int_equal(window_rows(&setup, &device, &options, 16), 1000);
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 16), 1000);
   device.facts.memory -= row;
-  assert_int_equal(window_rows(&setup, &device, &options, 16),
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 16),
                    (device.facts.memory - device.bytes) / 2 / row);
-  assert_int_equal(window_rows(&setup, &device, &options, 900), 900);
-  assert_int_equal(window_rows(&setup, &device, &options, 0), 1000); /* all are needed together */
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 900), 900);
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 0), 1000); /* all are needed together */
   device.facts.largest = (size_t)8 * 64 * 64 * 50;
-  assert_int_equal(window_rows(&setup, &device, &options, 16), 50);
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 16), 50);
   options.data.window = 20;
-  assert_int_equal(window_rows(&setup, &device, &options, 16), 20);
-  assert_int_equal(window_rows(&setup, &device, &options, 30), 30);
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 16), 20);
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 30), 30);
   options.data.window = 2000;
-  assert_int_equal(window_rows(&setup, &device, &options, 16), 1000);
+  assert_int_equal(slice_cache_rows(&setup, &device, &options, 16), 1000);
   options.data.window = 0;
 }
 

@@ -83,9 +83,10 @@ static float *gradient_by_hand(struct run *run) {
   for (int i = 0; i < 2; i++)
     device_copy(&device, graph_value(loupe->graph, inputs[i][0]), 0, graph_value(graph, inputs[i][1]), 0,
                 sizeof(float) * BATCH * graph_elements(graph, inputs[i][1]));
+  const struct loss_target target = target_of(run);
   graph_zero_gradients(graph);
   graph_forward(graph);
-  loss_run(&loss, &training->target, graph_value(graph, out), graph_gradient(graph, out), BATCH, 1.0 / BATCH);
+  loss_run(&loss, &target, graph_value(graph, out), graph_gradient(graph, out), BATCH, 1.0 / BATCH);
   graph_backward(graph);
   const struct parameter *weight = graph_find(graph, "probability.weight");
   float *gradient = read_floats(run->arena, weight->gradient, weight->count);

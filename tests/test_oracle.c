@@ -4,6 +4,7 @@
 #include "systems/methods/evaluate.h"
 #include "systems/networks/reconstructor.h"
 #include "systems/scan/oracle.h"
+#include "systems/scan/transform.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -204,7 +205,7 @@ static void takes_the_first_of_equals(void **state) {
   open_bench(&bench, *state, false, 0, 64);
   for (size_t i = 0; i < N * N; i++) image[i] = 0;
   for (size_t s = 0; s < SLICES; s++) world_write(&bench.simulation.world, SLICE_image, s, 1, image);
-  assert_good(load_prepare(&bench.simulation.world, 0, SLICES, &error), &error);
+  assert_good(transform_rows(&bench.simulation.world, 0, SLICES, &error), &error);
   scan(&bench, "oracle", actions);
   for (size_t t = 0; t < STEPS; t++)
     for (size_t s = 0; s < SLICES; s++) assert_int_equal(actions[t][s], t);

@@ -70,6 +70,7 @@ static void open_bench(struct bench *bench, struct device *device, struct wish w
   bench->options.reward.form = REWARD_DENSE;
   bench->options.reward.scale = 100;
   bench->options.reward.metric = wish.metric;
+  bench->options.pgmri.estimator = wish.greedy ? PGMRI_GREEDY : PGMRI_NONGREEDY;
   assert_good(acquisition_plan(&bench->acquisition, &bench->options, 2, "base", &error), &error);
   struct simulation_plan plan = trajectories_plan(&bench->options, wish.slices, MOST, wish.draws, STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
@@ -153,7 +154,7 @@ static void comes_back_from_a_file(void **state) {
   estimate(&bench);
   struct policy *both[] = {&bench.policy, &again};
   for (int k = 0; k < 2; k++) {
-    device_copy(*state, bench.simulation.kept.images, 0, both[k]->input, 0, sizeof(float) * N * N * MOST);
+    device_copy(*state, bench.simulation.world.column[STATE_observation], 0, both[k]->input, 0, sizeof(float) * N * N * MOST);
     policy_forward(both[k], MOST);
     device_read(*state, both[k]->logits, 0, sizeof logits[k], logits[k]);
   }
@@ -249,10 +250,13 @@ static void expect(struct bench *bench, bool greedy) {
       if (s != a + 1)
         advantage[a * STATES + s] = (float)(reached * exact.chance[s][a] * worth(&exact, s, a, greedy));
     }
-  struct policy_draws draws = bench->trajectories.columns;
-  draws.slices = STATES;
-  draws.draws = FREE;
-  draws.shared = true;
+  const cl_mem *column = bench->simulation.world.column;
+  const struct policy_draws draws = {.action = column[ROLLOUT_action],
+                                     .advantage = column[ROLLOUT_advantage],
+                                     .terms = column[STATE_terms],
+                                     .slices = STATES,
+                                     .draws = FREE,
+                                     .shared = true};
   device_write(bench->simulation.device, draws.action, 0, sizeof action, action);
   device_write(bench->simulation.device, draws.advantage, 0, sizeof advantage, advantage);
   graph_zero_gradients(bench->policy.graph);
@@ -367,8 +371,7 @@ static void gradient_is_of_the_loss_in(struct device *device, struct wish wish) 
     device_write(bench.simulation.device, graph->values, 0, sizeof(float) * bench.elements, moved);
     policy_changed(&bench.policy);
     trajectories_gradient(&bench.trajectories);
-    device_read(bench.simulation.device, bench.trajectories.columns.terms, 0, 2 * sizeof(float) * images,
-                terms);
+    world_read(&bench.simulation.world, STATE_terms, 0, images, terms);
     for (size_t i = 0; i < images; i++) loss[side] += (double)terms[2 * i];
   }
   double slope = (loss[1] - loss[0]) / (2 * reach);

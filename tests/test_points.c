@@ -2,7 +2,7 @@
  * observed by them, refusals. */
 #include "engine/device/kernel_check.h"
 #include "kernels/kernels.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/systems.h"
 #include "tests/scans.h"
 

@@ -3,8 +3,9 @@
 #include "engine/device/kernel_check.h"
 #include "engine/files/store.h"
 #include "kernels/kernels.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
+#include "systems/scan/transform.h"
 #include "systems/scan/systems.h"
 #include "tests/scans.h"
 
@@ -301,7 +302,7 @@ static void spectra_are_as_computed(void **state) {
     plan_scene(&scene, GEOMETRY_SPOKES, (uint32_t)n, 4, "base");
     open_scene(&scene, *state, 1, 1);
     world_write(&scene.simulation.world, SLICE_image, 0, 1, image);
-    assert_good(load_prepare(&scene.simulation.world, 0, 1, &error), &error);
+    assert_good(transform_rows(&scene.simulation.world, 0, 1, &error), &error);
     float *found = ARENA_NEW(arena, float, 2 * pixels), most = 0;
     world_read(&scene.simulation.world, SLICE_kspace, 0, 1, found);
     world_read(&scene.simulation.world, SLICE_unit, 0, 1, &unit);
@@ -338,12 +339,12 @@ static void both_ways_agree(void **state) {
     } else {
       for (uint32_t i = 0; i < N * N; i++) /* frequencies from the centre on */
         cell[i] = i % N * N + (i / N + N - N / 2) % N;
-      device_write(*state, scene.simulation.cells, 0, sizeof cell, cell);
+      world_write(&scene.simulation.world, SCENE_cells, 0, 1, cell);
     }
     world_write(&scene.simulation.world, ENV_slice, 0, 1, &slice);
     world_write(&scene.simulation.world, ENV_mask, 0, 1, mask);
     scene.simulation.world.rows[TABLE_ENV] = 1;
-    const struct system *observe = scene.simulation.begin.system[1];
+    const struct system *observe = &scene.simulation.begin.system[1];
     scene.simulation.world.running = observe;
     observe->run(&scene.simulation.world, observe->context);
     scene.simulation.world.running = NULL;

@@ -180,13 +180,13 @@ static void rows_are_recalled(void **state) {
   for (uint32_t i = 0; i < 6 * STEPS; i++) order[i] = (i * 7 + 3) % (6 * STEPS);
   rollout_order(&bench.rollout, order);
   for (size_t first = 0; first + 4 <= 6 * STEPS; first += 4) {
-    rollout_recall(&bench.rollout, first, 4);
+    rollout_gather(&bench.rollout, first, 4);
     policy_forward(&bench.policy, 4);
     device_read(bench.simulation.device, bench.policy.value, 0, sizeof value, value);
     for (size_t i = 0; i < 4; i++) assert_true(fabsf(value[i] - values[order[first + i]]) < 1e-5f);
   }
   rollout_gradient(&bench.rollout, 0, 6 * STEPS);
-  device_read(bench.simulation.device, bench.rollout.update.terms, 0, sizeof terms, terms);
+  world_read(&bench.simulation.world, ROLLOUT_terms, 0, 6 * STEPS, terms);
   for (size_t i = 0; i < 6 * STEPS; i++) {
     assert_true(fabsf(terms[4 * i + 3]) < 1e-5f);
     assert_true(terms[4 * i + 1] > 0 && terms[4 * i + 1] < logf(N));
@@ -244,7 +244,7 @@ static void advantages_are_normalised_in_every_update(void **state) {
   for (uint32_t i = 0; i < ROWS; i++) order[i] = (i * 7 + 3) % ROWS;
   rollout_order(&bench.rollout, order);
   rollout_normalise(&bench.rollout, MOST);
-  device_read(bench.simulation.device, bench.rollout.update.advantage, 0, sizeof found, found);
+  world_read(&bench.simulation.world, ROLLOUT_normalised, 0, ROWS, found);
   for (size_t first = 0; first < ROWS; first += MOST) {
     size_t count = ROWS - first < MOST ? ROWS - first : MOST;
     double mean = 0, square = 0;

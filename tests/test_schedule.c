@@ -69,15 +69,15 @@ static void nothing_run(struct world *world, void *calls) {
 
 static int calls;
 static const struct system choose = {"choose",         "pick a line", SET(SCAN), SET(ACTION),
-                                     {"lines_choose"}, choose_run,    &calls};
+                                     {"lines_choose"}, choose_run,    NULL, &calls};
 static const struct system acquire = {
-    "acquire", "add the line", SET(ACTION) | SET(MASK), SET(MASK), {"lines_acquire"}, acquire_run, &calls};
+    "acquire", "add the line", SET(ACTION) | SET(MASK), SET(MASK), {"lines_acquire"}, acquire_run, NULL, &calls};
 static const struct system observe = {
-    "observe", "make the image", SET(IMAGE) | SET(MASK), SET(MAGNITUDE), {NULL}, nothing_run, NULL};
+    "observe", "make the image", SET(IMAGE) | SET(MASK), SET(MAGNITUDE), {NULL}, nothing_run, NULL, NULL};
 static const struct system score = {"score",     "compare", SET(IMAGE) | SET(MAGNITUDE), SET(REWARD), {NULL},
-                                    nothing_run, NULL};
+                                    nothing_run, NULL, NULL};
 static const struct system count = {"count", "move the number", SET(SCAN), SET(SCAN),
-                                    {NULL},  nothing_run,       NULL};
+                                    {NULL},  nothing_run,       NULL, NULL};
 static const struct system *const step[] = {&choose, &acquire, &count, &observe, &score, NULL};
 
 static struct schedule build(const struct system *const list[]) {
@@ -89,26 +89,6 @@ static struct schedule build(const struct system *const list[]) {
 
 /* ---- what follows from the declarations
  * -------------------------------------------------------------------- */
-
-static void waves_follow_from_reads_and_writes(void **state) {
-  static const uint8_t waves[] = {0, 1, 1, 2, 3};
-  struct schedule schedule = build(step);
-  (void)state;
-  assert_int_equal(schedule.count, 5);
-  assert_memory_equal(schedule.wave, waves, sizeof waves);
-}
-
-/* Write after read, write after write, and no link at all. */
-static void waves_keep_writers_behind_readers(void **state) {
-  static const struct system reader = {"reader", "", SET(MASK), SET(REWARD), {NULL}, nothing_run, NULL};
-  static const struct system writer = {"writer", "", SET(IMAGE), SET(MASK), {NULL}, nothing_run, NULL};
-  static const struct system other = {"other", "", SET(IMAGE), SET(MAGNITUDE), {NULL}, nothing_run, NULL};
-  const struct system *const list[] = {&reader, &writer, &writer, &other, NULL};
-  static const uint8_t waves[] = {0, 1, 2, 0};
-  struct schedule schedule = build(list);
-  (void)state;
-  assert_memory_equal(schedule.wave, waves, sizeof waves);
-}
 
 static void carried_columns_are_read_before_written(void **state) {
   const struct system *const whole[] = {&observe, &score, NULL}, *const none[] = {NULL};
@@ -125,7 +105,7 @@ static void carried_columns_are_read_before_written(void **state) {
 }
 
 static void impossible_orders_are_refused(void **state) {
-  static const struct system loader = {"loader", "", 0, SET(IMAGE), {NULL}, nothing_run, NULL};
+  static const struct system loader = {"loader", "", 0, SET(IMAGE), {NULL}, nothing_run, NULL, NULL};
   const struct system *const early[] = {&acquire, &choose, NULL}, *const loading[] = {&choose, &loader, NULL};
   struct schedule schedule;
   struct error error;
@@ -146,7 +126,7 @@ static void build_too_many(void *context) {
 static void too_many_systems_abort(void **state) {
   struct error error;
   (void)state;
-  support_expect_abort(build_too_many, &error, "a step has at most 32 systems");
+  support_expect_abort(build_too_many, &error, "a step has at most 64 systems");
 }
 
 static void expect_printed(void (*print)(const struct schedule *, FILE *), const char *want) {
@@ -162,22 +142,22 @@ static void expect_printed(void (*print)(const struct schedule *, FILE *), const
 
 static void schedules_are_printed(void **state) {
   (void)state;
-  expect_printed(schedule_print, "0 choose: pick a line\n"
+  expect_printed(schedule_print, "choose: pick a line\n"
                                  "    reads  ENV.scan\n"
                                  "    writes ENV.action\n"
-                                 "1 acquire: add the line\n"
+                                 "acquire: add the line\n"
                                  "    reads  ENV.mask ENV.action\n"
                                  "    writes ENV.mask\n"
-                                 "1 count: move the number\n"
+                                 "count: move the number\n"
                                  "    reads  ENV.scan\n"
                                  "    writes ENV.scan\n"
-                                 "2 observe: make the image\n"
+                                 "observe: make the image\n"
                                  "    reads  SLICE.image ENV.mask\n"
                                  "    writes ENV.magnitude\n"
-                                 "3 score: compare\n"
+                                 "score: compare\n"
                                  "    reads  SLICE.image ENV.magnitude\n"
                                  "    writes ENV.reward\n"
-                                 "carried from step to step: ENV.mask ENV.scan\n");
+                                 "carried to the next: ENV.mask ENV.scan\n");
 }
 
 static void schedules_are_drawn(void **state) {
@@ -185,15 +165,109 @@ static void schedules_are_drawn(void **state) {
   expect_printed(schedule_print_dot, "digraph step {\n"
                                      "  rankdir=LR;\n"
                                      "  node [shape=box];\n"
-                                     "  s0 [label=\"choose\\nwave 0\"];\n"
-                                     "  s1 [label=\"acquire\\nwave 1\"];\n"
-                                     "  s2 [label=\"count\\nwave 1\"];\n"
-                                     "  s3 [label=\"observe\\nwave 2\"];\n"
-                                     "  s4 [label=\"score\\nwave 3\"];\n"
+                                     "  s0 [label=\"choose\"];\n"
+                                     "  s1 [label=\"acquire\"];\n"
+                                     "  s2 [label=\"count\"];\n"
+                                     "  s3 [label=\"observe\"];\n"
+                                     "  s4 [label=\"score\"];\n"
                                      "  s0 -> s1 [label=\"action\"];\n"
                                      "  s1 -> s3 [label=\"mask\"];\n"
                                      "  s3 -> s4 [label=\"magnitude\"];\n"
                                      "}\n");
+}
+
+/* ---- loops
+ * --------------------------------------------------------------------------------------------------- */
+
+static char order[32];
+
+static bool next_turn(struct world *world, void *turns, size_t turn) {
+  (void)world;
+  if (turn < *(size_t *)turns) strcat(order, "(");
+  return turn < *(size_t *)turns;
+}
+
+static void note_run(struct world *world, void *letter) {
+  (void)world;
+  strcat(order, letter);
+}
+
+/* Twice a, then three times b; then c. */
+static void add_loops(struct schedule *schedule, size_t *outer, size_t *inner) {
+  static const struct system loop = {.name = "turns", .doc = "of the test", .next = next_turn};
+  static const struct system note = {.name = "note", .doc = "its letter", .run = note_run};
+  static char a[] = "a", b[] = "b", c[] = "c";
+  schedule_open(schedule, &schema);
+  schedule_add(schedule, &loop, outer);
+  schedule_add(schedule, &note, a);
+  schedule_add(schedule, &loop, inner);
+  schedule_add(schedule, &note, b);
+  schedule_add(schedule, &system_end, NULL);
+  schedule_add(schedule, &system_end, NULL);
+  schedule_add(schedule, &note, c);
+}
+
+static void loops_are_repeated(void **state) {
+  struct world world = {.device = *state};
+  struct schedule schedule;
+  struct error error;
+  size_t outer = 2, inner = 3;
+  add_loops(&schedule, &outer, &inner);
+  assert_good(schedule_close(&schedule, false, &error), &error);
+  schedule_run(&schedule, &world);
+  assert_string_equal(order, "(a(b(b(b(a(b(b(bc");
+  *order = 0;
+  outer = 1;
+  inner = 0;
+  schedule_run(&schedule, &world);
+  assert_string_equal(order, "(ac");
+}
+
+static void close_without_end(void *context) {
+  struct schedule *schedule = context;
+  schedule->count -= 2; /* without the outer loop's end and what follows it */
+  struct error error;
+  schedule_close(schedule, false, &error);
+}
+
+static void loops_without_an_end_abort(void **state) {
+  struct schedule schedule;
+  size_t turns = 1;
+  (void)state;
+  add_loops(&schedule, &turns, &turns);
+  support_expect_abort(close_without_end, &schedule, "loop turns has no end");
+}
+
+static void loops_are_printed_with_what_they_repeat(void **state) {
+  struct schedule schedule;
+  struct error error;
+  size_t turns = 1, bytes;
+  char *text = NULL;
+  (void)state;
+  add_loops(&schedule, &turns, &turns);
+  assert_good(schedule_close(&schedule, false, &error), &error);
+  FILE *file = open_memstream(&text, &bytes);
+  schedule_print(&schedule, file);
+  fclose(file);
+  assert_string_equal(text, "repeat turns: of the test\n"
+                            "  note: its letter\n"
+                            "  repeat turns: of the test\n"
+                            "    note: its letter\n"
+                            "note: its letter\n"
+                            "carried to the next: nothing\n");
+  free(text);
+}
+
+/* Loaded columns are written by what loads, and by nothing else. */
+static void loads_write_loaded_columns(void **state) {
+  static const struct system loader = {.name = "loader", .doc = "", .writes = SET(IMAGE), .run = nothing_run};
+  struct schedule schedule;
+  struct error error;
+  (void)state;
+  schedule_open(&schedule, &schema);
+  schedule_add(&schedule, &loader, NULL);
+  assert_good(schedule_close(&schedule, true, &error), &error);
+  assert_false(schedule_close(&schedule, false, &error));
 }
 
 /* ---- worlds
@@ -241,6 +315,27 @@ static void worlds_give_back_what_they_take(void **state) {
   assert_int_equal(device->bytes, before);
   world_close(&scene.world); /* closing twice is closing once */
   assert_int_equal(device->bytes, before);
+}
+
+/* What is lent is the owner's memory, is read and written as its own, and stays when the world goes. */
+static void columns_are_lent(void **state) {
+  struct world_setup own = setup;
+  struct scene owner, borrower;
+  uint32_t scan[7] = {3, 1, 4, 1, 5, 9, 2}, got[7];
+  own.columns = all & ~SET(SCAN);
+  own.rows[ENV] = 2;
+  open_scene(&owner, *state, &setup);
+  open_scene(&borrower, *state, &own);
+  assert_false(world_has(&borrower.world, SCAN));
+  world_share(&borrower.world, &owner.world, SET(SCAN));
+  assert_true(world_has(&borrower.world, SCAN));
+  world_write(&borrower.world, SCAN, 0, 7, scan); /* as many rows as the owner has */
+  world_read(&owner.world, SCAN, 0, 7, got);
+  assert_memory_equal(got, scan, sizeof scan);
+  close_scene(&borrower);
+  world_read(&owner.world, SCAN, 0, 7, got);
+  assert_memory_equal(got, scan, sizeof scan);
+  close_scene(&owner);
 }
 
 static void half_worlds_take_half(void **state) {
@@ -367,7 +462,7 @@ static void a_step_runs_and_allocates_nothing(void **state) {
 }
 
 static void kernels_of_a_step_are_checked_before_it(void **state) {
-  static const struct system wrong = {"wrong", "", SET(MASK), SET(MASK), {"lines_wrong"}, nothing_run, NULL};
+  static const struct system wrong = {"wrong", "", SET(MASK), SET(MASK), {"lines_wrong"}, nothing_run, NULL, NULL};
   const struct system *const list[] = {&choose, &wrong, NULL};
   struct schedule schedule = build(list);
   struct scene scene;
@@ -426,7 +521,7 @@ static void undeclared_columns_abort(void **state) {
 static void exchange_columns(void *context) {
   struct world *world = context;
   static const struct system both = {
-      "both", "", SET(SCAN) | SET(ACTION), SET(SCAN) | SET(ACTION), {NULL}, nothing_run, NULL};
+      "both", "", SET(SCAN) | SET(ACTION), SET(SCAN) | SET(ACTION), {NULL}, nothing_run, NULL, NULL};
   world->running = &both;
   kernel_run(world->kernels, "lines_choose", 1, ARGS(world_in(world, ACTION), world_out(world, SCAN)));
 }
@@ -463,9 +558,12 @@ static void rows_beyond_the_table_abort(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(waves_follow_from_reads_and_writes),
-      cmocka_unit_test(waves_keep_writers_behind_readers),
       cmocka_unit_test(carried_columns_are_read_before_written),
+      cmocka_unit_test(loops_are_repeated),
+      cmocka_unit_test(loops_without_an_end_abort),
+      cmocka_unit_test(loops_are_printed_with_what_they_repeat),
+      cmocka_unit_test(loads_write_loaded_columns),
+      cmocka_unit_test(columns_are_lent),
       cmocka_unit_test(impossible_orders_are_refused),
       cmocka_unit_test(too_many_systems_abort),
       cmocka_unit_test(schedules_are_printed),

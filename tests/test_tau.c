@@ -115,9 +115,10 @@ static void copy_input(const struct whole *whole, const struct run *run, tensor 
               sizeof(float) * BATCH * graph_elements(whole->graph, to));
 }
 
-static void run_in_one(struct whole *whole, const struct run *run) {
+static void run_in_one(struct whole *whole, struct run *run) {
   const struct training *training = &run->training;
   const struct net_tau *net = &training->tau.net;
+  const struct loss_target target = target_of(run);
   struct loss loss;
   struct error error;
   assert_good(loss_open(&loss, &device, training->train.simulation.kernels, LOSS_SSIM, N, N, BATCH, &error),
@@ -128,7 +129,7 @@ static void run_in_one(struct whole *whole, const struct run *run) {
   if (!run->options.tau.adaptive) copy_input(whole, run, net->noise, whole->net.noise);
   graph_zero_gradients(whole->graph);
   graph_forward(whole->graph);
-  loss_run(&loss, &training->target, graph_value(whole->graph, whole->out),
+  loss_run(&loss, &target, graph_value(whole->graph, whole->out),
            graph_gradient(whole->graph, whole->out), BATCH, 1.0 / BATCH);
   graph_backward(whole->graph);
   loss_close(&loss);
@@ -146,14 +147,18 @@ static struct gradients run_update(struct run *run) {
   struct gradients found;
   graph_zero_gradients(reconstructor->graph);
   graph_zero_gradients(tau_parameters(&training->tau));
+  const struct loss_target target = target_of(run);
   feed_batch(&training->train, 0, BATCH);
-  tau_forward(&training->tau, &training->train.simulation.world, 0, BATCH);
+  run_steps(run, 0, BATCH);
   reconstructor_forward(reconstructor, BATCH);
-  loss_run(&training->loss, &training->target, reconstructor->output, reconstructor->output_gradient, BATCH,
-           1.0 / BATCH);
+  loss_run(&training->loss, &target, reconstructor->output, reconstructor->output_gradient, BATCH, 1.0 / BATCH);
   reconstructor_backward(reconstructor, BATCH);
   found.last = read_gradients(run, reconstructor->graph);
-  tau_backward(&training->tau, BATCH);
+  for (uint32_t part = training->tau.steps; part; part--) {
+    tau_backward(&training->tau, part, BATCH);
+    if (!training->tau.adaptive) break;
+    reconstructor_backward_level(reconstructor, BATCH, part > 1);
+  }
   found.network = read_gradients(run, reconstructor->graph);
   found.sampler = read_gradients(run, tau_parameters(&training->tau));
   return found;
@@ -396,9 +401,8 @@ static void every_step_takes_its_lines(void **state) {
   run.options.tau.steps = 4;
   start_run(&run);
   struct tau *tau = &run.training.tau;
-  struct world *world = &run.training.train.simulation.world;
   feed_batch(&run.training.train, 0, BATCH);
-  tau_forward(tau, world, 20, BATCH);
+  run_steps(&run, 20, BATCH);
   const float *mask[5];
   for (int step = 0; step <= 4; step++)
     mask[step] = read_floats(run.arena, graph_value(tau->graph, tau->net.mask[step]), BATCH * N);
@@ -412,7 +416,7 @@ static void every_step_takes_its_lines(void **state) {
     same += !memcmp(mask[4] + i * N, mask[4], sizeof(float) * N);
   }
   assert_true(same < BATCH);
-  tau_forward(tau, world, 20, 2);
+  run_steps(&run, 20, 2);
   const float *fewer = read_floats(run.arena, graph_value(tau->graph, tau->net.mask[4]), 2 * N);
   assert_memory_equal(fewer, mask[4], sizeof(float) * 2 * N);
   close_run(&run);
@@ -500,13 +504,12 @@ static uint8_t *scan_points(struct run *run, bool fused) {
   struct tau tau;
   struct error error;
   uint8_t *mask = ARENA_NEW(run->arena, uint8_t, BATCH * N * N);
-  cl_mem buffer = device_buffer(&device, BATCH * N * N, "masks", &error);
-  assert_good(buffer, &error);
   assert_good(tau_load(&tau, support_path(&folder, "points_whole/last.h5"), &setup, &error), &error);
   assert_int_equal(tau.sampler.fused, fused);
-  tau_scan(&tau, &simulation->world, arg_buffer(ARG_INOUT, ELEMENT_U8, buffer), BATCH, 0);
-  device_read(&device, buffer, 0, BATCH * N * N, mask);
-  device_release(&device, buffer, BATCH * N * N);
+  show_slices(run, &tau, 0, BATCH);
+  tau_run(&tau, BATCH);
+  const float *drawn = read_floats(run->arena, tau_mask(&tau, tau.steps), BATCH * N * N);
+  for (int i = 0; i < BATCH * N * N; i++) mask[i] = drawn[i] > 0.5f;
   tau_close(&tau);
   return mask;
 }

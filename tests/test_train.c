@@ -187,7 +187,8 @@ static float *step_by_hand(struct run *run, const float *input) {
   assert_good(optimise_open(&optimiser, graph, &sgd, &error), &error);
   device_write(&device, graph_value(graph, in), 0, sizeof(float) * BATCH * N * N, input);
   graph_forward(graph);
-  loss_run(&loss, &run->training.target, graph_value(graph, out), graph_gradient(graph, out), BATCH,
+  const struct loss_target target = target_of(run);
+  loss_run(&loss, &target, graph_value(graph, out), graph_gradient(graph, out), BATCH,
            1.0 / BATCH);
   graph_backward(graph);
   optimise_step(&optimiser);

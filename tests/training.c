@@ -1,5 +1,7 @@
 #include "tests/training.h"
 
+#include "systems/scan/systems.h"
+
 #include <math.h>
 
 struct device device;
@@ -68,6 +70,32 @@ void refuse_open(struct run *run, bool resume, const char *part) {
 void refuse(struct run *run, const char *part) {
   refuse_open(run, true, part);
   arena_close(run->arena);
+}
+
+struct loss_target target_of(struct run *run) {
+  const cl_mem *column = run->training.train.simulation.world.column;
+  return (struct loss_target){column[ENV_slice], column[SLICE_image], column[SLICE_mean], column[SLICE_std],
+                              column[SLICE_data_range]};
+}
+
+void show_slices(struct run *run, struct tau *tau, uint32_t first, size_t images) {
+  struct world *world = &run->training.train.simulation.world;
+  const struct system shows = {.name = "shows",
+                               .reads = SET(ENV_slice) | tau_encode_reads(&run->options)};
+  world->running = &shows;
+  tau_encode(tau, world, world_in(world, ENV_slice), 0, first, images);
+  world->running = NULL;
+}
+
+void run_steps(struct run *run, uint32_t first, size_t images) {
+  struct tau *tau = &run->training.tau;
+  show_slices(run, tau, first, images);
+  for (uint32_t part = 0; part <= tau->steps; part++) {
+    tau_forward(tau, part, images);
+    if (part == tau->steps || !tau->adaptive) continue;
+    reconstructor_forward(&run->training.reconstructor, images);
+    tau_look(tau, part, images);
+  }
 }
 
 float *read_floats(struct arena *arena, cl_mem from, size_t count) {

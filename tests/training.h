@@ -37,6 +37,13 @@ void refuse_open(struct run *run, bool resume, const char *part);
 /* The same of going on, after which the run is gone. */
 void refuse(struct run *run, const char *part);
 
+/* Columns that a loss compares with, of what the training's environments hold. */
+struct loss_target target_of(struct run *run);
+/* Shows the first `images` slices that were dealt to a sampler of tau steps; all of its steps, with the
+ * reconstructor between, to the input of the last pass. */
+void show_slices(struct run *run, struct tau *tau, uint32_t first, size_t images);
+void run_steps(struct run *run, uint32_t first, size_t images);
+
 float *read_floats(struct arena *arena, cl_mem from, size_t count);
 double largest_difference(const float *a, const float *b, size_t count);
 

@@ -262,12 +262,6 @@ void device_keep_program(struct device *device, const char *key, cl_program prog
   device->programs = kept;
 }
 
-const char *device_part(struct device *device, const char *part) {
-  const char *before = device->part;
-  device->part = part;
-  return before;
-}
-
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from) {
   if (bytes)
     CL(device, clEnqueueWriteBuffer(device->queue, buffer, CL_TRUE, offset, bytes, from, 0, NULL, NULL));

@@ -64,9 +64,6 @@ void device_release(struct device *device, cl_mem buffer, size_t bytes);
 cl_program device_kept_program(struct device *device, const char *key);
 void device_keep_program(struct device *device, const char *key, cl_program program);
 
-/* Launches from here on belong to this part of the work; returns the one before. */
-const char *device_part(struct device *device, const char *part);
-
 /* Enqueue; `read` waits. Offsets and sizes in bytes. */
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from);
 void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);

@@ -50,6 +50,11 @@ struct arg arg_f32(float value) {
   return (struct arg){.kind = ARG_VALUE, .element = ELEMENT_F32, .as.f = value};
 }
 
+struct arg arg_unnamed(struct arg arg) {
+  arg.name = NULL;
+  return arg;
+}
+
 struct arg arg_buffer(enum arg_kind kind, enum element element, cl_mem buffer) {
   return (struct arg){.kind = kind, .element = element, .as.m = buffer};
 }

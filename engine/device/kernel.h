@@ -47,7 +47,7 @@ struct host_args {
   } value[16];
   size_t rows, height, width;
   size_t actions; /* entries of a mask: macro ACTIONS */
-  size_t table_rows[8];
+  size_t table_rows[12];
 };
 
 enum launch {
@@ -122,6 +122,7 @@ struct arg {
 struct arg arg_u32(uint32_t value);
 struct arg arg_f32(float value);
 struct arg arg_buffer(enum arg_kind kind, enum element element, cl_mem buffer);
+struct arg arg_unnamed(struct arg arg); /* a column for an argument of another name */
 #define ARGS(...) ((const struct arg[]){__VA_ARGS__, {.kind = ARG_END}})
 
 /* Enqueues the kernel over `rows` rows; never waits, never allocates. REQUIREs that it was needed before

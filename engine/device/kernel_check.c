@@ -203,7 +203,7 @@ static bool run(struct check *check, struct kernels *kernels, struct check_resul
   check->args.height = check->sizes->height;
   check->args.width = check->sizes->width;
   check->args.actions = check->sizes->actions ? check->sizes->actions : check->sizes->width;
-  for (int t = 0; t < 8; t++)
+  for (int t = 0; t < 12; t++)
     check->args.table_rows[t] = t == check->sizes->shared_table ? 1 : check->sizes->rows + 3;
   for (int place = 0; place < ARGS_MOST && args[place].kind != ARG_END; place++) {
     if (args[place].kind == ARG_VALUE)

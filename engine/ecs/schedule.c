@@ -1,43 +1,66 @@
 #include "engine/ecs/schedule.h"
 
-static const char *column_name(const struct schema *schema, component_set columns) {
-  return schema->components[__builtin_ctzll(columns)].name;
+const struct system system_end = {.name = "end", .doc = "of what is repeated"};
+
+static bool is_end(const struct system *system) {
+  return !system->run && !system->next;
 }
 
-static component_set kept_as(const struct schema *schema, enum keep keep) {
-  component_set set = 0;
-  for (size_t c = 0; c < schema->component_count; c++)
-    if (schema->components[c].keep == keep) set |= SET(c);
-  return set;
-}
+/* ---- building ----------------------------------------------------------------------------------------- */
 
-/* The first wave after every earlier system that this one must follow. */
-static uint8_t find_wave(const struct schedule *schedule, const struct system *system) {
-  uint8_t wave = 0;
-  for (int i = 0; i < schedule->count; i++) {
-    const struct system *before = schedule->system[i];
-    bool follows = (before->writes & (system->reads | system->writes)) || (before->reads & system->writes);
-    if (follows && schedule->wave[i] >= wave) wave = (uint8_t)(schedule->wave[i] + 1);
-  }
-  return wave;
-}
-
-bool schedule_build(struct schedule *schedule, const struct schema *schema, const struct system *const list[],
-                    struct error *error) {
-  component_set loaded = kept_as(schema, KEEP_SCENE), fleeting = kept_as(schema, KEEP_STEP), written = 0;
+void schedule_open(struct schedule *schedule, const struct schema *schema) {
   *schedule = (struct schedule){.schema = schema};
-  for (; *list; list++) {
-    const struct system *system = *list;
-    component_set unwritten = system->reads & fleeting & ~written;
-    REQUIRE(schedule->count < SYSTEMS_MOST, "a step has at most %d systems", SYSTEMS_MOST);
-    if (unwritten)
-      return fail(error, "system %s reads %s, which nothing before it in the step has written", system->name,
-                  column_name(schema, unwritten));
-    if (system->writes & loaded)
-      return fail(error, "system %s writes %s, which is loaded once and never changes in a step",
-                  system->name, column_name(schema, system->writes & loaded));
-    schedule->wave[schedule->count] = find_wave(schedule, system);
-    schedule->system[schedule->count++] = system;
+}
+
+struct system *schedule_add(struct schedule *schedule, const struct system *row, void *context) {
+  REQUIRE(schedule->count < SYSTEMS_MOST, "a step has at most %d systems", SYSTEMS_MOST);
+  struct system *system = &schedule->system[schedule->count++];
+  *system = *row;
+  system->context = context;
+  return system;
+}
+
+component_set schedule_written(const struct schedule *schedule) {
+  component_set written = 0;
+  for (int i = 0; i < schedule->count; i++) written |= schedule->system[i].writes;
+  return written;
+}
+
+static void find_loops(struct schedule *schedule) {
+  int open[SYSTEMS_MOST];
+  uint8_t depth = 0;
+  for (int i = 0; i < schedule->count; i++) {
+    if (is_end(&schedule->system[i])) {
+      REQUIRE(depth, "there is no loop to end");
+      schedule->end[open[--depth]] = (uint8_t)i;
+    }
+    schedule->depth[i] = depth;
+    if (schedule->system[i].next) open[depth++] = i;
+  }
+  REQUIRE(!depth, "loop %s has no end", schedule->system[open[depth - 1]].name);
+}
+
+static bool check_use(const struct schedule *schedule, const struct system *system, component_set written,
+                      bool loads, struct error *error) {
+  const struct schema *schema = schedule->schema;
+  component_set dead = schema_kept(schema, KEEP_STEP) | schema_kept(schema, KEEP_PORT);
+  component_set unwritten = system->reads & dead & ~written;
+  component_set loaded = system->writes & schema_kept(schema, KEEP_SCENE);
+  if (unwritten)
+    return fail(error, "system %s reads %s, which nothing before it in the step has written", system->name,
+                schema_first(schema, unwritten));
+  if (loaded && !loads)
+    return fail(error, "system %s writes %s, which is loaded once and never changes in a step", system->name,
+                schema_first(schema, loaded));
+  return true;
+}
+
+bool schedule_close(struct schedule *schedule, bool loads, struct error *error) {
+  component_set written = 0, loaded = schema_kept(schedule->schema, KEEP_SCENE);
+  find_loops(schedule);
+  for (int i = 0; i < schedule->count; i++) {
+    const struct system *system = &schedule->system[i];
+    if (!check_use(schedule, system, written, loads, error)) return false;
     schedule->carried |= system->reads & ~written & ~loaded;
     schedule->touched |= system->reads | system->writes;
     written |= system->writes;
@@ -45,61 +68,104 @@ bool schedule_build(struct schedule *schedule, const struct schema *schema, cons
   return true;
 }
 
+bool schedule_build(struct schedule *schedule, const struct schema *schema, const struct system *const list[],
+                    struct error *error) {
+  schedule_open(schedule, schema);
+  for (; *list; list++) schedule_add(schedule, *list, (*list)->context);
+  return schedule_close(schedule, false, error);
+}
+
 bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, struct error *error) {
   for (int i = 0; i < schedule->count; i++)
-    for (int k = 0; k < SYSTEM_KERNELS_MOST && schedule->system[i]->kernels[k]; k++)
-      if (!kernel_need(kernels, schedule->system[i]->kernels[k], error))
-        return fail_in(error, "system %s", schedule->system[i]->name);
+    for (int k = 0; k < SYSTEM_KERNELS_MOST && schedule->system[i].kernels[k]; k++)
+      if (!kernel_need(kernels, schedule->system[i].kernels[k], error))
+        return fail_in(error, "system %s", schedule->system[i].name);
   return true;
 }
 
-void schedule_run(const struct schedule *schedule, struct world *world) {
-  const char *before = world->device->part;
-  for (int i = 0; i < schedule->count; i++) {
-    world->running = schedule->system[i];
-    world->device->part = world->running->name;
-    world->running->run(world, world->running->context);
+/* ---- running ------------------------------------------------------------------------------------------ */
+
+static void enter(struct world *world, const struct system *system) {
+  world->running = system;
+  world->device->part = system->name;
+}
+
+static void run_range(const struct schedule *schedule, struct world *world, int first, int end);
+
+static void repeat(const struct schedule *schedule, struct world *world, int place) {
+  const struct system *loop = &schedule->system[place];
+  for (size_t turn = 0; enter(world, loop), loop->next(world, loop->context, turn); turn++)
+    run_range(schedule, world, place + 1, schedule->end[place]);
+}
+
+static void run_range(const struct schedule *schedule, struct world *world, int first, int end) {
+  for (int i = first; i < end; i++) {
+    const struct system *system = &schedule->system[i];
+    if (system->next) {
+      repeat(schedule, world, i);
+      i = schedule->end[i];
+    } else {
+      enter(world, system);
+      system->run(world, system->context);
+    }
   }
-  world->running = NULL;
+}
+
+void schedule_run(const struct schedule *schedule, struct world *world) {
+  const struct system *running = world->running;
+  const char *before = world->device->part;
+  run_range(schedule, world, 0, schedule->count);
+  world->running = running;
   world->device->part = before;
 }
 
-static void print_set(const struct schema *schema, component_set set, FILE *file) {
-  for (size_t c = 0; c < schema->component_count; c++)
-    if (set & SET(c))
-      fprintf(file, " %s.%s", schema->table_names[schema->components[c].table], schema->components[c].name);
+/* ---- printing ----------------------------------------------------------------------------------------- */
+
+static void print_set(const struct schedule *schedule, int place, const char *word, component_set set,
+                      FILE *file) {
+  if (!set) return;
+  fprintf(file, "%*s%-6s", 2 * schedule->depth[place] + 4, "", word);
+  schema_print(schedule->schema, set, file);
   fputc('\n', file);
 }
 
+static void print_row(const struct schedule *schedule, int place, FILE *file) {
+  const struct system *system = &schedule->system[place];
+  if (is_end(system)) return;
+  fprintf(file, "%*s%s%s: %s\n", 2 * schedule->depth[place], "", system->next ? "repeat " : "", system->name,
+          system->doc);
+  print_set(schedule, place, "reads", system->reads, file);
+  print_set(schedule, place, "writes", system->writes, file);
+}
+
 void schedule_print(const struct schedule *schedule, FILE *file) {
-  for (int i = 0; i < schedule->count; i++) {
-    const struct system *system = schedule->system[i];
-    fprintf(file, "%d %s: %s\n", schedule->wave[i], system->name, system->doc);
-    fprintf(file, "    reads ");
-    print_set(schedule->schema, system->reads, file);
-    fprintf(file, "    writes");
-    print_set(schedule->schema, system->writes, file);
-  }
-  fprintf(file, "carried from step to step:");
-  print_set(schedule->schema, schedule->carried, file);
+  for (int i = 0; i < schedule->count; i++) print_row(schedule, i, file);
+  fprintf(file, "carried to the next:");
+  if (!schedule->carried) fprintf(file, " nothing");
+  schema_print(schedule->schema, schedule->carried, file);
+  fputc('\n', file);
+}
+
+static void print_arrow(const struct schedule *schedule, int from, int to, FILE *file) {
+  component_set passed = schedule->system[from].writes & schedule->system[to].reads;
+  const char *separator = "";
+  if (!passed) return;
+  fprintf(file, "  s%d -> s%d [label=\"", from, to);
+  for (size_t c = 0; c < schedule->schema->component_count; c++)
+    if (passed & SET(c)) {
+      fprintf(file, "%s%s", separator, schedule->schema->components[c].name);
+      separator = "\\n";
+    }
+  fprintf(file, "\"];\n");
 }
 
 void schedule_print_dot(const struct schedule *schedule, FILE *file) {
   fprintf(file, "digraph step {\n  rankdir=LR;\n  node [shape=box];\n");
   for (int i = 0; i < schedule->count; i++)
-    fprintf(file, "  s%d [label=\"%s\\nwave %d\"];\n", i, schedule->system[i]->name, schedule->wave[i]);
-  for (int j = 0; j < schedule->count; j++)
-    for (int i = 0; i < j; i++) {
-      component_set passed = schedule->system[i]->writes & schedule->system[j]->reads;
-      if (!passed) continue;
-      fprintf(file, "  s%d -> s%d [label=\"", i, j);
-      const char *separator = "";
-      for (size_t c = 0; c < schedule->schema->component_count; c++)
-        if (passed & SET(c)) {
-          fprintf(file, "%s%s", separator, schedule->schema->components[c].name);
-          separator = "\\n";
-        }
-      fprintf(file, "\"];\n");
-    }
+    if (!is_end(&schedule->system[i]))
+      fprintf(file, "  s%d [label=\"%s%s\"];\n", i, schedule->system[i].next ? "repeat " : "",
+              schedule->system[i].name);
+  for (int to = 0; to < schedule->count; to++)
+    for (int from = 0; from < to; from++) print_arrow(schedule, from, to, file);
   fprintf(file, "}\n");
 }

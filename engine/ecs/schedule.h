@@ -1,39 +1,41 @@
-/* Order and waves follow from what systems declare.
+/* What runs, in order: systems, and loops over systems.
  *
- * A step is a list of systems. schedule_build walks it once and derives what is refused (a read of a
- * column that nothing has written, a write to a loaded column), the waves (what could run concurrently) and
- * what a checkpoint must hold (columns read before they are written). */
+ * Rows are added one after the other. schedule_close walks them once, refuses a read of a column that nothing
+ * has written and a write to a loaded one, and derives which columns are carried from one run to the next:
+ * those that are read before they are written. A loop counts as one turn of it. */
 #ifndef L2SR_ENGINE_SCHEDULE_H
 #define L2SR_ENGINE_SCHEDULE_H
 
+#include "engine/ecs/system.h"
 #include "engine/ecs/world.h"
 
-enum { SYSTEMS_MOST = 32, SYSTEM_KERNELS_MOST = 4 };
-
-struct system {
-  const char *name, *doc;
-  component_set reads, writes;
-  const char *kernels[SYSTEM_KERNELS_MOST]; /* that run launches */
-  void (*run)(struct world *world, void *context); /* enqueues; never waits, never allocates */
-  void *context;
-};
+enum { SYSTEMS_MOST = 64 };
 
 struct schedule {
   const struct schema *schema;
-  const struct system *system[SYSTEMS_MOST];
-  uint8_t wave[SYSTEMS_MOST];
+  struct system system[SYSTEMS_MOST]; /* copies of the rows, each with its context */
+  uint8_t depth[SYSTEMS_MOST];        /* loops around it */
+  uint8_t end[SYSTEMS_MOST];          /* of a loop: the place of its end */
   int count;
-  component_set carried; /* read before written: what a checkpoint holds */
+  component_set carried; /* read before written */
   component_set touched; /* every column in use */
 };
 
-/* The list ends with NULL. */
+void schedule_open(struct schedule *schedule, const struct schema *schema);
+/* Appends a copy of the row with this context; what it reads and writes may be changed until the close. */
+struct system *schedule_add(struct schedule *schedule, const struct system *row, void *context);
+/* Columns that the rows until now write. */
+component_set schedule_written(const struct schedule *schedule);
+/* loads: its systems fill loaded columns (KEEP_SCENE). */
+bool schedule_close(struct schedule *schedule, bool loads, struct error *error);
+/* All of these from a list that ends with NULL, with the contexts of its rows. */
 bool schedule_build(struct schedule *schedule, const struct schema *schema, const struct system *const list[],
                     struct error *error);
 /* Builds the kernels that the systems launch. */
 bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, struct error *error);
-/* Enqueues one step; failures are sticky on the device. */
+/* Enqueues it once; failures are sticky on the device. */
 void schedule_run(const struct schedule *schedule, struct world *world);
+/* Systems with the columns that they read and write, those of a loop moved in; at last what is carried. */
 void schedule_print(const struct schedule *schedule, FILE *file);
 void schedule_print_dot(const struct schedule *schedule, FILE *file);
 

@@ -1,6 +1,6 @@
 #include "engine/ecs/world.h"
 
-#include "engine/ecs/schedule.h"
+#include "engine/ecs/system.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ size_t world_row_bytes(const struct world_setup *setup, component_set columns, u
   size_t bytes = 0;
   for (size_t c = 0; c < setup->schema->component_count; c++) {
     const struct component_desc *component = &setup->schema->components[c];
-    if ((columns & SET(c)) && component->table == table)
+    if ((columns & SET(c)) && component->table == table && component->keep != KEEP_PORT)
       bytes += row_bytes(component, setup->shape, setup->half);
   }
   return bytes;
@@ -28,7 +28,7 @@ static size_t rows_in_one_buffer(const struct world_setup *setup, const struct d
   size_t widest = 1;
   for (size_t c = 0; c < setup->schema->component_count; c++) {
     const struct component_desc *component = &setup->schema->components[c];
-    if (!(setup->columns & SET(c)) || component->table != table) continue;
+    if (!(setup->columns & SET(c)) || component->table != table || component->keep == KEEP_PORT) continue;
     size_t bytes = row_bytes(component, setup->shape, setup->half);
     if (bytes > widest) widest = bytes;
   }
@@ -96,8 +96,8 @@ bool world_open(struct world *world, struct device *device, struct kernels *kern
   memcpy(world->shape, setup->shape, sizeof world->shape);
   if (!check_room(setup, device, grow_table, error)) return false;
   for (unsigned c = 0; c < setup->schema->component_count; c++) {
-    if (!(setup->columns & SET(c))) continue;
     const struct component_desc *component = &setup->schema->components[c];
+    if (!(setup->columns & SET(c)) || component->keep == KEEP_PORT) continue;
     size_t bytes = world_column_bytes(world, c) * world->capacity[component->table];
     char what[96];
     snprintf(what, sizeof what, "column %s.%s of %zu rows", setup->schema->table_names[component->table],
@@ -116,10 +116,39 @@ void world_close(struct world *world) {
   if (!world->schema) return;
   for (unsigned c = 0; c < world->schema->component_count; c++) {
     size_t rows = world->capacity[world->schema->components[c].table];
-    if (world->column[c])
+    if (world->column[c] && !(world->bound & SET(c)))
       device_release(world->device, world->column[c], world_column_bytes(world, c) * rows);
     world->column[c] = NULL;
   }
+  world->bound = 0;
+}
+
+/* Rows that the column has room for. */
+static size_t rows_of(const struct world *world, unsigned component) {
+  if (world->bound & SET(component)) return world->bound_rows[component];
+  return world->capacity[world->schema->components[component].table];
+}
+
+void world_bind(struct world *world, unsigned component, cl_mem memory, size_t rows) {
+  const struct component_desc *row = &world->schema->components[component];
+  REQUIRE(!world->column[component] || (world->bound & SET(component)), "column %s is the world's own",
+          row->name);
+  world->column[component] = memory;
+  world->bound |= SET(component);
+  world->bound_rows[component] = memory ? rows : 0;
+}
+
+void world_lend(struct world *world, unsigned component, const struct world *owner, unsigned lent) {
+  world_bind(world, component, owner->column[lent], rows_of(owner, lent));
+}
+
+void world_share(struct world *world, const struct world *owner, component_set columns) {
+  for (unsigned c = 0; c < world->schema->component_count; c++)
+    if (columns & SET(c)) world_lend(world, c, owner, c);
+}
+
+bool world_has(const struct world *world, unsigned component) {
+  return world->column[component];
 }
 
 static struct arg column_arg(struct world *world, unsigned component, enum arg_kind kind, bool declared) {
@@ -146,11 +175,24 @@ struct arg world_inout(struct world *world, unsigned component) {
                     running && (running->reads & running->writes & SET(component)));
 }
 
+/* Kernels that write a part of the rows declare their output as read too. */
+struct arg world_part(struct world *world, unsigned component) {
+  struct arg arg = world_out(world, component);
+  arg.kind = ARG_INOUT;
+  return arg;
+}
+
+struct arg world_written(struct world *world, unsigned component) {
+  struct arg arg = world_out(world, component);
+  arg.kind = ARG_IN;
+  return arg;
+}
+
 static size_t check_rows(const struct world *world, unsigned component, size_t row, size_t count) {
   const struct component_desc *desc = &world->schema->components[component];
   REQUIRE(world->column[component], "column %s is not allocated in this world", desc->name);
-  REQUIRE(row + count <= world->capacity[desc->table], "rows %zu to %zu of %s; it has %zu", row, row + count,
-          desc->name, world->capacity[desc->table]);
+  REQUIRE(row + count <= rows_of(world, component), "rows %zu to %zu of %s; it has %zu", row, row + count,
+          desc->name, rows_of(world, component));
   return world_column_bytes(world, component);
 }
 
@@ -169,6 +211,12 @@ void world_fill(struct world *world, unsigned component, uint32_t word) {
   size_t element = element_bytes(desc->element, world->half);
   if (element == 1) word = (word & 0xff) * 0x01010101u;
   if (element == 2) word = (word & 0xffff) * 0x00010001u;
-  size_t bytes = check_rows(world, component, 0, world->capacity[desc->table]);
-  device_fill(world->device, world->column[component], 0, bytes * world->capacity[desc->table], word);
+  size_t rows = rows_of(world, component), bytes = check_rows(world, component, 0, rows);
+  device_fill(world->device, world->column[component], 0, bytes * rows, word);
+}
+
+void world_copy(struct world *world, unsigned from, size_t row, unsigned to, size_t to_row, size_t count) {
+  struct arg source = world_in(world, from), target = world_out(world, to);
+  size_t bytes = world_column_bytes(world, to);
+  device_copy(world->device, source.as.m, row * bytes, target.as.m, to_row * bytes, count * bytes);
 }

@@ -5,37 +5,7 @@
 #ifndef L2SR_ENGINE_WORLD_H
 #define L2SR_ENGINE_WORLD_H
 
-#include "engine/device/kernel.h"
-
-enum { COLUMNS_MOST = 64, TABLES_MOST = 8, SHAPES_MOST = 8 };
-
-enum keep {
-  KEEP_SCENE, /* loaded once, never written by a step */
-  KEEP_SAVED, /* carried from step to step: checkpointed */
-  KEEP_STEP   /* dead between steps */
-};
-
-struct component_desc {
-  const char *name;
-  uint8_t table;
-  enum element element;
-  shape_id shape;
-  enum keep keep;
-  const char *doc;
-};
-
-struct schema {
-  const struct component_desc *components;
-  size_t component_count;
-  const char *const *table_names;
-  size_t table_count;
-  const char *const *shape_names; /* "one", "W", "HW" ... */
-  size_t shape_count;
-  const char *const *table_advice; /* what makes a table smaller, for refusals; NULL: nobody knows */
-};
-
-typedef uint64_t component_set;
-#define SET(component) ((component_set)1 << (component))
+#include "engine/ecs/schema.h"
 
 struct system;
 
@@ -49,6 +19,8 @@ struct world {
   size_t height, width;
   bool half; /* ELEMENT_REAL is F16 */
   cl_mem column[COLUMNS_MOST];
+  component_set bound;          /* columns in memory that is another's (world_bind) ... */
+  size_t bound_rows[COLUMNS_MOST]; /* ... which has so many rows of them */
   const struct system *running; /* whose reads and writes are in force; NULL outside a step */
 };
 
@@ -61,11 +33,18 @@ struct world_setup {
   bool half;
 };
 
-/* Allocates the columns; a refusal says what is needed, what the device has, and how many rows of
+/* Allocates the columns, all but ports; a refusal says what is needed, what the device has, and how many rows of
  * `grow_table` would fit. All columns start as zero bytes. */
 bool world_open(struct world *world, struct device *device, struct kernels *kernels,
                 const struct world_setup *setup, uint8_t grow_table, struct error *error);
 void world_close(struct world *world);
+
+/* The column is `rows` rows of this memory from here on, whose owner outlives its use; NULL: it is not there. */
+void world_bind(struct world *world, unsigned component, cl_mem memory, size_t rows);
+/* Binds a column to another world's of the same elements; columns of a set to those of the same names. */
+void world_lend(struct world *world, unsigned component, const struct world *owner, unsigned lent);
+void world_share(struct world *world, const struct world *owner, component_set columns);
+bool world_has(const struct world *world, unsigned component);
 
 /* Bytes of one row of a table for the columns of the set. */
 size_t world_row_bytes(const struct world_setup *setup, component_set columns, uint8_t table);
@@ -75,10 +54,16 @@ size_t world_column_bytes(const struct world *world, unsigned component);
 struct arg world_in(struct world *world, unsigned component);    /* REQUIREs it in running->reads */
 struct arg world_out(struct world *world, unsigned component);   /* REQUIREs it in running->writes */
 struct arg world_inout(struct world *world, unsigned component); /* REQUIREs both */
+struct arg world_part(struct world *world, unsigned component);  /* as world_out, of some rows: the others stay */
+struct arg world_written(struct world *world, unsigned component); /* what the running system itself has written */
 
 /* Host access between steps; waits. Rows, not bytes. */
 void world_write(struct world *world, unsigned component, size_t row, size_t count, const void *from);
 void world_read(struct world *world, unsigned component, size_t row, size_t count, void *to);
 void world_fill(struct world *world, unsigned component, uint32_t word); /* every element's (low) bits */
+
+/* Copies `count` rows of a column that the running system reads, from `row` on, to one of the same elements that it
+ * writes; enqueues. */
+void world_copy(struct world *world, unsigned from, size_t row, unsigned to, size_t to_row, size_t count);
 
 #endif

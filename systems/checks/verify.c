@@ -10,6 +10,7 @@
 #include "systems/checks/verify_policy.h"
 #include "systems/scan/load.h"
 #include "systems/scan/systems.h"
+#include "systems/scan/transform.h"
 
 #include <math.h>
 #include <string.h>
@@ -187,7 +188,7 @@ static bool run_acquisition(const struct verify *verify, struct bench *bench, co
   struct world *world = &bench->simulation.world;
   world_write(world, SLICE_image, 0, v->count, v->image);
   world_write(world, ENV_mask, 0, v->count, v->mask);
-  if (!load_prepare(world, 0, v->count, error)) return false;
+  if (!transform_rows(world, 0, v->count, error)) return false;
   run_system(bench, &system_observe);
   if (!half) compare_slices(verify, bench, source, v);
   compare_observation(verify, bench, source, v, half);

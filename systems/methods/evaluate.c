@@ -5,9 +5,9 @@
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
 #include "systems/networks/tau.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/systems.h"
-#include "systems/scan/window.h"
+#include "systems/scan/slice_cache.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +27,39 @@ struct work {
   struct progress progress;
   size_t done; /* scans */
 };
+
+/* ---- how a scene is evaluated --------------------------------------------------------------------------- */
+
+static bool is_sequence(const struct sampler *sampler) {
+  return sampler->kind == SAMPLER_SEQUENCE;
+}
+
+/* A sampler of the list is of the kind. */
+static bool is_named(const struct options *options, bool (*is_kind)(const struct sampler *sampler)) {
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++)
+    if (is_kind(sampler) && option_has(options->evaluate.samplers, sampler->name)) return true;
+  return false;
+}
+
+struct simulation_plan evaluate_plan(const struct options *options) {
+  bool dense = options->train.method == METHOD_PGMRI && *options->evaluate.policy;
+  return (struct simulation_plan){.score_every_step = options->evaluate.curves || dense,
+                                  .dense = dense,
+                                  .metrics = options->evaluate.metrics,
+                                  .network = *options->evaluate.reconstructor,
+                                  .policy = *options->evaluate.policy,
+                                  .observe_every_step = *options->evaluate.policy,
+                                  .oracle = is_named(options, sampler_is_oracle),
+                                  .sequence = is_named(options, is_sequence),
+                                  .record = true};
+}
+
+bool evaluate_describe(struct simulation *simulation, const struct options *options, struct error *error) {
+  struct simulation_plan plan = evaluate_plan(options);
+  return simulation_describe(simulation, options, &plan, NULL, error);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------------------ */
 
 static bool refuse_metric(const char *word, const char *const names[METRICS], struct error *error) {
   const char *near = nearest_name(word, names, METRICS);
@@ -141,7 +174,7 @@ static bool scans_together(const struct evaluation *evaluation) {
 static bool open_simulation(struct work *work, struct device *device, const struct evaluate_wish *wish,
                             struct error *error) {
   struct evaluation *evaluation = work->evaluation;
-  struct simulation_plan plan = method_plan(work->options);
+  struct simulation_plan plan = evaluate_plan(work->options);
   size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
   plan.slices = most && most < slices ? most : slices;
   if (wish->rows && wish->rows < plan.slices) plan.slices = wish->rows;
@@ -174,7 +207,7 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
   size_t slices = run->scans, n = work->evaluation->size, steps = acquisition_steps(&run->acquisition) + 1;
   bool good = true;
   for (size_t m = 0; m < METRICS; m++)
-    if ((work->simulation.finish.touched | work->simulation.step.touched) & SET(metric_list[m].rollout))
+    if (work->simulation.scan.touched & SET(metric_list[m].rollout))
       good &= (run->metric[m] = arena_try(arena, slices * steps * sizeof(float))) != NULL;
   good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
          (run->mask = arena_try(arena, slices * run->acquisition.lines)) &&
@@ -257,7 +290,7 @@ static void compare_scans(const struct work *work, const struct evaluate_run *ru
 static void place_scans(struct work *work, size_t first, size_t envs) {
   size_t slices = work->evaluation->slices;
   world_read(&work->simulation.world, ENV_slice, 0, envs, work->scan);
-  window_slices(&work->simulation, work->scan, envs);
+  slice_cache_slices(&work->simulation, work->scan, envs);
   for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
 }
 
@@ -325,7 +358,7 @@ static bool read_truth(struct work *work, struct error *error) {
     return fail_memory(error, "no host memory for %zu images; set data.most, or evaluate.images to false",
                        images);
   for (size_t i = 0; i < images; i++)
-    window_read_target(&work->simulation, work->images ? i : evaluation->kept[i],
+    slice_cache_read_target(&work->simulation, work->images ? i : evaluation->kept[i],
                        evaluation->truth + i * pixels);
   return device_finish(work->simulation.device, error);
 }
@@ -434,7 +467,7 @@ static bool open_sequence(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
   size_t envs = simulation->world.capacity[TABLE_ENV];
-  if (!simulation->sequence) return true;
+  if (!simulation->plan.sequence) return true;
   const struct acquisition *setting = find_sequence(work, error);
   if (!setting) return false;
   struct tau_setup setup = {.device = simulation->device,

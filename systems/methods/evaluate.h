@@ -40,6 +40,11 @@ struct evaluate_wish {
   size_t rows;               /* of the slices the first so many; 0: all */
 };
 
+/* How evaluating the scene uses a simulation; slices, envs and rollout_steps are the caller's. */
+struct simulation_plan evaluate_plan(const struct options *options);
+/* The schedules of its first sampler, without a device. */
+bool evaluate_describe(struct simulation *simulation, const struct options *options, struct error *error);
+
 /* Refuses metrics and samplers that there are not; evaluate_open does so too. */
 bool evaluate_check(const struct options *options, struct error *error);
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,

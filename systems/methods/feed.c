@@ -1,7 +1,9 @@
 #include "systems/methods/feed.h"
 
-#include "systems/scan/geometry.h"
-#include "systems/scan/window.h"
+#include "systems/sampling/geometry.h"
+#include "systems/networks/reconstructor.h"
+#include "systems/scan/slice_cache.h"
+#include "systems/scan/systems.h"
 
 #include <math.h>
 #include <string.h>
@@ -71,26 +73,26 @@ static size_t actions_of(const struct feed *feed) {
   return geometry_actions(geometry_chosen(&feed->options), feed->options.data.size);
 }
 
-static bool open_pairs(struct feed *feed, struct error *error) {
+static void write_pairs(struct feed *feed) {
   size_t n = actions_of(feed);
   uint8_t *initial = ARENA_NEW(feed->arena, uint8_t, PAIRS_MOST * n);
   uint32_t chance[PAIRS_MOST] = {0};
-  feed->initial = device_buffer(feed->device, PAIRS_MOST * n, "the mixture", error);
-  feed->chance = feed->initial ? device_buffer(feed->device, sizeof chance, "the mixture", error) : NULL;
-  if (!feed->chance) return false;
   for (size_t p = 0; p < feed->pairs; p++) {
     acquisition_initial(&feed->pair[p], initial + p * n);
     chance[p] = (uint32_t)nearbyint(0x1p31 * feed_chance(&feed->pair[p]));
   }
-  device_write(feed->device, feed->initial, 0, PAIRS_MOST * n, initial);
-  device_write(feed->device, feed->chance, 0, sizeof chance, chance);
-  return kernel_need(feed->simulation.kernels, "mask_chance", error) &&
-         kernel_need(feed->simulation.kernels, "mask_keep", error);
+  world_write(&feed->simulation.world, PAIR_initial, 0, feed->pairs, initial);
+  world_write(&feed->simulation.world, PAIR_chance, 0, feed->pairs, chance);
+}
+
+/* Masks are learned for scans of the scene's own. */
+static bool feed_learns(const struct feed *feed) {
+  return feed->setup.loupe || feed->setup.deal_only;
 }
 
 /* Masks by scanning, with exact budgets. */
 static bool is_exact(const struct feed *feed) {
-  return feed->policy || (!feed->learned && feed->options.train.masks == MASKS_EXACT);
+  return feed->setup.policy || (!feed_learns(feed) && feed->options.train.masks == MASKS_EXACT);
 }
 
 /* The scans that the policy was trained for, or that masks are learned for. */
@@ -101,7 +103,7 @@ static bool find_scans(struct feed *feed, struct error *error) {
 }
 
 static bool find_masks(struct feed *feed, struct error *error) {
-  if (feed->policy || feed->learned) return find_scans(feed, error);
+  if (feed->setup.policy || feed_learns(feed)) return find_scans(feed, error);
   if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)))
     return false;
   return sampler_is_heuristic(feed->sampler) ||
@@ -111,26 +113,59 @@ static bool find_masks(struct feed *feed, struct error *error) {
                     feed->sampler->name);
 }
 
+static struct simulation_plan plan_of(const struct feed_setup *setup) {
+  return (struct simulation_plan){.coils = setup->fill ? 0 : 1,
+                                  .policy = setup->policy,
+                                  .observe_every_step = setup->policy,
+                                  .kernels = setup->kernels,
+                                  .kernel_folder = setup->kernel_folder};
+}
+
+static void feed_describe_simulation(struct feed *feed, const struct feed_setup *setup) {
+  feed->simulation.options = &feed->options;
+  feed->simulation.plan = plan_of(setup);
+  feed->simulation.sampler = setup->policy ? &sampler_policy : &sampler_list[0];
+}
+
+void feed_describe(struct feed *feed, const struct feed_setup *setup) {
+  *feed = (struct feed){.options = *setup->options, .setup = *setup};
+  feed_describe_simulation(feed, setup);
+}
+
+static bool build(struct feed *feed, struct schedule *schedule,
+                  void (*fill)(struct feed *feed, struct schedule *schedule), struct error *error) {
+  schedule_open(schedule, &component_schema);
+  fill(feed, schedule);
+  return schedule_close(schedule, false, error);
+}
+
+static bool build_schedules(struct feed *feed, struct error *error) {
+  schedule_open(&feed->chance, &component_schema);
+  schedule_open(&feed->exact, &component_schema);
+  return build(feed, is_exact(feed) ? &feed->exact : &feed->chance, feed_add_masks, error) &&
+         build(feed, &feed->batch, feed_add_batch, error);
+}
+
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
   size_t slices = setup->fill ? setup->slices : feed->dataset.slice_count, most = feed->options.data.most;
   size_t envs = setup->batch;
   if (most && most < slices) slices = most;
   if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
-  struct simulation_plan plan = {.slices = slices,
-                                 .envs = envs,
-                                 .together = setup->fill ? 0 : envs,
-                                 .coils = setup->fill ? 0 : dataset_coils(&feed->dataset),
-                                 .epoch_rows = slices,
-                                 .score_batches = setup->validate,
-                                 .draws_masks = setup->draws_masks && !setup->validate,
-                                 .deal_only = setup->deal_only && !setup->validate,
-                                 .policy = setup->policy,
-                                 .observe_every_step = setup->policy,
-                                 .kernels = setup->kernels,
-                                 .kernel_folder = setup->kernel_folder};
-  if (envs > slices && slices >= setup->batch) plan.envs = slices;
-  if (plan.together > slices) plan.together = slices;
-  return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error);
+  struct simulation_plan plan = plan_of(setup);
+  feed_describe_simulation(feed, setup);
+  if (!build_schedules(feed, error)) return false;
+  plan.slices = slices;
+  plan.envs = envs > slices && slices >= setup->batch ? slices : envs;
+  plan.together = setup->fill ? 0 : plan.envs < slices ? plan.envs : slices;
+  plan.coils = setup->fill ? 0 : dataset_coils(&feed->dataset);
+  plan.epoch_rows = slices;
+  plan.pairs = PAIRS_MOST;
+  plan.columns = feed->chance.touched | feed->exact.touched | feed->batch.touched | setup->columns |
+                 SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) | SET(PAIR_chance);
+  return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error) &&
+         build_schedules(feed, error) && schedule_prepare(&feed->chance, feed->simulation.kernels, error) &&
+         schedule_prepare(&feed->exact, feed->simulation.kernels, error) &&
+         schedule_prepare(&feed->batch, feed->simulation.kernels, error);
 }
 
 static bool load(struct feed *feed, const struct feed_setup *setup, struct error *error) {
@@ -143,8 +178,9 @@ static bool load(struct feed *feed, const struct feed_setup *setup, struct error
 
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
   if (!find_masks(feed, error) || (!setup->fill && !dataset_open(&feed->dataset, &feed->options, error)) ||
-      !open_simulation(feed, setup, error) || !open_pairs(feed, error) || !load(feed, setup, error))
+      !open_simulation(feed, setup, error) || !load(feed, setup, error))
     return false;
+  write_pairs(feed);
   feed->slices = feed->report.slices;
   feed->order = ARENA_NEW(feed->arena, uint32_t, feed->slices);
   feed->rows = ARENA_NEW(feed->arena, uint32_t, feed->simulation.world.capacity[TABLE_SLICE]);
@@ -157,9 +193,7 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
   *feed = (struct feed){.arena = arena_open(),
                         .device = setup->device,
                         .options = *setup->options,
-                        .validate = setup->validate,
-                        .policy = setup->policy,
-                        .learned = setup->draws_masks || setup->deal_only};
+                        .setup = *setup};
   feed->options.data.split = setup->split;
   if (open_parts(feed, setup, error)) return true;
   feed_close(feed);
@@ -167,8 +201,6 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
 }
 
 void feed_close(struct feed *feed) {
-  device_release(feed->device, feed->initial, PAIRS_MOST * actions_of(feed));
-  device_release(feed->device, feed->chance, sizeof(uint32_t) * PAIRS_MOST);
   if (feed->simulation.kernels) simulation_close(&feed->simulation);
   if (feed->dataset.arena) dataset_close(&feed->dataset);
   arena_close(feed->arena);
@@ -187,72 +219,158 @@ static void shuffle(struct feed *feed, uint32_t epoch) {
  * 2^31, validation above. */
 static uint32_t first_scan(const struct feed *feed, uint32_t epoch) {
   uint32_t slices = (uint32_t)feed->slices, epochs = 0x80000000u / slices;
-  return slices * (feed->validate ? epochs : epoch % epochs);
+  return slices * (feed->setup.validate ? epochs : epoch % epochs);
 }
 
-static void draw_by_chance(struct feed *feed, uint32_t first) {
-  struct world *world = &feed->simulation.world;
+static void run_chance(struct world *world, void *context) {
+  const struct feed *feed = context;
   kernel_run(world->kernels, "mask_chance", feed->slices,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, world->column[SLICE_order]),
-                  arg_buffer(ARG_IN, ELEMENT_U8, feed->initial),
-                  arg_buffer(ARG_IN, ELEMENT_U32, feed->chance),
-                  arg_buffer(ARG_OUT, ELEMENT_U32, world->column[EPOCH_slice]),
-                  arg_buffer(ARG_OUT, ELEMENT_U8, world->column[EPOCH_mask]), arg_u32(first),
+             ARGS(world_in(world, SLICE_order), world_in(world, PAIR_initial), world_in(world, PAIR_chance),
+                  world_out(world, EPOCH_slice), world_out(world, EPOCH_mask), arg_u32(feed->scan),
                   arg_u32((uint32_t)world->rows[TABLE_SLICE]), arg_u32((uint32_t)feed->pairs),
                   arg_u32(feed->options.world.seed)));
 }
 
+static const struct system chance_masks = {.name = "chance_masks",
+                                           .doc = "a slice and a mask for every sample, actions by chance",
+                                           .reads = SET(SLICE_order) | SET(PAIR_initial) | SET(PAIR_chance),
+                                           .writes = SET(EPOCH_slice) | SET(EPOCH_mask),
+                                           .kernels = {"mask_chance"},
+                                           .run = run_chance};
+
 /* The masks of the environments' scans into their rows of EPOCH, where the scan takes this pair. */
-static void keep_masks(struct feed *feed, size_t first_row, size_t rows, size_t pair) {
-  struct world *world = &feed->simulation.world;
-  kernel_run(world->kernels, "mask_keep", rows,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, world->column[ENV_scan]),
-                  arg_buffer(ARG_IN, ELEMENT_U32, world->column[ENV_slice]),
-                  arg_buffer(ARG_IN, ELEMENT_U8, world->column[ENV_mask]),
-                  arg_buffer(ARG_INOUT, ELEMENT_U32, world->column[EPOCH_slice]),
-                  arg_buffer(ARG_INOUT, ELEMENT_U8, world->column[EPOCH_mask]), arg_u32((uint32_t)first_row),
-                  arg_u32((uint32_t)pair), arg_u32((uint32_t)feed->pairs),
-                  arg_u32(feed->options.world.seed)));
+static void run_keep(struct world *world, void *context) {
+  const struct feed *feed = context;
+  kernel_run(world->kernels, "mask_keep", world->rows[TABLE_ENV],
+             ARGS(world_in(world, ENV_scan), world_in(world, ENV_slice), world_in(world, ENV_mask),
+                  arg_unnamed(world_part(world, EPOCH_slice)), arg_unnamed(world_part(world, EPOCH_mask)),
+                  arg_u32((uint32_t)feed->row), arg_u32((uint32_t)feed->pair_at),
+                  arg_u32((uint32_t)feed->pairs), arg_u32(feed->options.world.seed)));
+}
+
+static const struct system keep_masks = {.name = "keep_masks",
+                                         .doc = "slice and mask of every scan as a sample of the epoch",
+                                         .reads = SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask),
+                                         .writes = SET(EPOCH_slice) | SET(EPOCH_mask),
+                                         .kernels = {"mask_keep"},
+                                         .run = run_keep};
+
+/* Scans of as many samples as there are environments. */
+static bool next_scans(struct world *world, void *context, size_t turn) {
+  struct feed *feed = context;
+  size_t most = world->capacity[TABLE_ENV], row = turn * most, left = feed->slices - row;
+  if (row >= feed->slices) return false;
+  feed->row = row;
+  simulation_restart(&feed->simulation, feed->scan + (uint32_t)row, left < most ? left : most);
+  feed->simulation.rows = (struct rollout_rows){.stride = world->rows[TABLE_ENV], .before = true};
+  return true;
+}
+
+static const struct system repeat_scans = {
+    .name = "scans", .doc = "as many samples of the epoch as there are environments", .next = next_scans};
+
+void feed_add_masks(struct feed *feed, struct schedule *schedule) {
+  if (!is_exact(feed)) {
+    schedule_add(schedule, &chance_masks, feed);
+    return;
+  }
+  schedule_add(schedule, &repeat_scans, feed);
+  simulation_add_restart(&feed->simulation, schedule);
+  simulation_add_scan(&feed->simulation, schedule);
+  schedule_add(schedule, &keep_masks, feed);
+  schedule_add(schedule, &system_end, NULL);
 }
 
 /* Every scan is run for every pair of the mixture; which one it takes decides what is kept. */
-static bool draw_exactly(struct feed *feed, uint32_t first, struct error *error) {
-  size_t most = feed->simulation.world.capacity[TABLE_ENV];
-  for (size_t pair = 0; pair < feed->pairs; pair++) {
-    if (!simulation_set(&feed->simulation, &feed->pair[pair], feed->sampler, error)) return false;
-    for (size_t row = 0; row < feed->slices; row += most) {
-      size_t envs = feed->slices - row < most ? feed->slices - row : most;
-      simulation_restart(&feed->simulation, first + (uint32_t)row, envs);
-      simulation_episode(&feed->simulation);
-      keep_masks(feed, row, envs, pair);
-    }
+static bool draw_exactly(struct feed *feed, struct error *error) {
+  for (feed->pair_at = 0; feed->pair_at < feed->pairs; feed->pair_at++) {
+    if (!simulation_set(&feed->simulation, &feed->pair[feed->pair_at], feed->sampler, error) ||
+        !build(feed, &feed->exact, feed_add_masks, error) ||
+        !schedule_prepare(&feed->exact, feed->simulation.kernels, error))
+      return false;
+    schedule_run(&feed->exact, &feed->simulation.world);
   }
   return true;
 }
 
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
-  if (!feed->validate) shuffle(feed, epoch);
-  window_order(&feed->simulation, feed->order, feed->slices);
-  uint32_t first = first_scan(feed, epoch);
-  if (is_exact(feed) && !draw_exactly(feed, first, error)) return false;
-  if (!is_exact(feed)) draw_by_chance(feed, first);
+  if (!feed->setup.validate) shuffle(feed, epoch);
+  slice_cache_order(&feed->simulation, feed->order, feed->slices);
+  feed->scan = first_scan(feed, epoch);
+  if (is_exact(feed) && !draw_exactly(feed, error)) return false;
+  if (!is_exact(feed)) schedule_run(&feed->chance, &feed->simulation.world);
   return device_finish(feed->device, error);
 }
 
-/* With a window the samples' rows of SLICE are known only now. */
+/* ---- a batch ------------------------------------------------------------------------------------------- */
+
+/* With a cache the samples' rows of SLICE are known only now. */
 void feed_bring(struct feed *feed, size_t first, size_t count) {
   struct simulation *simulation = &feed->simulation;
-  if (!simulation->window) return;
-  window_bring(simulation->window, feed->order + first, count, feed->rows);
+  if (!simulation->cache) return;
+  slice_cache_bring(simulation->cache, feed->order + first, count, feed->rows);
   world_write(&simulation->world, EPOCH_slice, first, count, feed->rows);
 }
 
-void feed_batch(struct feed *feed, size_t first, size_t count) {
-  struct world *world = &feed->simulation.world;
+static void run_deal(struct world *world, void *context) {
+  const struct feed *feed = context;
+  size_t rows = world->rows[TABLE_ENV];
+  world_copy(world, EPOCH_slice, feed->sample, ENV_slice, 0, rows);
+  world_copy(world, EPOCH_mask, feed->sample, ENV_mask, 0, rows);
+}
+
+static const struct system deal = {.name = "deal",
+                                   .doc = "give each environment its sample of the running epoch",
+                                   .reads = SET(EPOCH_slice) | SET(EPOCH_mask),
+                                   .writes = SET(ENV_slice) | SET(ENV_mask),
+                                   .run = run_deal};
+
+static void run_draw(struct world *world, void *context) {
+  struct loupe *loupe = ((const struct feed *)context)->setup.loupe;
+  size_t images = world->rows[TABLE_ENV];
+  loupe_bind(loupe, world);
+  loupe_forward(loupe, images);
+  kernel_run(world->kernels, "loupe_keep", images * world->shape[SHAPE_A],
+             ARGS(world_written(world, BATCH_drawn), world_part(world, ENV_mask), arg_u32(0)));
+}
+
+static const struct system draw_masks = {.name = "draw_masks",
+                                         .doc = "LOUPE's forward pass: a mask of exactly the budget, the same for "
+                                                "a minibatch or its own for each sample",
+                                         .writes = SET(BATCH_drawn) | SET(ENV_mask),
+                                         .kernels = {"loupe_number", "loupe_keep"},
+                                         .run = run_draw};
+
+void feed_add_batch(struct feed *feed, struct schedule *schedule) {
+  struct simulation *simulation = &feed->simulation;
+  bool validate = feed->setup.validate;
+  schedule_add(schedule, &deal, feed);
+  if (feed->setup.deal_only && !validate) return;
+  if (feed->setup.loupe && !validate) schedule_add(schedule, &draw_masks, feed);
+  simulation_add_observe(simulation, schedule);
+  if (!validate) {
+    simulation_add_encode(simulation, schedule);
+    return;
+  }
+  simulation_add_network(simulation, schedule);
+  schedule_add(schedule, &system_score_ssim, simulation);
+  schedule_add(schedule, &system_score_error, simulation);
+}
+
+void feed_deal(struct feed *feed, size_t first, size_t count) {
+  struct simulation *simulation = &feed->simulation;
   REQUIRE(first + count <= feed->slices, "samples %zu to %zu of an epoch of %zu", first, first + count,
           feed->slices);
   feed_bring(feed, first, count);
-  world->rows[TABLE_ENV] = count;
-  feed->simulation.epoch_row = first;
-  schedule_run(&feed->simulation.batch, world);
+  simulation->world.rows[TABLE_ENV] = count;
+  simulation->pass = (struct pass){.images = count};
+  feed->sample = first;
 }
+
+void feed_batch(struct feed *feed, size_t first, size_t count) {
+  feed_deal(feed, first, count);
+  if (feed->simulation.reconstructor) reconstructor_bind(feed->simulation.reconstructor, &feed->simulation.world);
+  schedule_run(&feed->batch, &feed->simulation.world);
+}
+
+const struct system *const feed_systems[] = {&chance_masks, &repeat_scans, &keep_masks, &deal, &draw_masks, NULL};

@@ -8,6 +8,7 @@
 #define L2SR_SYSTEMS_FEED_H
 
 #include "systems/scan/load.h"
+#include "systems/networks/loupe.h"
 #include "systems/scan/simulation.h"
 
 enum { PAIRS_MOST = 32 };
@@ -18,12 +19,13 @@ struct feed_setup {
   enum data_split split;
   size_t batch;            /* samples at a time at most */
   bool validate;           /* fixed order and masks; batches are reconstructed and scored */
-  bool draws_masks;        /* training draws its masks by simulation.loupe, set before the first batch */
+  struct loupe *loupe;     /* that draws the masks of training as they are dealt, open before the first batch */
   bool deal_only;          /* training deals slices alone: masks are learned (systems/networks/tau.h) */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
   /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */
   bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
   size_t slices;
+  component_set columns;   /* of schedules over this data that are not the feed's */
   struct kernels *kernels; /* to share; NULL: own ones */
   const char *kernel_folder;
 };
@@ -32,17 +34,20 @@ struct feed {
   struct arena *arena;
   struct device *device;
   struct options options; /* the scene's, with the split */
-  bool validate, policy, learned;
+  struct feed_setup setup;
   struct dataset dataset;
   struct load_report report;
   struct simulation simulation;
   struct acquisition pair[PAIRS_MOST]; /* the mixture */
   size_t pairs;
   const struct sampler *sampler; /* of exact masks */
-  cl_mem initial, chance;        /* of every pair: its initial mask; probability of the others, in 2^-31 */
   size_t slices;
-  uint32_t *order; /* slice of every sample of the running epoch */
-  uint32_t *rows;  /* room for rows of a window */
+  uint32_t *order;    /* slice of every sample of the running epoch */
+  uint32_t *rows;     /* room for rows of a cache */
+  uint32_t scan;      /* number of the running epoch's first scan */
+  size_t pair_at;     /* of exact masks: the pair that is scanned for */
+  size_t row, sample; /* its first row of EPOCH; the first sample that is dealt */
+  struct schedule chance, exact, batch;
 };
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error);
@@ -55,6 +60,15 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
 void feed_bring(struct feed *feed, size_t first, size_t count);
 /* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
 void feed_batch(struct feed *feed, size_t first, size_t count);
+/* The same in parts: what is dealt next; the systems that deal, observe, and encode or reconstruct and score. */
+void feed_deal(struct feed *feed, size_t first, size_t count);
+void feed_add_batch(struct feed *feed, struct schedule *schedule);
+/* The systems that draw the masks of an epoch. */
+void feed_add_masks(struct feed *feed, struct schedule *schedule);
+/* Without a device: what the schedules above follow from. */
+void feed_describe(struct feed *feed, const struct feed_setup *setup);
+
+extern const struct system *const feed_systems[];
 
 /* The pairs of train.accelerations and train.initial_accelerations as acquisitions: exact budgets. */
 bool feed_pairs(struct feed *feed, struct error *error);

@@ -7,18 +7,6 @@
 
 /* ---- one roll-out -------------------------------------------------------------------------------------- */
 
-static void update(struct learning *learning, size_t first, size_t rows) {
-  struct device *device = learning->device;
-  device->phase = "update";
-  graph_zero_gradients(learning->policy.graph);
-  rollout_gradient(&learning->rollout, first, rows);
-  const char *before = device_part(device, "optimise");
-  optimise_step(&learning->optimiser);
-  policy_changed(&learning->policy);
-  device_part(device, before);
-  device->phase = "";
-}
-
 static uint32_t next_scan(const struct learning *learning) {
   return learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
 }
@@ -33,28 +21,90 @@ static void shuffle(struct learning *learning, uint32_t epoch) {
   rollout_order(&learning->rollout, learning->order);
 }
 
-static void learn_a2c(struct learning *learning) {
-  size_t rows = learning->rollout.rows;
-  rollout_normalise(&learning->rollout, rows);
-  update(learning, 0, rows);
+static bool next_epoch(struct world *world, void *context, size_t turn) {
+  struct learning *learning = context;
+  (void)world;
+  if (turn >= learning->options->learn.epochs) return false;
+  shuffle(learning, (uint32_t)turn);
+  return true;
 }
 
-static void learn_ppo(struct learning *learning) {
-  size_t rows = learning->rollout.rows, most = learning->options->learn.rows;
-  for (uint32_t epoch = 0; epoch < learning->options->learn.epochs; epoch++) {
-    shuffle(learning, epoch);
-    rollout_normalise(&learning->rollout, most);
-    for (size_t first = 0; first < rows; first += most)
-      update(learning, first, rows - first < most ? rows - first : most);
-  }
+static const struct system repeat_epochs = {
+    .name = "epochs", .doc = "PPO's, each over all rows in an order of its own", .next = next_epoch};
+
+/* A2C's is all rows. */
+static bool next_minibatch(struct world *world, void *context, size_t turn) {
+  struct learning *learning = context;
+  struct rollout *rollout = &learning->rollout;
+  size_t first = turn * rollout->most, left = rollout->rows - first;
+  (void)world;
+  if (first >= rollout->rows) return false;
+  rollout->first = first;
+  rollout->count = left < rollout->most ? left : rollout->most;
+  return true;
+}
+
+static const struct system repeat_minibatches = {
+    .name = "minibatches", .doc = "rows of an update", .next = next_minibatch};
+
+static void run_zero(struct world *world, void *context) {
+  (void)world;
+  graph_zero_gradients(((struct learning *)context)->policy.graph);
+}
+
+static const struct system zero = {
+    .name = "zero_gradients", .doc = "gradients of the policy start at 0", .run = run_zero};
+
+static void run_optimise(struct world *world, void *context) {
+  struct learning *learning = context;
+  (void)world;
+  optimise_step(&learning->optimiser);
+  policy_changed(&learning->policy);
+}
+
+static const struct system optimise = {
+    .name = "optimise_policy", .doc = "a step of the policy's parameters", .run = run_optimise};
+
+static bool is_ppo(const struct options *options) {
+  return options->learn.algorithm == LEARN_PPO;
+}
+
+void learn_add_update(struct learning *learning, struct schedule *schedule) {
+  bool ppo = is_ppo(learning->options);
+  if (ppo) schedule_add(schedule, &repeat_epochs, learning);
+  rollout_add_normalise(&learning->rollout, schedule);
+  schedule_add(schedule, &repeat_minibatches, learning);
+  schedule_add(schedule, &zero, learning);
+  rollout_add_gradient(&learning->rollout, schedule);
+  schedule_add(schedule, &optimise, learning);
+  schedule_add(schedule, &system_end, NULL);
+  if (ppo) schedule_add(schedule, &system_end, NULL);
+}
+
+const struct system *const learn_systems[] = {&repeat_epochs, &repeat_minibatches, &zero, &optimise, NULL};
+
+bool learn_describe(struct learning *learning, const struct options *options, struct schedule *play,
+                    struct error *error) {
+  struct simulation *simulation = &learning->train.simulation;
+  struct simulation_plan plan = rollout_plan(options, 1, 1, 1);
+  *learning = (struct learning){.options = options};
+  plan.network = true;
+  if (!simulation_describe(simulation, options, &plan, &sampler_policy, error)) return false;
+  rollout_describe(&learning->rollout, simulation, learn_normalises(options));
+  schedule_open(play, &component_schema);
+  rollout_add_play(&learning->rollout, play);
+  schedule_open(&learning->update, &component_schema);
+  learn_add_update(learning, &learning->update);
+  return schedule_close(play, false, error) && schedule_close(&learning->update, false, error);
 }
 
 void learn_step(struct learning *learning) {
-  rollout_play(&learning->rollout, next_scan(learning));
-  if (learning->options->learn.algorithm == LEARN_PPO)
-    learn_ppo(learning);
-  else
-    learn_a2c(learning);
+  struct rollout *rollout = &learning->rollout;
+  rollout_play(rollout, next_scan(learning));
+  rollout->most = is_ppo(learning->options) ? learning->options->learn.rows : rollout->rows;
+  learning->device->phase = "update";
+  schedule_run(&learning->update, &learning->train.simulation.world);
+  learning->device->phase = "";
   learning->rollouts++;
 }
 
@@ -77,7 +127,7 @@ static bool refuse_loss(const struct learning *learning, double loss, struct err
 static bool look(struct learning *learning, struct error *error) {
   size_t rows = learning->rollout.rows, at = learning->looks;
   double sum[4] = {0}, reward = 0, norm = 0;
-  device_read(learning->device, learning->rollout.update.terms, 0, 4 * sizeof(float) * rows, learning->terms);
+  world_read(&learning->train.simulation.world, ROLLOUT_terms, 0, rows, learning->terms);
   world_read(&learning->train.simulation.world, ROLLOUT_reward, 0, rows, learning->rewards);
   if (!device_finish(learning->device, error)) return false;
   if (!optimise_norm(&learning->optimiser, &norm, error)) return false;

@@ -50,6 +50,7 @@ struct learning {
   struct rollout rollout;
   struct optimiser optimiser;
   struct acquisition acquisition;
+  struct schedule update;
   uint32_t *order;        /* of a PPO epoch: rows of the roll-out */
   float *terms, *rewards; /* room to read those columns into */
   /* Where it stands: */
@@ -92,6 +93,13 @@ bool learn_run(struct learning *learning, const struct learn_wish *wish, struct 
 
 /* One roll-out and what is learnt from it; only enqueues. */
 void learn_step(struct learning *learning);
+/* The systems of an update. */
+void learn_add_update(struct learning *learning, struct schedule *schedule);
+/* The lists of systems of what the scene trains, without a device: `play` and the learning's update. */
+bool learn_describe(struct learning *learning, const struct options *options, struct schedule *play,
+                    struct error *error);
+bool learn_normalises(const struct options *options);
+extern const struct system *const learn_systems[];
 /* For PG-MRI's training too (systems/methods/pgmri.h): */
 /* Mean of the scene's metric over the split's slices, one scan of each by its policy. */
 bool learn_score_split(struct learn_split *split, double *score, struct error *error);

@@ -4,7 +4,7 @@
 #include "engine/base/log.h"
 #include "engine/base/round.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static bool open_policy(struct learning *learning, struct error *error) {
   return true;
 }
 
-static bool normalises(const struct options *options) {
+bool learn_normalises(const struct options *options) {
   bool ppo = options->learn.algorithm == LEARN_PPO;
   return options->learn.normalise == NORMALISE_AUTO ? ppo : options->learn.normalise == NORMALISE_ON;
 }
@@ -159,7 +159,7 @@ static bool open_rollout(struct learning *learning, struct error *error) {
                                 .gamma = options->learn.gamma,
                                 .lambda = options->learn.lambda,
                                 .keep = learning->policy.setup.whole,
-                                .normalise = normalises(options)};
+                                .normalise = learn_normalises(options)};
   if (!simulation_set(&learning->train.simulation, &learning->acquisition, &sampler_policy, error) ||
       !simulation_set(&learning->validation.simulation, &learning->acquisition, &sampler_policy, error) ||
       !rollout_open(&learning->rollout, &setup, error))
@@ -187,6 +187,13 @@ static bool open_optimiser(struct learning *learning, struct error *error) {
   setup.epsilon = options->learn.epsilon;
   setup.clip = options->learn.clip;
   return optimise_open(&learning->optimiser, learning->policy.graph, &setup, error);
+}
+
+static bool open_update(struct learning *learning, struct error *error) {
+  schedule_open(&learning->update, &component_schema);
+  learn_add_update(learning, &learning->update);
+  return schedule_close(&learning->update, false, error) &&
+         schedule_prepare(&learning->update, learning->train.simulation.kernels, error);
 }
 
 static bool open_history(struct learning *learning, uint64_t steps, struct error *error) {
@@ -265,7 +272,7 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
       open_split(learning, &learning->train, SPLIT_TRAIN, wish, error) &&
       open_split(learning, &learning->validation, SPLIT_VAL, wish, error) &&
       open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&
-      open_rollout(learning, error) && open_optimiser(learning, error) &&
+      open_rollout(learning, error) && open_optimiser(learning, error) && open_update(learning, error) &&
       open_history(learning, wish->steps, error) &&
       (!wish->policy || start_from(learning, wish->policy, error))) {
     uint64_t before = rollouts_of(options, learning->acquisition.budget, wish->round);

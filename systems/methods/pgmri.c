@@ -2,8 +2,8 @@
 
 #include "engine/base/log.h"
 #include "engine/base/round.h"
-#include "systems/scan/geometry.h"
-#include "systems/scan/window.h"
+#include "systems/sampling/geometry.h"
+#include "systems/scan/slice_cache.h"
 
 #include <math.h>
 #include <string.h>
@@ -62,6 +62,53 @@ bool pgmri_check(struct device *device, const struct options *options, struct er
          check_network(device, options, error);
 }
 
+/* ---- systems ------------------------------------------------------------------------------------------- */
+
+static void run_zero(struct world *world, void *context) {
+  (void)world;
+  graph_zero_gradients(((struct pgmri *)context)->policy.graph);
+}
+
+static const struct system zero = {
+    .name = "zero_gradients", .doc = "gradients of the policy start at 0", .run = run_zero};
+
+static void run_optimise(struct world *world, void *context) {
+  struct pgmri *pgmri = context;
+  (void)world;
+  optimise_step(&pgmri->optimiser);
+  policy_changed(&pgmri->policy);
+}
+
+static const struct system optimise = {
+    .name = "optimise_policy", .doc = "a step of the policy's parameters", .run = run_optimise};
+
+static bool build_update(struct pgmri *pgmri, struct error *error) {
+  struct schedule *schedule = &pgmri->update;
+  schedule_open(schedule, &component_schema);
+  schedule_add(schedule, &zero, pgmri);
+  trajectories_add_gradient(&pgmri->trajectories, schedule);
+  schedule_add(schedule, &optimise, pgmri);
+  return schedule_close(schedule, false, error);
+}
+
+const struct system *const pgmri_systems[] = {&zero, &optimise, NULL};
+
+bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct schedule *play,
+                    struct error *error) {
+  struct simulation *simulation = &pgmri->train.simulation;
+  struct simulation_plan plan = trajectories_plan(options, 1, 1, options->pgmri.trajectories, 1);
+  *pgmri = (struct pgmri){.options = options};
+  struct simulation_plan validation = trajectories_validation_plan(options, 1, 1, 1);
+  plan.network = validation.network = true;
+  if (!simulation_describe(simulation, options, &plan, &sampler_policy, error) ||
+      !simulation_describe(&pgmri->validation.simulation, options, &validation, &sampler_policy, error))
+    return false;
+  trajectories_describe(&pgmri->trajectories, simulation);
+  schedule_open(play, &component_schema);
+  trajectories_add_play(&pgmri->trajectories, play);
+  return schedule_close(play, false, error) && build_update(pgmri, error);
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static struct simulation_plan plan_split(const struct pgmri *pgmri, const struct learn_split *split,
@@ -71,8 +118,7 @@ static struct simulation_plan plan_split(const struct pgmri *pgmri, const struct
   bool trains = split == &pgmri->train;
   struct simulation_plan plan =
       trains ? trajectories_plan(options, slices, pgmri->group, options->pgmri.trajectories, budget)
-             : trajectories_plan(options, slices, 1, 1, budget + 1);
-  if (!trains) plan.envs = envs < slices ? envs : slices;
+             : trajectories_validation_plan(options, slices, envs < slices ? envs : slices, budget + 1);
   plan.together = trains ? pgmri->group : plan.envs;
   return plan;
 }
@@ -176,7 +222,7 @@ bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options
       open_split(pgmri, &pgmri->train, SPLIT_TRAIN, wish, error) &&
       open_split(pgmri, &pgmri->validation, SPLIT_VAL, wish, error) &&
       open_reconstructor(pgmri, wish->reconstructor, error) && open_policy(pgmri, error) &&
-      open_trajectories(pgmri, error) && plan_epochs(pgmri, error) &&
+      open_trajectories(pgmri, error) && build_update(pgmri, error) && plan_epochs(pgmri, error) &&
       (!wish->folder || pgmri_open_files(pgmri, wish->resume, error)) && device_finish(device, error))
     return true;
   pgmri_close(pgmri);
@@ -186,7 +232,6 @@ bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options
 void pgmri_close(struct pgmri *pgmri) {
   run_close(&pgmri->run);
   if (pgmri->optimiser.device) optimise_close(&pgmri->optimiser);
-  if (pgmri->trajectories.columns.terms) trajectories_close(&pgmri->trajectories);
   policy_close(&pgmri->policy);
   reconstructor_close(&pgmri->reconstructor);
   learn_close_split(&pgmri->validation);
@@ -202,7 +247,7 @@ static void shuffle(struct pgmri *pgmri, uint64_t epoch) {
   if (pgmri->ordered == epoch + 1) return;
   random_start(&random, pgmri->options->world.seed, STREAM_ORDER, (uint32_t)epoch);
   random_order(&random, pgmri->order, pgmri->slices);
-  window_order(&pgmri->train.simulation, pgmri->order, pgmri->slices);
+  slice_cache_order(&pgmri->train.simulation, pgmri->order, pgmri->slices);
   pgmri->ordered = epoch + 1;
 }
 
@@ -228,10 +273,7 @@ void pgmri_step(struct pgmri *pgmri) {
   pgmri->optimiser.rate = rate_of(pgmri, epoch);
   trajectories_play(&pgmri->trajectories, first_slice(pgmri, epoch) + (uint32_t)first,
                     left < pgmri->group ? left : pgmri->group);
-  graph_zero_gradients(pgmri->policy.graph);
-  trajectories_gradient(&pgmri->trajectories);
-  optimise_step(&pgmri->optimiser);
-  policy_changed(&pgmri->policy);
+  schedule_run(&pgmri->update, &pgmri->train.simulation.world);
   pgmri->updates++;
 }
 
@@ -248,7 +290,7 @@ static bool look(struct pgmri *pgmri, struct error *error) {
   const struct trajectories *trajectories = &pgmri->trajectories;
   size_t images = trajectories_images(trajectories), scans = trajectories->slices * trajectories->setup.draws;
   double loss = 0, entropy = 0, reward = 0, norm = 0;
-  device_read(pgmri->device, trajectories->columns.terms, 0, 2 * sizeof(float) * images, pgmri->terms);
+  world_read(&pgmri->train.simulation.world, STATE_terms, 0, images, pgmri->terms);
   world_read(&pgmri->train.simulation.world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->rewards);
   if (!device_finish(pgmri->device, error) || !optimise_norm(&pgmri->optimiser, &norm, error)) return false;
   for (size_t i = 0; i < images; i++) {

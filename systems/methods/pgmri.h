@@ -37,6 +37,7 @@ struct pgmri {
   struct policy policy;
   struct trajectories trajectories;
   struct optimiser optimiser;
+  struct schedule update;
   struct acquisition acquisition;
   uint32_t milestone[MILESTONES_MOST];
   size_t milestones;
@@ -73,6 +74,11 @@ bool pgmri_run(struct pgmri *pgmri, const struct pgmri_wish *wish, struct error 
 
 /* One update; only enqueues, but for the order of a new epoch. */
 void pgmri_step(struct pgmri *pgmri);
+
+/* The lists of systems of what the scene trains, without a device: `play` and the update. */
+bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct schedule *play,
+                    struct error *error);
+extern const struct system *const pgmri_systems[];
 
 /* ---- files (pgmri_files.c) ----------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 
 #include "engine/base/round.h"
 #include "systems/scan/systems.h"
-#include "systems/scan/window.h"
+#include "systems/scan/slice_cache.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -14,31 +14,15 @@ struct simulation_plan rollout_plan(const struct options *options, size_t slices
                                   .metrics = metric_list[options->reward.metric].name,
                                   .observe_every_step = true,
                                   .record = true,
-                                  .policy = true};
+                                  .policy = true,
+                                  .columns = ROLLOUT_COLUMNS};
 }
 
 bool rollout_can_keep(const struct device *device, size_t scans, size_t launch) {
   return device->facts.matrix != MATRIX_NONE && scans % 2 == 0 && launch >= scans;
 }
 
-static bool open_buffers(struct rollout *rollout, struct error *error) {
-  struct device *device = rollout->simulation->device;
-  size_t rows = sizeof(uint32_t) * rollout->rows, scans = sizeof(float) * rollout->scans;
-  if (!(rollout->update.order = device_buffer(device, rows, "the order of an update", error)) ||
-      !(rollout->update.terms = device_buffer(device, 4 * rows, "the terms of the loss", error)) ||
-      !(rollout->last_value = device_buffer(device, scans, "the last values", error)))
-    return false;
-  device_fill(device, rollout->last_value, 0, scans, 0);
-  return true;
-}
-
-static bool open_normalised(struct rollout *rollout, struct error *error) {
-  struct simulation *simulation = rollout->simulation;
-  size_t bytes = sizeof(float) * rollout->rows;
-  rollout->normalised = device_buffer(simulation->device, bytes, "the normalised advantages", error);
-  rollout->update.advantage = rollout->normalised;
-  return rollout->normalised && kernel_need(simulation->kernels, "policy_normalise", error);
-}
+static void add_gather(struct rollout *rollout, struct schedule *schedule);
 
 static void write_order(struct rollout *rollout) {
   struct arena *arena = arena_open();
@@ -48,163 +32,299 @@ static void write_order(struct rollout *rollout) {
   arena_close(arena);
 }
 
+static bool build(struct rollout *rollout, struct schedule *schedule,
+                  void (*fill)(struct rollout *rollout, struct schedule *schedule), struct error *error) {
+  schedule_open(schedule, &component_schema);
+  fill(rollout, schedule);
+  return schedule_close(schedule, false, error) &&
+         schedule_prepare(schedule, rollout->simulation->kernels, error);
+}
+
+void rollout_describe(struct rollout *rollout, struct simulation *simulation, bool normalises) {
+  *rollout = (struct rollout){.simulation = simulation, .normalises = normalises};
+}
+
 bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error) {
   struct simulation *simulation = setup->simulation;
-  const cl_mem *column = simulation->world.column;
   *rollout = (struct rollout){.simulation = simulation,
                               .scans = setup->scans,
                               .launch = setup->launch < setup->scans ? setup->launch : setup->scans,
                               .gamma = setup->gamma,
-                              .lambda = setup->lambda};
+                              .lambda = setup->lambda,
+                              .keeps = setup->keep,
+                              .normalises = setup->normalise};
   REQUIRE(rollout->launch && rollout->launch <= simulation->world.capacity[TABLE_ENV],
           "%zu scans a launch; there are %zu environments", rollout->launch,
           simulation->world.capacity[TABLE_ENV]);
   rollout->steps = simulation->acquisition.budget;
-  rollout->rows = rollout->steps * rollout->scans;
+  rollout->most = rollout->rows = rollout->steps * rollout->scans;
   REQUIRE(simulation->policy && rollout->rows && rollout->rows <= simulation->world.capacity[TABLE_ROLLOUT],
           "%zu rows; the world has %zu", rollout->rows, simulation->world.capacity[TABLE_ROLLOUT]);
   REQUIRE(!setup->keep || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
                              rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
   simulation->keeps = setup->keep;
-  rollout->update = (struct policy_update){.action = column[ROLLOUT_action],
-                                           .log_prob = column[ROLLOUT_log_prob],
-                                           .advantage = column[ROLLOUT_advantage],
-                                           .target = column[ROLLOUT_return]};
-  if (!open_buffers(rollout, error) || !kernel_need(simulation->kernels, "policy_recall", error) ||
-      !kernel_need(simulation->kernels, "policy_recall_mask", error) ||
-      !kernel_need(simulation->kernels, "policy_advantage", error) ||
-      (setup->normalise && !open_normalised(rollout, error))) {
-    rollout_close(rollout);
-    return false;
-  }
   write_order(rollout);
-  return true;
+  world_fill(&simulation->world, ROLLOUT_last_value, 0);
+  return build(rollout, &rollout->play, rollout_add_play, error) &&
+         build(rollout, &rollout->normalise, rollout_add_normalise, error) &&
+         build(rollout, &rollout->gather, add_gather, error) &&
+         build(rollout, &rollout->gradient, rollout_add_gradient, error);
 }
 
 void rollout_close(struct rollout *rollout) {
-  struct device *device = rollout->simulation->device;
-  device_release(device, rollout->update.order, sizeof(uint32_t) * rollout->rows);
-  device_release(device, rollout->update.terms, 4 * sizeof(float) * rollout->rows);
-  device_release(device, rollout->last_value, sizeof(float) * rollout->scans);
-  device_release(device, rollout->normalised, sizeof(float) * rollout->rows);
-  rollout->update.order = rollout->update.terms = rollout->last_value = rollout->normalised = NULL;
+  *rollout = (struct rollout){0};
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
 
-static void run_advantage(struct rollout *rollout) {
-  const struct world *world = &rollout->simulation->world;
-  const char *before = device_part(world->device, "advantage");
-  kernel_run(
-      world->kernels, "policy_advantage", rollout->scans,
-      ARGS(graph_arg(ARG_IN, world->column[ROLLOUT_reward]), graph_arg(ARG_IN, world->column[ROLLOUT_value]),
-           arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_done]),
-           graph_arg(ARG_IN, rollout->last_value), graph_arg(ARG_OUT, world->column[ROLLOUT_advantage]),
-           graph_arg(ARG_OUT, world->column[ROLLOUT_return]), arg_u32((uint32_t)rollout->steps),
-           arg_f32((float)rollout->gamma), arg_f32((float)rollout->lambda)));
-  device_part(world->device, before);
+static void run_clear(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  device_fill(world->device, world_out(world, ROLLOUT_reward).as.m, 0, sizeof(float) * rollout->rows, 0);
 }
 
-/* What begin records stands in the first step's row, what finish records in the last one's; steps without a
- * reward of their own have 0. */
-static void play_launch(struct rollout *rollout, uint32_t first_scan, size_t first, size_t scans) {
+static const struct system clear_rewards = {.name = "clear_rewards",
+                                            .doc = "no step has a reward until one is recorded",
+                                            .writes = SET(ROLLOUT_reward),
+                                            .run = run_clear};
+
+/* What begin records stands in the first step's row, what finish records in the last one's. */
+static bool next_launch(struct world *world, void *context, size_t turn) {
+  struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;
-  struct world *world = &simulation->world;
-  simulation_restart(simulation, first_scan + (uint32_t)first, scans);
+  size_t first = turn * rollout->launch, left = rollout->scans - first;
+  if (first >= rollout->scans) return false;
+  simulation_restart(simulation, rollout->first_scan + (uint32_t)first,
+                     left < rollout->launch ? left : rollout->launch);
+  simulation->rows = (struct rollout_rows){.first = first, .stride = rollout->scans};
   simulation->rollout_row = first;
-  schedule_run(&simulation->begin, world);
-  for (size_t step = 0; step < rollout->steps; step++) {
-    simulation->rollout_row = step * rollout->scans + first;
-    schedule_run(&simulation->step, world);
-  }
-  schedule_run(&simulation->finish, world);
+  (void)world;
+  return true;
+}
+
+static const struct system repeat_launches = {
+    .name = "launches", .doc = "scans of the roll-out, as many as there are environments", .next = next_launch};
+
+static void run_advantage(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  kernel_run(world->kernels, "policy_advantage", rollout->scans,
+             ARGS(world_in(world, ROLLOUT_reward), world_in(world, ROLLOUT_value), world_in(world, ROLLOUT_done),
+                  world_in(world, ROLLOUT_last_value), world_out(world, ROLLOUT_advantage),
+                  arg_unnamed(world_out(world, ROLLOUT_return)), arg_u32((uint32_t)rollout->steps),
+                  arg_f32((float)rollout->gamma), arg_f32((float)rollout->lambda)));
+}
+
+static const struct system advantage = {
+    .name = "advantage",
+    .doc = "generalised advantages (Schulman et al. 2016), and the critic's targets",
+    .reads = SET(ROLLOUT_reward) | SET(ROLLOUT_value) | SET(ROLLOUT_done) | SET(ROLLOUT_last_value),
+    .writes = SET(ROLLOUT_advantage) | SET(ROLLOUT_return),
+    .kernels = {"policy_advantage"},
+    .run = run_advantage};
+
+void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
+  schedule_add(schedule, &clear_rewards, rollout);
+  schedule_add(schedule, &repeat_launches, rollout);
+  simulation_add_restart(rollout->simulation, schedule);
+  simulation_add_scan(rollout->simulation, schedule);
+  schedule_add(schedule, &system_end, NULL);
+  schedule_add(schedule, &advantage, rollout);
 }
 
 void rollout_play(struct rollout *rollout, uint32_t first_scan) {
-  rollout->simulation->device->phase = "roll-out";
-  world_fill(&rollout->simulation->world, ROLLOUT_reward, 0);
-  window_bring_scans(rollout->simulation, first_scan, rollout->scans);
-  for (size_t first = 0; first < rollout->scans; first += rollout->launch) {
-    size_t left = rollout->scans - first;
-    play_launch(rollout, first_scan, first, left < rollout->launch ? left : rollout->launch);
-  }
-  run_advantage(rollout);
-  rollout->kept = rollout->simulation->keeps;
-  rollout->simulation->device->phase = "";
+  struct simulation *simulation = rollout->simulation;
+  simulation->device->phase = "roll-out";
+  rollout->first_scan = first_scan;
+  slice_cache_bring_scans(simulation, first_scan, rollout->scans);
+  schedule_run(&rollout->play, &simulation->world);
+  rollout->kept = rollout->keeps;
+  simulation->device->phase = "";
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
 
 void rollout_order(struct rollout *rollout, const uint32_t *order) {
-  device_write(rollout->simulation->device, rollout->update.order, 0, sizeof *order * rollout->rows, order);
+  world_write(&rollout->simulation->world, ROLLOUT_order, 0, rollout->rows, order);
+}
+
+static void run_normalise(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  kernel_run(world->kernels, "policy_normalise", divide_up(rollout->rows, rollout->most),
+             ARGS(world_in(world, ROLLOUT_order), world_in(world, ROLLOUT_advantage),
+                  world_part(world, ROLLOUT_normalised), arg_u32((uint32_t)rollout->rows),
+                  arg_u32((uint32_t)rollout->most)));
+}
+
+static const struct system normalise = {.name = "normalise",
+                                        .doc = "advantages to mean 0 and deviation 1 within every update",
+                                        .reads = SET(ROLLOUT_order) | SET(ROLLOUT_advantage),
+                                        .writes = SET(ROLLOUT_normalised),
+                                        .kernels = {"policy_normalise"},
+                                        .run = run_normalise};
+
+void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule) {
+  if (rollout->normalises) schedule_add(schedule, &normalise, rollout);
 }
 
 void rollout_normalise(struct rollout *rollout, size_t most) {
-  const struct world *world = &rollout->simulation->world;
-  if (!rollout->normalised) return;
-  const char *before = device_part(world->device, "normalise");
-  kernel_run(world->kernels, "policy_normalise", divide_up(rollout->rows, most),
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
-                  graph_arg(ARG_IN, world->column[ROLLOUT_advantage]),
-                  graph_arg(ARG_INOUT, rollout->normalised), arg_u32((uint32_t)rollout->rows),
-                  arg_u32((uint32_t)most)));
-  device_part(world->device, before);
+  rollout->most = most;
+  schedule_run(&rollout->normalise, &rollout->simulation->world);
 }
 
 /* ENV holds other scans after this; the next begin resets them all. */
-void rollout_recall(struct rollout *rollout, size_t first, size_t images) {
+static bool next_pass(struct world *world, void *context, size_t turn) {
+  struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;
-  struct world *world = &simulation->world;
-  REQUIRE(images <= world->capacity[TABLE_ENV] && images <= simulation->policy->batch,
-          "%zu images; there are %zu environments, a pass takes %zu", images, world->capacity[TABLE_ENV],
-          simulation->policy->batch);
-  const char *before = device_part(world->device, "recall");
-  kernel_run(world->kernels, "policy_recall", images,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, rollout->update.order),
-                  arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_slice]),
-                  arg_buffer(ARG_IN, ELEMENT_U32, world->column[ROLLOUT_action]),
-                  arg_buffer(ARG_OUT, ELEMENT_U32, world->column[ENV_slice]),
-                  arg_buffer(ARG_OUT, ELEMENT_U8, world->column[ENV_mask]),
-                  arg_buffer(ARG_IN, ELEMENT_U8, simulation->initial), arg_u32((uint32_t)first),
-                  arg_u32((uint32_t)rollout->scans)));
-  world->rows[TABLE_ENV] = images;
-  schedule_run(&simulation->batch, world);
-  device_part(world->device, before);
+  size_t envs = world->capacity[TABLE_ENV], batch = simulation->policy->batch;
+  policy_bind(simulation->policy, world);
+  if (rollout->keeps) {
+    REQUIRE(turn || rollout->kept, "no roll-out since the last update: its activations are gone");
+    rollout->kept = false;
+    simulation->pass = (struct pass){.images = rollout->rows};
+    rollout->row = 0;
+    return !turn;
+  }
+  if (!pass_take(&simulation->pass, turn, rollout->count, batch < envs ? batch : envs)) return false;
+  rollout->row = rollout->first + simulation->pass.first;
+  world->rows[TABLE_ENV] = simulation->pass.images;
+  simulation->pass.first = 0;
+  return true;
 }
 
-static void gradient_kept(struct rollout *rollout) {
-  const struct simulation *simulation = rollout->simulation;
-  struct policy *policy = simulation->policy;
-  REQUIRE(rollout->kept, "no roll-out since the last update: its activations are gone");
-  const char *before = device_part(simulation->device, "recall");
-  kernel_run(simulation->kernels, "policy_recall_mask", rollout->rows,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, simulation->world.column[ROLLOUT_action]),
-                  graph_arg(ARG_OUT, policy->mask), arg_buffer(ARG_IN, ELEMENT_U8, simulation->initial),
+static const struct system repeat_passes = {
+    .name = "passes", .doc = "rows of the update that the policy takes at a time", .next = next_pass};
+
+static void run_gather(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  kernel_run(world->kernels, "policy_recall", world->rows[TABLE_ENV],
+             ARGS(world_in(world, ROLLOUT_order), world_in(world, ROLLOUT_slice),
+                  world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, ENV_slice)),
+                  world_out(world, ENV_mask), world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->row),
                   arg_u32((uint32_t)rollout->scans)));
-  device_part(simulation->device, before);
-  policy_forward_kept(policy, rollout->rows);
-  policy_loss(policy, &rollout->update, 0, rollout->rows, 1 / (double)rollout->rows);
-  policy_backward(policy, rollout->rows);
-  rollout->kept = false;
 }
 
-void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
+static const struct system gather = {.name = "gather",
+                                     .doc = "slices and masks of these steps once more, from slices and actions",
+                                     .reads = SET(ROLLOUT_order) | SET(ROLLOUT_slice) | SET(ROLLOUT_action) |
+                                              SET(SCENE_initial),
+                                     .writes = SET(ENV_slice) | SET(ENV_mask),
+                                     .kernels = {"policy_recall"},
+                                     .run = run_gather};
+
+static void run_gather_kept(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  kernel_run(world->kernels, "policy_recall_mask", rollout->rows,
+             ARGS(world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, BATCH_taken)),
+                  world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->scans)));
+}
+
+static const struct system gather_kept = {
+    .name = "gather_kept",
+    .doc = "masks of all steps once more; activations of the encoder were kept",
+    .reads = SET(ROLLOUT_action) | SET(SCENE_initial),
+    .writes = SET(BATCH_taken),
+    .kernels = {"policy_recall_mask"},
+    .run = run_gather_kept};
+
+static void run_forward(struct world *world, void *context) {
+  struct rollout *rollout = context;
   struct policy *policy = rollout->simulation->policy;
-  if (rollout->simulation->keeps) {
-    REQUIRE(!first && count == rollout->rows, "rows %zu to %zu of the %zu that are kept", first,
-            first + count, rollout->rows);
-    gradient_kept(rollout);
-    return;
-  }
-  size_t envs = rollout->simulation->world.capacity[TABLE_ENV], end = first + count;
-  size_t most = policy->batch < envs ? policy->batch : envs;
-  REQUIRE(count && end <= rollout->rows, "rows %zu to %zu of %zu", first, end, rollout->rows);
-  for (size_t row = first; row < end; row += most) {
-    size_t images = end - row < most ? end - row : most;
-    rollout_recall(rollout, row, images);
-    policy_forward(policy, images);
-    policy_loss(policy, &rollout->update, row, images, 1 / (double)count);
-    policy_backward(policy, images);
-  }
+  world_in(world, BATCH_taken);
+  world_out(world, BATCH_logits);
+  if (rollout->keeps)
+    policy_forward_kept(policy, rollout->rows);
+  else
+    policy_forward(policy, rollout->simulation->pass.images);
 }
+
+static const struct system forward = {.name = "forward_policy",
+                                      .doc = "the policy's forward pass",
+                                      .reads = SET(BATCH_observation) | SET(BATCH_taken),
+                                      .writes = SET(BATCH_logits) | SET(BATCH_value),
+                                      .run = run_forward};
+
+/* Where the roll-out normalises, the normalised advantages take the place of the others. */
+static unsigned advantage_of(const struct rollout *rollout) {
+  return rollout->normalises ? ROLLOUT_normalised : ROLLOUT_advantage;
+}
+
+static void run_loss(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  struct policy_update update = rollout->update;
+  size_t images = rollout->simulation->pass.images;
+  update.order = world_in(world, ROLLOUT_order).as.m;
+  update.action = world_in(world, ROLLOUT_action).as.m;
+  update.log_prob = world_in(world, ROLLOUT_log_prob).as.m;
+  update.advantage = world_in(world, advantage_of(rollout)).as.m;
+  update.target = world_in(world, ROLLOUT_return).as.m;
+  update.terms = world_out(world, ROLLOUT_terms).as.m;
+  world_in(world, BATCH_logits);
+  world_out(world, BATCH_logits_gradient);
+  policy_loss(rollout->simulation->policy, &update, rollout->row, images,
+              1 / (double)(rollout->keeps ? rollout->rows : rollout->count));
+}
+
+/* rollout_add_gradient adds the advantages. */
+static const struct system loss = {
+    .name = "policy_loss",
+    .doc = "the loss of A2C (Mnih et al. 2016) or PPO (Schulman et al. 2017), and its gradients",
+    .reads = SET(ROLLOUT_order) | SET(ROLLOUT_action) | SET(ROLLOUT_log_prob) | SET(ROLLOUT_return) |
+             SET(BATCH_logits) | SET(BATCH_taken) | SET(BATCH_value),
+    .writes = SET(ROLLOUT_terms) | SET(BATCH_logits_gradient) | SET(BATCH_value_gradient),
+    .kernels = {"policy_loss"},
+    .run = run_loss};
+
+static void run_backward(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  world_in(world, BATCH_logits_gradient);
+  policy_backward(rollout->simulation->policy, rollout->simulation->pass.images);
+}
+
+static const struct system backward = {.name = "backward_policy",
+                                       .doc = "the policy's backward pass",
+                                       .reads = SET(BATCH_logits_gradient) | SET(BATCH_value_gradient),
+                                       .run = run_backward};
+
+static void add_gather(struct rollout *rollout, struct schedule *schedule) {
+  struct simulation *simulation = rollout->simulation;
+  schedule_add(schedule, &gather, rollout);
+  simulation_add_observe(simulation, schedule);
+  schedule_add(schedule, &system_encode_policy, simulation);
+}
+
+void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
+  schedule_add(schedule, &repeat_passes, rollout);
+  if (rollout->keeps)
+    schedule_add(schedule, &gather_kept, rollout);
+  else
+    add_gather(rollout, schedule);
+  struct system *pass = schedule_add(schedule, &forward, rollout);
+  if (rollout->keeps) pass->reads &= ~SET(BATCH_observation);
+  schedule_add(schedule, &loss, rollout)->reads |= SET(advantage_of(rollout));
+  schedule_add(schedule, &backward, rollout);
+  schedule_add(schedule, &system_end, NULL);
+}
+
+void rollout_gather(struct rollout *rollout, size_t first, size_t images) {
+  struct simulation *simulation = rollout->simulation;
+  rollout->row = first;
+  simulation->world.rows[TABLE_ENV] = images;
+  simulation->pass = (struct pass){.images = images};
+  policy_bind(simulation->policy, &simulation->world);
+  schedule_run(&rollout->gather, &simulation->world);
+}
+
+/* The order's rows [first, first + count). */
+void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
+  REQUIRE(count && first + count <= rollout->rows, "rows %zu to %zu of %zu", first, first + count,
+          rollout->rows);
+  REQUIRE(!rollout->keeps || count == rollout->rows, "rows %zu to %zu of the %zu that are kept", first,
+          first + count, rollout->rows);
+  rollout->first = first;
+  rollout->count = count;
+  schedule_run(&rollout->gradient, &rollout->simulation->world);
+}
+
+const struct system *const rollout_systems[] = {&clear_rewards, &repeat_launches, &advantage, &normalise,
+                                                &repeat_passes, &gather,          &gather_kept, &forward,
+                                                &loss,          &backward,        NULL};

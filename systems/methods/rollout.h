@@ -21,10 +21,14 @@ struct rollout {
   double gamma, lambda;
   size_t scans, launch;
   size_t steps, rows;          /* rows = steps * scans */
-  struct policy_update update; /* columns; the weights of the loss are the caller's to set */
-  cl_mem last_value;           /* 0: scans end truly */
-  bool kept;                   /* simulation->keeps, and a roll-out's activations are there */
-  cl_mem normalised;           /* update.advantage, where they are; else NULL */
+  struct policy_update update; /* the weights of the loss are the caller's to set; columns are filled in a step */
+  bool keeps;                  /* activations of a roll-out stay for its update */
+  bool kept;                   /* they are there */
+  bool normalises;             /* advantages, within every update */
+  uint32_t first_scan;         /* of the roll-out that is played */
+  size_t most;                 /* rows of an update, to normalise */
+  size_t first, count, row;    /* rows of the running update, and the running pass's first */
+  struct schedule play, normalise, gather, gradient;
 };
 
 /* For roll-outs of at most `rows` steps of scans, and passes through the policy or launches of at most
@@ -47,10 +51,23 @@ void rollout_order(struct rollout *rollout, const uint32_t *order);
  * nothing where the setup did not ask for it. */
 void rollout_normalise(struct rollout *rollout, size_t most);
 /* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */
-void rollout_recall(struct rollout *rollout, size_t first, size_t images);
+void rollout_gather(struct rollout *rollout, size_t first, size_t images);
 /* Adds the gradients of the mean loss of rows [first, first + count) of that order to those of the policy, in
  * as many passes as that takes; where activations are kept, of all rows in their own order, once a roll-out.
  */
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count);
+
+/* The systems of each of these, for lists of the caller's. */
+void rollout_add_play(struct rollout *rollout, struct schedule *schedule);
+void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule);
+void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule);
+/* Without a device: what these follow from. */
+void rollout_describe(struct rollout *rollout, struct simulation *simulation, bool normalises);
+/* Columns of these systems, for the plan. */
+#define ROLLOUT_COLUMNS                                                                                      \
+  (SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) | SET(ROLLOUT_order) |             \
+   SET(ROLLOUT_terms) | SET(ROLLOUT_normalised))
+
+extern const struct system *const rollout_systems[];
 
 #endif

@@ -4,7 +4,7 @@
 #include "engine/base/round.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/net_unet.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,15 +17,11 @@ static bool is_method(const struct training *training, enum train_method method)
   return (enum train_method)training->options->train.method == method;
 }
 
-static bool learns_masks(const struct training *training) {
-  return is_method(training, METHOD_LOUPE) || is_method(training, METHOD_TAU_STEP);
-}
-
 /* Masks are learned of columns or points, through the transform of an image. */
 static bool check_masks(const struct training *training, struct error *error) {
   const struct options *options = training->options;
   const char *method = is_method(training, METHOD_LOUPE) ? "loupe" : "tau_step";
-  if (!learns_masks(training)) return true;
+  if (!training_learns_masks(training)) return true;
   if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
     return fail_usage(error,
                       "train.method is %s, which transforms images, and data.kspace is measured; set it to "
@@ -61,25 +57,57 @@ static void lend_policy(struct training *training, struct feed *feed, bool drawn
   feed->simulation.best = !drawn;
 }
 
-static bool open_feeds(struct training *training, size_t batch, const struct training_wish *wish,
-                       struct error *error) {
-  bool views = is_method(training, METHOD_LOUPE) && loupe_views(training->options);
-  struct feed_setup setup = {.device = training->device,
+/* By what LOUPE's masks are drawn as samples are dealt, where its graph does not observe them itself. */
+static struct loupe *drawing(struct training *training) {
+  bool draws = is_method(training, METHOD_LOUPE) && !loupe_views(training->options);
+  return draws ? &training->loupe : NULL;
+}
+
+static struct feed_setup feed_setup_of(struct training *training, size_t batch,
+                                       const struct training_wish *wish) {
+  return (struct feed_setup){.device = training->device,
                              .options = training->options,
                              .split = SPLIT_TRAIN,
                              .batch = batch,
                              .policy = wish->policy,
-                             .draws_masks = is_method(training, METHOD_LOUPE) && !views,
-                             .deal_only = is_method(training, METHOD_TAU_STEP) || views,
+                             .loupe = drawing(training),
+                             .deal_only = training_learns_masks(training) && !drawing(training),
                              .fill = wish->fill,
                              .slices = wish->slices,
                              .kernel_folder = wish->kernel_folder};
+}
+
+static struct feed_setup validation_setup(struct feed_setup setup) {
+  setup.split = SPLIT_VAL;
+  setup.validate = true;
+  return setup;
+}
+
+static bool describe(struct training *training, size_t batch, const struct training_wish *wish,
+                     struct error *error) {
+  struct feed_setup setup = feed_setup_of(training, batch, wish), other = validation_setup(setup);
+  feed_describe(&training->train, &setup);
+  feed_describe(&training->validation, &other);
+  return training_build(training, error);
+}
+
+bool training_describe(struct training *training, const struct options *options, bool by_policy,
+                       struct error *error) {
+  *training = (struct training){.options = options};
+  return describe(training, 1, &(struct training_wish){.policy = by_policy ? "" : NULL}, error);
+}
+
+static bool open_feeds(struct training *training, size_t batch, const struct training_wish *wish,
+                       struct error *error) {
+  struct feed_setup setup = feed_setup_of(training, batch, wish);
+  if (!describe(training, batch, wish, error)) return false;
+  setup.columns = training->update.touched;
   if (!feed_open(&training->train, &setup, error) ||
       (wish->policy && !open_policy(training, wish->policy, error)))
     return false;
   lend_policy(training, &training->train, wish->drawn);
-  setup.split = SPLIT_VAL;
-  setup.validate = true;
+  setup = validation_setup(setup);
+  setup.columns = training->validate.touched;
   setup.kernels = training->train.simulation.kernels;
   if (!feed_open(&training->validation, &setup, error)) return false;
   lend_policy(training, &training->validation, false);
@@ -129,7 +157,7 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .precision = (enum block_precision)options->network.precision,
                                       .batch = batch,
                                       .train = true,
-                                      .input_gradient = learns_masks(training)};
+                                      .input_gradient = training_learns_masks(training)};
   if (!plan_masks(training, &setup, error) ||
       !(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
               : reconstructor_open(&training->reconstructor, &setup, error)))
@@ -154,17 +182,10 @@ static bool open_masks(struct training *training, struct error *error) {
   size_t batch = training->reconstructor.batch;
   struct loupe_setup loupe = loupe_setup_of(training, batch);
   struct tau_setup tau;
-  training->train.simulation.loupe = &training->loupe;
   if (is_method(training, METHOD_LOUPE)) return loupe_open(&training->loupe, &loupe, error);
   return !is_method(training, METHOD_TAU_STEP) ||
          (tau_setup_of(training, batch, &tau, error) &&
           tau_open(&training->tau, &tau, &training->reconstructor, error));
-}
-
-static struct loss_target target_of(const struct feed *feed) {
-  const cl_mem *column = feed->simulation.world.column;
-  return (struct loss_target){column[ENV_slice], column[SLICE_image], column[SLICE_mean], column[SLICE_std],
-                              column[SLICE_data_range]};
 }
 
 static size_t parts_bytes(const struct training *training) {
@@ -178,13 +199,18 @@ static bool open_loss(struct training *training, struct error *error) {
   if (!loss_open(&training->loss, training->device, training->train.simulation.kernels,
                  (enum loss_kind)options->train.loss, n, n, training->reconstructor.batch, error))
     return false;
-  training->target = target_of(&training->train);
-  training->validation_target = target_of(&training->validation);
   training->parts = device_buffer(training->device, parts_bytes(training), "the losses", error);
   training->part = arena_try(training->arena, parts_bytes(training));
   if (training->parts && !training->part)
     fail_memory(error, "no host memory for the losses; lower train.log_every");
   return training->parts && training->part;
+}
+
+/* Everything that the systems point to is open. */
+static bool open_schedules(struct training *training, struct error *error) {
+  struct kernels *kernels = training->train.simulation.kernels;
+  return training_build(training, error) && schedule_prepare(&training->update, kernels, error) &&
+         schedule_prepare(&training->validate, kernels, error);
 }
 
 static bool open_history(struct training *training, struct error *error) {
@@ -218,7 +244,8 @@ bool training_open(struct training *training, struct device *device, const struc
                                &training->milestones, error) &&
       net_unet_check(options, error) && open_feeds(training, batch, wish, error) &&
       open_network(training, batch, wish->start, error) && open_masks(training, error) &&
-      open_loss(training, error) && open_optimiser(training, error) && open_history(training, error) &&
+      open_loss(training, error) && open_optimiser(training, error) && open_schedules(training, error) &&
+      open_history(training, error) &&
       (!*options->train.output || training_open_files(training, wish, error)) &&
       device_finish(device, error)) {
     state_memory(training);
@@ -245,70 +272,20 @@ void training_close(struct training *training) {
 
 /* ---- one update ---------------------------------------------------------------------------------------- */
 
-/* The schedule's rate of what starts at `rate`. */
-static double scheduled_rate(const struct training *training, double rate, uint32_t epoch) {
+double training_rate(const struct training *training, uint32_t epoch) {
   const struct options *options = training->options;
-  double factor = options->train.rate_factor;
+  double rate = options->train.rate, factor = options->train.rate_factor;
   return options->train.schedule == SCHEDULE_STEP
              ? optimise_step_rate(rate, factor, options->train.rate_every, epoch)
              : optimise_milestone_rate(rate, factor, training->milestone, training->milestones, epoch);
 }
 
-double training_rate(const struct training *training, uint32_t epoch) {
-  return scheduled_rate(training, training->options->train.rate, epoch);
-}
-
-/* The network's input. Samples and minibatches have the numbers of all epochs, below 2^31. */
-static void observe_part(struct training *training, size_t first, size_t images) {
-  size_t slices = training->train.slices, batch = training->options->train.batch;
-  uint64_t sample = training->epoch * slices + first,
-           update = training->epoch * training->updates + first / batch;
-  if (training->loupe.graph)
-    loupe_number(&training->loupe, (uint32_t)(update % 0x80000000u), (uint32_t)(sample % 0x80000000u));
-  feed_batch(&training->train, first, images);
-  if (training->loupe.views) loupe_observe(&training->loupe, &training->train.simulation);
-  if (training->tau.graph)
-    tau_forward(&training->tau, &training->train.simulation.world, (uint32_t)(sample % 0x80000000u), images);
-}
-
-/* A part of the batch that the network takes at once; its gradients add up over the parts. */
-static void run_part(struct training *training, size_t first, size_t images, size_t done, double share) {
-  struct reconstructor *reconstructor = &training->reconstructor;
-  size_t image = sizeof(float) * training->loss.tiles;
-  observe_part(training, first + done, images);
-  reconstructor_forward(reconstructor, images);
-  loss_run(&training->loss, &training->target, reconstructor->output, reconstructor->output_gradient, images,
-           share);
-  device_copy(training->device, training->loss.part, 0, training->parts,
-              image * (training->pending * training->options->train.batch + done), image * images);
-  reconstructor_backward(reconstructor, images);
-  if (training->loupe.graph) loupe_backward(&training->loupe, &training->train.simulation);
-  if (training->tau.graph) tau_backward(&training->tau, images);
-}
-
-/* own: the rate of the masks' parameters, or 0. */
-static void step_masks(const struct training *training, struct optimiser *optimiser, double own) {
-  double rate = own > 0 ? own : training->options->train.rate;
-  optimiser->rate = scheduled_rate(training, rate, training->epoch);
-  optimise_step(optimiser);
-}
-
 void training_step(struct training *training, size_t first, size_t count) {
-  struct reconstructor *reconstructor = &training->reconstructor;
   REQUIRE(count && count <= training->options->train.batch, "%zu samples an update", count);
   REQUIRE(training->pending < training->options->train.log_every, "%zu losses are unread", training->pending);
-  graph_zero_gradients(reconstructor->graph);
-  if (training->loupe.graph) graph_zero_gradients(training->loupe.graph);
-  if (training->tau.graph) graph_zero_gradients(tau_parameters(&training->tau));
-  for (size_t done = 0; done < count; done += reconstructor->batch)
-    run_part(training, first, count - done < reconstructor->batch ? count - done : reconstructor->batch, done,
-             1.0 / (double)count);
-  training->optimiser.rate = training_rate(training, training->epoch);
-  optimise_step(&training->optimiser);
-  if (training->loupe.graph) step_masks(training, &training->loupe.optimiser, training->options->loupe.rate);
-  if (training->tau.graph) step_masks(training, &training->tau.optimiser, training->options->tau.rate);
-  if (training->tau.graph) tau_changed(&training->tau);
-  reconstructor_changed(reconstructor);
+  training->first = first;
+  training->count = count;
+  schedule_run(&training->update, &training->train.simulation.world);
   training->pending++;
 }
 
@@ -416,8 +393,9 @@ static bool validate_batch(struct training *training, size_t first, size_t count
   struct arena *arena = arena_open();
   double *loss = ARENA_NEW(arena, double, count);
   float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count);
-  feed_batch(feed, first, count);
-  loss_run(&training->loss, &training->validation_target, training->reconstructor.output, NULL, count, 1);
+  feed_deal(feed, first, count);
+  training->count = count;
+  schedule_run(&training->validate, &feed->simulation.world);
   world_read(&feed->simulation.world, ENV_ssim, 0, count, ssim);
   world_read(&feed->simulation.world, ENV_psnr, 0, count, psnr);
   bool good = loss_read(&training->loss, count, loss, error);
@@ -430,23 +408,10 @@ static bool validate_batch(struct training *training, size_t first, size_t count
   return good;
 }
 
-/* Masks of tau-step's validation samples, each by what its sampler sees of the slice. */
-static void draw_validation(struct training *training) {
-  struct feed *feed = &training->validation;
-  size_t batch = training->reconstructor.batch;
-  for (size_t first = 0; first < feed->slices; first += batch) {
-    size_t images = feed->slices - first < batch ? feed->slices - first : batch;
-    feed_bring(feed, first, images);
-    tau_draw(&training->tau, &feed->simulation.world, first, images);
-  }
-}
-
 static bool validate(struct training *training, struct error *error) {
   size_t slices = training->validation.slices, batch = training->reconstructor.batch;
   double sum[3] = {0};
-  struct world *world = &training->validation.simulation.world;
-  if (training->loupe.graph && !loupe_draw(&training->loupe, world, slices, error)) return false;
-  if (training->tau.graph) draw_validation(training);
+  if (training_learns_masks(training)) schedule_run(&training->draw, &training->validation.simulation.world);
   for (size_t first = 0; first < slices; first += batch)
     if (!validate_batch(training, first, slices - first < batch ? slices - first : batch, sum, error))
       return false;

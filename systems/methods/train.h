@@ -34,7 +34,10 @@ struct training {
   struct loupe loupe;   /* open where they are learned */
   struct tau tau;       /* open where what draws them is */
   struct loss loss;
-  struct loss_target target, validation_target;
+  struct schedule update, validate;
+  struct schedule draw;      /* masks of validation samples, where they are learned */
+  uint32_t step;             /* of tau_step, the running one */
+  size_t first, count, done; /* samples of the running update; how many of them went before the running part */
   struct optimiser optimiser;
   uint32_t milestone[MILESTONES_MOST];
   size_t milestones;
@@ -78,10 +81,36 @@ bool training_run(struct training *training, const struct training_wish *wish, s
 /* All epochs are done, or it has stopped early. */
 bool training_done(const struct training *training);
 
+/* The lists of systems of what the scene trains, without a device; they point into the training. by_policy: its
+ * masks are a policy's. */
+bool training_describe(struct training *training, const struct options *options, bool by_policy,
+                       struct error *error);
+
 /* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
 void training_step(struct training *training, size_t first, size_t count);
 /* Learning rate of an epoch, from 0. */
 double training_rate(const struct training *training, uint32_t epoch);
+
+/* ---- lists (train_systems.c) --------------------------------------------------------------------------- */
+
+bool training_build(struct training *training, struct error *error);
+bool training_learns_masks(const struct training *training);
+/* Learning rate of what starts at `rate`, in the running epoch. */
+double training_scheduled_rate(const struct training *training, double rate);
+/* Systems of methods that learn masks, in files of their own. */
+void loupe_add_observe(struct training *training, struct schedule *schedule);
+void loupe_add_backward(struct training *training, struct schedule *schedule);
+void loupe_add_optimise(struct training *training, struct schedule *schedule);
+void loupe_add_draw(struct training *training, struct schedule *schedule);
+void tau_add_forward(struct training *training, struct schedule *schedule);
+void tau_add_backward(struct training *training, struct schedule *schedule);
+void tau_add_optimise(struct training *training, struct schedule *schedule);
+void tau_add_draw(struct training *training, struct schedule *schedule);
+/* The number of the running part's first sample, and of the update, over all epochs, below 2^31. */
+uint32_t training_sample(const struct training *training);
+uint32_t training_update(const struct training *training);
+
+extern const struct system *const train_systems[], *const loupe_systems[], *const tau_systems[];
 
 /* ---- files (train_files.c) ----------------------------------------------------------------------------- */
 

@@ -7,8 +7,13 @@ static const double usual_gain = 0.01;
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+static size_t images_of(size_t slices, size_t draws, size_t steps, bool greedy) {
+  return slices + (steps - 1) * (greedy ? slices : slices * draws);
+}
+
 struct simulation_plan trajectories_plan(const struct options *options, size_t slices, size_t most,
                                          size_t draws, size_t steps) {
+  bool greedy = options->pgmri.estimator == PGMRI_GREEDY;
   return (struct simulation_plan){.slices = slices,
                                   .envs = most * draws,
                                   .rollout_steps = steps,
@@ -16,34 +21,37 @@ struct simulation_plan trajectories_plan(const struct options *options, size_t s
                                   .metrics = metric_list[options->reward.metric].name,
                                   .record = true,
                                   .policy = true,
-                                  .dense = true};
+                                  .dense = true,
+                                  .draws = draws,
+                                  .greedy = greedy,
+                                  .states = images_of(most, draws, steps, greedy),
+                                  .columns = TRAJECTORIES_COLUMNS};
 }
 
-static size_t images_of(const struct trajectories *trajectories, size_t slices) {
-  size_t later = trajectories->setup.greedy ? slices : slices * trajectories->setup.draws;
-  return slices + (trajectories->steps - 1) * later;
+struct simulation_plan trajectories_validation_plan(const struct options *options, size_t slices,
+                                                    size_t envs, size_t steps) {
+  struct simulation_plan plan = trajectories_plan(options, slices, envs, 1, steps);
+  plan.draws = plan.states = 0;
+  plan.columns = 0;
+  return plan;
 }
 
 size_t trajectories_images(const struct trajectories *trajectories) {
-  return images_of(trajectories, trajectories->slices);
+  return images_of(trajectories->slices, trajectories->setup.draws, trajectories->steps,
+                   trajectories->setup.greedy);
 }
 
-static bool open_buffers(struct trajectories *trajectories, struct error *error) {
-  struct simulation *simulation = trajectories->setup.simulation;
-  struct dense_kept *kept = &simulation->kept;
-  struct device *device = simulation->device;
-  const struct world *world = &simulation->world;
-  size_t images = images_of(trajectories, trajectories->most), mask = sizeof(float) * world->width;
-  return ((kept->images = device_buffer(device, images * mask * world->height,
-                                        "what PG-MRI's policy saw (lower pgmri.batch)", error)) &&
-          (kept->masks = device_buffer(device, images * mask, "the masks of what it saw", error)) &&
-          (trajectories->columns.terms =
-               device_buffer(device, 2 * sizeof(float) * images, "the terms of the loss", error)));
+static bool build(struct trajectories *trajectories, struct schedule *schedule,
+                  void (*fill)(struct trajectories *trajectories, struct schedule *schedule),
+                  struct error *error) {
+  schedule_open(schedule, &component_schema);
+  fill(trajectories, schedule);
+  return schedule_close(schedule, false, error) &&
+         schedule_prepare(schedule, trajectories->setup.simulation->kernels, error);
 }
 
-static bool need_kernels(struct kernels *kernels, struct error *error) {
-  return kernel_need(kernels, "pgmri_spread", error) && kernel_need(kernels, "pgmri_follow", error) &&
-         kernel_need(kernels, "pgmri_advantage", error);
+void trajectories_describe(struct trajectories *trajectories, struct simulation *simulation) {
+  *trajectories = (struct trajectories){.setup = {.simulation = simulation}};
 }
 
 bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,
@@ -52,94 +60,103 @@ bool trajectories_open(struct trajectories *trajectories, const struct trajector
   const struct world *world = &simulation->world;
   *trajectories = (struct trajectories){
       .setup = *setup, .steps = simulation->acquisition.budget, .most = setup->batch * setup->minibatches};
-  REQUIRE(simulation->dense && simulation->policy, "the simulation has no policy that looks at images");
+  REQUIRE(simulation->plan.dense && simulation->policy,
+          "the simulation has no policy that looks at images");
   REQUIRE(setup->draws > 1 || !setup->baseline, "one draw has no baseline");
   REQUIRE(setup->greedy || setup->baseline, "the nongreedy estimate is with its baseline");
+  REQUIRE(setup->draws == simulation->plan.draws && setup->greedy == simulation->plan.greedy,
+          "the simulation was planned for other trajectories");
   REQUIRE(trajectories->most * setup->draws <= world->capacity[TABLE_ENV] &&
               trajectories->most * setup->draws * trajectories->steps <= world->capacity[TABLE_ROLLOUT],
           "%zu slices with %zu draws; there are %zu environments", trajectories->most, setup->draws,
           world->capacity[TABLE_ENV]);
-  trajectories->columns = (struct policy_draws){.action = world->column[ROLLOUT_action],
-                                                .advantage = world->column[ROLLOUT_advantage],
-                                                .draws = setup->draws,
-                                                .shared = setup->greedy};
-  if (need_kernels(simulation->kernels, error) && open_buffers(trajectories, error)) return true;
-  trajectories_close(trajectories);
-  return false;
+  simulation->trajectories.minibatch = setup->batch;
+  return build(trajectories, &trajectories->play, trajectories_add_play, error) &&
+         build(trajectories, &trajectories->gradient, trajectories_add_gradient, error);
 }
 
 void trajectories_close(struct trajectories *trajectories) {
-  struct simulation *simulation = trajectories->setup.simulation;
-  struct dense_kept *kept = &simulation->kept;
-  size_t images = images_of(trajectories, trajectories->most), mask = sizeof(float) * simulation->world.width;
-  device_release(simulation->device, kept->images, images * mask * simulation->world.height);
-  device_release(simulation->device, kept->masks, images * mask);
-  device_release(simulation->device, trajectories->columns.terms, 2 * sizeof(float) * images);
-  *kept = (struct dense_kept){0};
-  trajectories->columns.terms = NULL;
+  *trajectories = (struct trajectories){0};
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
 
-/* One scan of every slice has begun; the others take over its state. */
-static void spread(struct trajectories *trajectories, uint32_t first) {
-  struct world *world = &trajectories->setup.simulation->world;
-  const cl_mem *column = world->column;
-  world->rows[TABLE_ENV] = trajectories->slices * trajectories->setup.draws;
-  kernel_run(world->kernels, "pgmri_spread", world->rows[TABLE_ENV],
-             ARGS(arg_buffer(ARG_INOUT, ELEMENT_U32, column[ENV_scan]),
-                  arg_buffer(ARG_INOUT, ELEMENT_U32, column[ENV_slice]),
-                  arg_buffer(ARG_INOUT, ELEMENT_U8, column[ENV_mask]),
-                  arg_buffer(ARG_INOUT, ELEMENT_U32, column[ENV_step]),
-                  graph_arg(ARG_INOUT, column[ENV_quality]), arg_u32(first),
-                  arg_u32((uint32_t)trajectories->slices)));
-}
-
-static void follow_one(struct trajectories *trajectories) {
-  struct simulation *simulation = trajectories->setup.simulation;
-  struct world *world = &simulation->world;
-  const cl_mem *column = world->column;
-  kernel_run(world->kernels, "pgmri_follow", world->rows[TABLE_ENV],
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, column[ENV_scan]),
-                  arg_buffer(ARG_IN, ELEMENT_U32, column[ENV_step]),
-                  arg_buffer(ARG_INOUT, ELEMENT_U8, column[ENV_mask]),
-                  graph_arg(ARG_INOUT, column[ENV_quality]), graph_arg(ARG_INOUT, column[ENV_reconstruction]),
-                  arg_u32((uint32_t)trajectories->slices), arg_u32((uint32_t)trajectories->setup.batch),
-                  arg_u32(simulation->options->world.seed)));
-}
-
 /* Greedy: a step's own gain, which is a discount of 0. */
-static void find_advantages(struct trajectories *trajectories) {
+static void run_advantage(struct world *world, void *context) {
+  const struct trajectories *trajectories = context;
   const struct trajectories_setup *setup = &trajectories->setup;
-  struct world *world = &setup->simulation->world;
   kernel_run(world->kernels, "pgmri_advantage", world->rows[TABLE_ENV],
-             ARGS(graph_arg(ARG_IN, world->column[ROLLOUT_reward]),
-                  graph_arg(ARG_OUT, world->column[ROLLOUT_advantage]),
+             ARGS(world_in(world, ROLLOUT_reward), world_out(world, ROLLOUT_advantage),
                   arg_u32((uint32_t)trajectories->steps), arg_u32((uint32_t)trajectories->slices),
                   arg_u32((uint32_t)setup->batch), arg_u32((uint32_t)setup->minibatches),
                   arg_f32(setup->greedy ? 0 : (float)setup->gamma), arg_u32(setup->baseline)));
 }
 
+static const struct system advantage = {
+    .name = "advantage_of_draws",
+    .doc = "what every draw was worth beside the others of its slice (Kool et al. 2019, Bakker et al. 2020)",
+    .reads = SET(ROLLOUT_reward),
+    .writes = SET(ROLLOUT_advantage),
+    .kernels = {"pgmri_advantage"},
+    .run = run_advantage};
+
+void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule) {
+  simulation_add_restart(trajectories->setup.simulation, schedule);
+  simulation_add_scan(trajectories->setup.simulation, schedule);
+  schedule_add(schedule, &advantage, trajectories);
+}
+
 void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t slices) {
   struct simulation *simulation = trajectories->setup.simulation;
-  bool greedy = trajectories->setup.greedy;
   REQUIRE(slices && slices <= trajectories->most, "%zu slices; an update takes %zu", slices,
           trajectories->most);
-  trajectories->slices = trajectories->columns.slices = slices;
-  simulation->kept.row = simulation->rollout_row = 0;
+  trajectories->slices = simulation->trajectories.slices = slices;
+  simulation->trajectories.row = simulation->rollout_row = 0;
+  simulation->rows = (struct rollout_rows){.stride = slices * trajectories->setup.draws};
   simulation_restart(simulation, first, slices);
-  schedule_run(&simulation->begin, &simulation->world);
-  spread(trajectories, first);
-  for (size_t step = 0; step < trajectories->steps; step++) {
-    simulation->kept.slices = greedy || step == 0 ? slices : 0;
-    simulation->rollout_row = step * slices * trajectories->setup.draws;
-    schedule_run(&simulation->step, &simulation->world);
-    if (greedy && step + 1 < trajectories->steps) follow_one(trajectories);
-  }
-  find_advantages(trajectories);
+  schedule_run(&trajectories->play, &simulation->world);
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
+
+static bool next_pass(struct world *world, void *context, size_t turn) {
+  struct trajectories *trajectories = context;
+  struct policy *policy = trajectories->setup.simulation->policy;
+  size_t images = trajectories_images(trajectories), first = turn * policy->batch;
+  if (first >= images) return false;
+  policy_bind(policy, world);
+  trajectories->first = first;
+  trajectories->count = images - first < policy->batch ? images - first : policy->batch;
+  return true;
+}
+
+static const struct system repeat_passes = {
+    .name = "passes", .doc = "states that the policy takes at a time", .next = next_pass};
+
+static void run_gather(struct world *world, void *context) {
+  const struct trajectories *trajectories = context;
+  world_copy(world, STATE_observation, trajectories->first, BATCH_observation, 0, trajectories->count);
+  world_copy(world, STATE_taken, trajectories->first, BATCH_taken, 0, trajectories->count);
+}
+
+static const struct system gather = {.name = "gather_states",
+                                     .doc = "what the policy saw in these states",
+                                     .reads = SET(STATE_observation) | SET(STATE_taken),
+                                     .writes = SET(BATCH_observation) | SET(BATCH_taken),
+                                     .run = run_gather};
+
+static void run_forward(struct world *world, void *context) {
+  const struct trajectories *trajectories = context;
+  world_in(world, BATCH_observation);
+  world_out(world, BATCH_logits);
+  policy_forward(trajectories->setup.simulation->policy, trajectories->count);
+}
+
+static const struct system forward = {.name = "forward_policy",
+                                      .doc = "the policy's forward pass",
+                                      .reads = SET(BATCH_observation) | SET(BATCH_taken),
+                                      .writes = SET(BATCH_logits),
+                                      .run = run_forward};
 
 static double usual_advantage(const struct trajectories *trajectories) {
   const struct trajectories_setup *setup = &trajectories->setup;
@@ -147,18 +164,51 @@ static double usual_advantage(const struct trajectories *trajectories) {
          (double)(trajectories->slices * setup->draws);
 }
 
-void trajectories_gradient(struct trajectories *trajectories) {
-  struct simulation *simulation = trajectories->setup.simulation;
-  struct policy *policy = simulation->policy;
-  const struct dense_kept *kept = &simulation->kept;
-  size_t images = trajectories_images(trajectories), mask = sizeof(float) * simulation->world.width;
-  size_t image = mask * simulation->world.height;
-  for (size_t first = 0; first < images; first += policy->batch) {
-    size_t count = images - first < policy->batch ? images - first : policy->batch;
-    device_copy(simulation->device, kept->images, first * image, policy->input, 0, count * image);
-    device_copy(simulation->device, kept->masks, first * mask, policy->mask, 0, count * mask);
-    policy_forward(policy, count);
-    policy_reinforce(policy, &trajectories->columns, first, count, usual_advantage(trajectories));
-    policy_backward(policy, count);
-  }
+static void run_loss(struct world *world, void *context) {
+  const struct trajectories *trajectories = context;
+  const struct policy_draws draws = {.action = world_in(world, ROLLOUT_action).as.m,
+                                     .advantage = world_in(world, ROLLOUT_advantage).as.m,
+                                     .terms = world_out(world, STATE_terms).as.m,
+                                     .slices = trajectories->slices,
+                                     .draws = trajectories->setup.draws,
+                                     .shared = trajectories->setup.greedy};
+  world_in(world, BATCH_logits);
+  world_out(world, BATCH_logits_gradient);
+  policy_reinforce(trajectories->setup.simulation->policy, &draws, trajectories->first, trajectories->count,
+                   usual_advantage(trajectories));
 }
+
+static const struct system loss = {.name = "reinforce_loss",
+                                   .doc = "the loss of REINFORCE (Williams 1992), and its gradient",
+                                   .reads = SET(ROLLOUT_action) | SET(ROLLOUT_advantage) |
+                                            SET(BATCH_logits) | SET(BATCH_taken),
+                                   .writes = SET(STATE_terms) | SET(BATCH_logits_gradient),
+                                   .kernels = {"policy_reinforce"},
+                                   .run = run_loss};
+
+static void run_backward(struct world *world, void *context) {
+  const struct trajectories *trajectories = context;
+  world_in(world, BATCH_logits_gradient);
+  policy_backward(trajectories->setup.simulation->policy, trajectories->count);
+}
+
+static const struct system backward = {.name = "backward_policy",
+                                       .doc = "the policy's backward pass",
+                                       .reads = SET(BATCH_logits_gradient),
+                                       .run = run_backward};
+
+void trajectories_add_gradient(struct trajectories *trajectories, struct schedule *schedule) {
+  schedule_add(schedule, &repeat_passes, trajectories);
+  schedule_add(schedule, &gather, trajectories);
+  schedule_add(schedule, &forward, trajectories);
+  schedule_add(schedule, &loss, trajectories);
+  schedule_add(schedule, &backward, trajectories);
+  schedule_add(schedule, &system_end, NULL);
+}
+
+void trajectories_gradient(struct trajectories *trajectories) {
+  schedule_run(&trajectories->gradient, &trajectories->setup.simulation->world);
+}
+
+const struct system *const trajectories_systems[] = {&advantage, &repeat_passes, &gather,  &forward,
+                                                     &loss,      &backward,      NULL};

@@ -26,12 +26,19 @@ struct trajectories {
   struct trajectories_setup setup;
   size_t steps, most;          /* of a scan; slices of an update */
   size_t slices;               /* of the last play */
-  struct policy_draws columns; /* where the draws stand */
+  size_t first, count;         /* images of the running pass of an update */
+  struct schedule play, gradient;
 };
 
-/* For updates of at most `most` slices with q draws each; the caller adds what is its own. */
+/* For updates of at most `most` slices with q draws each, by pgmri.estimator; the caller adds what is its own. */
 struct simulation_plan trajectories_plan(const struct options *options, size_t slices, size_t most,
                                          size_t draws, size_t steps);
+
+/* For one trajectory of each of `envs` slices side by side, of which nothing is learnt. */
+struct simulation_plan trajectories_validation_plan(const struct options *options, size_t slices,
+                                                    size_t envs, size_t steps);
+#define TRAJECTORIES_COLUMNS                                                                                 \
+  (SET(STATE_observation) | SET(STATE_taken) | SET(STATE_terms) | SET(ROLLOUT_advantage))
 
 /* After simulation_set: scans are as long as its acquisition says. */
 bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,
@@ -46,5 +53,11 @@ void trajectories_gradient(struct trajectories *trajectories);
 
 size_t
 trajectories_images(const struct trajectories *trajectories); /* that the policy saw in the last play */
+
+/* The systems of each, for lists of the caller's; without a device: what these follow from. */
+void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule);
+void trajectories_add_gradient(struct trajectories *trajectories, struct schedule *schedule);
+void trajectories_describe(struct trajectories *trajectories, struct simulation *simulation);
+extern const struct system *const trajectories_systems[];
 
 #endif

@@ -5,6 +5,10 @@
 
 enum { TILE_X = 32, TILE_Y = 16 }; /* of kernels/loss.cl */
 
+size_t loss_tiles(size_t height, size_t width) {
+  return divide_up(width, TILE_X) * divide_up(height, TILE_Y);
+}
+
 static size_t image_bytes(const struct loss *loss) {
   return sizeof(float) * loss->batch * loss->height * loss->width;
 }
@@ -32,7 +36,7 @@ static int slopes(const struct loss *loss) {
 bool loss_open(struct loss *loss, struct device *device, struct kernels *kernels, enum loss_kind kind,
                size_t height, size_t width, size_t batch, struct error *error) {
   *loss = (struct loss){device, kernels, kind, batch, height, width, 0, {NULL}, NULL};
-  loss->tiles = divide_up(width, TILE_X) * divide_up(height, TILE_Y);
+  loss->tiles = loss_tiles(height, width);
   bool good = kernel_need(kernels, forward_kernel(kind), error) &&
               (!loss_is_ssim(kind) || kernel_need(kernels, backward_kernel(kind), error));
   for (int i = 0; good && i < slopes(loss); i++)

@@ -14,6 +14,9 @@ enum loss_kind {
 
 bool loss_is_ssim(enum loss_kind kind); /* minus a SSIM */
 
+/* Parts of an image whose shares of the loss are summed apart. */
+size_t loss_tiles(size_t height, size_t width);
+
 struct loss {
   struct device *device;
   struct kernels *kernels;

@@ -1,9 +1,9 @@
 #include "systems/networks/loupe.h"
 
+#include "components/components.h"
 #include "kernels/kernels.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/scan/geometry.h"
-#include "systems/scan/systems.h"
+#include "systems/sampling/geometry.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -90,13 +90,16 @@ void loupe_close(struct loupe *loupe) {
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static struct arg column(const struct world *world, enum element element, unsigned name) {
-  return arg_buffer(ARG_IN, element, world->column[name]);
-}
-
 void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first) {
   loupe->number = loupe->each ? first : number;
   loupe->stride = loupe->each;
+}
+
+void loupe_bind(const struct loupe *loupe, struct world *world) {
+  size_t rows = loupe->graph->batch;
+  world_bind(world, BATCH_drawn, graph_value(loupe->graph, loupe->net.mask), rows);
+  if (!loupe->views) /* else the graph goes on from the mask, and keeps no gradient of it */
+    world_bind(world, BATCH_drawn_gradient, graph_gradient(loupe->graph, loupe->net.mask), rows);
 }
 
 static void number(struct loupe *loupe, uint32_t first, uint32_t stride, size_t images) {
@@ -106,67 +109,40 @@ static void number(struct loupe *loupe, uint32_t first, uint32_t stride, size_t 
                   arg_u32(first), arg_u32(stride)));
 }
 
-static void draw(struct loupe *loupe, uint32_t first, uint32_t stride, struct arg mask, size_t row,
-                 size_t images) {
-  number(loupe, first, stride, images);
+void loupe_forward(struct loupe *loupe, size_t images) {
+  number(loupe, loupe->number, loupe->stride, images);
   graph_forward_part(loupe->graph, 0, loupe->net.drawn);
-  kernel_run(
-      loupe->kernels, "loupe_keep", images * graph_elements(loupe->graph, loupe->net.mask),
-      ARGS(graph_arg(ARG_IN, graph_value(loupe->graph, loupe->net.mask)), mask, arg_u32((uint32_t)row)));
 }
 
-void loupe_forward(struct loupe *loupe, struct arg mask, size_t images) {
-  draw(loupe, loupe->number, loupe->stride, mask, 0, images);
+/* Their numbers are above those of training (systems/methods/epoch.h). */
+void loupe_forward_validation(struct loupe *loupe, size_t row, size_t images) {
+  number(loupe, 0x80000000u + (uint32_t)row, 1, images);
+  graph_forward_part(loupe->graph, 0, loupe->net.drawn);
 }
 
-static size_t observed_bytes(const struct loupe *loupe, size_t images) {
+void loupe_forward_views(struct loupe *loupe, size_t images) {
+  number(loupe, loupe->number, loupe->stride, images);
+  graph_forward(loupe->graph);
+}
+
+cl_mem loupe_frequencies(const struct loupe *loupe) {
+  return graph_value(loupe->graph, loupe->net.frequencies);
+}
+
+cl_mem loupe_observed(const struct loupe *loupe) {
+  return graph_value(loupe->graph, loupe->net.observed);
+}
+
+cl_mem loupe_observed_gradient(const struct loupe *loupe) {
+  return graph_gradient(loupe->graph, loupe->net.observed);
+}
+
+size_t loupe_observed_bytes(const struct loupe *loupe, size_t images) {
   return sizeof(float) * images * graph_elements(loupe->graph, loupe->net.observed);
 }
 
-void loupe_observe(struct loupe *loupe, const struct simulation *simulation) {
-  const struct world *world = &simulation->world;
-  size_t images = world->rows[TABLE_ENV];
-  number(loupe, loupe->number, loupe->stride, images);
-  observe_present(world, world->column[ENV_slice], 0, false,
-                  graph_value(loupe->graph, loupe->net.frequencies), images);
-  graph_forward(loupe->graph);
-  device_copy(loupe->device, graph_value(loupe->graph, loupe->net.observed), 0,
-              simulation->reconstructor->input, 0, observed_bytes(loupe, images));
-}
-
-/* Through what simulation.batch has observed, in one launch. */
-static void observe_back(struct loupe *loupe, const struct simulation *simulation) {
-  const struct world *world = &simulation->world;
-  bool fast = observe_fft_fits(world->height, world->width);
-  kernel_run(loupe->kernels, fast ? "observe_back_fft" : "observe_back_direct", world->rows[TABLE_ENV],
-             ARGS(column(world, ELEMENT_U32, ENV_slice), column(world, ELEMENT_U8, ENV_mask),
-                  column(world, ELEMENT_C64, SLICE_hybrid),
-                  arg_buffer(ARG_IN, ELEMENT_C64, simulation->phase),
-                  column(world, ELEMENT_REAL, ENV_magnitude), column(world, ELEMENT_F32, ENV_magnitude_mean),
-                  column(world, ELEMENT_F32, ENV_magnitude_std), column(world, ELEMENT_F32, SLICE_unit),
-                  arg_buffer(ARG_IN, ELEMENT_F32, simulation->reconstructor->input_gradient),
-                  graph_arg(ARG_OUT, graph_gradient(loupe->graph, loupe->net.mask))));
-}
-
-void loupe_backward(struct loupe *loupe, const struct simulation *simulation) {
-  if (loupe->views)
-    device_copy(loupe->device, simulation->reconstructor->input_gradient, 0,
-                graph_gradient(loupe->graph, loupe->net.observed), 0,
-                observed_bytes(loupe, simulation->world.rows[TABLE_ENV]));
-  else
-    observe_back(loupe, simulation);
+void loupe_backward(struct loupe *loupe) {
   graph_backward(loupe->graph);
-}
-
-/* Their numbers are above those of training (systems/methods/feed.c). A mask does not depend on the image: any will
- * do. */
-bool loupe_draw(struct loupe *loupe, struct world *world, size_t rows, struct error *error) {
-  const uint32_t start = 0x80000000u;
-  size_t batch = loupe->graph->batch;
-  struct arg mask = arg_buffer(ARG_INOUT, ELEMENT_U8, world->column[EPOCH_mask]);
-  for (size_t first = 0; first < rows; first += batch)
-    draw(loupe, start + (uint32_t)first, 1, mask, first, rows - first < batch ? rows - first : batch);
-  return device_finish(loupe->device, error);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

@@ -5,14 +5,12 @@
 #ifndef L2SR_SYSTEMS_LOUPE_H
 #define L2SR_SYSTEMS_LOUPE_H
 
+#include "engine/ecs/world.h"
 #include "engine/files/store.h"
 #include "engine/graph/optimise.h"
 #include "systems/networks/net_loupe.h"
 #include "systems/networks/reconstructor.h"
-#include "systems/scan/acquisition.h"
-
-struct simulation;
-struct world;
+#include "systems/sampling/acquisition.h"
 
 struct loupe_setup {
   struct device *device;
@@ -47,18 +45,23 @@ bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image
  * its number is `number`. */
 void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first);
 
-/* All enqueue. */
-/* Draws masks into `mask`, u8 [images][lines]. */
-void loupe_forward(struct loupe *loupe, struct arg mask, size_t images);
-/* Where the graph observes: draws masks for the environments' slices and writes the reconstructor's input. */
-void loupe_observe(struct loupe *loupe, const struct simulation *simulation);
-/* After reconstructor_backward on what simulation.batch or loupe_observe has drawn and observed; adds into
- * the gradient of the probabilities. */
-void loupe_backward(struct loupe *loupe, const struct simulation *simulation);
+/* Its ports become the columns of BATCH. */
+void loupe_bind(const struct loupe *loupe, struct world *world);
 
-/* Draws the masks of validation samples, each its own, into EPOCH_mask; the same ones from the same
- * probabilities. Waits. */
-bool loupe_draw(struct loupe *loupe, struct world *world, size_t rows, struct error *error);
+/* All enqueue. */
+/* Draws the masks of `images` samples into BATCH.drawn. */
+void loupe_forward(struct loupe *loupe, size_t images);
+/* Draws the masks of samples [row, row + images) of the validation data, each its own; the same ones from the same
+ * probabilities. */
+void loupe_forward_validation(struct loupe *loupe, size_t row, size_t images);
+/* Where the graph observes: from frequencies, written into loupe_frequencies, to what the reconstructor takes. */
+void loupe_forward_views(struct loupe *loupe, size_t images);
+cl_mem loupe_frequencies(const struct loupe *loupe);
+cl_mem loupe_observed(const struct loupe *loupe);
+cl_mem loupe_observed_gradient(const struct loupe *loupe);
+size_t loupe_observed_bytes(const struct loupe *loupe, size_t images);
+/* From the gradient of BATCH.drawn, or of what it observed; adds into that of the probabilities. */
+void loupe_backward(struct loupe *loupe);
 
 /* Parameters in the group `sampler`, its optimiser's moments in `sampler_optimiser`, the probabilities of the
  * lines as dataset `probability` (points: [N][N]), and the most probable mask as dataset `mask`, for the

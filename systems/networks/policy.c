@@ -1,8 +1,9 @@
 #include "systems/networks/policy.h"
 
+#include "components/components.h"
 #include "engine/base/log.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -163,6 +164,16 @@ void policy_close(struct policy *policy) {
   *policy = (struct policy){0};
 }
 
+void policy_bind(const struct policy *policy, struct world *world) {
+  size_t rows = policy->batch;
+  world_bind(world, BATCH_observation, policy->input, rows);
+  world_bind(world, BATCH_taken, policy->mask, rows);
+  world_bind(world, BATCH_logits, policy->logits, rows);
+  world_bind(world, BATCH_value, policy->value, rows);
+  world_bind(world, BATCH_logits_gradient, policy->logits_gradient, rows);
+  world_bind(world, BATCH_value_gradient, policy->value_gradient, rows);
+}
+
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 static void forward_heads(struct policy *policy, size_t images) {
@@ -171,39 +182,31 @@ static void forward_heads(struct policy *policy, size_t images) {
 }
 
 void policy_forward(struct policy *policy, size_t images) {
-  const char *before = device_part(policy->setup.device, "policy_forward");
   if (policy->blocks)
     blocks_forward(policy->blocks, policy->input, graph_value(policy->graph, policy->maps), images);
   forward_heads(policy, images);
-  device_part(policy->setup.device, before);
 }
 
 void policy_forward_part(struct policy *policy, size_t place, size_t images) {
-  const char *before = device_part(policy->setup.device, "policy_forward");
   REQUIRE(policy->blocks, "the graph keeps nothing of parts");
   blocks_forward_part(policy->blocks, policy->input, place, graph_value(policy->graph, policy->maps), images);
   forward_heads(policy, images);
-  device_part(policy->setup.device, before);
 }
 
 void policy_forward_kept(struct policy *policy, size_t images) {
-  const char *before = device_part(policy->setup.device, "policy_forward");
   REQUIRE(policy->blocks, "the graph keeps nothing of parts");
   blocks_maps(policy->blocks, graph_value(policy->graph, policy->maps), 0, images);
   forward_heads(policy, images);
-  device_part(policy->setup.device, before);
 }
 
 void policy_backward(struct policy *policy, size_t images) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
   REQUIRE(images == policy->graph->images, "%zu images; the last forward had %zu", images,
           policy->graph->images);
-  const char *before = device_part(policy->setup.device, "policy_backward");
   graph_backward(policy->graph);
   if (policy->blocks)
     blocks_backward(policy->blocks, policy->input, graph_gradient(policy->graph, policy->maps), images,
                     policy->scale);
-  device_part(policy->setup.device, before);
 }
 
 void policy_changed(struct policy *policy) {
@@ -212,21 +215,18 @@ void policy_changed(struct policy *policy) {
 
 void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
                 uint32_t seed, bool best) {
-  const char *before = device_part(policy->setup.device, "policy_act");
   kernel_run(policy->setup.kernels, "policy_act", images,
              ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
                   arg_buffer(ARG_IN, ELEMENT_U32, choice->scan),
                   arg_buffer(ARG_IN, ELEMENT_U32, choice->step),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, choice->action), graph_arg(ARG_INOUT, choice->log_prob),
                   arg_u32((uint32_t)first), arg_u32(seed), arg_u32(best)));
-  device_part(policy->setup.device, before);
 }
 
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share) {
   REQUIRE(policy->value_gradient, "the policy was not opened to train, or has no critic");
   policy->scale = maps_scale[0] / share;
-  const char *before = device_part(policy->setup.device, "policy_loss");
   kernel_run(policy->setup.kernels, "policy_loss", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
                   graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),
@@ -236,7 +236,6 @@ void policy_loss(struct policy *policy, const struct policy_update *update, size
                   arg_buffer(ARG_INOUT, ELEMENT_F128, update->terms), arg_u32((uint32_t)first),
                   arg_f32((float)share), arg_f32(update->entropy_weight), arg_f32(update->value_weight),
                   arg_f32(update->clip)));
-  device_part(policy->setup.device, before);
 }
 
 void policy_reinforce(struct policy *policy, const struct policy_draws *draws, size_t first, size_t images,

@@ -6,6 +6,7 @@
 #define L2SR_SYSTEMS_POLICY_H
 
 #include "engine/files/store.h"
+#include "engine/ecs/world.h"
 #include "engine/fused/block.h"
 #include "systems/networks/net_pgmri.h"
 #include "systems/networks/net_policy.h"
@@ -46,6 +47,9 @@ struct policy {
 bool policy_check(const struct policy_setup *setup, struct error *error); /* only that; takes no memory */
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error);
 void policy_close(struct policy *policy);
+
+/* Its ports become the columns of BATCH. */
+void policy_bind(const struct policy *policy, struct world *world);
 
 /* All enqueue. */
 void policy_forward(struct policy *policy, size_t images);

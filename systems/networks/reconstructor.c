@@ -1,5 +1,6 @@
 #include "systems/networks/reconstructor.h"
 
+#include "components/components.h"
 #include "engine/base/round.h"
 
 #include "engine/base/log.h"
@@ -417,6 +418,18 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
   reconstructor->output_gradient = pass->whole.output_gradient;
   reconstructor->input_gradient = pass->whole.input_gradient;
   if (reconstructor->blocks) blocks_select(reconstructor->blocks, number);
+}
+
+void reconstructor_bind(const struct reconstructor *reconstructor, struct world *world) {
+  size_t rows = reconstructor->batch;
+  world_bind(world, BATCH_input, reconstructor->input, rows);
+  world_bind(world, BATCH_output, reconstructor->output, rows);
+  world_bind(world, BATCH_output_gradient, reconstructor->output_gradient, rows);
+  world_bind(world, BATCH_input_gradient, reconstructor->input_gradient, rows);
+}
+
+cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {
+  return graph_value(reconstructor->view, reconstructor->frequencies);
 }
 
 /* What two images take and, for each, half of what two more do: buffers that grow less with the batch make it

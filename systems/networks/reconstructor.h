@@ -6,6 +6,7 @@
 #define L2SR_SYSTEMS_RECONSTRUCTOR_H
 
 #include "engine/files/store.h"
+#include "engine/ecs/world.h"
 #include "engine/fused/block.h"
 
 struct reconstructor_setup {
@@ -82,9 +83,13 @@ void reconstructor_lend(struct reconstructor *reconstructor, size_t pass,
 /* What is read, written and run from here on is of this pass. */
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
 
+/* The ports of the selected pass become the columns of BATCH. */
+void reconstructor_bind(const struct reconstructor *reconstructor, struct world *world);
+/* Complex: where acquired frequencies are written, [images][2][N][N], for reconstructor_view. */
+cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor);
+
 /* All enqueue. */
-/* Complex: the input from what the caller has written into graph_value(view, frequencies), acquired
- * frequencies [images][2][N][N], 0 elsewhere. */
+/* Complex: the input from the acquired frequencies, 0 elsewhere. */
 void reconstructor_view(struct reconstructor *reconstructor, size_t images);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
 /* From output_gradient of the images of the last forward; adds into the gradients of the parameters. */

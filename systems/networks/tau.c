@@ -3,8 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/random.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/scan/geometry.h"
-#include "systems/scan/systems.h"
+#include "systems/sampling/geometry.h"
 
 #include <string.h>
 
@@ -205,34 +204,16 @@ bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, st
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static struct arg column(const struct world *world, enum arg_kind kind, enum element element, unsigned name) {
-  return arg_buffer(kind, element, world->column[name]);
+cl_mem tau_planes(const struct tau *tau) {
+  return graph_value(tau->graph, tau->net.image);
 }
 
-static void present_frequencies(struct tau *tau, const struct world *world, uint32_t first, size_t images) {
-  observe_present(world, tau->slice, 0, false, graph_value(tau->graph, tau->net.image), images);
-  kernel_run(tau->kernels, "loupe_number", images,
-             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first),
-                  arg_u32(1)));
+cl_mem tau_scans(const struct tau *tau) {
+  return graph_value(tau->graph, tau->net.scan);
 }
 
-static void present_images(struct tau *tau, const struct world *world, uint32_t first, size_t images) {
-  kernel_run(tau->kernels, "loupe_present", images,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, tau->slice),
-                  column(world, ARG_IN, ELEMENT_F32, SLICE_image),
-                  column(world, ARG_IN, ELEMENT_F32, SLICE_unit),
-                  graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
-                  arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
-                  arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first)));
-}
-
-/* Slices of rows from `row` on of a column; draws are keyed by `first`, `first` + 1 ... */
-static void present(struct tau *tau, const struct world *world, unsigned slices, size_t row, uint32_t first,
-                    size_t images) {
-  graph_set_images(tau->graph, images);
-  device_copy(tau->device, world->column[slices], sizeof(uint32_t) * row, tau->slice, 0,
-              sizeof(uint32_t) * images);
-  (tau->complex ? present_frequencies : present_images)(tau, world, first, images);
+cl_mem tau_mask(const struct tau *tau, uint32_t step) {
+  return graph_value(tau->graph, tau->net.mask[step]);
 }
 
 static size_t image_bytes(const struct tau *tau, size_t images) {
@@ -312,74 +293,39 @@ static void backward_part(struct tau *tau, uint32_t part, size_t images) {
   graph_backward_part(tau->graph, part_start(tau, part), end);
 }
 
-/* All steps; after the last the image of all lines is looked at too. */
-static void run_steps(struct tau *tau, size_t images) {
+void tau_forward(struct tau *tau, uint32_t part, size_t images) {
+  graph_set_images(tau->graph, images);
+  forward_part(tau, part, images);
+  if (tau->adaptive || part == tau->steps) hand_over(tau, part, images);
+}
+
+void tau_look(struct tau *tau, uint32_t part, size_t images) {
+  hand(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
+       image_bytes(tau, images));
+}
+
+/* After the last step the image of all lines is for the loss alone. */
+void tau_run(struct tau *tau, size_t images) {
+  graph_set_images(tau->graph, images);
   for (uint32_t part = 0; part <= tau->steps; part++) {
     forward_part(tau, part, images);
     if (!tau->adaptive || part == tau->steps) continue;
     hand_over(tau, part, images);
     reconstructor_forward(tau->reconstructor, images);
-    hand(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
-         image_bytes(tau, images));
+    tau_look(tau, part, images);
   }
-}
-
-void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t images) {
-  present(tau, world, ENV_slice, 0, first, images);
-  run_steps(tau, images);
-  hand_over(tau, tau->steps, images);
-}
-
-/* From the last part to that after the first reconstruction, with the passes between; a sampler that does not
- * look at them ends with its last step. */
-void tau_backward(struct tau *tau, size_t images) {
-  struct reconstructor *reconstructor = tau->reconstructor;
-  for (uint32_t part = tau->steps; part > 0; part--) {
-    hand(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
-         observed_bytes(tau, images));
-    backward_part(tau, part, images);
-    if (!tau->adaptive) break;
-    select_pass(tau, part - 1);
-    hand(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), reconstructor->output_gradient,
-         image_bytes(tau, images));
-    reconstructor_backward_level(reconstructor, images, part > 1); /* nothing learns before the first */
-  }
-}
-
-/* Their numbers are above those of training (systems/methods/feed.c). */
-void tau_draw(struct tau *tau, struct world *world, size_t first, size_t images) {
-  const uint32_t start = 0x80000000u;
-  present(tau, world, EPOCH_slice, first, start + (uint32_t)first, images);
-  run_steps(tau, images);
-  kernel_run(tau->kernels, "loupe_keep", images * tau->acquisition.lines,
-             ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])),
-                  column(world, ARG_INOUT, ELEMENT_U8, EPOCH_mask), arg_u32((uint32_t)first)));
   select_pass(tau, 0);
 }
 
-void tau_scan(struct tau *tau, struct world *world, struct arg mask, size_t rows, uint32_t first) {
-  size_t batch = tau->graph->batch;
-  for (size_t row = 0; row < rows; row += batch) {
-    size_t images = rows - row < batch ? rows - row : batch;
-    present(tau, world, ENV_slice, row, first + (uint32_t)row, images);
-    run_steps(tau, images);
-    kernel_run(tau->kernels, "loupe_keep", images * tau->acquisition.lines,
-               ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])), mask,
-                    arg_u32((uint32_t)row)));
-  }
-}
-
-void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first) {
-  size_t batch = tau->graph->batch;
-  for (size_t row = 0; row < rows; row += batch) {
-    size_t images = rows - row < batch ? rows - row : batch;
-    present(tau, world, ENV_slice, row, first + (uint32_t)row, images);
-    run_steps(tau, images);
-    for (uint32_t step = 0; step <= tau->steps; step++)
-      kernel_run(tau->kernels, "sequence_rank", images,
-                 ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[step])),
-                      arg_buffer(ARG_INOUT, ELEMENT_U32, rank), arg_u32((uint32_t)row), arg_u32(step)));
-  }
+void tau_backward(struct tau *tau, uint32_t part, size_t images) {
+  struct reconstructor *reconstructor = tau->reconstructor;
+  hand(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
+       observed_bytes(tau, images));
+  backward_part(tau, part, images);
+  if (!tau->adaptive) return;
+  select_pass(tau, part - 1);
+  hand(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), reconstructor->output_gradient,
+       image_bytes(tau, images));
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

@@ -8,9 +8,7 @@
 #include "engine/graph/optimise.h"
 #include "systems/networks/net_tau.h"
 #include "systems/networks/reconstructor.h"
-#include "systems/scan/acquisition.h"
-
-struct world;
+#include "systems/sampling/acquisition.h"
 
 struct tau_setup {
   struct device *device;
@@ -38,7 +36,7 @@ struct tau {
   struct optimiser optimiser;          /* to train */
   struct reconstructor *reconstructor; /* the caller's; to train with tau_passes passes */
   struct reconstructor own;            /* of a checkpoint (tau_load) */
-  cl_mem slice;                        /* of the images at hand */
+  cl_mem slice;                        /* rows of SLICE of the images at hand */
 };
 
 /* The parameters are those of a new training. Refuses fewer lines than steps. */
@@ -55,22 +53,24 @@ size_t tau_passes(const struct options *options);
 /* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
 bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error);
 
-/* All enqueue. */
-/* Scans the environments' slices and writes the input of the reconstructor's last pass, which is selected.
- * Draws are keyed by the numbers first, first + 1 ... */
-void tau_forward(struct tau *tau, struct world *world, uint32_t first, size_t images);
-/* After reconstructor_backward of that pass: into the gradients of the sampler and, of the passes before, of
- * the reconstructor. */
-void tau_backward(struct tau *tau, size_t images);
-/* The masks of points of `rows` environments' scans, first, first + 1 ..., U8 [row][N^2]. */
-void tau_scan(struct tau *tau, struct world *world, struct arg mask, size_t rows, uint32_t first);
-/* The order of the lines of `rows` environments' scans, first, first + 1 ...: U32, [row][N], for
- * sequence_next. */
-void tau_plan(struct tau *tau, struct world *world, cl_mem rank, size_t rows, uint32_t first);
+/* What it is shown: planes [images][2][N][N], of images or of frequencies as the reconstructor takes, and the
+ * numbers of the scans, U32, which key the draws; written before tau_run or tau_forward. */
+cl_mem tau_planes(const struct tau *tau);
+cl_mem tau_scans(const struct tau *tau);
+/* Masks after `step` steps, float [images][actions]. */
+cl_mem tau_mask(const struct tau *tau, uint32_t step);
 
-/* Draws the masks of the validation samples [first, first + images), whose slices are on the device, into
- * EPOCH_mask; the same ones from the same parameters. */
-void tau_draw(struct tau *tau, struct world *world, size_t first, size_t images);
+/* All enqueue. */
+/* All steps, with passes of the reconstructor between. */
+void tau_run(struct tau *tau, size_t images);
+/* To train: part `part` of the graph, 0 before the first step, and the input of the reconstructor's pass of that
+ * number, which is selected; after the last part it is the pass that the loss is of. */
+void tau_forward(struct tau *tau, uint32_t part, size_t images);
+/* What the reconstructor made of that part is shown to the next step. */
+void tau_look(struct tau *tau, uint32_t part, size_t images);
+/* Backward through part `part` > 0 from the input's gradient of the selected pass: into the gradients of the
+ * sampler and, if it looks at reconstructions, the output's gradient of the pass before, which is selected. */
+void tau_backward(struct tau *tau, uint32_t part, size_t images);
 
 /* Attributes of the sampler and its scans, parameters in the group `sampler`, its optimiser's moments in
  * `sampler_optimiser`. */

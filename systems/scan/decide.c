@@ -1,22 +1,22 @@
-/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, the policy's, and those
- * of tau steps; and of points, all of which are one decision. */
+/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, those of tau steps; and of
+ * points, all of which are one decision. */
 #include "kernels/kernels.h"
-#include "systems/networks/policy.h"
 #include "systems/networks/tau.h"
+#include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 
 static void run_draw(struct world *world, void *context) {
   const struct simulation *simulation = context;
   kernel_run(world->kernels, "line_draw", world->rows[TABLE_ENV],
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
-                  arg_buffer(ARG_IN, ELEMENT_U32, simulation->choice), world_out(world, ENV_action),
-                  world_out(world, ENV_log_prob), arg_u32(simulation->options->world.seed)));
+                  world_in(world, SCENE_weight), world_out(world, ENV_action), world_out(world, ENV_log_prob),
+                  arg_u32(simulation->options->world.seed)));
 }
 
 static void run_next(struct world *world, void *context) {
-  const struct simulation *simulation = context;
+  (void)context;
   kernel_run(world->kernels, "line_next", world->rows[TABLE_ENV],
-             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_IN, ELEMENT_U32, simulation->choice),
+             ARGS(world_in(world, ENV_mask), arg_unnamed(world_in(world, SCENE_weight)),
                   world_out(world, ENV_action), world_out(world, ENV_log_prob)));
 }
 
@@ -34,58 +34,63 @@ static void run_exact(struct world *world, void *context) {
   const struct acquisition *scan = &simulation->acquisition;
   kernel_run(world->kernels, "line_exact", world->rows[TABLE_ENV],
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
-                  arg_buffer(ARG_IN, ELEMENT_U32, simulation->chances), world_out(world, ENV_action),
-                  world_out(world, ENV_log_prob), arg_u32(simulation->options->world.seed),
-                  arg_u32(scan->budget), arg_u32(scan->initial_start), arg_u32(scan->initial_lines)));
+                  world_in(world, SCENE_chance), world_out(world, ENV_action), world_out(world, ENV_log_prob),
+                  arg_u32(simulation->options->world.seed), arg_u32(scan->budget),
+                  arg_u32(scan->initial_start), arg_u32(scan->initial_lines)));
 }
 
-/* Observations and masks of scans [first, first + images) into the policy, the former from its image `place`
- * on. */
-static void present(struct world *world, struct policy *policy, size_t first, size_t place, size_t images) {
-  observe_standardise(world, policy->input, first, place, images);
-  kernel_run(world->kernels, "policy_mask", images,
-             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_F32, policy->mask),
-                  arg_u32((uint32_t)first)));
+/* ---- tau steps ---------------------------------------------------------------------------------------- */
+
+component_set tau_encode_reads(const struct options *options) {
+  bool complex = options->network.input == INPUT_COMPLEX;
+  return SET(SLICE_unit) | (complex ? observation_chosen(options)->kspace : SET(SLICE_image));
 }
 
-static void run_present(struct world *world, void *context) {
+static void encode_complex(struct tau *tau, struct world *world, struct arg slice, uint32_t first,
+                           size_t images) {
+  observe_present(world, slice, NULL, 0, tau_planes(tau), images);
+  kernel_run(world->kernels, "loupe_number", images,
+             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, tau_scans(tau)), arg_u32(first), arg_u32(1)));
+}
+
+void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
+                size_t images) {
+  struct arg slice = arg_buffer(ARG_IN, ELEMENT_U32, tau->slice);
+  device_copy(world->device, slices.as.m, sizeof(uint32_t) * row, tau->slice, 0, sizeof(uint32_t) * images);
+  if (tau->complex) {
+    encode_complex(tau, world, slice, first, images);
+    return;
+  }
+  kernel_run(world->kernels, "loupe_present", images,
+             ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
+                  graph_arg(ARG_OUT, tau_planes(tau)), arg_buffer(ARG_OUT, ELEMENT_U32, tau_scans(tau)),
+                  arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first)));
+}
+
+static void run_order(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  present(world, simulation->policy, 0, 0, world->rows[TABLE_ENV]);
-}
-
-/* As many scans at a time as the policy takes. */
-static void run_policy(struct world *world, void *context) {
-  const struct simulation *simulation = context;
-  struct policy *policy = simulation->policy;
-  struct policy_choice choice = {world_in(world, ENV_scan).as.m, world_in(world, ENV_step).as.m,
-                                 world_out(world, ENV_action).as.m, world_out(world, ENV_log_prob).as.m};
-  size_t rows = world->rows[TABLE_ENV], value = sizeof(float);
-  for (size_t first = 0; first < rows; first += policy->batch) {
-    size_t images = rows - first < policy->batch ? rows - first : policy->batch;
-    size_t place = simulation->keeps ? simulation->rollout_row + first : 0;
-    present(world, policy, first, place, images);
-    if (simulation->keeps)
-      policy_forward_part(policy, place, images);
-    else
-      policy_forward(policy, images);
-    policy_act(policy, &choice, first, images, simulation->options->world.seed, simulation->best);
-    device_copy(world->device, policy->value, 0, world_out(world, ENV_value).as.m, first * value,
-                images * value);
+  struct tau *tau = simulation->tau;
+  size_t rows = world->rows[TABLE_ENV], most = tau->graph->batch;
+  tau->graph->best = !simulation->sampler->random;
+  for (size_t row = 0; row < rows; row += most) {
+    size_t images = rows - row < most ? rows - row : most;
+    tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
+    tau_run(tau, images);
+    for (uint32_t step = 0; step <= tau->steps; step++)
+      kernel_run(world->kernels, "sequence_rank", images,
+                 ARGS(graph_arg(ARG_IN, tau_mask(tau, step)), world_part(world, ENV_rank),
+                      arg_u32((uint32_t)row), arg_u32(step)));
   }
 }
 
-/* All steps' lines are drawn before the first is acquired: what is looked at between needs no more than them.
- */
 static void run_sequence(struct world *world, void *context) {
-  const struct simulation *simulation = context;
-  struct tau *tau = simulation->tau;
-  size_t rows = world->rows[TABLE_ENV];
-  tau->graph->best = !simulation->sampler->random;
-  if (!simulation->taken) tau_plan(tau, world, simulation->ranks, rows, simulation->first_scan);
-  kernel_run(world->kernels, "sequence_next", rows,
-             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_IN, ELEMENT_U32, simulation->ranks),
-                  world_out(world, ENV_action), world_out(world, ENV_log_prob)));
+  (void)context;
+  kernel_run(world->kernels, "sequence_next", world->rows[TABLE_ENV],
+             ARGS(world_in(world, ENV_mask), world_in(world, ENV_rank), world_out(world, ENV_action),
+                  world_out(world, ENV_log_prob)));
 }
+
+/* ---- points ------------------------------------------------------------------------------------------- */
 
 /* The masks are whole: no point is the action. */
 static void name_none(struct world *world) {
@@ -104,49 +109,67 @@ static void run_points(struct world *world, void *context) {
 static void run_points_sequence(struct world *world, void *context) {
   const struct simulation *simulation = context;
   struct tau *tau = simulation->tau;
+  size_t rows = world->rows[TABLE_ENV], most = tau->graph->batch;
   tau->graph->best = !simulation->sampler->random;
-  tau_scan(tau, world, world_inout(world, ENV_mask), world->rows[TABLE_ENV], simulation->first_scan);
+  for (size_t row = 0; row < rows; row += most) {
+    size_t images = rows - row < most ? rows - row : most;
+    tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
+    tau_run(tau, images);
+    kernel_run(world->kernels, "loupe_keep", images * tau->acquisition.lines,
+               ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, ENV_mask),
+                    arg_u32((uint32_t)row)));
+  }
   name_none(world);
 }
+
+/* ---- rows --------------------------------------------------------------------------------------------- */
 
 #define DRAWN (SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step))
 #define CHOSEN (SET(ENV_action) | SET(ENV_log_prob))
 
 const struct system system_decide_draw = {.name = "decide_draw",
-                                          .doc = "draw a free line by weight",
-                                          .reads = DRAWN,
+                                          .doc = "draw a free action by weight",
+                                          .reads = DRAWN | SET(SCENE_weight),
                                           .writes = CHOSEN,
                                           .kernels = {"line_draw"},
                                           .run = run_draw};
 
 const struct system system_decide_next = {.name = "decide_next",
-                                          .doc = "take the free line of lowest rank",
-                                          .reads = SET(ENV_mask),
+                                          .doc = "take the free action of lowest rank",
+                                          .reads = SET(ENV_mask) | SET(SCENE_weight),
                                           .writes = CHOSEN,
                                           .kernels = {"line_next"},
                                           .run = run_next};
 
 const struct system system_decide_disc = {.name = "decide_disc",
-                                          .doc = "draw a free line away from the acquired ones",
+                                          .doc = "draw a free action away from the acquired ones",
                                           .reads = DRAWN,
                                           .writes = CHOSEN,
                                           .kernels = {"line_disc"},
                                           .run = run_disc};
 
 const struct system system_decide_exact = {.name = "decide_exact",
-                                           .doc = "draw the next line of exactly the budget",
-                                           .reads = DRAWN,
+                                           .doc = "draw the next action of exactly the budget",
+                                           .reads = DRAWN | SET(SCENE_chance),
                                            .writes = CHOSEN,
                                            .kernels = {"line_exact"},
                                            .run = run_exact};
 
-const struct system system_decide_sequence = {
-    .name = "decide_sequence",
-    .doc = "take the next line of a step's, drawn by a network that looks at reconstructions",
-    .reads = SET(ENV_mask) | SET(ENV_slice) | SET(SLICE_image) | SET(SLICE_unit),
-    .writes = CHOSEN,
-    .kernels = {"sequence_next"},
-    .run = run_sequence};
+/* simulation_lists.c adds tau_encode_reads to what the networks of tau steps read. */
+const struct system system_order_lines = {
+    .name = "order_lines",
+    .doc = "draw the lines of all tau steps by a network that looks at reconstructions",
+    .reads = SET(ENV_slice),
+    .writes = SET(ENV_rank),
+    .kernels = {"sequence_rank"},
+    .run = run_order};
+
+const struct system system_decide_sequence = {.name = "decide_sequence",
+                                              .doc = "take the next line of the scan's own order",
+                                              .reads = SET(ENV_mask) | SET(ENV_rank),
+                                              .writes = CHOSEN,
+                                              .kernels = {"sequence_next"},
+                                              .run = run_sequence};
 
 const struct system system_decide_points = {.name = "decide_points",
                                             .doc = "draw the points of a scan, exactly the budget",
@@ -157,32 +180,8 @@ const struct system system_decide_points = {.name = "decide_points",
 
 const struct system system_decide_points_sequence = {
     .name = "decide_points_sequence",
-    .doc = "draw the points of all steps by a network that looks at reconstructions",
-    .reads = SET(ENV_mask) | SET(ENV_slice) | SET(SLICE_image) | SET(SLICE_unit),
+    .doc = "draw the points of all tau steps by a network that looks at reconstructions",
+    .reads = SET(ENV_slice),
     .writes = CHOSEN | SET(ENV_mask),
     .kernels = {"loupe_keep"},
     .run = run_points_sequence};
-
-#define PRESENTED (OBSERVE_STANDARDISE_READS | SET(ENV_mask))
-
-const struct system system_decide_policy = {.name = "decide_policy",
-                                            .doc = "draw a free line by the policy, or take its best",
-                                            .reads = PRESENTED | SET(ENV_scan) | SET(ENV_step),
-                                            .writes = CHOSEN | SET(ENV_value),
-                                            .kernels = {"image_standardise", "policy_mask", "policy_act"},
-                                            .run = run_policy};
-
-const struct system system_present = {.name = "present",
-                                      .doc = "the policy's inputs: standardised observations and masks",
-                                      .reads = PRESENTED,
-                                      .kernels = {"image_standardise", "policy_mask"},
-                                      .run = run_present};
-
-const struct system *const decide_by_kind[] = {[SAMPLER_DRAW] = &system_decide_draw,
-                                               [SAMPLER_NEXT] = &system_decide_next,
-                                               [SAMPLER_DISC] = &system_decide_disc,
-                                               [SAMPLER_EXACT] = &system_decide_exact,
-                                               [SAMPLER_SEQUENCE] = &system_decide_sequence,
-                                               [SAMPLER_ORACLE] = &system_decide_oracle,
-                                               [SAMPLER_AVERAGE_ORACLE] = &system_decide_oracle,
-                                               [SAMPLER_POLICY] = &system_decide_policy};

@@ -4,14 +4,14 @@
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
 #include "systems/scan/coil.h"
-#include "systems/scan/geometry.h"
+#include "systems/scan/observation.h"
+#include "systems/scan/simulation.h"
 #include "systems/scan/spectra.h"
-#include "systems/scan/window.h"
+#include "systems/scan/slice_cache.h"
+#include "systems/scan/transform.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
 
 component_set load_columns(const struct options *options) {
   return observation_chosen(options)->kspace | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
@@ -20,8 +20,8 @@ component_set load_columns(const struct options *options) {
 
 struct load {
   struct world *world;
-  struct simulation *simulation; /* for its window and order; NULL: a world alone */
-  struct window *window;         /* where images go that wait for their turn; NULL: into the world */
+  struct simulation *simulation; /* for its cache and order; NULL: a world alone */
+  struct slice_cache *cache; /* where images go that wait for their turn; NULL: into the world */
   const struct dataset *dataset;
   const struct options *options;
   struct arena *arena;
@@ -84,19 +84,57 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   return true;
 }
 
+/* ---- k-space of coils --------------------------------------------------------------------------------- */
+
+static void run_spectra(struct world *world, void *context) {
+  struct load *load = context;
+  size_t bytes = world_column_bytes(world, SLICE_coil_kspace);
+  spectra_run(&load->spectra, &load->coils, world_part(world, SLICE_coil_kspace).as.m, load->rows * bytes);
+}
+
+const struct system system_load_coils = {.name = "load_coils",
+                                         .doc = "k-space of a slice's coils as the file has it, cropped",
+                                         .writes = SET(SLICE_coil_kspace),
+                                         .run = run_spectra};
+
+static void run_scale(struct world *world, void *context) {
+  const struct load *load = context;
+  kernel_run(world->kernels, "coil_scale", load->rows,
+             ARGS(world_inout(world, SLICE_coil_kspace), world_in(world, SLICE_unit),
+                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW])),
+                  arg_f32((float)(1 / load->options->data.scale))));
+}
+
+const struct system system_scale_coils = {.name = "scale_coils",
+                                          .doc = "k-space of coils in units of the slice",
+                                          .reads = SET(SLICE_coil_kspace) | SET(SLICE_unit),
+                                          .writes = SET(SLICE_coil_kspace),
+                                          .kernels = {"coil_scale"},
+                                          .run = run_scale};
+
+/* Runs one of them, now. */
+static bool run_alone(struct load *load, const struct system *row, struct error *error) {
+  struct schedule schedule;
+  schedule_open(&schedule, load->world->schema);
+  schedule_add(&schedule, row, load);
+  if (!schedule_close(&schedule, true, error) || !schedule_prepare(&schedule, load->world->kernels, error))
+    return false;
+  schedule_run(&schedule, load->world);
+  return true;
+}
+
 static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
   struct world *world = load->world;
   uint32_t coils = (uint32_t)volume->coils;
   world_write(world, SLICE_image, load->rows, 1, load->crop);
   world_write(world, SLICE_volume, load->rows, 1, &index);
-  if (!world->column[SLICE_coil_kspace]) return true;
-  if (!spectra_for(&load->spectra, &load->coils, load->options->data.size, load->options->data.pad, error))
-    return false;
+  if (!world_has(world, SLICE_coil_kspace)) return true;
   world_write(world, SLICE_coils, load->rows, 1, &coils);
-  spectra_run(&load->spectra, &load->coils, world->column[SLICE_coil_kspace],
-              load->rows * world_column_bytes(world, SLICE_coil_kspace));
-  return true;
+  return spectra_for(&load->spectra, &load->coils, load->options->data.size, load->options->data.pad, error) &&
+         run_alone(load, &system_load_coils, error);
 }
+
+/* ---- slices ------------------------------------------------------------------------------------------- */
 
 /* As image_normalise of the kernels. */
 static double peak_of(const float *image, size_t pixels, bool plain) {
@@ -154,8 +192,8 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
     return true;
   }
   load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
-  if (load->window)
-    memcpy(window_image(load->window, load->rows), load->crop, sizeof(float) * pixels);
+  if (load->cache)
+    memcpy(slice_cache_image(load->cache, load->rows), load->crop, sizeof(float) * pixels);
   else if (!write_slice(load, volume, (uint32_t)slice->volume, error))
     return false;
   load->rows++;
@@ -226,8 +264,8 @@ static bool check_max(const struct volume *volume, struct error *error) {
 }
 
 static void read_peaks(struct load *load, float *peak) {
-  if (load->window)
-    window_measure(load->window, load->rows, peak);
+  if (load->cache)
+    slice_cache_measure(load->cache, load->rows, peak);
   else
     world_read(load->world, SLICE_peak, 0, load->rows, peak);
 }
@@ -250,8 +288,8 @@ static bool set_ranges(struct load *load, struct error *error) {
                : load->options->data.range == RANGE_SLICE   ? peak[i]
                                                             : by_volume[load->report->names[i].volume];
   }
-  if (load->window)
-    window_ranges(load->window, range);
+  if (load->cache)
+    slice_cache_ranges(load->cache, range);
   else
     write_floats(load->world, SLICE_data_range, range, count);
   warn_of_peaks(load, by_volume);
@@ -265,98 +303,9 @@ static void set_order(struct load *load) {
   else
     for (size_t i = 0; i < load->rows; i++) order[i] = (uint32_t)i;
   if (load->simulation)
-    window_order(load->simulation, order, load->rows);
+    slice_cache_order(load->simulation, order, load->rows);
   else
     world_write(load->world, SLICE_order, 0, load->rows, order);
-}
-
-static void normalise_chunk(struct world *world, size_t first, size_t count) {
-  kernel_run(world->kernels, "image_normalise", count,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_mean]),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_std]),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_peak]),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, world->column[SLICE_unit]), arg_u32((uint32_t)first)));
-}
-
-static void pack_chunk(struct world *world, const char *kernel, cl_mem work, size_t first, size_t count) {
-  kernel_run(world->kernels, kernel, count,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_image]),
-                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
-                  arg_buffer(ARG_OUT, ELEMENT_C64, work), arg_u32((uint32_t)first)));
-}
-
-/* Transforms rows [first, first + count), at most a chunk of them, through the scratch buffer. */
-static void hybrid_chunk(struct load_transform *transform, size_t first, size_t count) {
-  struct world *world = transform->world;
-  pack_chunk(world, "image_pack", transform->work, first, count);
-  fft_run(&transform->fft, FFT_FORWARD, transform->work);
-  kernel_run(world->kernels, "image_unpack", count,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, transform->work),
-                  arg_buffer(ARG_INOUT, ELEMENT_C64, world->column[SLICE_hybrid]), arg_u32((uint32_t)first)));
-}
-
-static void kspace_chunk(struct load_transform *transform, size_t first, size_t count) {
-  struct world *world = transform->world;
-  size_t bytes = 8 * world->height * world->width;
-  pack_chunk(world, "image_pack_plane", transform->work, first, count);
-  fft_run(&transform->fft, FFT_FORWARD, transform->work);
-  device_copy(world->device, transform->work, 0, world->column[SLICE_kspace], first * bytes, count * bytes);
-}
-
-/* Which of the image's transforms the world holds; measured k-space is none of them. */
-static unsigned column_of(const struct world *world) {
-  return world->column[SLICE_kspace]   ? SLICE_kspace
-         : world->column[SLICE_hybrid] ? SLICE_hybrid
-                                       : COMPONENT_COUNT;
-}
-
-bool load_transform_open(struct load_transform *transform, struct world *world, size_t rows,
-                         struct error *error) {
-  bool plane = column_of(world) == SLICE_kspace;
-  size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world->height : 1;
-  *transform = (struct load_transform){.world = world,
-                                       .column = column_of(world),
-                                       .chunk = chunk,
-                                       .bytes = chunk * world->height * world->width * 8};
-  if (!kernel_need(world->kernels, "image_normalise", error)) return false;
-  if (transform->column == COMPONENT_COUNT) return true;
-  bool good = kernel_need(world->kernels, plane ? "image_pack_plane" : "image_pack", error) &&
-              kernel_need(world->kernels, "image_unpack", error) &&
-              fft_open(&transform->fft, world->device, height, world->width,
-                       plane ? chunk : chunk * world->height, error) &&
-              (transform->work =
-                   device_buffer(world->device, transform->bytes, "the transform of the slices", error));
-  if (good)
-    device_fill(world->device, transform->work, 0, transform->bytes, 0);
-  else
-    load_transform_close(transform);
-  return good;
-}
-
-void load_transform_run(struct load_transform *transform, size_t first, size_t count) {
-  for (size_t done = 0; done < count; done += transform->chunk) {
-    size_t rows = count - done < transform->chunk ? count - done : transform->chunk;
-    normalise_chunk(transform->world, first + done, rows);
-    if (transform->column == SLICE_kspace) kspace_chunk(transform, first + done, rows);
-    if (transform->column == SLICE_hybrid) hybrid_chunk(transform, first + done, rows);
-  }
-}
-
-void load_transform_close(struct load_transform *transform) {
-  if (!transform->world) return;
-  fft_close(&transform->fft);
-  device_release(transform->world->device, transform->work, transform->bytes);
-  *transform = (struct load_transform){0};
-}
-
-bool load_prepare(struct world *world, size_t first, size_t count, struct error *error) {
-  struct load_transform transform;
-  if (!load_transform_open(&transform, world, count, error)) return false;
-  load_transform_run(&transform, first, count);
-  bool good = device_finish(world->device, error);
-  load_transform_close(&transform);
-  return good;
 }
 
 static size_t largest_image(const struct dataset *dataset) {
@@ -379,24 +328,16 @@ static size_t largest_kspace(const struct dataset *dataset) {
 }
 
 /* Units are known only now. */
-static bool scale_coils(const struct load *load, struct error *error) {
-  struct world *world = load->world;
-  cl_mem column = world->column[SLICE_coil_kspace];
-  if (!column) return true;
-  if (!kernel_need(world->kernels, "coil_scale", error)) return false;
-  kernel_run(world->kernels, "coil_scale", load->rows,
-             ARGS(arg_buffer(ARG_INOUT, ELEMENT_C64, column),
-                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
-                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW])),
-                  arg_f32((float)(1 / load->options->data.scale))));
-  return device_finish(world->device, error);
+static bool scale_coils(struct load *load, struct error *error) {
+  if (!world_has(load->world, SLICE_coil_kspace)) return true;
+  return run_alone(load, &system_scale_coils, error) && device_finish(load->world->device, error);
 }
 
-/* With a window all of the world's rows are in use. */
+/* With a cache all of the world's rows are in use. */
 static bool prepare(struct load *load, struct error *error) {
-  if (load->window) return true;
+  if (load->cache) return true;
   load->world->rows[TABLE_SLICE] = load->rows;
-  return load_prepare(load->world, 0, load->rows, error) && scale_coils(load, error);
+  return transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
 }
 
 static bool load_all(struct load *load, struct error *error) {
@@ -450,14 +391,14 @@ bool load_simulation(struct simulation *simulation, const struct dataset *datase
                      struct error *error) {
   struct load load = {.world = &simulation->world,
                       .simulation = simulation,
-                      .window = simulation->window,
+                      .cache = simulation->cache,
                       .dataset = dataset,
                       .options = options,
                       .arena = arena,
                       .report = report,
-                      .capacity = simulation->slices};
-  if (simulation->window)
-    log_info("%zu slices, %zu of them on the device at a time", simulation->slices,
+                      .capacity = simulation->plan.slices};
+  if (simulation->cache)
+    log_info("%zu slices, %zu of them on the device at a time", simulation->plan.slices,
              simulation->world.capacity[TABLE_SLICE]);
   return load_all(&load, error);
 }

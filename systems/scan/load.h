@@ -4,8 +4,10 @@
 #define L2SR_SYSTEMS_LOAD_H
 
 #include "components/components.h"
-#include "engine/device/fft.h"
+#include "engine/ecs/system.h"
 #include "systems/data/dataset.h"
+
+extern const struct system system_load_coils, system_scale_coils;
 
 /* Columns of SLICE that load fills for the scene's geometry. */
 component_set load_columns(const struct options *options);
@@ -25,7 +27,8 @@ struct load_report {
  */
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
                  struct arena *arena, struct load_report *report, struct error *error);
-/* The same where the simulation may have a window (systems/scan/window.h), of which the world has the rows. */
+/* The same where the simulation may have a cache of slices (systems/scan/slice_cache.h), of which the world has
+ * the rows. */
 struct simulation;
 bool load_simulation(struct simulation *simulation, const struct dataset *dataset,
                      const struct options *options, struct arena *arena, struct load_report *report,
@@ -33,23 +36,5 @@ bool load_simulation(struct simulation *simulation, const struct dataset *datase
 
 /* One line for what was left out while loading, below dataset_print's. */
 void load_print(const struct load_report *report, FILE *file);
-
-/* The per-slice part with what it works in, for rows of SLICE in chunks of at most `rows`. */
-struct load_transform {
-  struct world *world;
-  unsigned
-      column; /* of the k-space data, which the world has one of; COMPONENT_COUNT: they are no transform */
-  struct fft fft;
-  cl_mem work;
-  size_t chunk, bytes;
-};
-bool load_transform_open(struct load_transform *transform, struct world *world, size_t rows,
-                         struct error *error);
-/* Rows [first, first + count); only enqueues. */
-void load_transform_run(struct load_transform *transform, size_t first, size_t count);
-void load_transform_close(struct load_transform *transform); /* one that was never opened is allowed */
-
-/* The per-slice part alone, for images already in the column: rows [first, first + count). */
-bool load_prepare(struct world *world, size_t first, size_t count, struct error *error);
 
 #endif

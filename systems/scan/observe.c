@@ -7,17 +7,17 @@ static const char *kernel_of(const struct world *world) {
 }
 
 static void run(struct world *world, void *context) {
-  const struct simulation *simulation = context;
+  (void)context;
   kernel_run(world->kernels, kernel_of(world), world->rows[TABLE_ENV],
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
-                  arg_buffer(ARG_IN, ELEMENT_C64, simulation->phase), world_out(world, ENV_magnitude),
+                  world_in(world, SCENE_phase), world_out(world, ENV_magnitude),
                   world_out(world, ENV_magnitude_mean), world_out(world, ENV_magnitude_std)));
 }
 
 const struct system system_observe = {
     .name = "observe",
     .doc = "zero-filled magnitude of the acquired lines, with mean and deviation",
-    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_hybrid),
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_hybrid) | SET(SCENE_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run};
 
@@ -25,26 +25,23 @@ bool observe_open(struct simulation *simulation, struct error *error) {
   return kernel_need(simulation->kernels, kernel_of(&simulation->world), error);
 }
 
-void observe_standardise(struct world *world, cl_mem input, size_t first, size_t place, size_t images) {
+void observe_standardise(struct world *world, struct arg input, size_t first, size_t place, size_t images) {
   kernel_run(world->kernels, "image_standardise", images,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
                   world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
-                  world_in(world, SLICE_unit), arg_buffer(ARG_INOUT, ELEMENT_F32, input),
-                  arg_u32((uint32_t)first), arg_u32((uint32_t)place)));
+                  world_in(world, SLICE_unit), input, arg_u32((uint32_t)first), arg_u32((uint32_t)place)));
 }
 
 /* The file's own k-space has one coil there (simulation_open). */
-void observe_present(const struct world *world, cl_mem slice, size_t first, bool masked, cl_mem planes,
-                     size_t images) {
-  unsigned kspace = world->column[SLICE_kspace] ? SLICE_kspace : SLICE_coil_kspace;
+void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,
+                     cl_mem planes, size_t images) {
+  unsigned kspace = world->running->reads & SET(SLICE_kspace) ? SLICE_kspace : SLICE_coil_kspace;
   kernel_run(world->kernels, "view_present", images,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, slice),
-                  arg_buffer(ARG_IN, ELEMENT_U8, world->column[ENV_mask]),
-                  arg_buffer(ARG_IN, ELEMENT_C64, world->column[kspace]),
-                  arg_buffer(ARG_IN, ELEMENT_F32, world->column[SLICE_unit]),
+             ARGS(slice, mask ? *mask : arg_buffer(ARG_IN, ELEMENT_U8, slice.as.m),
+                  arg_unnamed(world_in(world, kspace)), world_in(world, SLICE_unit),
                   arg_buffer(ARG_OUT, ELEMENT_F32, planes), arg_u32((uint32_t)world->height),
                   arg_u32((uint32_t)world->width), arg_u32((uint32_t)first),
-                  arg_u32(masked ? (uint32_t)world->shape[SHAPE_A] : 0)));
+                  arg_u32(mask ? (uint32_t)world->shape[SHAPE_A] : 0)));
 }
 
 bool observe_complex_open(struct simulation *simulation, struct error *error) {

@@ -20,8 +20,8 @@ static void run(struct world *world, void *context) {
   size_t scans = world->rows[TABLE_ENV], slots = simulation->observe_slots;
   kernel_run(world->kernels, kernel_of(world), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_kspace),
-                  arg_buffer(ARG_IN, ELEMENT_U32, simulation->cells),
-                  arg_buffer(ARG_IN, ELEMENT_C64, simulation->phase),
+                  world_in(world, SCENE_cells),
+                  world_in(world, SCENE_phase),
                   arg_buffer(ARG_INOUT, ELEMENT_C64, simulation->observe_work),
                   world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
                   world_out(world, ENV_magnitude_std), arg_u32((uint32_t)scans)));
@@ -30,7 +30,7 @@ static void run(struct world *world, void *context) {
 const struct system system_observe_cells = {
     .name = "observe_cells",
     .doc = "zero-filled magnitude of the acquired cells of k-space, with mean and deviation",
-    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_kspace),
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_kspace) | SET(SCENE_cells) | SET(SCENE_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run};
 
@@ -39,61 +39,42 @@ static void run_coils(struct world *world, void *context) {
   size_t scans = world->rows[TABLE_ENV], slots = simulation->observe_slots;
   kernel_run(world->kernels, coils_kernel_of(world), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),
-                  world_in(world, SLICE_coil_kspace), arg_buffer(ARG_IN, ELEMENT_U32, simulation->cells),
-                  arg_buffer(ARG_IN, ELEMENT_C64, simulation->phase),
+                  world_in(world, SLICE_coil_kspace), world_in(world, SCENE_cells),
+                  world_in(world, SCENE_phase),
                   arg_buffer(ARG_INOUT, ELEMENT_C64, simulation->observe_work),
                   world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
-                  world_out(world, ENV_magnitude_std), arg_u32((uint32_t)simulation->coils),
+                  world_out(world, ENV_magnitude_std), arg_u32((uint32_t)simulation->plan.coils),
                   arg_u32((uint32_t)scans)));
 }
 
 const struct system system_observe_coils = {
     .name = "observe_coils",
     .doc = "root-sum-of-squares of the coils' zero-filled images, with mean and deviation",
-    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_coils) | SET(SLICE_coil_kspace),
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_coils) | SET(SLICE_coil_kspace) | SET(SCENE_cells) |
+             SET(SCENE_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run_coils};
 
-/* The kernel wants frequencies from the centre on. */
-static void write_cells(struct simulation *simulation, uint32_t n) {
-  const struct geometry *geometry = geometry_chosen(simulation->options);
-  struct arena *arena = arena_open();
-  uint32_t *cell = ARENA_NEW(arena, uint32_t, (size_t)n * n);
-  size_t actions = geometry_actions(geometry, n);
-  for (size_t action = 0; action < actions; action++)
-    geometry->cells(n, action, cell + action * ((size_t)n * n / actions));
-  for (size_t i = 0; i < (size_t)n * n; i++) {
-    if (cell[i] == NO_CELL) continue;
-    uint32_t row = cell[i] / n, column = cell[i] % n;
-    cell[i] = (row + n - n / 2) % n * n + (column + n - n / 2) % n;
-  }
-  device_write(simulation->device, simulation->cells, 0, sizeof *cell * n * n, cell);
-  arena_close(arena);
-}
-
 /* An image a coil and work-group. */
-static bool open_tables(struct simulation *simulation, size_t coils, struct error *error) {
+static bool open_work(struct simulation *simulation, size_t coils, struct error *error) {
   struct device *device = simulation->device;
   size_t n = simulation->options->data.size, envs = simulation->world.capacity[TABLE_ENV];
+  size_t candidates = simulation->plan.oracle ? simulation->options->network.batch : 0;
   size_t slots = GROUPS_A_UNIT * (size_t)device->facts.units, slot = 8 * n * n * coils;
   if (coils > 1 && slots * slot > work_most) slots = slot < work_most ? work_most / slot : 1;
-  if (simulation->oracle_batch > envs) envs = simulation->oracle_batch;
+  if (candidates > envs) envs = candidates;
   simulation->observe_slots = slots < envs ? slots : envs;
   simulation->observe_bytes = slot * simulation->observe_slots;
-  if (!(simulation->cells = device_buffer(device, 4 * n * n, "the cells of the actions", error)) ||
-      !(simulation->observe_work =
-            device_buffer(device, simulation->observe_bytes, "columns of k-space", error)))
-    return false;
-  write_cells(simulation, (uint32_t)n);
-  return true;
+  return (simulation->observe_work =
+              device_buffer(device, simulation->observe_bytes, "columns of k-space", error));
 }
 
 bool observe_cells_open(struct simulation *simulation, struct error *error) {
-  return open_tables(simulation, 1, error) &&
+  return open_work(simulation, 1, error) &&
          kernel_need(simulation->kernels, kernel_of(&simulation->world), error);
 }
 
 bool observe_coils_open(struct simulation *simulation, struct error *error) {
-  return open_tables(simulation, simulation->coils, error) &&
+  return open_work(simulation, simulation->plan.coils, error) &&
          kernel_need(simulation->kernels, coils_kernel_of(&simulation->world), error);
 }

@@ -2,9 +2,9 @@
  * reconstructed and scored by the true one; the best line is taken, of equal ones the first. The average
  * oracle takes the line that is best on average over all scans.
  *
- * Candidates are the environments of a small world of its own, which shares the slices: the systems that
- * reconstruct and score scans do the same for candidates, network.batch of them at a time, whatever scans
- * they are of. */
+ * Candidates are the environments of a small world of its own, which shares the slices and the table CANDIDATE:
+ * the systems that reconstruct and score scans do the same for candidates, network.batch of them at a time,
+ * whatever scans they are of. */
 #ifndef L2SR_SYSTEMS_ORACLE_H
 #define L2SR_SYSTEMS_ORACLE_H
 
@@ -13,6 +13,11 @@
 /* For a simulation whose world is open; `network`: it reconstructs by one. */
 bool oracle_open(struct oracle **oracle, struct simulation *simulation, bool network, struct error *error);
 void oracle_close(struct oracle *oracle); /* NULL allowed */
+
+/* What system decide_oracle reads and writes beside its row's; what all oracles may. */
+void oracle_adapt(const struct simulation *simulation, struct system *system);
+#define ORACLE_COLUMNS                                                                                       \
+  (SET(ENV_base) | SET(CANDIDATE_action) | SET(CANDIDATE_quality) | SET(SCENE_mean_quality))
 
 /* Images that the oracle scores in a scan of this acquisition, the first line's to the last line's. */
 size_t oracle_candidates(const struct options *options, const struct acquisition *acquisition);

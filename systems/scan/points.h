@@ -4,7 +4,7 @@
 #define L2SR_SYSTEMS_POINTS_H
 
 #include "engine/graph/graph.h"
-#include "systems/scan/samplers.h"
+#include "systems/sampling/samplers.h"
 
 struct world;
 

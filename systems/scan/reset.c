@@ -1,18 +1,41 @@
 #include "systems/scan/systems.h"
 
-static void run(struct world *world, void *context) {
+static void fill(struct world *world, unsigned component, uint32_t word) {
+  device_fill(world->device, world_out(world, component).as.m, 0,
+              world_column_bytes(world, component) * world->rows[TABLE_ENV], word);
+}
+
+static void run_restart(struct world *world, void *context) {
+  (void)context;
+  fill(world, ENV_scan, UINT32_MAX);
+  fill(world, ENV_done, 1);
+  fill(world, ENV_slice, 0);
+  fill(world, ENV_mask, 0);
+  fill(world, ENV_step, 0);
+  if (world->running->writes & SET(ENV_quality)) fill(world, ENV_quality, 0);
+}
+
+/* simulation_add_restart adds ENV.quality where it is scored. */
+const struct system system_restart = {.name = "restart",
+                                      .doc = "end every scan; the next ones start anew",
+                                      .writes = SET(ENV_scan) | SET(ENV_done) | SET(ENV_slice) |
+                                                SET(ENV_mask) | SET(ENV_step),
+                                      .run = run_restart};
+
+static void run_reset(struct world *world, void *context) {
   const struct simulation *simulation = context;
   kernel_run(world->kernels, "mask_reset", world->rows[TABLE_ENV],
              ARGS(world_in(world, ENV_done), world_inout(world, ENV_scan), world_in(world, SLICE_order),
                   world_inout(world, ENV_slice), world_inout(world, ENV_mask), world_inout(world, ENV_step),
-                  arg_buffer(ARG_IN, ELEMENT_U8, simulation->initial), arg_u32(simulation->first_scan),
+                  world_in(world, SCENE_initial), arg_u32(simulation->first_scan),
                   arg_u32((uint32_t)world->rows[TABLE_ENV]), arg_u32((uint32_t)world->rows[TABLE_SLICE])));
 }
 
 const struct system system_reset = {.name = "reset",
                                     .doc = "start the next scan where one has ended",
                                     .reads = SET(ENV_done) | SET(ENV_scan) | SET(SLICE_order) |
-                                             SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
+                                             SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step) |
+                                             SET(SCENE_initial),
                                     .writes = SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
                                     .kernels = {"mask_reset"},
-                                    .run = run};
+                                    .run = run_reset};

@@ -147,7 +147,7 @@ expect 0 describe scene -- small
 expect 0 describe scene small --json
 says out '{"key":"world.envs","value":"8"}'
 expect 0 describe schedule small
-says out 'carried from step to step'
+says out 'carried to the next'
 expect 0 describe schedule small --dot
 says out 'digraph'
 expect 0 describe network small --set data.size=32 --set network.channels=4 --set network.pools=2

@@ -1,7 +1,7 @@
 /* Masks and probabilities that sampler.mask names, in HDF5 and, where the input is no multiple of 4, as text.
  */
-#include "systems/scan/acquisition.h"
-#include "systems/scan/samplers.h"
+#include "systems/sampling/acquisition.h"
+#include "systems/sampling/samplers.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -2,8 +2,9 @@
 
 #include "components/components.h"
 #include "engine/base/log.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
+#include "systems/scan/transform.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct erro
   }
   world_write(world, SLICE_order, 0, slices, order);
   arena_close(arena);
-  return load_prepare(world, 0, slices, error);
+  return transform_rows(world, 0, slices, error);
 }
 
 double bench_flops(const struct graph *graph) {

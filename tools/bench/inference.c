@@ -8,7 +8,7 @@
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
 #include "systems/networks/tau.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/oracle.h"
 #include "tools/bench/bench.h"
 

@@ -98,7 +98,6 @@ static bool open_training(struct pgmri_bench *bench, struct error *error) {
 
 static void close_bench(struct pgmri_bench *bench) {
   if (bench->optimiser.device) optimise_close(&bench->optimiser);
-  if (bench->trajectories.columns.terms) trajectories_close(&bench->trajectories);
   policy_close(&bench->portable);
   policy_close(&bench->policy);
   reconstructor_close(&bench->reconstructor);

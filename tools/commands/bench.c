@@ -7,7 +7,7 @@
 #include "engine/files/scene.h"
 #include "systems/networks/net_policy.h"
 #include "systems/networks/net_unet.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/bench/bench.h"
 #include "tools/commands/command.h"

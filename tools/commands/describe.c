@@ -4,12 +4,13 @@
 #include "engine/ecs/schedule.h"
 #include "kernels/kernels.h"
 #include "systems/methods/alternate.h"
+#include "systems/methods/lists.h"
 #include "systems/networks/net_pgmri.h"
 #include "systems/networks/net_policy.h"
 #include "systems/networks/net_tau.h"
 #include "systems/networks/net_unet.h"
-#include "systems/scan/acquisition.h"
-#include "systems/scan/samplers.h"
+#include "systems/sampling/geometry.h"
+#include "systems/sampling/samplers.h"
 #include "systems/scan/systems.h"
 #include "tools/commands/command.h"
 #include "tools/commands/help.h"
@@ -25,7 +26,7 @@
   X("options", options, 0, "json yaml", "every key of a scene; --yaml: as a scene file")                     \
   X("commands", commands, 0, "json", "every command")                                                        \
   X("flags", flags, 0, "json", "every flag of every command")                                                \
-  X("schedule", schedule, 1, "json dot", "SCENE: the systems that run, in order; --dot: as a graph")         \
+  X("schedule", schedule, 1, "json dot", "SCENE: the systems that its training and scanning run, in order; --dot: as graphs") \
   X("network", network, 1, "json", "SCENE: nodes, shapes, bytes and operations of reconstructor and policy") \
   X("scene", scene, 1, "json",                                                                               \
     "SCENE: the scene with all it extends, its scans, and the memory of its tables")                         \
@@ -83,7 +84,7 @@ static bool print_components(struct call *call, struct error *error) {
   static const struct column columns[] = {{"table", 7, false}, {"name", 15, false}, {"element", 7, false},
                                           {"shape", 5, false}, {"keep", 5, false},  {"doc", 0, false},
                                           {NULL, 0, false}};
-  static const char *const keeps[] = {"scene", "saved", "step"};
+  static const char *const keeps[] = {"scene", "saved", "step", "port"};
   const struct schema *schema = &component_schema;
   (void)error;
   print_header(call, columns);
@@ -139,27 +140,31 @@ static const char *launches_text(const struct system *system, struct arena *aren
   return text;
 }
 
-static void print_system_json(const struct call *call, const struct system *system, const char *wave) {
-  static const struct column columns[] = {{"name", 0, false},   {"doc", 0, false},     {"reads", 0, false},
-                                          {"writes", 0, false}, {"kernels", 0, false}, {"wave", 0, true},
-                                          {NULL, 0, false}};
+static void print_system_json(const struct call *call, const struct list *list, const struct system *system) {
+  static const struct column columns[] = {{"stage", 0, false},  {"list", 0, false},   {"name", 0, false},
+                                          {"kind", 0, false},   {"doc", 0, false},    {"reads", 0, false},
+                                          {"writes", 0, false}, {"kernels", 0, false}, {NULL, 0, false}};
   print_json_row(columns,
-                 (const char *const[]){system->name, system->doc, set_text(system->reads, call->arena),
+                 (const char *const[]){list ? list->stage : "", list ? list->name : "", system->name,
+                                       system->next ? "loop" : system->run ? "system" : "end", system->doc,
+                                       set_text(system->reads, call->arena),
                                        set_text(system->writes, call->arena),
-                                       launches_text(system, call->arena), wave});
+                                       launches_text(system, call->arena)});
+}
+
+static void print_system(const struct call *call, const struct system *system) {
+  if (wants_json(call))
+    print_system_json(call, NULL, system);
+  else
+    printf("%s%s: %s\n    reads   %s\n    writes  %s\n    kernels %s\n", system->next ? "repeat " : "",
+           system->name, system->doc, set_text(system->reads, call->arena),
+           set_text(system->writes, call->arena), launches_text(system, call->arena));
 }
 
 static bool print_systems(struct call *call, struct error *error) {
   (void)error;
-  for (size_t i = 0; system_list[i]; i++) {
-    const struct system *system = system_list[i];
-    if (wants_json(call))
-      print_system_json(call, system, "null");
-    else
-      printf("%s: %s\n    reads   %s\n    writes  %s\n    kernels %s\n", system->name, system->doc,
-             set_text(system->reads, call->arena), set_text(system->writes, call->arena),
-             launches_text(system, call->arena));
-  }
+  for (size_t g = 0; system_groups[g]; g++)
+    for (size_t i = 0; system_groups[g][i]; i++) print_system(call, system_groups[g][i]);
   return true;
 }
 
@@ -237,28 +242,21 @@ static bool print_flags(struct call *call, struct error *error) {
 
 /* ---- a scene ------------------------------------------------------------------------------------------ */
 
-static void print_list(const char *name, const char *when, const struct schedule *schedule) {
-  printf("%s (%s)\n", name, schedule->count ? when : "nothing");
-  if (schedule->count) schedule_print(schedule, stdout);
+static void print_list(const struct call *call, const struct list *list) {
+  const struct schedule *schedule = list->schedule;
+  for (int i = 0; wants_json(call) && i < schedule->count; i++)
+    print_system_json(call, list, &schedule->system[i]);
+  if (wants_json(call)) return;
+  printf("%s: %s (%s)\n", list->stage, list->name, list->when);
+  (call_flag(call, "dot") ? schedule_print_dot : schedule_print)(schedule, stdout);
 }
 
 static bool print_schedule(struct call *call, struct error *error) {
-  struct simulation simulation;
-  if (!call_scene(call, call->operand[1], error)) return false;
-  bool trains = alternate_takes(&call->options);
-  if (!(trains ? training_describe : method_describe)(&simulation, &call->options, error)) return false;
-  const struct schedule *step = &simulation.step;
-  if (call_flag(call, "dot")) {
-    schedule_print_dot(step, stdout);
-  } else if (wants_json(call)) {
-    for (int i = 0; i < step->count; i++)
-      print_system_json(call, step->system[i], arena_text(call->arena, "%d", step->wave[i]));
-  } else {
-    print_list("begin", "once, before the first line", &simulation.begin);
-    print_list("step", "for every line", step);
-    print_list("finish", "once, after the last line", &simulation.finish);
-    if (simulation.batch.count) print_list("batch", "for what is learnt from", &simulation.batch);
-  }
+  struct lists lists;
+  if (!call_scene(call, call->operand[1], error) ||
+      !lists_make(&lists, &call->options, call->arena, error))
+    return false;
+  for (int i = 0; i < lists.count; i++) print_list(call, &lists.list[i]);
   return true;
 }
 
@@ -271,32 +269,37 @@ static void print_keys_json(const struct call *call) {
   }
 }
 
-/* Bytes of the columns that the scene allocates. ENV has a row for each environment, ROLLOUT one for each
- * environment and step; how many rows SLICE has is known when the data are read. */
-static void print_memory(const struct call *call, const struct simulation *simulation) {
-  bool coils = call->options.data.kspace == KSPACE_MEASURED; /* how many is known when the data are read too */
-  const char *const rows_of[] = {coils ? "slice of one coil" : "slice", "environment", "environment and step", "sample of an epoch"};
-  _Static_assert(sizeof rows_of / sizeof *rows_of == TABLE_COUNT, "what a row of every table is");
+/* What a row of a table is, and whether there is one for each environment. How many rows SLICE has is known when
+ * the data are read, how many coils then too. */
+static const char *row_of(const struct options *options, uint8_t table, bool *each) {
+  bool coils = options->data.kspace == KSPACE_MEASURED;
+  *each = table != TABLE_SLICE && table != TABLE_SCENE;
+  return table == TABLE_SCENE     ? "scene"
+         : table == TABLE_SLICE   ? coils ? "slice of one coil" : "slice"
+         : table == TABLE_ROLLOUT ? "environment and step"
+         : table == TABLE_ENV     ? "environment"
+                                  : "environment and action";
+}
+
+/* Bytes of the columns that evaluating the scene allocates. */
+static void print_memory(const struct call *call, component_set columns) {
   const struct options *options = &call->options;
-  size_t side = options->data.size, envs = options->world.envs;
   struct world_setup setup = {.schema = &component_schema,
-                              .half = options->world.observation == OBSERVATION_F16,
-                              .shape = {[SHAPE_ONE] = 1,
-                                        [SHAPE_W] = side,
-                                        [SHAPE_A] = geometry_actions(geometry_chosen(options), side),
-                                        [SHAPE_HW] = side * side,
-                                        [SHAPE_CHW] = side * side}};
-  component_set columns = method_columns(simulation);
+                              .half = options->world.observation == OBSERVATION_F16};
+  simulation_shapes(options, 1, setup.shape);
   for (uint8_t t = 0; t < TABLE_COUNT; t++) {
-    size_t bytes = world_row_bytes(&setup, columns, t), rows = t == TABLE_SLICE ? 1 : envs;
+    bool each;
+    const char *row = row_of(options, t, &each), *name = component_schema.table_names[t];
+    size_t bytes = world_row_bytes(&setup, columns, t), rows = each ? options->world.envs : 1;
+    if (!bytes) continue;
     if (wants_json(call))
-      printf("{\"table\":\"%s\",\"row\":\"%s\",\"row_bytes\":%zu,\"rows\":%zu,\"bytes\":%zu}\n",
-             component_schema.table_names[t], rows_of[t], bytes, rows, bytes * rows);
-    else if (t == TABLE_SLICE)
-      printf("# %-8s %10zu bytes per %s\n", component_schema.table_names[t], bytes, rows_of[t]);
+      printf("{\"table\":\"%s\",\"row\":\"%s\",\"row_bytes\":%zu,\"rows\":%zu,\"bytes\":%zu}\n", name, row,
+             bytes, rows, bytes * rows);
+    else if (each)
+      printf("# %-9s %10zu bytes per %s, %.1f MiB for %zu environments\n", name, bytes, row,
+             (double)(bytes * rows) / 0x1p20, rows);
     else
-      printf("# %-8s %10zu bytes per %s, %.1f MiB for %zu environments\n", component_schema.table_names[t],
-             bytes, rows_of[t], (double)(bytes * rows) / 0x1p20, rows);
+      printf("# %-9s %10zu bytes per %s\n", name, bytes, row);
   }
 }
 
@@ -430,19 +433,19 @@ static void print_scans(const struct call *call, const struct acquisition *scan)
 }
 
 static bool print_scene(struct call *call, struct error *error) {
-  struct simulation simulation;
   struct acquisition *list;
+  component_set columns;
   size_t count;
   if (!call_scene(call, call->operand[1], error) ||
       !acquisition_list(&list, &count, &call->options, call->arena, error))
     return false;
-  if (!method_describe(&simulation, &call->options, error)) return false;
+  if (!lists_columns(&call->options, call->arena, &columns, error)) return false;
   if (wants_json(call))
     print_keys_json(call);
   else
     option_print(&option_table, &call->options, false, stdout);
   for (size_t i = 0; i < count; i++) print_scans(call, &list[i]);
-  print_memory(call, &simulation);
+  print_memory(call, columns);
   return true;
 }
 

@@ -3,7 +3,7 @@
 #include "engine/base/text.h"
 #include "engine/files/store.h"
 #include "systems/methods/evaluate.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "tools/commands/command.h"
 #include "tools/draw/colour.h"
 #include "tools/draw/picture.h"

@@ -2,7 +2,7 @@
 
 #include "engine/base/log.h"
 #include "engine/base/text.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 
 #include <string.h>
 

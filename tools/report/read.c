@@ -2,7 +2,7 @@
 #include "engine/base/option.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
-#include "systems/scan/samplers.h"
+#include "systems/sampling/samplers.h"
 #include "tools/report/report.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #define L2SR_TOOLS_REPORT_H
 
 #include "engine/files/part.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/draw/figure.h"
 #include "tools/report/tabular.h"

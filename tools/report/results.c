@@ -2,7 +2,7 @@
 
 #include "engine/base/text.h"
 #include "engine/files/scene.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 #include "tools/report/csv.h"
 
 #include <stdlib.h>

@@ -4,22 +4,7 @@
 #ifndef L2SR_SYSTEMS_GEOMETRY_H
 #define L2SR_SYSTEMS_GEOMETRY_H
 
-#include "engine/ecs/world.h"
-#include "systems/scan/acquisition.h"
-
-struct simulation;
-struct system;
-
-/* How masks are observed, and by which data of a slice. */
-struct observation {
-  component_set kspace; /* what observe, a view and an oracle read of SLICE: loaded where it is named */
-  const struct system *observe; /* NULL: the reconstructor views k-space itself */
-  /* What observe needs beside columns: tables, kernels. Closed by simulation_close. */
-  bool (*open)(struct simulation *simulation, struct error *error);
-  bool rank_one; /* an action adds a matrix of rank one to the image: systems/scan/oracle.h */
-};
-/* By the scene's geometry, data.kspace and network.input. */
-const struct observation *observation_chosen(const struct options *options);
+#include "systems/sampling/acquisition.h"
 
 struct geometry {
   const char *name;      /* as in acquisition.geometry */
@@ -33,8 +18,7 @@ struct geometry {
   /* Its cells of k-space, row * n + column, the centre at n / 2 on both axes: n entries (of points one),
    * NO_CELL after the last. */
   void (*cells)(uint32_t n, size_t action, uint32_t *cell);
-  bool columns;                          /* actions are whole columns of k-space */
-  const struct observation *observation; /* of k-space that is transformed from the image */
+  bool columns; /* actions are whole columns of k-space */
 };
 
 /* By enum acquisition_geometry; ended by a NULL name. */

@@ -4,20 +4,20 @@
 #define L2SR_SYSTEMS_LEARNED_H
 
 #include "engine/base/arena.h"
-#include "systems/scan/acquisition.h"
+#include "systems/sampling/acquisition.h"
 
 /* Room for the chances of an acquisition: [line][lines that are left to draw, 0 to the budget]. */
-uint32_t *learned_table(struct arena *arena, const struct acquisition *acquisition);
+uint32_t *chances_table(struct arena *arena, const struct acquisition *acquisition);
 size_t learned_table_bytes(size_t lines); /* for the largest budget */
 
 /* In units of 2^-32, of a line being one of those that are left when those before it are decided: p R(c - 1,
  * after) / R(c, from it on), with R(c, ...) the probability that c of the lines are drawn independently.
  * UINT32_MAX: certain. */
-void learned_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table);
+void chances_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table);
 
 /* Of dataset `probability` of the file sampler.mask, an entry a line, 0 of initial ones. Refuses one that was
  * not learned for this acquisition. */
-bool learned_probabilities(const struct options *options, const struct acquisition *acquisition,
+bool chances_learned(const struct options *options, const struct acquisition *acquisition,
                            double *probability, struct error *error);
 
 #endif

@@ -5,13 +5,13 @@
 #define L2SR_SYSTEMS_SAMPLERS_H
 
 #include "engine/base/arena.h"
-#include "systems/scan/acquisition.h"
+#include "systems/sampling/acquisition.h"
 
 enum sampler_kind {
   SAMPLER_DRAW,  /* line_draw by weights */
   SAMPLER_NEXT,  /* line_next by ranks */
   SAMPLER_DISC,  /* line_disc */
-  SAMPLER_EXACT, /* line_exact by learned chances: systems/scan/learned.h */
+  SAMPLER_EXACT, /* line_exact by learned chances: systems/sampling/exact_chances.h */
   SAMPLER_SEQUENCE,       /* systems/networks/tau.h: lines in an order of the scan's own */
   SAMPLER_ORACLE,         /* systems/scan/oracle.h: a scan's best line */
   SAMPLER_AVERAGE_ORACLE, /* the best line of all scans */

@@ -1,7 +1,6 @@
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 
 #include "kernels/kernels.h"
-#include "systems/scan/systems.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,24 +86,6 @@ static void find_point(uint32_t n, size_t point, uint32_t *cell) {
   *cell = (uint32_t)point;
 }
 
-/* ---- observations ------------------------------------------------------------------------------------ */
-
-static const struct observation of_columns = {SET(SLICE_hybrid), &system_observe, observe_open, true};
-static const struct observation of_cells = {SET(SLICE_kspace), &system_observe_cells, observe_cells_open,
-                                            false};
-static const struct observation of_coils = {SET(SLICE_coil_kspace) | SET(SLICE_coils), &system_observe_coils,
-                                            observe_coils_open, false};
-
-static const struct observation of_complex = {SET(SLICE_kspace), NULL, observe_complex_open, false};
-static const struct observation of_complex_coil = {SET(SLICE_coil_kspace) | SET(SLICE_coils), NULL,
-                                                   observe_complex_open, false};
-
-const struct observation *observation_chosen(const struct options *options) {
-  if (options->network.input == INPUT_COMPLEX)
-    return options->data.kspace == KSPACE_MEASURED ? &of_complex_coil : &of_complex;
-  return options->data.kspace == KSPACE_MEASURED ? &of_coils : geometry_chosen(options)->observation;
-}
-
 /* ---- the rows ------------------------------------------------------------------------------------------ */
 
 const struct geometry geometry_list[] = {
@@ -115,16 +96,14 @@ const struct geometry geometry_list[] = {
      .is_initial = is_initial_line,
      .rank = rank_line,
      .cells = find_line,
-     .columns = true,
-     .observation = &of_columns},
+     .columns = true},
     {.name = "spokes",
      .one = "spoke",
      .doc = "spokes through the centre at N angles, on the grid, without gaps (radial)",
      .initial_count = count_spokes,
      .is_initial = is_initial_spoke,
      .rank = rank_spoke,
-     .cells = find_spoke,
-     .observation = &of_cells},
+     .cells = find_spoke},
     {.name = "points",
      .one = "point",
      .doc = "single points of k-space, the centred square of them at the start (2-D)",
@@ -132,8 +111,7 @@ const struct geometry geometry_list[] = {
      .initial_count = count_points,
      .is_initial = is_initial_point,
      .rank = rank_point,
-     .cells = find_point,
-     .observation = &of_cells},
+     .cells = find_point},
     {.name = NULL},
 };
 

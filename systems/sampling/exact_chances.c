@@ -1,8 +1,8 @@
-#include "systems/scan/learned.h"
+#include "systems/sampling/exact_chances.h"
 
 #include "engine/base/log.h"
 #include "engine/files/store.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static size_t width_of(const struct acquisition *acquisition) {
   return (size_t)acquisition->budget + 1;
 }
 
-uint32_t *learned_table(struct arena *arena, const struct acquisition *acquisition) {
+uint32_t *chances_table(struct arena *arena, const struct acquisition *acquisition) {
   return ARENA_NEW(arena, uint32_t, acquisition->lines * width_of(acquisition));
 }
 
@@ -19,7 +19,7 @@ size_t learned_table_bytes(size_t lines) {
   return sizeof(uint32_t) * lines * (lines + 1);
 }
 
-void learned_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table) {
+void chances_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table) {
   double chance[513] = {1}; /* of c of the lines after this one */
   size_t width = width_of(acquisition);
   for (size_t line = acquisition->lines; line-- > 0;) {
@@ -73,7 +73,7 @@ static bool read_stored(struct store *store, const struct acquisition *acquisiti
   return true;
 }
 
-bool learned_probabilities(const struct options *options, const struct acquisition *acquisition,
+bool chances_learned(const struct options *options, const struct acquisition *acquisition,
                            double *probability, struct error *error) {
   const char *path = options->sampler.mask;
   struct arena *arena = arena_open();

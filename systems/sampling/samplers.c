@@ -1,10 +1,10 @@
-#include "systems/scan/samplers.h"
+#include "systems/sampling/samplers.h"
 
 #include "engine/base/log.h"
 #include "engine/files/store.h"
 #include "kernels/kernels.h"
-#include "systems/scan/geometry.h"
-#include "systems/scan/learned.h"
+#include "systems/sampling/geometry.h"
+#include "systems/sampling/exact_chances.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -252,7 +252,7 @@ static bool fill_learned(const struct options *options, const struct acquisition
                          uint32_t *table, struct error *error) {
   struct arena *arena = arena_open();
   bool good =
-      learned_probabilities(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
+      chances_learned(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
   arena_close(arena);
   clear_ranks(acquisition, table);
   return good;
@@ -374,7 +374,7 @@ static double find_factor(const struct acquisition *acquisition, const uint32_t 
 bool sampler_chances(const struct sampler *sampler, const struct options *options,
                      const struct acquisition *acquisition, const uint32_t *table, double *chance,
                      struct error *error) {
-  if (sampler->kind == SAMPLER_EXACT) return learned_probabilities(options, acquisition, chance, error);
+  if (sampler->kind == SAMPLER_EXACT) return chances_learned(options, acquisition, chance, error);
   double factor = sampler->kind == SAMPLER_DRAW ? find_factor(acquisition, table) : 0;
   for (size_t i = 0; i < acquisition->lines; i++)
     chance[i] = acquisition_is_initial(acquisition, i) ? 0

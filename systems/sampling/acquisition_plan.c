@@ -1,7 +1,7 @@
-#include "systems/scan/acquisition.h"
+#include "systems/sampling/acquisition.h"
 
 #include "engine/base/log.h"
-#include "systems/scan/geometry.h"
+#include "systems/sampling/geometry.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,24 @@
+/* A system: the columns that it reads and writes, and a function that enqueues what it does to all rows. */
+#ifndef L2SR_ENGINE_SYSTEM_H
+#define L2SR_ENGINE_SYSTEM_H
+
+#include "engine/ecs/schema.h"
+
+enum { SYSTEM_KERNELS_MOST = 4 };
+
+struct world;
+
+struct system {
+  const char *name, *doc;
+  component_set reads, writes;
+  const char *kernels[SYSTEM_KERNELS_MOST];        /* that run launches */
+  void (*run)(struct world *world, void *context); /* enqueues; never waits, never allocates */
+  /* In place of run: the systems that follow, up to system_end, are repeated while this prepares a turn, from
+   * 0 on. `doc` says over what. */
+  bool (*next)(struct world *world, void *context, size_t turn);
+  void *context;
+};
+
+extern const struct system system_end; /* of what a loop repeats */
+
+#endif

@@ -1,0 +1,135 @@
+/* LOUPE (Bahadir et al. 2019, 2020; the exact budget as in Yin et al. 2021, PROTOCOL 3.2): the mask is drawn by
+ * learned probabilities, and the loss of the reconstructor goes back through the observation to them. */
+#include "kernels/kernels.h"
+#include "systems/methods/train.h"
+#include "systems/scan/observation.h"
+#include "systems/scan/systems.h"
+
+/* ---- where its graph observes: complex images, points ---------------------------------------------------- */
+
+static void run_views(struct world *world, void *context) {
+  struct training *training = context;
+  struct loupe *loupe = &training->loupe;
+  size_t images = world->rows[TABLE_ENV];
+  observe_present(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
+  loupe_forward_views(loupe, images);
+  device_copy(loupe->device, loupe_observed(loupe), 0, world_out(world, BATCH_input).as.m, 0,
+              loupe_observed_bytes(loupe, images));
+}
+
+static const struct system forward_loupe = {
+    .name = "forward_loupe",
+    .doc = "LOUPE's forward pass: masks, and what the reconstructor sees of the slices by them",
+    .reads = SET(ENV_slice) | SET(SLICE_unit),
+    .writes = SET(BATCH_input),
+    .kernels = {"view_present", "loupe_number"},
+    .run = run_views};
+
+static void run_views_back(struct world *world, void *context) {
+  struct training *training = context;
+  struct loupe *loupe = &training->loupe;
+  device_copy(loupe->device, world_in(world, BATCH_input_gradient).as.m, 0, loupe_observed_gradient(loupe), 0,
+              loupe_observed_bytes(loupe, world->rows[TABLE_ENV]));
+  loupe_backward(loupe);
+}
+
+static const struct system backward_views = {.name = "backward_loupe",
+                                             .doc = "LOUPE's backward pass, from the reconstructor's input",
+                                             .reads = SET(BATCH_input_gradient),
+                                             .run = run_views_back};
+
+/* ---- where scans are observed as any ------------------------------------------------------------------- */
+
+static void run_observe_back(struct world *world, void *context) {
+  struct training *training = context;
+  bool fast = observe_fft_fits(world->height, world->width);
+  loupe_bind(&training->loupe, world);
+  kernel_run(world->kernels, fast ? "observe_back_fft" : "observe_back_direct", world->rows[TABLE_ENV],
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
+                  world_in(world, SCENE_phase), world_in(world, ENV_magnitude),
+                  world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
+                  world_in(world, SLICE_unit), world_in(world, BATCH_input_gradient),
+                  arg_unnamed(world_out(world, BATCH_drawn_gradient))));
+}
+
+static const struct system observe_back = {
+    .name = "observe_back",
+    .doc = "the gradient of the masks, through standardisation, magnitude and transform",
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_hybrid) | SET(SCENE_phase) | SET(ENV_magnitude) |
+             SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit) | SET(BATCH_input_gradient),
+    .writes = SET(BATCH_drawn_gradient),
+    .run = run_observe_back};
+
+static void run_backward(struct world *world, void *context) {
+  struct training *training = context;
+  world_in(world, BATCH_drawn_gradient);
+  loupe_backward(&training->loupe);
+}
+
+static const struct system backward_loupe = {.name = "backward_loupe",
+                                             .doc = "LOUPE's backward pass, from its masks",
+                                             .reads = SET(BATCH_drawn_gradient),
+                                             .run = run_backward};
+
+/* ---- optimiser, validation ----------------------------------------------------------------------------- */
+
+static void run_optimise(struct world *world, void *context) {
+  struct training *training = context;
+  const struct options *options = training->options;
+  double own = options->loupe.rate;
+  (void)world;
+  training->loupe.optimiser.rate =
+      training_scheduled_rate(training, own > 0 ? own : options->train.rate);
+  optimise_step(&training->loupe.optimiser);
+}
+
+static const struct system optimise_loupe = {
+    .name = "optimise_loupe", .doc = "a step of the probabilities", .run = run_optimise};
+
+/* A mask does not depend on the image: any will do. */
+static void run_draw(struct world *world, void *context) {
+  struct training *training = context;
+  struct loupe *loupe = &training->loupe;
+  size_t rows = training->validation.slices, most = loupe->graph->batch;
+  loupe_bind(loupe, world);
+  for (size_t first = 0; first < rows; first += most) {
+    size_t images = rows - first < most ? rows - first : most;
+    loupe_forward_validation(loupe, first, images);
+    kernel_run(world->kernels, "loupe_keep", images * world->shape[SHAPE_A],
+               ARGS(world_written(world, BATCH_drawn), world_part(world, EPOCH_mask),
+                    arg_u32((uint32_t)first)));
+  }
+}
+
+static const struct system draw_validation = {.name = "draw_validation",
+                                              .doc = "masks of the validation samples, each its own",
+                                              .writes = SET(BATCH_drawn) | SET(EPOCH_mask),
+                                              .kernels = {"loupe_number", "loupe_keep"},
+                                              .run = run_draw};
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+void loupe_add_observe(struct training *training, struct schedule *schedule) {
+  if (loupe_views(training->options))
+    schedule_add(schedule, &forward_loupe, training)->reads |= observation_chosen(training->options)->kspace;
+}
+
+void loupe_add_backward(struct training *training, struct schedule *schedule) {
+  if (loupe_views(training->options)) {
+    schedule_add(schedule, &backward_views, training);
+    return;
+  }
+  schedule_add(schedule, &observe_back, training);
+  schedule_add(schedule, &backward_loupe, training);
+}
+
+void loupe_add_optimise(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &optimise_loupe, training);
+}
+
+void loupe_add_draw(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &draw_validation, training);
+}
+
+const struct system *const loupe_systems[] = {&forward_loupe,  &backward_views, &observe_back,
+                                              &backward_loupe, &optimise_loupe, &draw_validation, NULL};

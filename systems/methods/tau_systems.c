@@ -1,0 +1,185 @@
+/* tau-step sequential sampling (Yin et al. 2021, PROTOCOL 3.3): in each of tau steps a sampler looks at the
+ * reconstruction of what is acquired and draws a part of the budget; all steps learn from the loss of the last
+ * reconstruction. */
+#include "systems/methods/train.h"
+#include "systems/scan/systems.h"
+
+/* ---- forward ------------------------------------------------------------------------------------------- */
+
+static void run_encode(struct world *world, void *context) {
+  struct training *training = context;
+  tau_encode(&training->tau, world, world_in(world, ENV_slice), 0, training_sample(training),
+             world->rows[TABLE_ENV]);
+}
+
+/* tau_add_forward adds the slices' images or k-space. */
+static const struct system encode_slices = {.name = "encode_slices",
+                                            .doc = "the sampler's slices, and what keys its draws",
+                                            .reads = SET(ENV_slice),
+                                            .run = run_encode};
+
+/* A sampler that does not look at reconstructions goes through them without the network. */
+static bool next_step(struct world *world, void *context, size_t turn) {
+  struct training *training = context;
+  (void)world;
+  training->step = (uint32_t)turn;
+  return turn < training->tau.steps;
+}
+
+static const struct system repeat_steps = {
+    .name = "steps", .doc = "tau of them, and a reconstruction before each", .next = next_step};
+
+static void run_sample(struct world *world, void *context) {
+  struct training *training = context;
+  tau_forward(&training->tau, training->step, world->rows[TABLE_ENV]);
+  reconstructor_bind(&training->reconstructor, world);
+  world_out(world, BATCH_input);
+}
+
+static const struct system forward_sampler = {
+    .name = "forward_sampler",
+    .doc = "the sampler's forward pass: actions of the step before, and what the reconstructor sees of them",
+    .writes = SET(BATCH_input),
+    .run = run_sample};
+
+static void run_look(struct world *world, void *context) {
+  struct training *training = context;
+  struct tau *tau = &training->tau;
+  if (!tau->adaptive) return;
+  world_in(world, BATCH_input);
+  reconstructor_forward(&training->reconstructor, world->rows[TABLE_ENV]);
+  world_out(world, BATCH_output);
+  tau_look(tau, training->step, world->rows[TABLE_ENV]);
+}
+
+static const struct system look = {.name = "forward_reconstruction",
+                                   .doc = "the reconstructor's forward pass, shown to the next step",
+                                   .reads = SET(BATCH_input),
+                                   .writes = SET(BATCH_output),
+                                   .run = run_look};
+
+static void run_last(struct world *world, void *context) {
+  struct training *training = context;
+  training->step = training->tau.steps;
+  run_sample(world, training);
+}
+
+static const struct system forward_last = {
+    .name = "forward_last",
+    .doc = "the sampler's forward pass: actions of the last step, and what the reconstructor sees of all",
+    .writes = SET(BATCH_input),
+    .run = run_last};
+
+/* ---- backward ------------------------------------------------------------------------------------------ */
+
+/* From the last step to the first; a sampler that does not look at reconstructions ends with the last. */
+static bool next_back(struct world *world, void *context, size_t turn) {
+  struct training *training = context;
+  const struct tau *tau = &training->tau;
+  (void)world;
+  if (turn >= (tau->adaptive ? tau->steps : 1)) return false;
+  training->step = tau->steps - (uint32_t)turn;
+  return true;
+}
+
+static const struct system repeat_back = {
+    .name = "steps_back", .doc = "steps, the last one first", .next = next_back};
+
+static void run_sample_back(struct world *world, void *context) {
+  struct training *training = context;
+  world_in(world, BATCH_input_gradient);
+  tau_backward(&training->tau, training->step, world->rows[TABLE_ENV]);
+  reconstructor_bind(&training->reconstructor, world);
+}
+
+static const struct system backward_sampler = {
+    .name = "backward_sampler",
+    .doc = "the sampler's backward pass, to the reconstruction that it has looked at",
+    .reads = SET(BATCH_input_gradient),
+    .writes = SET(BATCH_output_gradient),
+    .run = run_sample_back};
+
+/* Nothing learns before the first reconstruction. */
+static void run_look_back(struct world *world, void *context) {
+  struct training *training = context;
+  if (!training->tau.adaptive) return;
+  world_in(world, BATCH_output_gradient);
+  reconstructor_backward_level(&training->reconstructor, world->rows[TABLE_ENV], training->step > 1);
+}
+
+static const struct system look_back = {.name = "backward_reconstruction",
+                                        .doc = "the reconstructor's backward pass of that reconstruction",
+                                        .reads = SET(BATCH_output_gradient),
+                                        .writes = SET(BATCH_input_gradient),
+                                        .run = run_look_back};
+
+/* ---- optimiser, validation ----------------------------------------------------------------------------- */
+
+static void run_optimise(struct world *world, void *context) {
+  struct training *training = context;
+  const struct options *options = training->options;
+  double own = options->tau.rate;
+  (void)world;
+  training->tau.optimiser.rate = training_scheduled_rate(training, own > 0 ? own : options->train.rate);
+  optimise_step(&training->tau.optimiser);
+  tau_changed(&training->tau);
+}
+
+static const struct system optimise_sampler = {
+    .name = "optimise_sampler", .doc = "a step of the sampler's parameters", .run = run_optimise};
+
+/* Their numbers are above those of training (systems/methods/feed.c). */
+static void run_draw(struct world *world, void *context) {
+  struct training *training = context;
+  struct feed *feed = &training->validation;
+  struct tau *tau = &training->tau;
+  const uint32_t start = 0x80000000u;
+  size_t batch = training->reconstructor.batch;
+  for (size_t first = 0; first < feed->slices; first += batch) {
+    size_t images = feed->slices - first < batch ? feed->slices - first : batch;
+    feed_bring(feed, first, images);
+    tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
+    tau_run(tau, images);
+    kernel_run(world->kernels, "loupe_keep", images * tau->acquisition.lines,
+               ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, EPOCH_mask),
+                    arg_u32((uint32_t)first)));
+  }
+}
+
+static const struct system draw_validation = {
+    .name = "draw_validation",
+    .doc = "masks of the validation samples, each by what the sampler sees of its slice",
+    .reads = SET(EPOCH_slice),
+    .writes = SET(EPOCH_mask),
+    .kernels = {"loupe_keep"},
+    .run = run_draw};
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+void tau_add_forward(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->options);
+  schedule_add(schedule, &repeat_steps, training);
+  schedule_add(schedule, &forward_sampler, training);
+  schedule_add(schedule, &look, training);
+  schedule_add(schedule, &system_end, NULL);
+  schedule_add(schedule, &forward_last, training);
+}
+
+void tau_add_backward(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &repeat_back, training);
+  schedule_add(schedule, &backward_sampler, training);
+  schedule_add(schedule, &look_back, training);
+  schedule_add(schedule, &system_end, NULL);
+}
+
+void tau_add_optimise(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &optimise_sampler, training);
+}
+
+void tau_add_draw(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &draw_validation, training)->reads |= tau_encode_reads(training->options);
+}
+
+const struct system *const tau_systems[] = {&encode_slices,    &repeat_steps,     &forward_sampler, &look,
+                                            &forward_last,     &repeat_back,      &backward_sampler,
+                                            &look_back,        &optimise_sampler, &draw_validation, NULL};

@@ -1,0 +1,171 @@
+/* Which systems an update of a reconstructor's training runs, and its validation. */
+#include "systems/methods/train.h"
+#include "systems/scan/systems.h"
+
+/* ---- numbers ------------------------------------------------------------------------------------------- */
+
+uint32_t training_sample(const struct training *training) {
+  uint64_t sample = (uint64_t)training->epoch * training->train.slices + training->first + training->done;
+  return (uint32_t)(sample % 0x80000000u);
+}
+
+uint32_t training_update(const struct training *training) {
+  uint64_t first = training->first + training->done, batch = training->options->train.batch;
+  return (uint32_t)(((uint64_t)training->epoch * training->updates + first / batch) % 0x80000000u);
+}
+
+/* What starts at another rate than the network goes the same way. */
+double training_scheduled_rate(const struct training *training, double rate) {
+  const struct options *options = training->options;
+  double factor = options->train.rate_factor;
+  return options->train.schedule == SCHEDULE_STEP
+             ? optimise_step_rate(rate, factor, options->train.rate_every, training->epoch)
+             : optimise_milestone_rate(rate, factor, training->milestone, training->milestones,
+                                       training->epoch);
+}
+
+/* ---- an update ----------------------------------------------------------------------------------------- */
+
+static void run_zero(struct world *world, void *context) {
+  struct training *training = context;
+  (void)world;
+  graph_zero_gradients(training->reconstructor.graph);
+  if (training->loupe.graph) graph_zero_gradients(training->loupe.graph);
+  if (training->tau.graph) graph_zero_gradients(tau_parameters(&training->tau));
+}
+
+static const struct system zero = {
+    .name = "zero_gradients", .doc = "gradients of all that is trained start at 0", .run = run_zero};
+
+/* Parts of a minibatch that the network takes at once; their gradients add up. */
+static bool next_part(struct world *world, void *context, size_t turn) {
+  struct training *training = context;
+  size_t batch = training->reconstructor.batch, done = turn * batch;
+  if (done >= training->count) return false;
+  training->done = done;
+  feed_deal(&training->train, training->first + done,
+            training->count - done < batch ? training->count - done : batch);
+  reconstructor_bind(&training->reconstructor, world);
+  if (training->loupe.graph)
+    loupe_number(&training->loupe, training_update(training), training_sample(training));
+  return true;
+}
+
+static const struct system repeat_parts = {
+    .name = "passes", .doc = "samples of the minibatch that the network takes at a time", .next = next_part};
+
+static struct loss_target target_in(struct world *world) {
+  return (struct loss_target){world_in(world, ENV_slice).as.m, world_in(world, SLICE_image).as.m,
+                              world_in(world, SLICE_mean).as.m, world_in(world, SLICE_std).as.m,
+                              world_in(world, SLICE_data_range).as.m};
+}
+
+#define LOSS_READS                                                                                           \
+  (SET(ENV_slice) | SET(BATCH_output) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std) |                \
+   SET(SLICE_data_range))
+
+/* Each tile's share stays on the device until the update's loss is read. */
+static void run_loss(struct world *world, void *context) {
+  struct training *training = context;
+  const struct loss_target target = target_in(world);
+  size_t images = world->rows[TABLE_ENV], image = sizeof(float) * training->loss.tiles;
+  loss_run(&training->loss, &target, world_in(world, BATCH_output).as.m,
+           world_out(world, BATCH_output_gradient).as.m, images, 1.0 / (double)training->count);
+  device_copy(training->device, training->loss.part, 0, training->parts,
+              image * (training->pending * training->options->train.batch + training->done), image * images);
+}
+
+static const struct system loss = {.name = "loss",
+                                   .doc = "the scene's loss, and its gradient at the output",
+                                   .reads = LOSS_READS,
+                                   .writes = SET(BATCH_output_gradient),
+                                   .run = run_loss};
+
+static void run_backward(struct world *world, void *context) {
+  struct training *training = context;
+  world_in(world, BATCH_output_gradient);
+  reconstructor_backward(&training->reconstructor, world->rows[TABLE_ENV]);
+}
+
+/* What made the input learns by BATCH.input_gradient: training_build adds it. */
+static const struct system backward = {.name = "backward_reconstructor",
+                                                     .doc = "the reconstructor's backward pass",
+                                                     .reads = SET(BATCH_output_gradient) | SET(BATCH_input),
+                                                     .run = run_backward};
+
+static void run_optimise(struct world *world, void *context) {
+  struct training *training = context;
+  (void)world;
+  training->optimiser.rate = training_rate(training, training->epoch);
+  optimise_step(&training->optimiser);
+  reconstructor_changed(&training->reconstructor);
+}
+
+static const struct system optimise = {
+    .name = "optimise_reconstructor", .doc = "a step of the reconstructor's parameters", .run = run_optimise};
+
+/* ---- validation ---------------------------------------------------------------------------------------- */
+
+static void run_validation_loss(struct world *world, void *context) {
+  struct training *training = context;
+  const struct loss_target target = target_in(world);
+  loss_run(&training->loss, &target, world_in(world, BATCH_output).as.m, NULL, world->rows[TABLE_ENV], 1);
+}
+
+static const struct system validation_loss = {.name = "validation_loss",
+                                              .doc = "the scene's loss alone",
+                                              .reads = LOSS_READS,
+                                              .run = run_validation_loss};
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+bool training_learns_masks(const struct training *training) {
+  uint32_t method = training->options->train.method;
+  return method == METHOD_LOUPE || method == METHOD_TAU_STEP;
+}
+
+static void add_update(struct training *training, struct schedule *schedule) {
+  bool loupe = training->options->train.method == METHOD_LOUPE,
+       tau = training->options->train.method == METHOD_TAU_STEP;
+  struct simulation *simulation = &training->train.simulation;
+  schedule_add(schedule, &zero, training);
+  schedule_add(schedule, &repeat_parts, training);
+  feed_add_batch(&training->train, schedule);
+  if (loupe) loupe_add_observe(training, schedule);
+  if (tau) tau_add_forward(training, schedule);
+  schedule_add(schedule, &system_forward_reconstructor, simulation);
+  schedule_add(schedule, &loss, training);
+  struct system *back = schedule_add(schedule, &backward, training);
+  if (loupe || tau) back->writes |= SET(BATCH_input_gradient);
+  if (loupe) loupe_add_backward(training, schedule);
+  if (tau) tau_add_backward(training, schedule);
+  schedule_add(schedule, &system_end, NULL);
+  schedule_add(schedule, &optimise, training);
+  if (loupe) loupe_add_optimise(training, schedule);
+  if (tau) tau_add_optimise(training, schedule);
+}
+
+static void add_draw(struct training *training, struct schedule *schedule) {
+  if (training->options->train.method == METHOD_LOUPE) loupe_add_draw(training, schedule);
+  if (training->options->train.method == METHOD_TAU_STEP) tau_add_draw(training, schedule);
+}
+
+static void add_validate(struct training *training, struct schedule *schedule) {
+  feed_add_batch(&training->validation, schedule);
+  schedule_add(schedule, &validation_loss, training);
+}
+
+static bool build(struct training *training, struct schedule *schedule,
+                  void (*fill)(struct training *training, struct schedule *schedule), struct error *error) {
+  schedule_open(schedule, &component_schema);
+  fill(training, schedule);
+  return schedule_close(schedule, false, error);
+}
+
+bool training_build(struct training *training, struct error *error) {
+  return build(training, &training->update, add_update, error) &&
+         build(training, &training->draw, add_draw, error) &&
+         build(training, &training->validate, add_validate, error);
+}
+
+const struct system *const train_systems[] = {&zero, &repeat_parts, &loss, &backward, &optimise, &validation_loss, NULL};

@@ -1,0 +1,199 @@
+/* Decisions of policies: L2S's looks at the observation, PG-MRI's at the reconstruction that the last step has
+ * left. While trajectories of a slice share a state (training PG-MRI), the first one stands for all of them, and
+ * each of its logits decides for all. */
+#include "systems/networks/policy.h"
+#include "systems/scan/systems.h"
+
+static bool next_pass(struct world *world, void *context, size_t turn) {
+  struct simulation *simulation = context;
+  struct pass *pass = &simulation->pass;
+  policy_bind(simulation->policy, world);
+  if (!pass_take(pass, turn, world->rows[TABLE_ENV], simulation->policy->batch)) return false;
+  pass->place = simulation->keeps ? simulation->rollout_row + pass->first : 0;
+  return true;
+}
+
+const struct system system_repeat_policy = {
+    .name = "passes", .doc = "scans that the policy takes at a time", .next = next_pass};
+
+static void encode_mask(struct world *world, const struct pass *pass) {
+  kernel_run(world->kernels, "policy_mask", pass->images,
+             ARGS(world_in(world, ENV_mask), arg_unnamed(world_out(world, BATCH_taken)),
+                  arg_u32((uint32_t)pass->first)));
+}
+
+static void run_encode(struct world *world, void *context) {
+  const struct pass *pass = &((const struct simulation *)context)->pass;
+  observe_standardise(world, arg_unnamed(world_part(world, BATCH_observation)), pass->first, pass->place,
+                      pass->images);
+  encode_mask(world, pass);
+}
+
+const struct system system_encode_policy = {.name = "encode_policy",
+                                            .doc = "the policy's inputs: standardised observations and masks",
+                                            .reads = OBSERVE_STANDARDISE_READS | SET(ENV_mask),
+                                            .writes = SET(BATCH_observation) | SET(BATCH_taken),
+                                            .kernels = {"image_standardise", "policy_mask"},
+                                            .run = run_encode};
+
+static void run_forward(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  const struct pass *pass = &simulation->pass;
+  world_in(world, BATCH_observation);
+  world_in(world, BATCH_taken);
+  world_out(world, BATCH_logits);
+  if (simulation->keeps)
+    policy_forward_part(simulation->policy, pass->place, pass->images);
+  else
+    policy_forward(simulation->policy, pass->images);
+}
+
+const struct system system_forward_policy = {.name = "forward_policy",
+                                             .doc = "the policy's forward pass",
+                                             .reads = SET(BATCH_observation) | SET(BATCH_taken),
+                                             .writes = SET(BATCH_logits) | SET(BATCH_value),
+                                             .run = run_forward};
+
+static struct policy_choice choice_of(struct world *world) {
+  return (struct policy_choice){world_in(world, ENV_scan).as.m, world_in(world, ENV_step).as.m,
+                                world_out(world, ENV_action).as.m, world_out(world, ENV_log_prob).as.m};
+}
+
+static void run_act(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  const struct policy_choice choice = choice_of(world);
+  world_in(world, BATCH_logits);
+  policy_act(simulation->policy, &choice, simulation->pass.first, simulation->pass.images,
+             simulation->options->world.seed, simulation->best);
+}
+
+#define ACT_READS (SET(BATCH_logits) | SET(BATCH_taken) | SET(ENV_scan) | SET(ENV_step))
+#define ACT_WRITES (SET(ENV_action) | SET(ENV_log_prob))
+
+const struct system system_act = {.name = "act",
+                                  .doc = "draw a free action by the policy, or take its most probable one",
+                                  .reads = ACT_READS,
+                                  .writes = ACT_WRITES,
+                                  .kernels = {"policy_act"},
+                                  .run = run_act};
+
+static void run_estimate(struct world *world, void *context) {
+  const struct pass *pass = &((const struct simulation *)context)->pass;
+  world_copy(world, BATCH_value, 0, ENV_value, pass->first, pass->images);
+}
+
+const struct system system_estimate = {.name = "estimate",
+                                       .doc = "the critic's estimate of the return",
+                                       .reads = SET(BATCH_value),
+                                       .writes = SET(ENV_value),
+                                       .run = run_estimate};
+
+/* ---- PG-MRI ------------------------------------------------------------------------------------------- */
+
+static bool is_shared(const struct simulation *simulation) {
+  return simulation->plan.draws && (simulation->plan.greedy || !simulation->taken);
+}
+
+/* Scans whose states the policy looks at. */
+static size_t states_of(const struct simulation *simulation) {
+  return is_shared(simulation) ? simulation->trajectories.slices : simulation->world.rows[TABLE_ENV];
+}
+
+static bool next_states(struct world *world, void *context, size_t turn) {
+  struct simulation *simulation = context;
+  policy_bind(simulation->policy, world);
+  return pass_take(&simulation->pass, turn, states_of(simulation), simulation->policy->batch);
+}
+
+const struct system system_repeat_states = {
+    .name = "passes",
+    .doc = "scans that the policy takes at a time; one of those that share a state",
+    .next = next_states};
+
+static void run_encode_reconstruction(struct world *world, void *context) {
+  const struct pass *pass = &((const struct simulation *)context)->pass;
+  kernel_run(world->kernels, "pgmri_present", pass->images,
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_reconstruction),
+                  world_in(world, SLICE_mean), world_in(world, SLICE_std),
+                  arg_unnamed(world_out(world, BATCH_observation)), arg_u32((uint32_t)pass->first)));
+  encode_mask(world, pass);
+}
+
+const struct system system_encode_reconstruction = {
+    .name = "encode_reconstruction",
+    .doc = "the inputs of PG-MRI's policy: normalised reconstructions and masks",
+    .reads = SET(ENV_slice) | SET(ENV_reconstruction) | SET(SLICE_mean) | SET(SLICE_std) | SET(ENV_mask),
+    .writes = SET(BATCH_observation) | SET(BATCH_taken),
+    .kernels = {"pgmri_present", "policy_mask"},
+    .run = run_encode_reconstruction};
+
+static void run_keep(struct world *world, void *context) {
+  struct simulation *simulation = context;
+  struct trajectory_plan *trajectories = &simulation->trajectories;
+  size_t images = simulation->pass.images;
+  world_copy(world, BATCH_observation, 0, STATE_observation, trajectories->row, images);
+  world_copy(world, BATCH_taken, 0, STATE_taken, trajectories->row, images);
+  trajectories->row += images;
+}
+
+const struct system system_keep_state = {.name = "keep_state",
+                                         .doc = "keep what the policy sees for the update",
+                                         .reads = SET(BATCH_observation) | SET(BATCH_taken),
+                                         .writes = SET(STATE_observation) | SET(STATE_taken),
+                                         .run = run_keep};
+
+/* Draw after draw of those that share an image. */
+static void run_act_draws(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  const struct policy_choice choice = choice_of(world);
+  size_t rows = world->rows[TABLE_ENV], states = states_of(simulation);
+  world_in(world, BATCH_logits);
+  for (size_t draw = simulation->pass.first; draw < rows; draw += states)
+    policy_act(simulation->policy, &choice, draw, simulation->pass.images, simulation->options->world.seed,
+               simulation->best);
+}
+
+const struct system system_act_draws = {.name = "act_draws",
+                                        .doc = "draw a free action of every trajectory, or take the best one",
+                                        .reads = ACT_READS,
+                                        .writes = ACT_WRITES,
+                                        .kernels = {"policy_act"},
+                                        .run = run_act_draws};
+
+static void run_spread(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  size_t slices = simulation->trajectories.slices;
+  world->rows[TABLE_ENV] = slices * simulation->plan.draws;
+  kernel_run(world->kernels, "pgmri_spread", world->rows[TABLE_ENV],
+             ARGS(world_inout(world, ENV_scan), world_inout(world, ENV_slice), world_inout(world, ENV_mask),
+                  world_inout(world, ENV_step), world_inout(world, ENV_quality),
+                  arg_u32(simulation->first_scan), arg_u32((uint32_t)slices)));
+}
+
+#define SPREAD (SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step) | SET(ENV_quality))
+
+const struct system system_spread = {.name = "spread",
+                                     .doc = "further trajectories of every slice, from its state",
+                                     .reads = SPREAD,
+                                     .writes = SPREAD,
+                                     .kernels = {"pgmri_spread"},
+                                     .run = run_spread};
+
+/* After the last action nothing goes on. */
+static void run_follow(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  if (simulation->taken + 1 == acquisition_steps(&simulation->acquisition)) return;
+  kernel_run(world->kernels, "pgmri_follow", world->rows[TABLE_ENV],
+             ARGS(world_in(world, ENV_scan), world_in(world, ENV_step), world_inout(world, ENV_mask),
+                  world_inout(world, ENV_quality), world_inout(world, ENV_reconstruction),
+                  arg_u32((uint32_t)simulation->trajectories.slices),
+                  arg_u32((uint32_t)simulation->trajectories.minibatch), arg_u32(simulation->options->world.seed)));
+}
+
+const struct system system_follow = {.name = "follow",
+                                     .doc = "go on from one trajectory, the same of every slice of a minibatch",
+                                     .reads = SET(ENV_scan) | SET(ENV_step) | SET(ENV_mask) |
+                                              SET(ENV_quality) | SET(ENV_reconstruction),
+                                     .writes = SET(ENV_mask) | SET(ENV_quality) | SET(ENV_reconstruction),
+                                     .kernels = {"pgmri_follow"},
+                                     .run = run_follow};

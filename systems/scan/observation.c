@@ -1,0 +1,23 @@
+#include "systems/scan/observation.h"
+
+#include "systems/sampling/geometry.h"
+#include "systems/scan/systems.h"
+
+static const struct observation of_columns = {
+    .kspace = SET(SLICE_hybrid), .observe = &system_observe, .open = observe_open, .rank_one = true};
+static const struct observation of_cells = {
+    .kspace = SET(SLICE_kspace), .observe = &system_observe_cells, .open = observe_cells_open, .cells = true};
+static const struct observation of_coils = {.kspace = SET(SLICE_coil_kspace) | SET(SLICE_coils),
+                                            .observe = &system_observe_coils,
+                                            .open = observe_coils_open,
+                                            .cells = true};
+static const struct observation of_complex = {.kspace = SET(SLICE_kspace), .open = observe_complex_open};
+static const struct observation of_complex_coil = {.kspace = SET(SLICE_coil_kspace) | SET(SLICE_coils),
+                                                   .open = observe_complex_open};
+
+const struct observation *observation_chosen(const struct options *options) {
+  bool measured = options->data.kspace == KSPACE_MEASURED;
+  if (options->network.input == INPUT_COMPLEX) return measured ? &of_complex_coil : &of_complex;
+  if (measured) return &of_coils;
+  return geometry_chosen(options)->columns ? &of_columns : &of_cells;
+}

@@ -1,0 +1,23 @@
+/* How masks are observed, and from which data of a slice: a row for every kind of k-space and of geometry. */
+#ifndef L2SR_SYSTEMS_OBSERVATION_H
+#define L2SR_SYSTEMS_OBSERVATION_H
+
+#include "components/components.h"
+#include "components/options.h"
+#include "engine/ecs/system.h"
+
+struct simulation;
+
+struct observation {
+  component_set kspace; /* what observe, a view and an oracle read of SLICE: loaded where it is named */
+  const struct system *observe; /* NULL: the reconstructor views k-space itself */
+  /* What observe needs beside columns: scratch memory, kernels. Closed by simulation_close. */
+  bool (*open)(struct simulation *simulation, struct error *error);
+  bool rank_one; /* an action adds a matrix of rank one to the image: systems/scan/oracle.h */
+  bool cells;    /* it looks actions up in SCENE.cells */
+};
+
+/* By the scene's geometry, data.kspace and network.input. */
+const struct observation *observation_chosen(const struct options *options);
+
+#endif

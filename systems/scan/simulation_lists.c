@@ -1,0 +1,256 @@
+/* Which systems a scan runs, in order. */
+#include "systems/sampling/geometry.h"
+#include "systems/scan/observation.h"
+#include "systems/scan/oracle.h"
+#include "systems/scan/systems.h"
+
+#include <string.h>
+
+/* ---- loops -------------------------------------------------------------------------------------------- */
+
+bool pass_take(struct pass *pass, size_t turn, size_t rows, size_t most) {
+  size_t first = turn * most;
+  if (first >= rows) return false;
+  *pass = (struct pass){.first = first, .images = rows - first < most ? rows - first : most};
+  return true;
+}
+
+static size_t row_after(const struct rollout_rows *rows, size_t actions) {
+  return rows->first + (rows->before || !actions ? actions : actions - 1) * rows->stride;
+}
+
+static bool next_step(struct world *world, void *context, size_t turn) {
+  struct simulation *simulation = context;
+  (void)world;
+  if (turn >= acquisition_steps(&simulation->acquisition)) return false;
+  simulation->taken = (uint32_t)turn;
+  simulation->rollout_row = row_after(&simulation->rows, turn + 1);
+  return true;
+}
+
+const struct system system_repeat_steps = {
+    .name = "steps", .doc = "the actions of a scan, one after the other; all points are one", .next = next_step};
+
+/* ---- parts of lists ----------------------------------------------------------------------------------- */
+
+static struct system *put(struct simulation *simulation, struct schedule *schedule, const struct system *row) {
+  return schedule_add(schedule, row, simulation);
+}
+
+static void add_end(struct schedule *schedule) {
+  schedule_add(schedule, &system_end, NULL);
+}
+
+static bool is_complex(const struct simulation *simulation) {
+  return simulation->options->network.input == INPUT_COMPLEX;
+}
+
+static component_set kspace_of(const struct simulation *simulation) {
+  return observation_chosen(simulation->options)->kspace;
+}
+
+void simulation_add_observe(struct simulation *simulation, struct schedule *schedule) {
+  const struct system *observe = observation_chosen(simulation->options)->observe;
+  if (observe) put(simulation, schedule, observe);
+}
+
+/* What encodes k-space itself reads what an observation would. */
+void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {
+  if (is_complex(simulation))
+    put(simulation, schedule, &system_encode_complex)->reads |= kspace_of(simulation);
+  else
+    put(simulation, schedule, &system_encode);
+}
+
+void simulation_add_network(struct simulation *simulation, struct schedule *schedule) {
+  put(simulation, schedule, &system_repeat_reconstructor);
+  simulation_add_encode(simulation, schedule);
+  put(simulation, schedule, &system_forward_reconstructor);
+  put(simulation, schedule, &system_restore);
+  add_end(schedule);
+}
+
+static void add_scores(struct simulation *simulation, struct schedule *schedule) {
+  const struct simulation_plan *plan = &simulation->plan;
+  const struct metric *reward = &metric_list[simulation->options->reward.metric];
+  const struct system *last = NULL;
+  if (plan->network)
+    simulation_add_network(simulation, schedule);
+  else
+    put(simulation, schedule, &system_reconstruct);
+  if (plan->unscored) return;
+  for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
+    if ((option_has(plan->metrics, metric->name) || metric == reward) && metric->system != last)
+      put(simulation, schedule, last = metric->system);
+  put(simulation, schedule, &system_reward)->reads |= SET(reward->env);
+}
+
+/* Where a column of ENV is kept: the column of ROLLOUT of the same name; 0: nowhere. */
+static component_set kept_in(unsigned env) {
+  const struct component_desc *from = &component_schema.components[env];
+  for (size_t r = 0; r < component_schema.component_count; r++) {
+    const struct component_desc *to = &component_schema.components[r];
+    if (to->table == TABLE_ROLLOUT && !strcmp(from->name, to->name)) return SET(r);
+  }
+  return 0;
+}
+
+/* Copies only what was computed since place `from` of the schedule; what a policy learns from only where one
+ * decides. */
+static void add_record(struct simulation *simulation, struct schedule *schedule, int from) {
+  const component_set learnt = SET(ENV_log_prob) | SET(ENV_value) | SET(ENV_done);
+  component_set written = 0;
+  for (int i = from; i < schedule->count; i++) written |= schedule->system[i].writes;
+  component_set recorded = written & system_record.reads & ~(learnt | SET(ENV_slice));
+  if (simulation->plan.policy) recorded |= (written & learnt) | SET(ENV_slice);
+  struct system *record = put(simulation, schedule, &system_record);
+  record->reads = recorded;
+  record->writes = 0;
+  for (unsigned c = 0; c < component_schema.component_count; c++)
+    if (recorded & SET(c)) record->writes |= kept_in(c);
+}
+
+/* ---- deciding ----------------------------------------------------------------------------------------- */
+
+static void add_policy(struct simulation *simulation, struct schedule *schedule) {
+  put(simulation, schedule, &system_repeat_policy);
+  put(simulation, schedule, &system_encode_policy);
+  put(simulation, schedule, &system_forward_policy);
+  put(simulation, schedule, &system_act);
+  put(simulation, schedule, &system_estimate);
+  add_end(schedule);
+}
+
+/* PG-MRI's policy has no critic. */
+static void add_dense(struct simulation *simulation, struct schedule *schedule) {
+  put(simulation, schedule, &system_repeat_states);
+  put(simulation, schedule, &system_encode_reconstruction);
+  if (simulation->plan.draws) put(simulation, schedule, &system_keep_state);
+  put(simulation, schedule, &system_forward_policy)->writes &= ~SET(BATCH_value);
+  put(simulation, schedule, &system_act_draws);
+  add_end(schedule);
+}
+
+static const struct system *decide_by_kind(enum sampler_kind kind) {
+  static const struct system *const rows[] = {[SAMPLER_DRAW] = &system_decide_draw,
+                                              [SAMPLER_NEXT] = &system_decide_next,
+                                              [SAMPLER_DISC] = &system_decide_disc,
+                                              [SAMPLER_EXACT] = &system_decide_exact,
+                                              [SAMPLER_SEQUENCE] = &system_decide_sequence,
+                                              [SAMPLER_ORACLE] = &system_decide_oracle,
+                                              [SAMPLER_AVERAGE_ORACLE] = &system_decide_oracle};
+  return rows[kind];
+}
+
+static void add_points(struct simulation *simulation, struct schedule *schedule) {
+  if (simulation->sampler->kind == SAMPLER_SEQUENCE)
+    put(simulation, schedule, &system_decide_points_sequence)->reads |=
+        tau_encode_reads(simulation->options);
+  else
+    put(simulation, schedule, &system_decide_points);
+}
+
+static bool has_points(const struct simulation *simulation) {
+  return geometry_chosen(simulation->options)->points;
+}
+
+/* An oracle looks at slices as observe does. */
+static void add_decide(struct simulation *simulation, struct schedule *schedule) {
+  const struct sampler *sampler = simulation->sampler;
+  if (has_points(simulation))
+    add_points(simulation, schedule);
+  else if (sampler->kind == SAMPLER_POLICY)
+    (simulation->plan.dense ? add_dense : add_policy)(simulation, schedule);
+  else if (sampler_is_oracle(sampler))
+    oracle_adapt(simulation, put(simulation, schedule, &system_decide_oracle));
+  else
+    put(simulation, schedule, decide_by_kind(sampler->kind));
+}
+
+/* ---- a scan ------------------------------------------------------------------------------------------- */
+
+static bool scores_at_begin(const struct simulation *simulation) {
+  const struct simulation_plan *plan = &simulation->plan;
+  return plan->score_every_step ||
+         (plan->policy && plan->metrics && simulation->options->reward.form == REWARD_COMPAT);
+}
+
+/* All lines of tau steps are drawn before the first is acquired: what is looked at between needs no more. */
+static void add_order(struct simulation *simulation, struct schedule *schedule) {
+  if (simulation->sampler->kind == SAMPLER_SEQUENCE && !has_points(simulation))
+    put(simulation, schedule, &system_order_lines)->reads |= tau_encode_reads(simulation->options);
+}
+
+static void add_begin(struct simulation *simulation, struct schedule *schedule) {
+  const struct simulation_plan *plan = &simulation->plan;
+  int from = schedule->count;
+  put(simulation, schedule, &system_reset);
+  add_order(simulation, schedule);
+  if (plan->score_every_step || plan->observe_every_step) simulation_add_observe(simulation, schedule);
+  if (scores_at_begin(simulation)) add_scores(simulation, schedule);
+  if (scores_at_begin(simulation) && plan->record) add_record(simulation, schedule, from);
+  if (plan->draws) put(simulation, schedule, &system_spread);
+}
+
+static void add_step(struct simulation *simulation, struct schedule *schedule) {
+  const struct simulation_plan *plan = &simulation->plan;
+  int from = schedule->count;
+  if (plan->rolling) put(simulation, schedule, &system_reset);
+  add_decide(simulation, schedule);
+  put(simulation, schedule, &system_acquire);
+  if (plan->score_every_step || plan->observe_every_step) simulation_add_observe(simulation, schedule);
+  if (plan->score_every_step) add_scores(simulation, schedule);
+  if (plan->record) add_record(simulation, schedule, from);
+  if (plan->draws && plan->greedy) put(simulation, schedule, &system_follow);
+}
+
+static void add_finish(struct simulation *simulation, struct schedule *schedule) {
+  const struct simulation_plan *plan = &simulation->plan;
+  int from = schedule->count;
+  if (plan->score_every_step || (!plan->metrics && !plan->unscored)) return;
+  if (!plan->observe_every_step) simulation_add_observe(simulation, schedule);
+  add_scores(simulation, schedule);
+  if (plan->record) add_record(simulation, schedule, from);
+}
+
+void simulation_add_scan(struct simulation *simulation, struct schedule *schedule) {
+  add_begin(simulation, schedule);
+  put(simulation, schedule, &system_repeat_steps);
+  add_step(simulation, schedule);
+  add_end(schedule);
+  add_finish(simulation, schedule);
+}
+
+/* Where scores are computed, the last one of a scan is kept to compare with. */
+void simulation_add_restart(struct simulation *simulation, struct schedule *schedule) {
+  struct system *restart = put(simulation, schedule, &system_restart);
+  if (simulation->plan.metrics && !simulation->plan.unscored) restart->writes |= SET(ENV_quality);
+}
+
+/* ---- the simulation's own schedules -------------------------------------------------------------------- */
+
+static bool build(struct simulation *simulation, struct schedule *schedule,
+                  void (*fill)(struct simulation *simulation, struct schedule *schedule), struct error *error) {
+  schedule_open(schedule, &component_schema);
+  fill(simulation, schedule);
+  return schedule_close(schedule, false, error);
+}
+
+bool simulation_build(struct simulation *simulation, struct error *error) {
+  return build(simulation, &simulation->begin, add_begin, error) &&
+         build(simulation, &simulation->step, add_step, error) &&
+         build(simulation, &simulation->finish, add_finish, error) &&
+         build(simulation, &simulation->scan, simulation_add_scan, error);
+}
+
+bool simulation_describe(struct simulation *simulation, const struct options *options,
+                         const struct simulation_plan *plan, const struct sampler *sampler,
+                         struct error *error) {
+  char first[64];
+  *simulation = (struct simulation){.options = options, .plan = *plan, .sampler = sampler};
+  if (sampler) return simulation_build(simulation, error);
+  if (!option_next(options->evaluate.samplers, first, sizeof first))
+    return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
+  simulation->sampler = sampler_find(first, error);
+  return simulation->sampler && simulation_build(simulation, error);
+}

@@ -1,0 +1,277 @@
+/* Opening a simulation, setting what it scans by, and scanning. */
+#include "engine/device/fft.h"
+#include "kernels/kernels.h"
+#include "systems/sampling/exact_chances.h"
+#include "systems/sampling/geometry.h"
+#include "systems/scan/load.h"
+#include "systems/scan/observation.h"
+#include "systems/scan/oracle.h"
+#include "systems/networks/loss.h"
+#include "systems/scan/slice_cache.h"
+#include "systems/scan/systems.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_complex(const struct options *options) {
+  return options->network.input == INPUT_COMPLEX;
+}
+
+/* ---- what is refused ---------------------------------------------------------------------------------- */
+
+static bool check_size(const struct options *options, struct error *error) {
+  if (fft_takes(options->data.size)) return true;
+  uint32_t near = options->data.size;
+  while (!fft_takes(near)) near--;
+  return fail_usage(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u",
+                    options->data.size, near);
+}
+
+static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
+                         struct error *error) {
+  if (options->data.kspace == KSPACE_IMAGE) return true;
+  if (plan->sequence && !is_complex(options))
+    return fail_usage(error, "data.kspace is measured, and the samplers tau_step and tau_step_best transform "
+                             "images; set it to image");
+  if (plan->coils) return true;
+  return fail_usage(error,
+                    "data.kspace is measured, and this works on images without files; set it to image");
+}
+
+/* Networks of complex images: what has no such image. */
+static bool check_input(const struct options *options, const struct simulation_plan *plan,
+                        struct error *error) {
+  if (!is_complex(options)) return true;
+  if (!geometry_chosen(options)->columns && !geometry_chosen(options)->points)
+    return fail_usage(
+        error,
+        "network.input is complex, which is of lines and points, and acquisition.geometry is %s; set it to "
+        "lines or points, or network.input to magnitude",
+        geometry_chosen(options)->name);
+  if (plan->policy)
+    return fail_usage(error,
+                      "network.input is complex, and policies look at magnitudes; set it to magnitude");
+  if (plan->oracle)
+    return fail_usage(error, "network.input is complex, and oracles look at magnitudes; set it to magnitude, "
+                             "or name other samplers");
+  if ((plan->metrics || plan->unscored) && !plan->network)
+    return fail_usage(error, "network.input is complex, and no reconstructor is named; give --reconstructor "
+                             "FILE, or set it to magnitude for zero-filled images");
+  if (options->data.kspace == KSPACE_IMAGE || plan->coils == 1) return true;
+  return fail_usage(
+      error,
+      "network.input is complex and data.kspace measured: a network takes one complex image, and "
+      "these files have %zu coils; set data.kspace to image, or network.input to magnitude",
+      plan->coils);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan,
+                         struct error *error) {
+  size_t n = simulation->options->data.size;
+  bool half = simulation->options->world.observation == OBSERVATION_F16;
+  struct kernel_setup setup = {n, n, half, plan->kernel_folder};
+  simulation->kernels = plan->kernels;
+  simulation->shares_kernels = plan->kernels;
+  if (plan->kernels) return true;
+  if (!kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error)) return false;
+  if (is_complex(simulation->options)) kernels_define(simulation->kernels, "TARGET_PLAIN");
+  if (geometry_chosen(simulation->options)->points) kernels_define(simulation->kernels, "ACTIONS=PIXELS");
+  return true;
+}
+
+void simulation_shapes(const struct options *options, size_t coils, size_t shape[SHAPES_MOST]) {
+  size_t n = options->data.size;
+  shape[SHAPE_ONE] = 1;
+  shape[SHAPE_W] = n;
+  shape[SHAPE_A] = geometry_actions(geometry_chosen(options), n);
+  shape[SHAPE_HW] = n * n;
+  shape[SHAPE_CHW] = coils * n * n;
+  shape[SHAPE_IHW] = (is_complex(options) ? 2 : 1) * n * n;
+  shape[SHAPE_WL] = n * (n + 1);
+  shape[SHAPE_T] = loss_tiles(n, n);
+}
+
+/* Samplers are exchanged later: what any of them may look at. */
+static component_set decide_columns(const struct simulation_plan *plan) {
+  component_set columns = SET(SCENE_weight) | SET(SCENE_chance);
+  if (plan->sequence) columns |= SET(ENV_rank);
+  if (plan->oracle) columns |= ORACLE_COLUMNS;
+  return columns;
+}
+
+static bool open_world(struct simulation *simulation, struct error *error) {
+  const struct simulation_plan *plan = &simulation->plan;
+  size_t n = simulation->options->data.size;
+  struct world_setup setup = {.schema = &component_schema,
+                              .height = n,
+                              .width = n,
+                              .half = simulation->options->world.observation == OBSERVATION_F16};
+  bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
+  setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(plan) |
+                  plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
+  if (!observation_chosen(simulation->options)->rank_one) setup.columns &= ~SET(ENV_base);
+  setup.rows[TABLE_SCENE] = 1;
+  setup.rows[TABLE_SLICE] = plan->slices;
+  setup.rows[TABLE_ENV] = plan->envs;
+  setup.rows[TABLE_ROLLOUT] = plan->record ? plan->envs * plan->rollout_steps : 0;
+  setup.rows[TABLE_STATE] = plan->states;
+  setup.rows[TABLE_EPOCH] = plan->epoch_rows;
+  setup.rows[TABLE_PAIR] = plan->pairs;
+  setup.rows[TABLE_CANDIDATE] = plan->oracle ? plan->envs * n : 0;
+  simulation_shapes(simulation->options, plan->coils, setup.shape);
+  setup.rows[TABLE_SLICE] =
+      slice_cache_rows(&setup, simulation->device, simulation->options, measured ? 0 : plan->together);
+  uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
+  return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
+}
+
+static void write_phase(struct simulation *simulation) {
+  float phase[1024];
+  size_t n = simulation->options->data.size;
+  for (size_t k = 0; k < n; k++) {
+    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)n);
+    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)n);
+  }
+  world_write(&simulation->world, SCENE_phase, 0, 1, phase);
+}
+
+/* The kernel wants frequencies from the centre on. */
+static void write_cells(struct simulation *simulation) {
+  const struct geometry *geometry = geometry_chosen(simulation->options);
+  struct arena *arena = arena_open();
+  uint32_t n = simulation->options->data.size, *cell = ARENA_NEW(arena, uint32_t, (size_t)n * n);
+  size_t actions = geometry_actions(geometry, n);
+  for (size_t action = 0; action < actions; action++)
+    geometry->cells(n, action, cell + action * ((size_t)n * n / actions));
+  for (size_t i = 0; i < (size_t)n * n; i++) {
+    if (cell[i] == NO_CELL) continue;
+    uint32_t row = cell[i] / n, column = cell[i] % n;
+    cell[i] = (row + n - n / 2) % n * n + (column + n - n / 2) % n;
+  }
+  world_write(&simulation->world, SCENE_cells, 0, 1, cell);
+  arena_close(arena);
+}
+
+static bool open_tables(struct simulation *simulation, struct error *error) {
+  const struct observation *observation = observation_chosen(simulation->options);
+  const struct simulation_plan *plan = &simulation->plan;
+  size_t rows = simulation->world.capacity[TABLE_SLICE];
+  write_phase(simulation);
+  if (world_has(&simulation->world, SCENE_cells)) write_cells(simulation);
+  return (rows >= plan->slices || slice_cache_open(&simulation->cache, simulation, plan->slices, error)) &&
+         observation->open(simulation, error) &&
+         (!plan->oracle || oracle_open(&simulation->oracle, simulation, plan->network, error));
+}
+
+static bool prepare(struct simulation *simulation, struct error *error) {
+  struct kernels *kernels = simulation->kernels;
+  return schedule_prepare(&simulation->begin, kernels, error) &&
+         schedule_prepare(&simulation->step, kernels, error) &&
+         schedule_prepare(&simulation->finish, kernels, error);
+}
+
+bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
+                     const struct simulation_plan *plan, struct error *error) {
+  *simulation = (struct simulation){.device = device,
+                                    .options = options,
+                                    .plan = *plan,
+                                    .sampler = plan->policy ? &sampler_policy : &sampler_list[0]};
+  REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
+  bool good = check_size(options, error) && check_kspace(options, plan, error) &&
+              check_input(options, plan, error) && simulation_build(simulation, error) &&
+              open_kernels(simulation, plan, error) && open_world(simulation, error) &&
+              prepare(simulation, error) && open_tables(simulation, error);
+  if (!good) simulation_close(simulation);
+  return good;
+}
+
+void simulation_close(struct simulation *simulation) {
+  slice_cache_close(simulation->cache);
+  oracle_close(simulation->oracle);
+  points_close(&simulation->points);
+  device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
+  world_close(&simulation->world);
+  if (!simulation->shares_kernels) kernels_close(simulation->kernels);
+  simulation->kernels = NULL;
+  simulation->oracle = NULL;
+  simulation->cache = NULL;
+  simulation->observe_work = NULL;
+}
+
+/* ---- what it scans by --------------------------------------------------------------------------------- */
+
+static bool write_chances(struct simulation *simulation, struct error *error) {
+  const struct acquisition *acquisition = &simulation->acquisition;
+  size_t lines = acquisition->lines;
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, lines * (lines + 1)); /* a budget is smaller */
+  double *probability = ARENA_NEW(arena, double, lines);
+  bool good = chances_learned(simulation->options, acquisition, probability, error);
+  if (good) {
+    chances_fill(probability, acquisition, table);
+    world_write(&simulation->world, SCENE_chance, 0, 1, table);
+  }
+  arena_close(arena);
+  return good;
+}
+
+static void write_initial(struct simulation *simulation, struct arena *arena) {
+  uint8_t *initial = ARENA_NEW(arena, uint8_t, simulation->acquisition.lines);
+  acquisition_initial(&simulation->acquisition, initial);
+  world_write(&simulation->world, SCENE_initial, 0, 1, initial);
+}
+
+/* What the sampler decides by. Points of tau steps are drawn by a network. */
+static bool write_tables(struct simulation *simulation, const uint32_t *table, struct error *error) {
+  const struct acquisition *acquisition = &simulation->acquisition;
+  const struct sampler *sampler = simulation->sampler;
+  if (geometry_of(acquisition)->points)
+    return sampler->kind == SAMPLER_SEQUENCE ||
+           ((simulation->points.graph ||
+             points_open(&simulation->points, simulation->device, simulation->kernels, simulation->options,
+                         simulation->world.capacity[TABLE_ENV], error)) &&
+            points_set(&simulation->points, sampler, simulation->options, acquisition, table, error));
+  world_write(&simulation->world, SCENE_weight, 0, 1, table);
+  return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
+}
+
+bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
+                    const struct sampler *sampler, struct error *error) {
+  REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->plan.policy,
+          "the simulation was opened without a policy");
+  REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
+  REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
+          "the simulation was opened without tau steps");
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->lines);
+  bool good = sampler_fill(sampler, simulation->options, acquisition, table, error);
+  if (good) {
+    simulation->acquisition = *acquisition;
+    simulation->sampler = sampler;
+    write_initial(simulation, arena);
+    good = simulation_build(simulation, error) && prepare(simulation, error) &&
+           write_tables(simulation, table, error);
+  }
+  arena_close(arena);
+  return good;
+}
+
+/* ---- scanning ----------------------------------------------------------------------------------------- */
+
+void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {
+  REQUIRE(envs <= simulation->world.capacity[TABLE_ENV], "%zu environments; the world has %zu", envs,
+          simulation->world.capacity[TABLE_ENV]);
+  slice_cache_bring_scans(simulation, first_scan, envs);
+  simulation->first_scan = first_scan;
+  simulation->world.rows[TABLE_ENV] = envs;
+  world_fill(&simulation->world, ENV_scan, NO_LINE);
+  world_fill(&simulation->world, ENV_done, 1);
+}
+
+void simulation_episode(struct simulation *simulation) {
+  simulation->rows = (struct rollout_rows){.stride = simulation->world.rows[TABLE_ENV], .before = true};
+  simulation->rollout_row = 0;
+  schedule_run(&simulation->scan, &simulation->world);
+}

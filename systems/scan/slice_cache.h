@@ -1,0 +1,38 @@
+/* Slices that do not all fit on the device: their images wait in host memory, and a cache of them is on the
+ * device at a time, in the rows of SLICE. What a scan needs is brought before it begins. Rows of SLICE are
+ * then places in the cache, not slices; results are the same as without one, byte for byte. */
+#ifndef L2SR_SYSTEMS_WINDOW_H
+#define L2SR_SYSTEMS_WINDOW_H
+
+#include "systems/scan/simulation.h"
+
+/* Rows that SLICE gets for `slices`: all of them, or fewer where data.window says so or the device has no room
+ * beside the other tables. `together`: so many are needed at the same time at least; 0: all are. */
+size_t slice_cache_rows(const struct world_setup *setup, const struct device *device,
+                   const struct options *options, size_t together);
+
+bool slice_cache_open(struct slice_cache **cache, struct simulation *simulation, size_t slices, struct error *error);
+void slice_cache_close(struct slice_cache *cache); /* NULL allowed */
+
+/* ---- loading ------------------------------------------------------------------------------------------- */
+
+float *slice_cache_image(struct slice_cache *cache, size_t slice); /* room for it in host memory */
+/* All images are there: the peak of each (SLICE.peak). */
+void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak);
+void slice_cache_ranges(struct slice_cache *cache, const double *range);
+
+/* ---- running; without a cache (NULL in the simulation) slices are rows ------------------------------ */
+
+/* Slices of scans [first_scan, first_scan + scans) to the device, to stay there until the next call. */
+void slice_cache_bring_scans(struct simulation *simulation, uint32_t first_scan, size_t scans);
+/* Brings these; rows[i] is where slice[i] is then. */
+void slice_cache_bring(struct slice_cache *cache, const uint32_t *slice, size_t count, uint32_t *rows);
+/* Which slice the scan with this number takes: order[number % count]. */
+void slice_cache_order(struct simulation *simulation, const uint32_t *order, size_t count);
+/* Rows of SLICE as slices, in place. */
+void slice_cache_slices(const struct simulation *simulation, uint32_t *rows, size_t count);
+/* The image that the slice's scans are scored against, which is clamped where the stored one is far from its
+ * mean. */
+void slice_cache_read_target(struct simulation *simulation, size_t slice, float *image);
+
+#endif

@@ -1,0 +1,133 @@
+#include "systems/scan/transform.h"
+
+enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
+
+/* ---- systems ------------------------------------------------------------------------------------------ */
+
+static bool next_chunk(struct world *world, void *context, size_t turn) {
+  struct transform *transform = context;
+  (void)world, (void)turn;
+  transform->start = transform->first;
+  transform->count = transform->left < transform->chunk ? transform->left : transform->chunk;
+  transform->first += transform->count;
+  transform->left -= transform->count;
+  return transform->count;
+}
+
+static const struct system repeat_chunks = {
+    .name = "chunks", .doc = "slices that are transformed at a time", .next = next_chunk};
+
+static void run_normalise(struct world *world, void *context) {
+  const struct transform *transform = context;
+  kernel_run(world->kernels, "image_normalise", transform->count,
+             ARGS(world_in(world, SLICE_image), world_part(world, SLICE_mean), world_part(world, SLICE_std),
+                  world_part(world, SLICE_peak), world_part(world, SLICE_unit),
+                  arg_u32((uint32_t)transform->start)));
+}
+
+const struct system system_normalise_slices = {
+    .name = "normalise_slices",
+    .doc = "mean, deviation, peak and unit of the loaded images",
+    .reads = SET(SLICE_image),
+    .writes = SET(SLICE_mean) | SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_unit),
+    .kernels = {"image_normalise"},
+    .run = run_normalise};
+
+static void pack(struct world *world, const struct transform *transform, const char *kernel) {
+  kernel_run(world->kernels, kernel, transform->count,
+             ARGS(world_in(world, SLICE_image), world_in(world, SLICE_unit),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, transform->work), arg_u32((uint32_t)transform->start)));
+}
+
+static void run_lines(struct world *world, void *context) {
+  struct transform *transform = context;
+  pack(world, transform, "image_pack");
+  fft_run(&transform->fft, FFT_FORWARD, transform->work);
+  kernel_run(world->kernels, "image_unpack", transform->count,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, transform->work), world_part(world, SLICE_hybrid),
+                  arg_u32((uint32_t)transform->start)));
+}
+
+const struct system system_transform_lines = {.name = "transform_lines",
+                                              .doc = "hybrid data: the rows of the images transformed",
+                                              .reads = SET(SLICE_image) | SET(SLICE_unit),
+                                              .writes = SET(SLICE_hybrid),
+                                              .kernels = {"image_pack", "image_unpack"},
+                                              .run = run_lines};
+
+static void run_planes(struct world *world, void *context) {
+  struct transform *transform = context;
+  size_t bytes = world_column_bytes(world, SLICE_kspace);
+  pack(world, transform, "image_pack_plane");
+  fft_run(&transform->fft, FFT_FORWARD, transform->work);
+  device_copy(world->device, transform->work, 0, world_part(world, SLICE_kspace).as.m,
+              transform->start * bytes, transform->count * bytes);
+}
+
+const struct system system_transform_planes = {.name = "transform_planes",
+                                               .doc = "k-space: the images transformed on both axes",
+                                               .reads = SET(SLICE_image) | SET(SLICE_unit),
+                                               .writes = SET(SLICE_kspace),
+                                               .kernels = {"image_pack_plane"},
+                                               .run = run_planes};
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+/* Measured k-space is no transform of the image: then neither column is there. */
+static const struct system *find_transform(const struct world *world) {
+  return world_has(world, SLICE_kspace)   ? &system_transform_planes
+         : world_has(world, SLICE_hybrid) ? &system_transform_lines
+                                          : NULL;
+}
+
+static bool build(struct transform *transform, const struct system *row, struct error *error) {
+  struct schedule *schedule = &transform->schedule;
+  schedule_open(schedule, transform->world->schema);
+  schedule_add(schedule, &repeat_chunks, transform);
+  schedule_add(schedule, &system_normalise_slices, transform);
+  if (row) schedule_add(schedule, row, transform);
+  schedule_add(schedule, &system_end, NULL);
+  return schedule_close(schedule, true, error) &&
+         schedule_prepare(schedule, transform->world->kernels, error);
+}
+
+bool transform_open(struct transform *transform, struct world *world, size_t rows, struct error *error) {
+  const struct system *row = find_transform(world);
+  bool plane = row == &system_transform_planes;
+  size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world->height : 1;
+  *transform = (struct transform){
+      .world = world, .chunk = chunk, .bytes = chunk * world->height * world->width * 8};
+  if (!build(transform, row, error)) return false;
+  if (!row) return true;
+  bool good = fft_open(&transform->fft, world->device, height, world->width,
+                       plane ? chunk : chunk * world->height, error) &&
+              (transform->work =
+                   device_buffer(world->device, transform->bytes, "the transform of the slices", error));
+  if (good)
+    device_fill(world->device, transform->work, 0, transform->bytes, 0);
+  else
+    transform_close(transform);
+  return good;
+}
+
+void transform_run(struct transform *transform, size_t first, size_t count) {
+  transform->first = first;
+  transform->left = count;
+  schedule_run(&transform->schedule, transform->world);
+}
+
+void transform_close(struct transform *transform) {
+  if (!transform->world) return;
+  fft_close(&transform->fft);
+  device_release(transform->world->device, transform->work, transform->bytes);
+  *transform = (struct transform){0};
+}
+
+bool transform_rows(struct world *world, size_t first, size_t count, struct error *error) {
+  struct transform transform;
+  if (!transform_open(&transform, world, count, error)) return false;
+  transform_run(&transform, first, count);
+  bool good = device_finish(world->device, error);
+  transform_close(&transform);
+  return good;
+}

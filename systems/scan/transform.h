@@ -1,0 +1,31 @@
+/* What every scan needs of a slice beside its image, computed on the device when images have been loaded: mean,
+ * deviation, peak, unit, and hybrid data or k-space where the world holds them. */
+#ifndef L2SR_SYSTEMS_TRANSFORM_H
+#define L2SR_SYSTEMS_TRANSFORM_H
+
+#include "components/components.h"
+#include "engine/device/fft.h"
+#include "engine/ecs/schedule.h"
+
+extern const struct system system_normalise_slices, system_transform_lines, system_transform_planes;
+
+/* For rows of SLICE in chunks of at most `rows`. Must not move once it is open. */
+struct transform {
+  struct world *world;
+  struct fft fft;
+  cl_mem work;
+  size_t chunk, bytes;
+  size_t first, left;  /* rows that are still to do */
+  size_t start, count; /* rows of the running chunk */
+  struct schedule schedule;
+};
+
+bool transform_open(struct transform *transform, struct world *world, size_t rows, struct error *error);
+/* Rows [first, first + count); only enqueues. */
+void transform_run(struct transform *transform, size_t first, size_t count);
+void transform_close(struct transform *transform); /* one that was never opened is allowed */
+
+/* All of it for images already in the column: rows [first, first + count). */
+bool transform_rows(struct world *world, size_t first, size_t count, struct error *error);
+
+#endif
