@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { ALIGNMENT = 64, BLOCK = 1 << 16 };
+enum { ALIGNMENT = 64, FIRST = 1 << 12, BLOCK = 1 << 16 /* bytes of the first block, and of the largest */ };
 
 struct block {
   struct block *next;
   size_t used, size;
+  void *start; /* as it was allocated */
   unsigned char *data;
 };
 
@@ -29,21 +29,23 @@ void arena_close(struct arena *arena) {
   if (!arena) return;
   for (struct block *block = arena->head; block;) {
     struct block *next = block->next;
-    free(block->data);
+    free(block->start);
     free(block);
     block = next;
   }
   free(arena);
 }
 
+/* Of zeros; a large one is not touched here, so that the system gives it pages only where it is written. */
 static struct block *add_block(struct arena *arena, size_t size) {
   struct block *block = calloc(1, sizeof *block);
   if (!block) return NULL;
-  block->data = aligned_alloc(ALIGNMENT, size);
-  if (!block->data) {
+  block->start = calloc(1, size + ALIGNMENT);
+  if (!block->start) {
     free(block);
     return NULL;
   }
+  block->data = (unsigned char *)round_up((uintptr_t)block->start, ALIGNMENT);
   block->size = size;
   block->next = arena->head;
   arena->head = block;
@@ -51,15 +53,18 @@ static struct block *add_block(struct arena *arena, size_t size) {
 }
 
 void *arena_try(struct arena *arena, size_t bytes) {
-  if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
+  if (bytes > SIZE_MAX - 2 * ALIGNMENT) return NULL;
   size_t need = round_up(bytes, ALIGNMENT);
   if (need == 0) need = ALIGNMENT;
   struct block *block = arena->head;
-  if (!block || block->size - block->used < need) block = add_block(arena, need > BLOCK ? need : BLOCK);
+  if (!block || block->size - block->used < need) {
+    size_t size = !block ? FIRST : block->size < BLOCK / 2 ? 2 * block->size : BLOCK;
+    block = add_block(arena, need > size ? need : size);
+  }
   if (!block) return NULL;
   void *place = block->data + block->used;
   block->used += need;
-  return memset(place, 0, need);
+  return place;
 }
 
 void *arena_try_array(struct arena *arena, size_t size, size_t count) {

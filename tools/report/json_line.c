@@ -22,10 +22,27 @@ const char *json_text_of(const json_t *line, const char *key, struct arena *aren
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
+struct text {
+  char *data;
+  size_t room;
+  struct arena *arena;
+};
+
+static void grow(struct text *line) {
+  size_t room = line->room ? 2 * line->room : 1 << 12;
+  char *data = arena_new(line->arena, room);
+  if (line->room) memcpy(data, line->data, line->room);
+  line->data = data;
+  line->room = room;
+}
+
 /* Returns how many bytes the next line has, its end included. What is longer is cut. */
-static size_t read_line(FILE *file, char *line) {
+static size_t read_line(FILE *file, struct text *line) {
   size_t length = 0;
-  for (int c = 0; length < JSON_LINE_MOST && c != '\n' && (c = getc(file)) != EOF;) line[length++] = (char)c;
+  for (int c = 0; length < JSON_LINE_MOST && c != '\n' && (c = getc(file)) != EOF;) {
+    if (length == line->room) grow(line);
+    line->data[length++] = (char)c;
+  }
   return length;
 }
 
@@ -53,15 +70,14 @@ static json_t *parse(const char *line, size_t length, const char **why, json_err
 bool json_lines(const char *path, bool grows, json_see *see, void *context, struct error *error) {
   FILE *file = file_read(path, error);
   if (!file) return false;
-  struct arena *arena = arena_open();
-  char *line = arena_new(arena, JSON_LINE_MOST);
+  struct text line = {.arena = arena_open()};
   bool good = true;
-  for (size_t length, number = 1; good && (length = read_line(file, line)); number++) {
+  for (size_t length, number = 1; good && (length = read_line(file, &line)); number++) {
     const char *why;
     json_error_t problem;
-    if (is_empty(line, length)) continue;
-    json_t *object = parse(line, length, &why, &problem);
-    if (!object && grows && is_cut(line, length) && feof(file)) break;
+    if (is_empty(line.data, length)) continue;
+    json_t *object = parse(line.data, length, &why, &problem);
+    if (!object && grows && is_cut(line.data, length) && feof(file)) break;
     good = object ? see(object, context, error)
                   : fail(error,
                          "%s:%zu is no JSON object on one line (%s); it is damaged or another kind of file",
@@ -69,7 +85,7 @@ bool json_lines(const char *path, bool grows, json_see *see, void *context, stru
     json_decref(object);
   }
   if (good && ferror(file)) good = fail(error, "cannot read %s: %s", path, strerror(errno));
-  arena_close(arena);
+  arena_close(line.arena);
   fclose(file);
   return good;
 }
