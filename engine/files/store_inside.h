@@ -12,8 +12,9 @@ struct store {
   const char *path;
   bool unfinished; /* a new file until it is committed: */
   struct part_file part;
-  hid_t dataset; /* read last: it stays open with its chunks, for parts of it are read one after the other */
+  hid_t dataset; /* asked for last: it stays open, for its shape and parts are read one after the other */
   char dataset_name[128];
+  bool has_cache; /* for its chunks, where a read needs them more than once */
 };
 
 enum { REASON = 256 };
@@ -29,13 +30,15 @@ bool store_shape_of(const struct store *store, hid_t dataset, const char *name, 
                     struct error *error);
 /* store_text without a child that looks first. */
 bool store_text_here(struct store *store, const char *name, char *text, size_t size);
+/* Opens it as store->dataset, if it is not open. */
+bool store_keep_dataset(struct store *store, const char *name, struct error *error);
 void store_forget_dataset(struct store *store);
 /* Of a virtual or external dataset: refuses what would be read as zeros (store_source.c). */
 bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const char *name,
                          struct error *error);
-/* What the external link `part` leads to, where that is a pipe or another thing that libhdf5 would wait for;
- * NULL: nothing of the kind. */
-const char *store_astray(struct store *store, const char *part);
+/* Whether the link is there. astray: what an external one leads to, where that is a pipe or another thing
+ * that libhdf5 would wait for; NULL: nothing of the kind. */
+bool store_link(struct store *store, const char *part, const char **astray);
 bool store_is_complex(hid_t type); /* a compound of two numbers */
 bool store_check_filters(struct store *store, hid_t plist, const char *name, struct error *error);
 

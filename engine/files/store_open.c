@@ -115,6 +115,16 @@ bool store_open(struct store **out, const char *path, struct error *error) {
 void store_forget_dataset(struct store *store) {
   if (store->dataset >= 0) H5Dclose(store->dataset);
   store->dataset = H5I_INVALID_HID;
+  store->dataset_name[0] = 0;
+}
+
+bool store_keep_dataset(struct store *store, const char *name, struct error *error) {
+  if (store->dataset >= 0 && !strcmp(store->dataset_name, name)) return true;
+  store_forget_dataset(store);
+  store->dataset = store_dataset(store, name, error);
+  store->has_cache = false;
+  if (strlen(name) < sizeof store->dataset_name) strcpy(store->dataset_name, name);
+  return store->dataset >= 0;
 }
 
 void store_close(struct store *store) {
@@ -135,8 +145,7 @@ static bool is_reached(struct store *store, const char *name, const char **astra
     if (length >= sizeof part) return false;
     memcpy(part, name, length);
     part[length] = 0;
-    if (length && H5Lexists(store->file, part, H5P_DEFAULT) <= 0) return false;
-    if (length && (*astray = store_astray(store, part))) return false;
+    if (length && (!store_link(store, part, astray) || *astray)) return false;
     if (!*c) return true;
   }
 }
@@ -178,11 +187,7 @@ bool store_shape_of(const struct store *store, hid_t dataset, const char *name, 
 }
 
 bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error) {
-  hid_t dataset = store_dataset(store, name, error);
-  if (dataset < 0) return false;
-  bool good = store_shape_of(store, dataset, name, shape, error);
-  H5Dclose(dataset);
-  return good;
+  return store_keep_dataset(store, name, error) && store_shape_of(store, store->dataset, name, shape, error);
 }
 
 bool store_is_sound(struct store *store, struct error *error) {

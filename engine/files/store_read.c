@@ -100,28 +100,23 @@ static size_t shared_chunks(hid_t dataset, size_t *chunks) {
   return kept ? (size_t)bytes : 0;
 }
 
-/* Opens the dataset with room for such chunks: else HDF5 decompresses them once an entry. */
-static bool keep_dataset(struct store *store, const char *name, struct error *error) {
-  if (store->dataset >= 0 && !strcmp(store->dataset_name, name)) return true;
-  store_forget_dataset(store);
-  store->dataset = store_dataset(store, name, error);
-  if (store->dataset < 0) return false;
-  size_t chunks, bytes = shared_chunks(store->dataset, &chunks);
-  if (bytes) {
-    hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-    H5Pset_chunk_cache(access, 16 * chunks + 1, bytes, H5D_CHUNK_CACHE_W0_DEFAULT);
-    store_forget_dataset(store);
-    store->dataset = H5Dopen2(store->file, name, access);
-    H5Pclose(access);
-  }
-  snprintf(store->dataset_name, sizeof store->dataset_name, "%s", name);
+/* Opens the kept dataset anew with room for such chunks: else HDF5 decompresses them once an entry. */
+static bool add_cache(struct store *store, const char *name, struct error *error) {
+  size_t chunks, bytes = store->has_cache ? 0 : shared_chunks(store->dataset, &chunks);
+  store->has_cache = true;
+  if (!bytes) return true;
+  hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+  H5Pset_chunk_cache(access, 16 * chunks + 1, bytes, H5D_CHUNK_CACHE_W0_DEFAULT);
+  H5Dclose(store->dataset);
+  store->dataset = H5Dopen2(store->file, name, access);
+  H5Pclose(access);
   return store->dataset >= 0 ? true : store_refuse(store, "open", name, error);
 }
 
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error) {
   struct store_shape shape;
-  return keep_dataset(store, name, error) &&
+  return store_keep_dataset(store, name, error) && add_cache(store, name, error) &&
          (type == STORE_C64 || check_numbers(store, store->dataset, name, error)) &&
          store_shape_of(store, store->dataset, name, &shape, error) && /* checks the rank */
          read_dataset(store, store->dataset, name, type, start, count, to, error);
@@ -212,11 +207,7 @@ static bool check_held(struct store *store, hid_t dataset, const char *name, str
 }
 
 bool store_check_held(struct store *store, const char *name, struct error *error) {
-  hid_t dataset = store_dataset(store, name, error);
-  if (dataset < 0) return false;
-  bool good = check_held(store, dataset, name, error);
-  H5Dclose(dataset);
-  return good;
+  return store_keep_dataset(store, name, error) && check_held(store, store->dataset, name, error);
 }
 
 static size_t type_bytes(enum store_type type) {

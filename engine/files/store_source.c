@@ -45,13 +45,11 @@ static const char *find_file(struct store *store, const char *variable, bool bes
   return NULL;
 }
 
-const char *store_astray(struct store *store, const char *part) {
-  H5L_info_t info;
+static const char *astray_of(struct store *store, const char *part, size_t bytes) {
   const char *file, *object;
   char value[NAME];
-  if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_EXTERNAL ||
-      info.u.val_size > sizeof value || H5Lget_val(store->file, part, value, sizeof value, H5P_DEFAULT) < 0 ||
-      H5Lunpack_elink_val(value, info.u.val_size, NULL, &file, &object) < 0)
+  if (bytes > sizeof value || H5Lget_val(store->file, part, value, sizeof value, H5P_DEFAULT) < 0 ||
+      H5Lunpack_elink_val(value, bytes, NULL, &file, &object) < 0)
     return NULL;
   for (int p = 0; p < PLACES; p++) {
     struct stat status;
@@ -59,6 +57,14 @@ const char *store_astray(struct store *store, const char *part) {
     if (path && !stat(path, &status) && !S_ISREG(status.st_mode)) return path;
   }
   return NULL;
+}
+
+bool store_link(struct store *store, const char *part, const char **astray) {
+  H5L_info_t info;
+  *astray = NULL;
+  if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0) return false;
+  if (info.type == H5L_TYPE_EXTERNAL) *astray = astray_of(store, part, info.u.val_size);
+  return true;
 }
 
 static bool miss(const struct store *store, const char *name, const char *source, const char *why,
