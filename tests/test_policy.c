@@ -6,6 +6,7 @@
 #include "systems/networks/policy.h"
 #include "tests/support.h"
 
+#include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,7 +284,8 @@ static void see_nothing(const char *source, const char *quantity, double worst, 
 }
 
 /* A file of this one dataset of [2][size][size] and the attribute chans. */
-static void check_vectors(struct device *device, const char *dataset, size_t size, const char *text) {
+static void check_vectors(struct device *device, const char *dataset, size_t size, double channels,
+                          const char *text) {
   struct folder folder;
   struct error error;
   struct store *store;
@@ -296,7 +298,7 @@ static void check_vectors(struct device *device, const char *dataset, size_t siz
               &error);
   assert_good(store_write(store, dataset, STORE_F32, 3, (size_t[]){2, size, N}, zeros, false, &error),
               &error);
-  assert_good(store_put_number(store, "chans", 2, &error), &error);
+  assert_good(store_put_number(store, "chans", channels, &error), &error);
   assert_good(store_commit(store, &error), &error);
   assert_false(verify_file(&verify, path, &error));
   assert_holds(error.text, "vectors.h5");
@@ -305,18 +307,47 @@ static void check_vectors(struct device *device, const char *dataset, size_t siz
 }
 
 static void test_vectors_refusals(void **state) {
-  check_vectors(*state, "other", N, "has no dataset observation");
-  check_vectors(*state, "observation", N - 1, "observation must be [count, N, N]");
-  check_vectors(*state, "observation", N, "the attribute num_pool_layers is missing");
-  check_vectors(*state, "episode_start", N, "has no dataset reward");
+  check_vectors(*state, "other", N, 2, "has no dataset observation");
+  check_vectors(*state, "observation", N - 1, 2, "observation must be [count, N, N]");
+  check_vectors(*state, "observation", N, 2, "the attribute num_pool_layers is missing");
+  check_vectors(*state, "observation", N, 1e9, "the attribute chans is 1e+09; it must be a whole number");
+  check_vectors(*state, "observation", N, NAN, "the attribute chans is nan; it must be a whole number");
+  check_vectors(*state, "episode_start", N, 2, "has no dataset reward");
+}
+
+/* Other attributes than its parameters: refused before the device is asked for anything. */
+static void test_sizes_of_vectors(void **state) {
+  struct device *device = *state;
+  struct verify verify = {device, "", see_nothing, NULL};
+  const char *data = getenv("L2SR_TEST_DATA"), *names[] = {"policy_n32.h5", "unet_c4_p2_n32.h5"};
+  for (size_t i = 0; data && i < 2; i++) {
+    struct folder folder;
+    struct error error;
+    size_t bytes;
+    double more = 1024;
+    support_open_folder(&folder);
+    const char *path = support_path(&folder, names[i]);
+    const void *file = support_read(folder.arena, arena_text(folder.arena, "%s/%s", data, names[i]), &bytes);
+    support_write(path, file, bytes);
+    hid_t changed = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), chans = H5Aopen(changed, "chans", H5P_DEFAULT);
+    assert_true(H5Awrite(chans, H5T_NATIVE_DOUBLE, &more) >= 0);
+    H5Aclose(chans);
+    H5Fclose(changed);
+    uint64_t allocations = device->allocations;
+    assert_false(verify_file(&verify, path, &error));
+    assert_holds(error.text, "the parameters in group 'param' are not those of the network");
+    assert_int_equal(device->allocations, allocations);
+    support_close_folder(&folder);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_orthogonal),    cmocka_unit_test(test_parameter_counts),
-      cmocka_unit_test(test_size_refusals), cmocka_unit_test(test_start),
-      cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_micro_batches), cmocka_unit_test(test_vectors_refusals),
+      cmocka_unit_test(test_orthogonal),       cmocka_unit_test(test_parameter_counts),
+      cmocka_unit_test(test_size_refusals),    cmocka_unit_test(test_start),
+      cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_micro_batches),    cmocka_unit_test(test_vectors_refusals),
+      cmocka_unit_test(test_sizes_of_vectors),
   };
   return cmocka_run_group_tests_name("policy", tests, support_open_device, support_close_device);
 }

@@ -1,5 +1,7 @@
 #include "systems/checks/vectors.h"
 
+#include "systems/networks/checkpoint.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -40,6 +42,31 @@ bool vectors_sizes(struct vectors *vectors, const char *name, size_t *count, siz
 bool vectors_number(struct vectors *vectors, const char *name, double *value, struct error *error) {
   return store_number(vectors->store, name, value) ? true
                                                    : fail_file(error, "the attribute %s is missing", name);
+}
+
+bool vectors_whole(struct vectors *vectors, const char *name, uint32_t most, uint32_t *value,
+                   struct error *error) {
+  double number;
+  if (!vectors_number(vectors, name, &number, error)) return false;
+  if (!(number >= 1 && number <= most && number == floor(number)))
+    return fail_file(error, "the attribute %s is %g; it must be a whole number from 1 to %u", name, number,
+                     most);
+  *value = (uint32_t)number;
+  return true;
+}
+
+bool vectors_check(struct vectors *vectors, const struct vectors_wish *wishes, struct error *error) {
+  void *ignored;
+  for (; wishes->name; wishes++)
+    if (!vectors_read(vectors, wishes->name, wishes->type, wishes->total, &ignored, error)) return false;
+  return true;
+}
+
+bool vectors_check_groups(struct vectors *vectors, const char *const *groups, const struct graph *graph,
+                          struct error *error) {
+  for (; *groups; groups++)
+    if (!checkpoint_check_parameters(vectors->store, *groups, graph, error)) return false;
+  return true;
 }
 
 bool vectors_read(struct vectors *vectors, const char *name, enum store_type type, size_t total, void **data,

@@ -25,12 +25,28 @@ bool vectors_check_images(const struct store_shape *shape);
 bool vectors_sizes(struct vectors *vectors, const char *name, size_t *count, size_t *n, struct error *error);
 /* A number among the attributes. */
 bool vectors_number(struct vectors *vectors, const char *name, double *value, struct error *error);
+/* The same of a whole number from 1. */
+bool vectors_whole(struct vectors *vectors, const char *name, uint32_t most, uint32_t *value,
+                   struct error *error);
 /* A dataset that must have `total` elements. */
 bool vectors_read(struct vectors *vectors, const char *name, enum store_type type, size_t total, void **data,
                   struct error *error);
 /* The same as floats in a new buffer on the device; the caller releases it. */
 bool vectors_column(struct vectors *vectors, const char *name, size_t total, cl_mem *column,
                     struct error *error);
+
+/* What a file holds beside its parameters; lists end by a name of NULL. All of it is read before the device
+ * is asked for anything, for sizes out of a file decide how much. */
+struct vectors_wish {
+  const char *name;
+  enum store_type type;
+  size_t total;
+};
+bool vectors_check(struct vectors *vectors, const struct vectors_wish *wishes, struct error *error);
+/* Whether each group of the list (to NULL) holds what the graph, which need not be planned, has parameters.
+ */
+bool vectors_check_groups(struct vectors *vectors, const char *const *groups, const struct graph *graph,
+                          struct error *error);
 
 /* Largest difference over the larger of `floor` and the largest expected magnitude. */
 double vectors_error(const float *found, const double *expected, size_t count, double floor);

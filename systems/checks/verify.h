@@ -9,7 +9,7 @@
 typedef void verify_see(const char *source, const char *quantity, double worst, double bound, void *context);
 
 struct verify {
-  struct device *device;
+  struct device *device; /* NULL: files are read, and refused for what they hold; nothing is run */
   const char *kernel_folder;
   verify_see *see;
   void *context;

@@ -52,25 +52,54 @@ static void close_target(struct check *check) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool open_graph(struct check *check, double channels, double pools, struct error *error) {
-  struct graph_setup setup = {check->device, check->kernels, check->count, true, false, NULL};
+static void build_graph(struct check *check, uint32_t channels, uint32_t pools) {
   graph_open(&check->graph);
   check->input = graph_input(check->graph, "input", 1, (int)check->n, (int)check->n);
   check->output = net_unet(check->graph, check->input, (int)channels, (int)pools);
+}
+
+static bool check_file(struct check *check, struct error *error) {
+  struct vectors *vectors = &check->vectors;
+  size_t count = check->count, total = count * check->n * check->n;
+  bool norms = store_has(vectors->store, "param_after_3_steps_l2");
+  const char *const groups[] = {"param", "grad", norms ? NULL : "param_after_3_steps", NULL};
+  const struct vectors_wish wishes[] = {
+      {"input", STORE_F32, total},
+      {"losses", STORE_F64, STEPS},
+      {"output", STORE_F64, total},
+      {"target_denormalised", STORE_F32, total},
+      {"target_mean", STORE_F32, count},
+      {"target_std", STORE_F32, count},
+      {"data_range", STORE_F32, count},
+      {norms ? "param_after_3_steps_l2" : NULL, STORE_F64, (size_t)check->graph->parameters},
+      {NULL, STORE_F64, 0}};
+  return vectors_check_groups(vectors, groups, check->graph, error) && vectors_check(vectors, wishes, error);
+}
+
+/* All but what needs the device. */
+static bool read_file(struct check *check, struct error *error) {
+  uint32_t channels, pools;
+  if (!vectors_sizes(&check->vectors, "input", &check->count, &check->n, error) ||
+      !vectors_whole(&check->vectors, "chans", 1024, &channels, error) ||
+      !vectors_whole(&check->vectors, "num_pool_layers", 12, &pools, error))
+    return false;
+  if (check->count > COUNT_MOST)
+    return fail_file(error, "%zu images; at most %d are expected", check->count, COUNT_MOST);
+  build_graph(check, channels, pools);
+  return graph_good(check->graph, error) && check_file(check, error);
+}
+
+static bool open_graph(struct check *check, struct error *error) {
+  struct graph_setup setup = {check->device, check->kernels, check->count, true, false, NULL};
   return graph_plan(check->graph, &setup, error) &&
          checkpoint_read_parameters(check->vectors.store, "param", check->graph, error);
 }
 
 static bool open_check(struct check *check, struct error *error) {
-  double channels, pools;
   struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, 1e-3);
-  if (!vectors_sizes(&check->vectors, "input", &check->count, &check->n, error) ||
-      !vectors_number(&check->vectors, "chans", &channels, error) ||
-      !vectors_number(&check->vectors, "num_pool_layers", &pools, error))
-    return false;
   struct kernel_setup setup = {check->n, check->n, false, check->vectors.verify->kernel_folder};
   return kernels_open(&check->kernels, check->device, &kernel_table, &setup, error) &&
-         open_graph(check, channels, pools, error) && open_target(check, error) &&
+         open_graph(check, error) && open_target(check, error) &&
          loss_open(&check->loss, check->device, check->kernels, LOSS_SSIM, check->n, check->n, check->count,
                    error) &&
          optimise_open(&check->optimiser, check->graph, &adam, error);
@@ -186,7 +215,6 @@ static bool run_step(struct check *check, int step, const float *input, double e
 static bool run(struct check *check, struct error *error) {
   void *input, *losses;
   size_t total = check->count * check->n * check->n;
-  if (check->count > COUNT_MOST) return fail(error, "%zu images; at most %d", check->count, COUNT_MOST);
   if (!vectors_read(&check->vectors, "input", STORE_F32, total, &input, error) ||
       !vectors_read(&check->vectors, "losses", STORE_F64, STEPS, &losses, error))
     return false;
@@ -200,7 +228,8 @@ static bool run(struct check *check, struct error *error) {
 bool verify_network_file(const struct verify *verify, const char *path, struct error *error) {
   struct check check = {.device = verify->device};
   if (!vectors_open(&check.vectors, verify, path, error)) return false;
-  bool good = open_check(&check, error) && run(&check, error);
+  bool good =
+      read_file(&check, error) && (!verify->device || (open_check(&check, error) && run(&check, error)));
   close_check(&check);
   vectors_close(&check.vectors);
   return good ? true : fail_in(error, "%s", path);

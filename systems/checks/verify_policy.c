@@ -14,6 +14,7 @@ struct check {
   struct vectors vectors;
   struct device *device;
   struct kernels *kernels;
+  struct policy_setup setup;
   struct policy policy;
   struct policy_update update;
   struct optimiser optimiser;
@@ -23,38 +24,65 @@ struct check {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool read_setup(struct check *check, struct policy_setup *setup, struct error *error) {
+static bool read_setup(struct check *check, struct error *error) {
   struct vectors *vectors = &check->vectors;
-  double channels, pools, hidden, entropy, value;
+  double entropy, value;
+  uint32_t channels, pools, hidden;
   if (!vectors_sizes(vectors, "observation", &check->count, &check->n, error) ||
-      !vectors_number(vectors, "chans", &channels, error) ||
-      !vectors_number(vectors, "num_pool_layers", &pools, error) ||
-      !vectors_number(vectors, "fc_size", &hidden, error) ||
+      !vectors_whole(vectors, "chans", 1024, &channels, error) ||
+      !vectors_whole(vectors, "num_pool_layers", 12, &pools, error) ||
+      !vectors_whole(vectors, "fc_size", 65536, &hidden, error) ||
       !vectors_number(vectors, "ent_coef", &entropy, error) ||
       !vectors_number(vectors, "vf_coef", &value, error))
     return false;
-  if (check->count > COUNT_MOST) return fail(error, "%zu observations; at most %d", check->count, COUNT_MOST);
+  if (check->count > COUNT_MOST)
+    return fail_file(error, "%zu observations; at most %d are expected", check->count, COUNT_MOST);
   check->update.entropy_weight = (float)entropy;
   check->update.value_weight = (float)value;
-  *setup = (struct policy_setup){.device = check->device,
-                                 .kernels = check->kernels,
-                                 .size = check->n,
-                                 .channels = (uint32_t)channels,
-                                 .pools = (uint32_t)pools,
-                                 .hidden = (uint32_t)hidden,
-                                 .batch = check->count,
-                                 .train = true,
-                                 .portable = true};
+  check->setup = (struct policy_setup){.device = check->device,
+                                       .size = check->n,
+                                       .channels = channels,
+                                       .pools = pools,
+                                       .hidden = hidden,
+                                       .batch = check->count,
+                                       .train = true,
+                                       .portable = true};
   return true;
 }
 
+static bool check_groups(struct check *check, struct error *error) {
+  const char *const groups[] = {"param", "grad", "param_after_2_steps"};
+  struct store *store = check->vectors.store;
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+    if ((i < 2 || store_has(store, groups[i])) && !policy_stored(&check->setup, store, groups[i], error))
+      return false;
+  return true;
+}
+
+/* All but what needs the device. */
+static bool read_file(struct check *check, struct error *error) {
+  if (!read_setup(check, error) || !check_groups(check, error)) return false;
+  size_t count = check->count, lines = count * check->n;
+  const struct vectors_wish wishes[] = {{"observation", STORE_F32, lines * check->n},
+                                        {"mask", STORE_F32, lines},
+                                        {"action", STORE_U32, count},
+                                        {"advantage", STORE_F32, count},
+                                        {"return", STORE_F32, count},
+                                        {"encoder_output", STORE_F64, lines},
+                                        {"value", STORE_F64, count},
+                                        {"loss", STORE_F64, 1},
+                                        {"entropy", STORE_F64, count},
+                                        {"log_prob", STORE_F64, count},
+                                        {"grad_norm", STORE_F64, 1},
+                                        {NULL, STORE_F64, 0}};
+  return vectors_check(&check->vectors, wishes, error);
+}
+
 static bool open_policy(struct check *check, struct error *error) {
-  struct policy_setup setup;
-  if (!read_setup(check, &setup, error)) return false;
   struct kernel_setup kernels = {check->n, check->n, false, check->vectors.verify->kernel_folder};
   if (!kernels_open(&check->kernels, check->device, &kernel_table, &kernels, error)) return false;
-  setup.kernels = check->kernels;
-  if (!policy_open(&check->policy, &setup, error) ||
+  check->setup.kernels = check->kernels;
+  if (!policy_open(&check->policy, &check->setup, error) ||
       !checkpoint_read_parameters(check->vectors.store, "param", check->policy.graph, error))
     return false;
   policy_changed(&check->policy);
@@ -200,8 +228,10 @@ bool verify_policy_file(const struct verify *verify, const char *path, struct er
   rmsprop.epsilon = 1e-5;
   rmsprop.clip = 0.5;
   if (!vectors_open(&check.vectors, verify, path, error)) return false;
-  bool good = open_policy(&check, error) && open_inputs(&check, error) && open_update(&check, error) &&
-              optimise_open(&check.optimiser, check.policy.graph, &rmsprop, error) && run(&check, error);
+  bool good = read_file(&check, error) &&
+              (!verify->device ||
+               (open_policy(&check, error) && open_inputs(&check, error) && open_update(&check, error) &&
+                optimise_open(&check.optimiser, check.policy.graph, &rmsprop, error) && run(&check, error)));
   close_check(&check);
   vectors_close(&check.vectors);
   return good ? true : fail_in(error, "%s", path);
@@ -214,6 +244,7 @@ struct advantages {
   struct device *device;
   struct kernels *kernels;
   size_t steps, scans;
+  double gamma, lambda;
   cl_mem reward, value, done, last_value, advantage, target;
 };
 
@@ -232,15 +263,27 @@ static bool open_done(struct advantages *a, struct error *error) {
   return a->done;
 }
 
-static bool open_advantages(struct advantages *a, struct error *error) {
-  struct kernel_setup setup = {32, 32, false, a->vectors.verify->kernel_folder};
+static bool read_advantages(struct advantages *a, struct error *error) {
   struct store_shape shape;
   if (!store_shape(a->vectors.store, "reward", &shape, error)) return false;
   if (shape.rank != 2 || !shape.size[0] || !shape.size[1] || shape.size[0] > VECTORS_MOST ||
       shape.size[1] > VECTORS_MOST / shape.size[0])
-    return fail(error, "reward must be [steps, scans], of 1 to 2^28 numbers together");
+    return fail_file(error, "reward must be [steps, scans], of 1 to 2^28 numbers together");
   a->steps = shape.size[0];
   a->scans = shape.size[1];
+  size_t total = a->steps * a->scans;
+  const struct vectors_wish wishes[] = {
+      {"reward", STORE_F32, total},        {"value", STORE_F32, total},
+      {"last_value", STORE_F32, a->scans}, {"episode_start", STORE_U32, total},
+      {"last_done", STORE_U32, a->scans},  {"advantage", STORE_F64, total},
+      {"return", STORE_F64, total},        {NULL, STORE_F64, 0}};
+  return vectors_number(&a->vectors, "gamma", &a->gamma, error) &&
+         vectors_number(&a->vectors, "lambda", &a->lambda, error) &&
+         vectors_check(&a->vectors, wishes, error);
+}
+
+static bool open_advantages(struct advantages *a, struct error *error) {
+  struct kernel_setup setup = {32, 32, false, a->vectors.verify->kernel_folder};
   size_t total = a->steps * a->scans, bytes = sizeof(float) * total;
   return kernels_open(&a->kernels, a->device, &kernel_table, &setup, error) &&
          kernel_need(a->kernels, "policy_advantage", error) && open_done(a, error) &&
@@ -261,15 +304,11 @@ static void close_advantages(struct advantages *a) {
 
 static bool run_advantages(struct advantages *a, struct error *error) {
   size_t total = a->steps * a->scans;
-  double gamma, lambda;
-  if (!vectors_number(&a->vectors, "gamma", &gamma, error) ||
-      !vectors_number(&a->vectors, "lambda", &lambda, error))
-    return false;
   kernel_run(a->kernels, "policy_advantage", a->scans,
              ARGS(graph_arg(ARG_IN, a->reward), graph_arg(ARG_IN, a->value),
                   arg_buffer(ARG_IN, ELEMENT_U32, a->done), graph_arg(ARG_IN, a->last_value),
                   graph_arg(ARG_OUT, a->advantage), graph_arg(ARG_OUT, a->target),
-                  arg_u32((uint32_t)a->steps), arg_f32((float)gamma), arg_f32((float)lambda)));
+                  arg_u32((uint32_t)a->steps), arg_f32((float)a->gamma), arg_f32((float)a->lambda)));
   return vectors_compare(&a->vectors, "advantage", a->advantage, total, 1e-5, error) &&
          vectors_compare(&a->vectors, "return", a->target, total, 1e-5, error) &&
          device_finish(a->device, error);
@@ -278,7 +317,9 @@ static bool run_advantages(struct advantages *a, struct error *error) {
 bool verify_advantage_file(const struct verify *verify, const char *path, struct error *error) {
   struct advantages advantages = {.device = verify->device};
   if (!vectors_open(&advantages.vectors, verify, path, error)) return false;
-  bool good = open_advantages(&advantages, error) && run_advantages(&advantages, error);
+  bool good =
+      read_advantages(&advantages, error) &&
+      (!verify->device || (open_advantages(&advantages, error) && run_advantages(&advantages, error)));
   close_advantages(&advantages);
   vectors_close(&advantages.vectors);
   return good ? true : fail_in(error, "%s", path);

@@ -342,10 +342,10 @@ static void read_origin(struct policy *policy, struct store *store) {
     strcpy(policy->geometry, geometry_list[GEOMETRY_LINES].name);
 }
 
-/* Before memory is taken for what the attributes say. */
-static bool is_stored(const struct policy_setup *setup, struct store *store, struct error *error) {
+bool policy_stored(const struct policy_setup *setup, struct store *store, const char *group,
+                   struct error *error) {
   struct policy described = {.setup = *setup};
-  bool good = build(&described, error) && checkpoint_check_parameters(store, "param", described.graph, error);
+  bool good = build(&described, error) && checkpoint_check_parameters(store, group, described.graph, error);
   graph_close(described.graph);
   return good;
 }
@@ -356,8 +356,8 @@ bool policy_load(struct policy *policy, const char *path, const struct policy_se
   struct store *store;
   *policy = (struct policy){0};
   if (!store_open(&store, path, error)) return false;
-  bool good =
-      read_sizes(store, &own, error) && is_stored(&own, store, error) && policy_open(policy, &own, error);
+  bool good = read_sizes(store, &own, error) && policy_stored(&own, store, "param", error) &&
+              policy_open(policy, &own, error);
   if (good && !checkpoint_read_parameters(store, "param", policy->graph, error)) {
     policy_close(policy);
     good = false;

@@ -104,6 +104,10 @@ bool policy_write(const struct policy *policy, struct store *store, struct error
  */
 bool policy_same(const struct policy *policy, struct store *store, struct error *error);
 
+/* Whether the group holds the parameters of such a policy; nothing is opened on the device. */
+bool policy_stored(const struct policy_setup *setup, struct store *store, const char *group,
+                   struct error *error);
+
 /* Whether the checkpoint is of PG-MRI's network. */
 bool policy_is_dense(const char *path, bool *dense, struct error *error);
 
