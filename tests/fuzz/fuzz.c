@@ -41,9 +41,9 @@ const char *fuzz_text(const char *name, const uint8_t *data, size_t size) {
   return path;
 }
 
-/* ---- the good file ------------------------------------------------------------------------------------- */
+/* ---- the good files ------------------------------------------------------------------------------------ */
 
-enum { OBJECTS = 128, RANK = 8, TEXT = 1 << 14 };
+enum { GOODS = 8, OBJECTS = 128, RANK = 8, TEXT = 1 << 14 };
 
 struct object {
   const char *name;
@@ -55,10 +55,12 @@ struct object {
   void *data; /* numbers as double, texts as char *, others as they lie */
 };
 
-static struct object objects[OBJECTS];
-static size_t object_count;
-static uint8_t *good; /* the bytes of the file */
-static size_t good_size;
+static struct good {
+  struct object objects[OBJECTS];
+  size_t object_count, size;
+  uint8_t *bytes; /* of the file */
+} goods[GOODS];
+static size_t good_count, kind;
 static struct arena *arena;
 
 static hid_t memory_type(const struct object *object) {
@@ -67,9 +69,10 @@ static hid_t memory_type(const struct object *object) {
 }
 
 static void take(hid_t place, const char *name, bool attribute) {
-  struct object *object = &objects[object_count++];
+  struct good *good = &goods[good_count];
+  struct object *object = &good->objects[good->object_count++];
   hid_t space = attribute ? H5Aget_space(place) : H5Dget_space(place);
-  if (object_count == OBJECTS) abort();
+  if (good->object_count == OBJECTS) abort();
   *object = (struct object){.name = arena_text(arena, "%s", name), .attribute = attribute};
   object->type = attribute ? H5Aget_type(place) : H5Dget_type(place);
   object->text = H5Tis_variable_str(object->type) > 0;
@@ -100,13 +103,30 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
   return 0;
 }
 
+static void read_bytes(struct good *good) {
+  FILE *file = fopen(fuzz_path("good.h5"), "rb");
+  struct stat status;
+  if (!file || fstat(fileno(file), &status)) abort();
+  good->size = (size_t)status.st_size;
+  good->bytes = arena_new(arena, good->size);
+  if (fread(good->bytes, 1, good->size, file) != good->size) abort();
+  fclose(file);
+}
+
 void fuzz_take(void) {
-  arena = arena_open();
+  if (!arena) arena = arena_open();
+  if (good_count == GOODS) abort();
   hid_t file = H5Fopen(fuzz_path("good.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file < 0) abort();
   H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, take_attribute, NULL);
   H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, take_dataset, NULL);
   H5Fclose(file);
+  read_bytes(&goods[good_count++]);
+  H5set_free_list_limits(-1, -1, -1, -1, -1, -1); /* fresh memory for each opening takes most of the time */
+}
+
+size_t fuzz_kind(void) {
+  return kind;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------- */
@@ -313,22 +333,13 @@ static void write_object(hid_t file, const struct change *change) {
   write_as(file, name, change);
 }
 
-static void read_good(void) {
-  FILE *file = fopen(fuzz_path("good.h5"), "rb");
-  struct stat status;
-  if (!file || fstat(fileno(file), &status)) abort();
-  good_size = (size_t)status.st_size;
-  good = arena_new(arena, good_size);
-  if (fread(good, 1, good_size, file) != good_size) abort();
-  fclose(file);
-}
-
 /* In a copy of the good file, what changes is taken out and written again: that is faster than all of it. */
-static void change_object(hid_t file, size_t place, const uint8_t *data, size_t size) {
+static void change_object(hid_t file, const struct object *objects, size_t place, size_t count,
+                          const uint8_t *data, size_t size) {
   struct change change = {.object = objects[place]};
   bool changed = false;
   for (size_t at = 0; at + 4 <= size && at < 64; at += 4)
-    if (data[at] % object_count == place) {
+    if (data[at] % count == place) {
       change_one(&change, data + at);
       changed = true;
     }
@@ -343,11 +354,14 @@ static void change_object(hid_t file, size_t place, const uint8_t *data, size_t 
 
 const char *fuzz_change(const uint8_t *data, size_t size) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  if (!good) read_good();
-  fuzz_text("changed.h5", good, good_size);
+  kind = good_count > 1 && size ? *data % good_count : 0;
+  if (good_count > 1 && size) data++, size--;
+  const struct good *good = &goods[kind];
+  fuzz_text("changed.h5", good->bytes, good->size);
   hid_t file = H5Fopen(fuzz_path("changed.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
   if (file < 0) abort();
-  for (size_t i = 0; i < object_count; i++) change_object(file, i, data, size);
+  for (size_t i = 0; i < good->object_count; i++)
+    change_object(file, good->objects, i, good->object_count, data, size);
   H5Fclose(file);
   return fuzz_path("changed.h5");
 }

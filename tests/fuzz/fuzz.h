@@ -2,9 +2,9 @@
  * LLVMFuzzerTestOneInput; linked with run.c it is a test, with libFuzzer (-Dfuzz=true, clang) a search
  * without end.
  *
- * libhdf5 itself crashes on damaged bytes, and a child contains that (engine/files/probe.h). So an input is no HDF5
- * file, but says how a good one is changed: four bytes a change, which object, which change, and two numbers.
- * What libhdf5 then reads is a whole file, of any shape, type, layout and value. */
+ * libhdf5 itself crashes on damaged bytes, and a child contains that (engine/files/probe.h). So an input is
+ * no HDF5 file, but says how a good one is changed: four bytes a change, which object, which change, and two
+ * numbers. What libhdf5 then reads is a whole file, of any shape, type, layout and value. */
 #ifndef L2SR_TESTS_FUZZ_H
 #define L2SR_TESTS_FUZZ_H
 
@@ -20,10 +20,12 @@ const char *fuzz_path(const char *name);
 /* Writes a file of these bytes there; returns its path. */
 const char *fuzz_text(const char *name, const uint8_t *data, size_t size);
 
-/* Takes the file, made by the harness at fuzz_path("good.h5"), as the one that is changed. */
+/* Takes the file, made by the harness at fuzz_path("good.h5"), as one that is changed. Of several the first
+ * byte of an input says which. */
 void fuzz_take(void);
 /* Writes it with the changes of the input; returns the path. */
 const char *fuzz_change(const uint8_t *data, size_t size);
+size_t fuzz_kind(void); /* which of them the last one was, from 0 */
 
 /* For harnesses: what must succeed. */
 #define FUZZ_MUST(call) ((call) ? (void)0 : fuzz_failed(#call, &error))

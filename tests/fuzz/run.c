@@ -1,11 +1,14 @@
 /* Runs a harness without libFuzzer: run SECONDS FOLDER [SEED]. Every file of the folder once, then changes of
- * them until the time is over; the same in every run of a seed. */
+ * them until the time is over; the same in every run of a seed. An input that ends the program, or comes to
+ * no end, is printed. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { INPUTS = 64, BYTES = 1 << 14 };
 
@@ -13,7 +16,9 @@ static struct input {
   size_t size;
   uint8_t data[BYTES];
 } inputs[INPUTS], changed;
-static size_t input_count;
+static size_t input_count, runs;
+static const struct input *tried;
+enum { SECONDS_MOST = 60 };
 static uint64_t state = 1;
 
 static uint32_t draw(uint32_t below) {
@@ -69,18 +74,34 @@ static void change_once(struct input *input) {
   }
 }
 
+/* Sanitizers end by SIGABRT. */
+static void tell(int signal) {
+  dprintf(STDOUT_FILENO, "%zu inputs\ninput ", runs);
+  for (size_t i = 0; tried && i < tried->size; i++) dprintf(STDOUT_FILENO, "%02x", tried->data[i]);
+  dprintf(STDOUT_FILENO, signal == SIGALRM ? " takes too long\n" : "\n");
+  _exit(1);
+}
+
+static void try_input(const struct input *input) {
+  tried = input;
+  alarm(SECONDS_MOST);
+  LLVMFuzzerTestOneInput(input->data, input->size);
+  runs++;
+}
+
 int main(int count, char **words) {
   if (count != 3 && count != 4) return 2;
   if (count == 4) state = strtoull(words[3], NULL, 10);
   double end = seconds() + atof(words[1]);
-  size_t runs = 0;
+  signal(SIGABRT, tell);
+  signal(SIGALRM, tell);
   read_inputs(words[2]);
   if (!input_count) return 2;
-  for (; runs < input_count; runs++) LLVMFuzzerTestOneInput(inputs[runs].data, inputs[runs].size);
-  for (; seconds() < end; runs++) {
+  for (size_t i = 0; i < input_count; i++) try_input(&inputs[i]);
+  while (seconds() < end) {
     changed = inputs[draw((uint32_t)input_count)];
     for (uint32_t i = draw(4); i < 4; i++) change_once(&changed);
-    LLVMFuzzerTestOneInput(changed.data, changed.size);
+    try_input(&changed);
   }
   printf("%zu inputs\n", runs);
   return 0;
