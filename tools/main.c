@@ -373,6 +373,7 @@ static void end(enum l2sr_code code, const char *text, void *context) {
 int main(int argc, char **argv) {
   static struct text_guard guard;
   terminal_open();
+  fft_hush(true);
   l2sr_on_fatal(end, NULL);
   if (argc == 2 && !strcmp(argv[1], PROBE_WORD)) return probe_serve();
   hold_standard_files();

@@ -1,9 +1,17 @@
 #include "engine/device/blas.h"
 
+#include "engine/base/lock.h"
+
 #include <clblast_c.h>
+
+void blas_forget(void) {
+  HOLD(LOCK_PRODUCTS);
+  CLBlastClearCache();
+}
 
 void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                           struct blas_factor b, cl_mem c, size_t c_offset) {
+  HOLD(LOCK_PRODUCTS);
   cl_float2 one = {{1, 0}}, zero = {{0, 0}};
   CL(device,
      (cl_int)CLBlastCgemm(CLBlastLayoutRowMajor, a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo,
@@ -14,6 +22,7 @@ void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, s
 
 void blas_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                   struct blas_factor b, cl_mem c, bool add) {
+  HOLD(LOCK_PRODUCTS);
   CL(device,
      (cl_int)CLBlastSgemm(CLBlastLayoutRowMajor, a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo,
                           b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo, m, n, k, 1, a.data,

@@ -1,4 +1,4 @@
-/* Dense products by CLBlast. */
+/* Dense products by CLBlast, which keeps the programs that it has built, and with them their contexts. */
 #ifndef L2SR_ENGINE_BLAS_H
 #define L2SR_ENGINE_BLAS_H
 
@@ -17,5 +17,7 @@ void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, s
 /* The same for real matrices from the start of C; `add` adds the product to C. */
 void blas_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                   struct blas_factor b, cl_mem c, bool add);
+
+void blas_forget(void); /* what CLBlast keeps; when no device is open */
 
 #endif

@@ -1,6 +1,8 @@
 #include "engine/device/device.h"
 
 #include "engine/base/arena.h"
+#include "engine/base/lock.h"
+#include "engine/device/blas.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -176,6 +178,16 @@ static bool select_device(const char *select, struct found *chosen, struct devic
   return fail_as(error, L2SR_NO_DEVICE, "no OpenCL device matches '%s'; there are: %s", select, names);
 }
 
+/* ---- open devices -------------------------------------------------------------------------------------- */
+
+static unsigned devices; /* of the process: LOCK_PRODUCTS */
+
+static void count_device(int change) {
+  HOLD(LOCK_PRODUCTS);
+  devices += (unsigned)change;
+  if (!devices) blas_forget();
+}
+
 bool device_open(struct device *device, const char *select, struct error *error) {
   struct found found;
   cl_int code;
@@ -190,6 +202,7 @@ bool device_open(struct device *device, const char *select, struct error *error)
   device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
   if (code == CL_SUCCESS) {
     device->arena = arena_open();
+    count_device(1);
     return true;
   }
   clReleaseContext(device->context);
@@ -201,6 +214,7 @@ bool device_open(struct device *device, const char *select, struct error *error)
 void device_close(struct device *device) {
   if (!device->context) return;
   clFinish(device->queue);
+  count_device(-1);
   for (struct kept_program *kept = device->programs; kept; kept = kept->next) clReleaseProgram(kept->program);
   arena_close(device->arena);
   clReleaseCommandQueue(device->queue);

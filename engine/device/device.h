@@ -1,7 +1,12 @@
 /* One OpenCL context with one in-order queue.
  *
  * A failed enqueue is sticky: the device keeps the first one with its call and place, later enqueues do
- * nothing, and device_finish hands it over. */
+ * nothing, and device_finish hands it over.
+ *
+ * A device and all that is made on it (kernels, worlds, networks, trainings) are used by one thread at a
+ * time. Threads that work at once open a device each, of the same card if they like: each has a context of
+ * its own.
+ */
 #ifndef L2SR_ENGINE_DEVICE_H
 #define L2SR_ENGINE_DEVICE_H
 

@@ -1,5 +1,7 @@
 #include "engine/device/fft.h"
 
+#include "engine/base/lock.h"
+
 #include <clFFT.h>
 #include <fcntl.h>
 #include <math.h>
@@ -13,24 +15,40 @@ bool fft_takes(size_t length) {
   return length == 1;
 }
 
+static struct {
+  unsigned users;
+  bool hushed;
+} library; /* of the process: LOCK_TRANSFORMS */
+
+void fft_hush(bool hushed) {
+  HOLD(LOCK_TRANSFORMS);
+  library.hushed = hushed;
+}
+
 bool fft_library_open(struct error *error) {
+  HOLD(LOCK_TRANSFORMS);
+  if (library.users++) return true;
   /* clfftInitSetupData is an inline function without an external definition: it does not link at -O0. */
   clfftSetupData setup = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
   clfftStatus status = clfftSetup(&setup);
-  return status == CLFFT_SUCCESS
-             ? true
-             : fail_as(error, L2SR_DEVICE_FAILED, "clFFT does not start: status %d", status);
+  if (status == CLFFT_SUCCESS) return true;
+  library.users--;
+  return fail_as(error, L2SR_DEVICE_FAILED, "clFFT does not start: status %d", status);
 }
 
 void fft_library_close(void) {
-  clfftTeardown();
+  HOLD(LOCK_TRANSFORMS);
+  if (--library.users == 0) clfftTeardown();
 }
 
-/* clFFT copies its compiler's remarks to stderr on the first build: they say nothing to a user. */
+static clfftStatus bake(struct fft *fft) {
+  return clfftBakePlan(fft->plan, 1, &fft->device->queue, NULL, NULL);
+}
+
 static clfftStatus bake_quietly(struct fft *fft) {
   int null = open("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup(STDERR_FILENO);
   if (null >= 0 && kept >= 0) dup2(null, STDERR_FILENO);
-  clfftStatus status = clfftBakePlan(fft->plan, 1, &fft->device->queue, NULL, NULL);
+  clfftStatus status = bake(fft);
   if (null >= 0 && kept >= 0) dup2(kept, STDERR_FILENO);
   if (null >= 0) close(null);
   if (kept >= 0) close(kept);
@@ -51,7 +69,7 @@ static clfftStatus make_plan(struct fft *fft, size_t height, size_t width, size_
       (status = clfftSetPlanScale(fft->plan, CLFFT_FORWARD, scale)) ||
       (status = clfftSetPlanScale(fft->plan, CLFFT_BACKWARD, scale)))
     return status;
-  return bake_quietly(fft);
+  return library.hushed ? bake_quietly(fft) : bake(fft);
 }
 
 /* clFFT would allocate it itself, at the first transform. */
@@ -64,6 +82,7 @@ static bool open_spare(struct fft *fft, struct error *error) {
 
 bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
               struct error *error) {
+  HOLD(LOCK_TRANSFORMS);
   *fft = (struct fft){.device = device};
   if (!fft_takes(height) || !fft_takes(width))
     return fail(error, "a transform of %zu x %zu; clFFT takes products of 2, 3, 5, 7, 11 and 13", height,
@@ -76,11 +95,13 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
 }
 
 void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
+  HOLD(LOCK_TRANSFORMS);
   CL(fft->device, clfftEnqueueTransform(fft->plan, direction == FFT_FORWARD ? CLFFT_FORWARD : CLFFT_BACKWARD,
                                         1, &fft->device->queue, 0, NULL, NULL, &data, NULL, fft->spare));
 }
 
 void fft_close(struct fft *fft) {
+  HOLD(LOCK_TRANSFORMS);
   if (fft->open) clfftDestroyPlan(&fft->plan);
   device_release(fft->device, fft->spare, fft->spare_bytes);
   fft->spare = NULL;

@@ -17,26 +17,29 @@
 
 enum { UNFINISHED = 128 }; /* a report has two files a table */
 static char unfinished[UNFINISHED][PART_PATH];
-static atomic_int unfinished_used[UNFINISHED]; /* set after the path: a signal may come between them */
+/* Of the process. A signal may come between any two steps, and another thread take the next slot. */
+static atomic_int unfinished_used[UNFINISHED];
+enum { SLOT_FREE, SLOT_TAKEN, SLOT_NAMED };
 
 static int note_unfinished(const char *path) {
-  for (int i = 0; i < UNFINISHED; i++)
-    if (!unfinished_used[i]) {
-      snprintf(unfinished[i], sizeof unfinished[i], "%s", path);
-      unfinished_used[i] = 1;
-      return i;
-    }
+  for (int i = 0; i < UNFINISHED; i++) {
+    int free_slot = SLOT_FREE;
+    if (!atomic_compare_exchange_strong(&unfinished_used[i], &free_slot, SLOT_TAKEN)) continue;
+    snprintf(unfinished[i], sizeof unfinished[i], "%s", path);
+    unfinished_used[i] = SLOT_NAMED;
+    return i;
+  }
   return -1;
 }
 
 static void forget_unfinished(struct part_file *part) {
-  if (part->slot >= 0) unfinished_used[part->slot] = 0;
+  if (part->slot >= 0) unfinished_used[part->slot] = SLOT_FREE;
   part->slot = -1;
 }
 
 void store_abandon_all(void) {
   for (int i = 0; i < UNFINISHED; i++)
-    if (unfinished_used[i]) unlink(unfinished[i]);
+    if (unfinished_used[i] == SLOT_NAMED) unlink(unfinished[i]);
 }
 
 /* ---- making -------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include "engine/files/probe.h"
 #include "engine/base/arena.h"
+#include "engine/base/lock.h"
 #include "engine/files/probe_message.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static struct {
   bool ready;          /* it has said so */
   struct arena *arena; /* of the verdicts, for as long as the program */
   const struct verdict *verdicts;
-} probe;
+} probe; /* of the process: LOCK_PROBE */
 
 /* ---- the child ----------------------------------------------------------------------------------------- */
 
@@ -42,7 +43,7 @@ static struct {
 static bool spawn(int socket) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-  static char name[] = "l2sr", word[] = PROBE_WORD;
+  char name[] = "l2sr", word[] = PROBE_WORD;
   char *words[] = {name, word, NULL};
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
@@ -85,6 +86,7 @@ static int stop(bool kill_it) {
 }
 
 void probe_with(const char *program) {
+  HOLD(LOCK_PROBE);
   if (probe.pid) stop(true);
   probe.program = program;
 }
@@ -232,6 +234,7 @@ static const struct verdict *judge(const char *path, const struct stat *status) 
 }
 
 bool probe_file(const char *path, struct error *error) {
+  HOLD(LOCK_PROBE);
   struct stat status;
   if (!probe.program || stat(path, &status)) return true;
   const struct verdict *verdict = find_verdict(path, &status);
@@ -241,6 +244,7 @@ bool probe_file(const char *path, struct error *error) {
 }
 
 enum probe_found probe_text(const char *path, const char *name, char *text, size_t size) {
+  HOLD(LOCK_PROBE);
   struct asking asking = {.path = path, .name = name, .text = text, .size = size};
   struct probe_answer answer;
   struct stat status;

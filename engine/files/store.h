@@ -1,7 +1,8 @@
 /* HDF5 files. Reading is by hyperslab into the caller's memory; libhdf5 converts byte order and precision.
  * Writing goes to a file beside, which takes its place only when whole (store_commit: flush, fsync, rename).
  *
- * Not for two threads at once: libhdf5 is used by one thread at a time. */
+ * A store is used by one thread at a time. Two threads may use two stores: each call holds LOCK_FILES, for
+ * libhdf5 may be built for one thread. */
 #ifndef L2SR_ENGINE_STORE_H
 #define L2SR_ENGINE_STORE_H
 

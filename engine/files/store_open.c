@@ -55,6 +55,12 @@ bool store_refuse(const struct store *store, const char *doing, const char *name
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
+static bool has_signature(const char *path) {
+  HOLD(LOCK_FILES);
+  store_start();
+  return H5Fis_hdf5(path) > 0;
+}
+
 static bool check_file(const char *path, struct error *error) {
   struct stat status;
   if (stat(path, &status)) return fail_file(error, "cannot open %s: %s", path, strerror(errno));
@@ -63,7 +69,7 @@ static bool check_file(const char *path, struct error *error) {
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return fail_file(error, "cannot open %s: %s", path, strerror(errno));
   close(descriptor);
-  if (H5Fis_hdf5(path) > 0) return true;
+  if (has_signature(path)) return true;
   const struct magic *magic = magic_of(path);
   if (magic)
     return fail_file(error, "%s has no HDF5 signature; it is %s%s%s", path, magic->name,
@@ -94,10 +100,7 @@ void store_without_locks(hid_t access) {
 #endif
 }
 
-bool store_open(struct store **out, const char *path, struct error *error) {
-  *out = NULL;
-  store_start();
-  if (!check_file(path, error) || !probe_file(path, error)) return false;
+static struct store *open_store(const char *path, struct error *error) {
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   store_without_locks(access); /* read-only media cannot be locked */
   struct store *store = store_new(path);
@@ -108,8 +111,16 @@ bool store_open(struct store **out, const char *path, struct error *error) {
     store = NULL;
   }
   H5Pclose(access);
-  *out = store;
   return store;
+}
+
+/* The child looks at the file without the lock: it may take long. */
+bool store_open(struct store **out, const char *path, struct error *error) {
+  *out = NULL;
+  if (!check_file(path, error) || !probe_file(path, error)) return false;
+  HOLD(LOCK_FILES);
+  *out = open_store(path, error);
+  return *out;
 }
 
 void store_forget_dataset(struct store *store) {
@@ -128,6 +139,7 @@ bool store_keep_dataset(struct store *store, const char *name, struct error *err
 }
 
 void store_close(struct store *store) {
+  HOLD(LOCK_FILES);
   if (!store) return;
   store_forget_dataset(store);
   if (store->file >= 0) H5Fclose(store->file);
@@ -151,6 +163,7 @@ static bool is_reached(struct store *store, const char *name, const char **astra
 }
 
 bool store_has(struct store *store, const char *name) {
+  HOLD(LOCK_FILES);
   const char *astray;
   return is_reached(store, name, &astray);
 }
@@ -187,6 +200,7 @@ bool store_shape_of(const struct store *store, hid_t dataset, const char *name, 
 }
 
 bool store_shape(struct store *store, const char *name, struct store_shape *shape, struct error *error) {
+  HOLD(LOCK_FILES);
   return store_keep_dataset(store, name, error) && store_shape_of(store, store->dataset, name, shape, error);
 }
 
@@ -213,6 +227,7 @@ static size_t print_chunk(hid_t plist, char *text, size_t size) {
 }
 
 void store_layout(struct store *store, const char *name, char *text, size_t size) {
+  HOLD(LOCK_FILES);
   struct error ignored;
   snprintf(text, size, "unreadable");
   hid_t dataset = store_dataset(store, name, &ignored);
@@ -230,35 +245,64 @@ void store_layout(struct store *store, const char *name, char *text, size_t size
   H5Dclose(dataset);
 }
 
-struct listing {
-  store_see *see;
-  void *context;
+struct entry {
+  struct entry *next;
+  char name[];
 };
 
-static herr_t see_object(hid_t root, const char *name, const H5O_info_t *info, void *data) {
-  const struct listing *listing = data;
-  (void)root;
-  if (info->type == H5O_TYPE_DATASET) listing->see(name, listing->context);
+struct listing {
+  struct arena *arena;
+  struct entry *first, **end;
+};
+
+/* Below libhdf5: nothing here may end the call. */
+static herr_t note_name(const char *name, struct listing *listing) {
+  struct entry *entry = arena_try(listing->arena, sizeof *entry + strlen(name) + 1);
+  if (!entry) return -1;
+  strcpy(entry->name, name);
+  *listing->end = entry;
+  listing->end = &entry->next;
   return 0;
 }
 
-bool store_list(struct store *store, store_see *see, void *context, struct error *error) {
-  struct listing listing = {see, context};
-  if (H5Ovisit(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, see_object, &listing) >= 0) return true;
+static herr_t note_object(hid_t root, const char *name, const H5O_info_t *info, void *listing) {
+  (void)root;
+  return info->type == H5O_TYPE_DATASET ? note_name(name, listing) : 0;
+}
+
+static herr_t note_attribute(hid_t root, const char *name, const H5A_info_t *info, void *listing) {
+  (void)root, (void)info;
+  return note_name(name, listing);
+}
+
+typedef bool lister(struct store *store, struct listing *listing, struct error *error);
+
+static bool list_objects(struct store *store, struct listing *listing, struct error *error) {
+  HOLD(LOCK_FILES);
+  if (H5Ovisit(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, note_object, listing) >= 0) return true;
   return store_refuse(store, "list", "the datasets", error);
 }
 
-static herr_t see_attribute(hid_t root, const char *name, const H5A_info_t *info, void *data) {
-  const struct listing *listing = data;
-  (void)root;
-  (void)info;
-  listing->see(name, listing->context);
-  return 0;
+static bool list_attributes(struct store *store, struct listing *listing, struct error *error) {
+  HOLD(LOCK_FILES);
+  if (H5Aiterate2(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, note_attribute, listing) >= 0)
+    return true;
+  return store_refuse(store, "list", "the attributes", error);
+}
+
+static bool list(lister *names, struct store *store, store_see *see, void *context, struct error *error) {
+  struct listing listing = {.arena = arena_open()};
+  listing.end = &listing.first;
+  bool good = names(store, &listing, error);
+  for (const struct entry *entry = listing.first; entry; entry = entry->next) see(entry->name, context);
+  arena_close(listing.arena);
+  return good;
+}
+
+bool store_list(struct store *store, store_see *see, void *context, struct error *error) {
+  return list(list_objects, store, see, context, error);
 }
 
 bool store_list_attributes(struct store *store, store_see *see, void *context, struct error *error) {
-  struct listing listing = {see, context};
-  if (H5Aiterate2(store->file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, see_attribute, &listing) >= 0)
-    return true;
-  return store_refuse(store, "list", "the attributes", error);
+  return list(list_attributes, store, see, context, error);
 }

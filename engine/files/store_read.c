@@ -115,6 +115,7 @@ static bool add_cache(struct store *store, const char *name, struct error *error
 
 bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
                 const size_t *count, void *to, struct error *error) {
+  HOLD(LOCK_FILES);
   struct store_shape shape;
   return store_keep_dataset(store, name, error) && add_cache(store, name, error) &&
          (type == STORE_C64 || check_numbers(store, store->dataset, name, error)) &&
@@ -207,6 +208,7 @@ static bool check_held(struct store *store, hid_t dataset, const char *name, str
 }
 
 bool store_check_held(struct store *store, const char *name, struct error *error) {
+  HOLD(LOCK_FILES);
   return store_keep_dataset(store, name, error) && check_held(store, store->dataset, name, error);
 }
 
@@ -232,6 +234,7 @@ static bool count_entries(struct store *store, const char *name, size_t most, st
 
 bool store_read_all(struct store *store, const char *name, enum store_type type, size_t most,
                     struct arena *arena, void **data, size_t *total, struct error *error) {
+  HOLD(LOCK_FILES);
   struct store_shape shape;
   if (!count_entries(store, name, most, &shape, total, error)) return false;
   *data = arena_try_array(arena, type_bytes(type), *total);
@@ -242,6 +245,7 @@ bool store_read_all(struct store *store, const char *name, enum store_type type,
 
 bool store_read_known(struct store *store, const char *name, enum store_type type, size_t total, void *to,
                       struct error *error) {
+  HOLD(LOCK_FILES);
   struct store_shape shape;
   size_t found = 0;
   if (!count_entries(store, name, total, &shape, &found, error)) return false;

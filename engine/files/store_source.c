@@ -105,8 +105,6 @@ static bool check_external(struct store *store, hid_t dataset, hid_t plist, cons
 
 /* ---- virtual datasets ---------------------------------------------------------------------------------- */
 
-static _Thread_local int depth; /* of virtual datasets of virtual datasets: they may form a ring */
-
 /* Blocks of a growing dataset are numbered: %b in names is the first of them. */
 static void first_block(char *text) {
   for (char *c = text; (c = strchr(c, '%')); c++) {
@@ -139,10 +137,11 @@ static bool check_source(struct store *store, const char *name, const char *file
   if (!path) return miss(store, name, file, "which is not there", error);
   if (strcmp(file, ".") && !store_open(&source, path, &inner))
     return miss(store, name, file, inner.text, error);
+  int depth = store->depth;
   bool good = depth < DEPTH || fail_file(&inner, "%s is a virtual dataset of too many others", dataset);
-  depth++;
+  source->depth = depth + 1;
   good = good && store_check_held(source, dataset, &inner);
-  depth--;
+  source->depth = depth;
   if (good && !reaches(source, dataset, selection))
     good = fail_file(&inner, "%s in it is too small", dataset);
   if (source != store) store_close(source);

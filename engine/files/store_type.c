@@ -97,6 +97,7 @@ bool store_is_complex(hid_t type) {
 }
 
 void store_type_words(struct store *store, const char *name, char *text, size_t size) {
+  HOLD(LOCK_FILES);
   struct words words = {text, size, 0};
   struct error ignored;
   snprintf(text, size, "unreadable");

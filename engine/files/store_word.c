@@ -82,6 +82,7 @@ static bool read_text(struct store *store, const char *name, bool by_child, char
 }
 
 bool store_text(struct store *store, const char *name, char *text, size_t size) {
+  HOLD(LOCK_FILES);
   return read_text(store, name, true, text, size);
 }
 
@@ -90,6 +91,7 @@ bool store_text_here(struct store *store, const char *name, char *text, size_t s
 }
 
 bool store_number(struct store *store, const char *name, double *value) {
+  HOLD(LOCK_FILES);
   struct scalar scalar;
   if (!open_scalar(store, name, &scalar)) return false;
   bool good = is_single(&scalar) && read_scalar(&scalar, H5T_NATIVE_DOUBLE, value);
@@ -178,6 +180,7 @@ static bool trim(char *text) {
 }
 
 bool store_word(struct store *store, const char *name, char *text, size_t size) {
+  HOLD(LOCK_FILES);
   struct scalar scalar;
   if (store_text(store, name, text, size)) return trim(text);
   if (!open_scalar(store, name, &scalar)) return false;

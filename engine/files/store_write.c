@@ -23,7 +23,7 @@ static int make_hdf5(const char *path, void *context) {
   errno = 0;
   store->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
   if (store->file < 0 && part_lacks_lock(store_reason(reason))) {
-    static bool said; /* once: a training writes a file an epoch */
+    static bool said; /* once a process, by LOCK_FILES: a training writes a file an epoch */
     if (!said)
       log_warning("%s is written without a lock, as with HDF5_USE_FILE_LOCKING=FALSE: %s", store->path,
                   reason);
@@ -39,6 +39,7 @@ static int make_hdf5(const char *path, void *context) {
 }
 
 bool store_create(struct store **out, const char *path, struct error *error) {
+  HOLD(LOCK_FILES);
   *out = NULL;
   store_start();
   struct store *store = store_new(path);
@@ -84,6 +85,7 @@ static hid_t creation_list(int rank, const hsize_t *size, bool compress) {
 
 bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
                  const void *from, bool compress, struct error *error) {
+  HOLD(LOCK_FILES);
   hsize_t extent[STORE_RANK];
   REQUIRE(rank >= 0 && rank <= STORE_RANK, "%s has rank %d", name, rank);
   for (int i = 0; i < rank; i++) extent[i] = size[i];
@@ -111,6 +113,7 @@ static hid_t text_type(void) {
 }
 
 bool store_write_text(struct store *store, const char *name, const char *text, struct error *error) {
+  HOLD(LOCK_FILES);
   hid_t type = text_type(), space = H5Screate(H5S_SCALAR), plist = creation_list(0, NULL, false);
   hid_t dataset = H5Dcreate2(store->file, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
   herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
@@ -134,6 +137,7 @@ static bool put_attribute(struct store *store, const char *name, hid_t type, con
 }
 
 bool store_put_text(struct store *store, const char *name, const char *text, struct error *error) {
+  HOLD(LOCK_FILES);
   hid_t type = text_type();
   bool good = put_attribute(store, name, type, &text, error);
   H5Tclose(type);
@@ -141,11 +145,13 @@ bool store_put_text(struct store *store, const char *name, const char *text, str
 }
 
 bool store_put_number(struct store *store, const char *name, double value, struct error *error) {
+  HOLD(LOCK_FILES);
   return put_attribute(store, name, H5T_NATIVE_DOUBLE, &value, error);
 }
 
 /* Its descriptor is kept beyond HDF5's: to sync it, and to lock it, which HDF5 ends with its own use. */
 bool store_commit(struct store *store, struct error *error) {
+  HOLD(LOCK_FILES);
   int descriptor = fcntl(descriptor_of(store->file), F_DUPFD_CLOEXEC, 0);
   herr_t code = H5Fclose(store->file);
   store->file = H5I_INVALID_HID;
