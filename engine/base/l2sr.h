@@ -27,8 +27,8 @@ const char *l2sr_version(void); /* "0.1.0" */
 /* The library cannot go on: a small piece of host memory could not be had (L2SR_NO_MEMORY), or the program
  * called it wrongly (L2SR_WRONG_CALL). The handler runs in the thread that was at work, which holds no lock
  * of the library by then. It may end the program. It may also leave by longjmp to a place of the same thread:
- * then what the interrupted call worked on is neither used nor closed any more (its memory is lost until the
- * program ends), and everything else goes on. If it returns, or none is set (NULL), the text is logged and
+ * then nobody uses or closes what the interrupted call worked on (its memory is lost until the program ends),
+ * and everything else goes on. If it returns, or none is set (NULL), the text is logged and
  * the program is aborted. */
 typedef void l2sr_fatal(enum l2sr_code code, const char *text, void *context);
 void l2sr_on_fatal(l2sr_fatal *handler, void *context);

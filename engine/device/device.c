@@ -107,6 +107,7 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
 }
 
 static size_t find_devices(struct found list[MOST]) {
+  HOLD(LOCK_DEVICES);
   cl_platform_id platforms[16];
   cl_uint platform_count = 0;
   size_t count = 0;
@@ -180,15 +181,15 @@ static bool select_device(const char *select, struct found *chosen, struct devic
 
 /* ---- open devices -------------------------------------------------------------------------------------- */
 
-static unsigned devices; /* of the process: LOCK_PRODUCTS */
+static unsigned devices; /* of the process: LOCK_DEVICES */
 
 static void count_device(int change) {
-  HOLD(LOCK_PRODUCTS);
   devices += (unsigned)change;
   if (!devices) blas_forget();
 }
 
 bool device_open(struct device *device, const char *select, struct error *error) {
+  HOLD(LOCK_DEVICES);
   struct found found;
   cl_int code;
   memset(device, 0, sizeof *device);
@@ -212,6 +213,7 @@ bool device_open(struct device *device, const char *select, struct error *error)
 }
 
 void device_close(struct device *device) {
+  HOLD(LOCK_DEVICES);
   if (!device->context) return;
   clFinish(device->queue);
   count_device(-1);

@@ -1,4 +1,5 @@
 /* Why there is no device: what OpenCL says of its platforms. */
+#include "engine/base/lock.h"
 #include "engine/device/device.h"
 
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static void write_cause(char *text, size_t size, const char *platform) {
 }
 
 size_t device_platforms(device_see_platform *see, void *context) {
+  HOLD(LOCK_DEVICES);
   cl_platform_id platforms[MOST];
   cl_uint count = 0;
   if (clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS) return 0;

@@ -1,0 +1,178 @@
+/* Two worlds at once: two threads, each with a device (and so an OpenCL context) of its own, give the same
+ * bytes as one after the other. Under ThreadSanitizer: CONTRIBUTING.md, Tests. */
+#include "engine/device/fft.h"
+#include "engine/files/probe.h"
+#include "systems/data/phantom.h"
+#include "systems/methods/train.h"
+#include "tests/scans.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 32, SLICES = 4, ENVS = 24, THREADS = 2, RESULTS_MOST = 16 };
+
+static struct folder folder;
+
+/* Memory that must be the same in every run. */
+struct result {
+  const char *what;
+  const void *data;
+  size_t bytes;
+};
+
+/* What one thread does, and what comes of it. */
+struct job {
+  uint32_t seed;
+  const char *name; /* of the run */
+  struct arena *arena;
+  struct device device;
+  struct result result[RESULTS_MOST];
+  size_t results;
+  pthread_t thread;
+};
+
+static void keep(struct job *job, const char *what, const void *data, size_t bytes) {
+  REQUIRE(job->results < RESULTS_MOST, "more than %d results", RESULTS_MOST);
+  job->result[job->results++] = (struct result){what, data, bytes};
+}
+
+static void keep_file(struct job *job, const char *folder_of_run, const char *name) {
+  size_t bytes;
+  const char *path = arena_text(job->arena, "%s/%s", folder_of_run, name);
+  const void *data = support_read(job->arena, path, &bytes);
+  keep(job, arena_text(job->arena, "%s", path), data, bytes);
+}
+
+static void keep_parameters(struct job *job, const struct graph *graph) {
+  size_t bytes = sizeof(float) * graph->elements;
+  void *data = arena_new(job->arena, bytes);
+  device_read(&job->device, graph->values, 0, bytes, data);
+  keep(job, "parameters", data, bytes);
+}
+
+static void keep_column(struct job *job, struct world *world, unsigned column) {
+  size_t rows = world->rows[TABLE_ROLLOUT], bytes = rows * world_column_bytes(world, column);
+  void *data = arena_new(job->arena, bytes);
+  world_read(world, column, 0, rows, data);
+  keep(job, world->schema->components[column].name, data, bytes);
+}
+
+/* ---- work ---------------------------------------------------------------------------------------------- */
+
+static void set_options(struct job *job, struct options *options, enum train_method method) {
+  option_defaults(&option_table, options, job->arena);
+  options->world.seed = job->seed;
+  options->data.path = arena_text(job->arena, "%s/data", folder.path);
+  options->data.size = N;
+  options->network.channels = 4;
+  options->network.pools = 2;
+  options->tau.hidden = 8;
+  options->train.method = method;
+  options->train.batch = 5;
+  options->train.epochs = 2;
+  options->train.output = arena_text(job->arena, "%s/%u-%d", folder.path, job->seed, (int)method);
+}
+
+/* Reads volumes, trains for two epochs and writes checkpoints. These hold the length of a log with times in
+ * it: what is compared are the parameters. They name their folder, too: a run's is moved away, for the next
+ * one has the same. */
+static void train(struct job *job, enum train_method method) {
+  struct options options;
+  struct training training;
+  struct training_wish wish = {.kernel_folder = ""};
+  struct error error;
+  set_options(job, &options, method);
+  assert_good(training_open(&training, &job->device, &options, &wish, &error), &error);
+  assert_good(training_run(&training, &wish, &error), &error);
+  size_t bytes = sizeof(double) * 2 * training.updates;
+  keep(job, "losses", memcpy(arena_new(job->arena, bytes), training.update_loss, bytes), bytes);
+  keep_parameters(job, training.reconstructor.graph);
+  if (training.tau.graph) keep_parameters(job, training.tau.graph);
+  training_close(&training);
+  keep_file(job, options.train.output, "log.h5");
+  const char *place = arena_text(job->arena, "%s-%s", options.train.output, job->name);
+  assert_int_equal(rename(options.train.output, place), 0);
+}
+
+static void scan(struct job *job, enum acquisition_geometry geometry, const char *sampler) {
+  struct scene scene;
+  plan_scene(&scene, geometry, N, 4, "base");
+  open_scene(&scene, &job->device, ENVS, SLICES);
+  run_scans(&scene, sampler, job->seed, ENVS);
+  keep_column(job, &scene.simulation.world, ROLLOUT_action);
+  keep_column(job, &scene.simulation.world, ROLLOUT_ssim);
+  close_scene(&scene);
+}
+
+static void *work(void *context) {
+  struct job *job = context;
+  struct error error;
+  job->arena = arena_open();
+  assert_good(device_open(&job->device, "", &error), &error);
+  assert_good(fft_library_open(&error), &error);
+  scan(job, GEOMETRY_SPOKES, "random");
+  train(job, METHOD_RECONSTRUCTOR);
+  scan(job, GEOMETRY_LINES, "variable_density");
+  train(job, METHOD_TAU_STEP);
+  fft_library_close();
+  device_close(&job->device);
+  return NULL;
+}
+
+/* ---- tests --------------------------------------------------------------------------------------------- */
+
+static void set_jobs(struct job job[THREADS], const char *name) {
+  for (uint32_t t = 0; t < THREADS; t++) job[t] = (struct job){.seed = 3 + t, .name = name};
+}
+
+static void compare_jobs(const struct job *a, const struct job *b) {
+  assert_int_equal(a->results, b->results);
+  for (size_t r = 0; r < a->results; r++) {
+    assert_int_equal(a->result[r].bytes, b->result[r].bytes);
+    if (memcmp(a->result[r].data, b->result[r].data, a->result[r].bytes))
+      fail_msg("%s differs from %s", a->result[r].what, b->result[r].what);
+  }
+}
+
+/* At once first: what libraries and the child keep of a first use is then made by both. */
+static void two_worlds_at_once_give_what_each_gives_alone(void **state) {
+  struct job alone[THREADS], together[THREADS];
+  (void)state;
+  set_jobs(alone, "alone");
+  set_jobs(together, "together");
+  for (int t = 0; t < THREADS; t++)
+    assert_int_equal(pthread_create(&together[t].thread, NULL, work, &together[t]), 0);
+  for (int t = 0; t < THREADS; t++) assert_int_equal(pthread_join(together[t].thread, NULL), 0);
+  for (int t = 0; t < THREADS; t++) work(&alone[t]);
+  for (int t = 0; t < THREADS; t++) {
+    compare_jobs(&alone[t], &together[t]);
+    arena_close(alone[t].arena);
+    arena_close(together[t].arena);
+  }
+}
+
+static int open_folder(void **state) {
+  struct options options;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  option_defaults(&option_table, &options, folder.arena);
+  support_set_phantoms(&options, N, SLICES);
+  probe_with(getenv("L2SR_PROGRAM"));
+  return !phantom_write(&options, support_path(&folder, "data"), &error);
+}
+
+static int close_folder(void **state) {
+  (void)state;
+  probe_with(NULL);
+  support_close_folder(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(two_worlds_at_once_give_what_each_gives_alone),
+  };
+  return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
