@@ -18,7 +18,7 @@ static bool check(struct learning *learning, struct error *error) {
   double limit = log((double)learning->options->data.size) + 1e-3;
   bool same = learning->options->learn.algorithm == LEARN_A2C; /* PPO's later updates move it */
   learn_step(learning);
-  device_read(learning->device, learning->rollout.update.terms, 0, 4 * sizeof(float) * rows, learning->terms);
+  world_read(&learning->train.simulation.world, ROLLOUT_terms, 0, rows, learning->terms);
   if (!device_finish(learning->device, error)) return false;
   for (size_t i = 0; i < rows; i++) {
     const float *term = learning->terms + 4 * i;
