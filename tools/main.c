@@ -308,7 +308,7 @@ static int run_program(int argc, char **argv) {
     return STATUS_GOOD;
   }
   if (!strcmp(argv[1], "--version")) {
-    printf("l2sr %s\n", L2SR_VERSION);
+    printf("l2sr %s\n", l2sr_version());
     return STATUS_GOOD;
   }
   for (size_t i = 0; command_list[i]; i++)

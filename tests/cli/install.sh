@@ -23,4 +23,60 @@ if command -v bash >/dev/null; then
   bash -c '. "$1" && complete -p l2sr' sh "$(find "$temp" -path '*/completions/l2sr')" >/dev/null ||
     complain "the installed bash completion completes nothing"
 fi
+
+# ---- the library ---------------------------------------------------------------------------------------
+shared=$(find "$temp" -name libl2sr.so.0.1.0 -type f)
+folder=$(dirname "$shared")
+[ -n "$shared" ] || complain "libl2sr.so.0.1.0 is not installed"
+for link in libl2sr.so libl2sr.so.0; do
+  [ "$(readlink -f "$folder/$link")" = "$(readlink -f "$shared")" ] || complain "$link does not lead to the library"
+done
+readelf -d "$shared" | grep -q 'SONAME.*\[libl2sr.so.0\]' || complain "the soname is not libl2sr.so.0"
+readelf -d "$l2sr" | grep -q 'NEEDED.*\[libl2sr.so.0\]' || complain "the tool does not call the library"
+[ "$(env -u LD_LIBRARY_PATH ldd "$l2sr" | sed -n 's/.*libl2sr.so.0 => \(.*\) (.*/\1/p' | xargs -r readlink -f)" = "$(readlink -f "$shared")" ] ||
+  complain "the installed tool takes another library: $(ldd "$l2sr" | grep libl2sr)"
+
+# what is shown: what engine/l2sr.map lists, for the header declares it, and what the tool asks for
+nm -D --defined-only "$shared" | awk '$2 != "A" {print $3}' >shown
+sed -n 's/@@L2SR_0$//p' shown | sort >public
+sed -n 's/^ *\(l2sr_[a-z_]*\);$/\1/p' "$source/engine/l2sr.map" | sort >listed
+cmp -s public listed || complain "the public functions are $(tr '\n' ' ' <public)"
+while read -r name; do
+  grep -q "\b$name(" "$source/engine/base/l2sr.h" || complain "l2sr.h does not declare $name"
+done <public
+grep -v '@@L2SR_0$\|@@L2SR_PRIVATE_0_1$' shown && complain "these have no version of ours"
+sed -n 's/@@L2SR_PRIVATE_0_1$//p' shown | sort >private
+nm -D "$l2sr" | sed -n 's/.* \([A-Za-z_0-9]*\)@L2SR_PRIVATE_0_1$/\1/p' | sort >asked
+cmp -s private asked || complain "the tool and the library differ in $(sort private asked | uniq -u | tr '\n' ' ')"
+
+# a program of somebody else, who has what is installed
+cat >caller.c <<'END'
+#include <l2sr.h>
+#include <stdio.h>
+static void line(enum l2sr_level level, const char *text, void *context) { (void)level, (void)text, (void)context; }
+static void fatal(enum l2sr_code code, const char *text, void *context) { (void)code, (void)text, (void)context; }
+int main(void) {
+  l2sr_on_log(line, NULL, NULL);
+  l2sr_on_fatal(fatal, NULL);
+  return puts(l2sr_version()) < 0;
+}
+END
+export PKG_CONFIG_PATH="$folder/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$temp"
+# shellcheck disable=SC2046 # they are words
+if cc -Wall -Wextra -Werror -std=c11 caller.c -o caller $(pkg-config --cflags --libs l2sr) >log 2>&1; then
+  [ "$(LD_LIBRARY_PATH="$folder" ./caller 2>&1)" = "$(pkg-config --modversion l2sr)" ] ||
+    complain "a program by l2sr.pc says: $(LD_LIBRARY_PATH="$folder" ./caller 2>&1)"
+elif grep -q '__[atu][sb]*san' log; then
+  echo "did not run: a program by l2sr.pc (the library is built with a sanitizer)"
+else
+  complain "a program by l2sr.pc does not build: $(cat log)"
+fi
+
+# what lasts as long as the process and is written: CONTRIBUTING.md says of each what guards it
+if ! nm "$shared" | grep -q '__[atu][sb]*san_'; then
+  nm --format=sysv --defined-only "$shared" | awk -F'|' '{gsub(/ /, "")} $7 ~ /^\.t?(data|bss)$/ {print $1}' |
+    sed 's/\.[0-9]*$//' | grep -v '^_\|^completed$' | sort >written
+  printf '%s\n' depth devices ending landing library logging mutexes probe said unfinished unfinished_used >guarded
+  cmp -s written guarded || complain "written statics are $(tr '\n' ' ' <written)"
+fi
 exit $failed
