@@ -4,7 +4,7 @@
 
 #include "engine/files/store.h"
 #include "engine/graph/graph.h"
-#include "systems/checks/verify.h"
+#include "systems/checks/verify_setup.h"
 
 struct vectors {
   const struct verify *verify;

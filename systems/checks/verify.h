@@ -3,17 +3,7 @@
 #ifndef L2SR_SYSTEMS_VERIFY_H
 #define L2SR_SYSTEMS_VERIFY_H
 
-#include "engine/device/device.h"
-
-/* Called for every quantity: its worst error and the bound it must keep. */
-typedef void verify_see(const char *source, const char *quantity, double worst, double bound, void *context);
-
-struct verify {
-  struct device *device; /* NULL: files are read, and refused for what they hold; nothing is run */
-  const char *kernel_folder;
-  verify_see *see;
-  void *context;
-};
+#include "systems/checks/verify_setup.h"
 
 /* A file as reference/README.md describes: what it holds is known by its datasets. False
  * when it cannot be read or run; errors beyond a bound are the caller's to judge. */

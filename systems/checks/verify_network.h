@@ -2,7 +2,7 @@
 #ifndef L2SR_SYSTEMS_VERIFY_NETWORK_H
 #define L2SR_SYSTEMS_VERIFY_NETWORK_H
 
-#include "systems/checks/verify.h"
+#include "systems/checks/verify_setup.h"
 
 /* Output, loss, every gradient, a step of Adam by the file's own gradient, the losses of two more and the
  * parameters after them where single precision can tell them. False when the file cannot be read or run; errors

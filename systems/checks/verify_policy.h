@@ -3,7 +3,7 @@
 #ifndef L2SR_SYSTEMS_VERIFY_POLICY_H
 #define L2SR_SYSTEMS_VERIFY_POLICY_H
 
-#include "systems/checks/verify.h"
+#include "systems/checks/verify_setup.h"
 
 /* Outputs, the terms of A2C's loss, every gradient and their norm, parameters after two clipped steps of
  * RMSprop. */
