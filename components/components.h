@@ -106,7 +106,7 @@ enum shape {
   X(BATCH, output, F32, HW, PORT, "the reconstructor's output: normalised, or in units of a complex input")  \
   X(BATCH, output_gradient, F32, HW, PORT, "derivative of the loss by output")                               \
   X(BATCH, input_gradient, F32, IHW, PORT, "derivative of the loss by input")                                \
-  X(BATCH, loss, F32, T, PORT, "each tile's share of the image's loss")                                      \
+  X(BATCH, loss, F32, T, PORT, "each tile's part of the image's loss")                                       \
   X(BATCH, observation, F32, HW, PORT, "the policy's input: standardised, or PG-MRI's reconstruction")       \
   X(BATCH, taken, F32, W, PORT, "the policy's input: 1 where a line is acquired")                            \
   X(BATCH, logits, F32, W, PORT, "the policy's output: unnormalised logarithms of probabilities")            \

@@ -32,7 +32,7 @@
     "divisor of images and k-space; SeqMRI's 7.072103529760345e-07 for its transforms is "                   \
     "9.052292518093242e-05 for ours at data.size 128")                                                       \
   X(data, F64, fraction, "1", 0, 1, NULL,                                                                    \
-    "share of the volumes, selected by name with Python's shuffle, seed 0")                                  \
+    "fraction of the volumes, selected by name with Python's shuffle, seed 0")                               \
   X(data, CHOICE, slices, "all", 0, 0, "all|centre", "all slices of a volume, or its central half")          \
   X(data, U32, volumes, "0", 0, 1000000, NULL, "largest number of volumes after the selection; 0: all")      \
   X(data, U32, most, "0", 0, 100000000, NULL, "largest number of slices; 0: all")                            \
@@ -74,7 +74,7 @@
   X(sampler, F64, polynomial_power, "4", 0, 20, NULL,                                                        \
     "p of variable_density, whose weight is (1 - |k|/kmax)^p")                                               \
   X(sampler, F64, gaussian_width, "0.15", 0.001, 10, NULL,                                                   \
-    "standard deviation of variable_density_gaussian, as a share of N")                                      \
+    "standard deviation of variable_density_gaussian, as a fraction of N")                                   \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
     "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file")        \
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
@@ -146,7 +146,7 @@
   X(train, U32, rate_every, "40", 1, 1000000, NULL, "schedule step: epochs between two steps")               \
   X(train, LIST, milestones, "", 0, 0, NULL, "schedule milestones: the epochs, from 0")                      \
   X(train, F64, clip, "0", 0, 1000000, NULL, "largest norm of the gradient of all parameters; 0: no limit")  \
-  X(train, F64, weight_decay, "0", 0, 1, NULL, "share of a weight that is added to its gradient")            \
+  X(train, F64, weight_decay, "0", 0, 1, NULL, "fraction of a weight that is added to its gradient")         \
   X(train, CHOICE, masks, "bernoulli", 0, 0, "bernoulli|exact",                                              \
     "bernoulli: every line beside the initial ones by chance, N/acceleration lines in the mean. exact: "     \
     "that number, by train.sampler")                                                                         \
@@ -266,7 +266,7 @@
   X(phantom, U32, columns, "148", 32, 1024, NULL, "phase-encode lines of the k-space")                       \
   X(phantom, U32, size, "128", 32, 512, NULL, "side of the stored images")                                   \
   X(phantom, F64, noise, "0.01", 0, 1, NULL,                                                                 \
-    "standard deviation of the noise in k-space, as a share of the image's peak")
+    "standard deviation of the noise in k-space, as a fraction of the image's peak")
 
 #define OPTIONS(X)                                                                                           \
   DATA_OPTIONS(X)                                                                                            \

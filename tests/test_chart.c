@@ -206,17 +206,17 @@ static void large_pictures_are_refused(void **state) {
 
 /* ---- histograms ---------------------------------------------------------------------------------------- */
 
-static void shares_are_of_all_values(void **state) {
+static void fractions_are_of_all_values(void **state) {
   static const double values[] = {0, 0.1, 0.1, 1};
   struct chart_row row = {"a", "", values, 4, 0, 0.3};
   struct chart_bins bins = chart_bins(&row, 1);
-  double share[64];
+  double fraction[64];
   (void)state;
   assert_true(bins.count <= 64 && is_near(bins.low, 0) &&
               is_near(bins.low + bins.width * (double)bins.count, 1));
-  chart_shares(&row, &bins, share);
-  assert_true(is_near(share[0], 0.25) && is_near(share[(size_t)(0.1 / bins.width + 0.5)], 0.5));
-  assert_true(is_near(share[bins.count - 1], 0.25));
+  chart_fractions(&row, &bins, fraction);
+  assert_true(is_near(fraction[0], 0.25) && is_near(fraction[(size_t)(0.1 / bins.width + 0.5)], 0.5));
+  assert_true(is_near(fraction[bins.count - 1], 0.25));
 }
 
 int main(void) {
@@ -228,7 +228,7 @@ int main(void) {
       cmocka_unit_test(nothing_leaves_a_picture),
       cmocka_unit_test(kinds_are_what_they_are_called),
       cmocka_unit_test(large_pictures_are_refused),
-      cmocka_unit_test(shares_are_of_all_values),
+      cmocka_unit_test(fractions_are_of_all_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,11 +45,11 @@ static void what_is_kept_is_what_was_scored(void **state) {
   set(&options, &folder, "evaluate.metrics", "nmse");
   for (int window = 0; window < 2; window++) {
     struct evaluation evaluation;
-    struct evaluate_wish wish = {.images = true, .kernel_folder = ""};
+    struct evaluate_config config = {.images = true, .kernel_folder = ""};
     struct error error;
     set(&options, &folder, "data.window", window ? "1" : "0");
     set(&options, &folder, "world.envs", window ? "1" : "8");
-    assert_good(evaluate_open(&evaluation, *state, &options, &wish, &error), &error);
+    assert_good(evaluate_open(&evaluation, *state, &options, &config, &error), &error);
     const struct evaluate_run *run = evaluation.runs;
     size_t steps = acquisition_steps(&run->acquisition) + 1;
     for (size_t s = 0; s < SLICES; s++) {

@@ -35,7 +35,7 @@ struct bench {
   uint32_t next; /* slice number */
 };
 
-struct wish {
+struct config {
   bool greedy, no_baseline;
   size_t draws, batch, slices; /* of the policy's passes; of the data */
   uint32_t initial, metric;    /* lines, 0: INITIAL; of the reward */
@@ -60,29 +60,29 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
   bench->gradient = ARENA_NEW(bench->arena, float, bench->elements);
 }
 
-static void open_bench(struct bench *bench, struct device *device, struct wish wish) {
+static void open_bench(struct bench *bench, struct device *device, struct config config) {
   struct error error;
   *bench = (struct bench){.arena = arena_open()};
   option_defaults(&option_table, &bench->options, bench->arena);
   bench->options.data.size = N;
-  bench->options.acquisition.initial_lines = wish.initial ? wish.initial : INITIAL;
+  bench->options.acquisition.initial_lines = config.initial ? config.initial : INITIAL;
   bench->options.acquisition.budget = STEPS;
   bench->options.reward.form = REWARD_DENSE;
   bench->options.reward.scale = 100;
-  bench->options.reward.metric = wish.metric;
-  bench->options.pgmri.estimator = wish.greedy ? PGMRI_GREEDY : PGMRI_NONGREEDY;
+  bench->options.reward.metric = config.metric;
+  bench->options.pgmri.estimator = config.greedy ? PGMRI_GREEDY : PGMRI_NONGREEDY;
   assert_good(acquisition_plan(&bench->acquisition, &bench->options, 2, "base", &error), &error);
-  struct simulation_plan plan = trajectories_plan(&bench->options, wish.slices, MOST, wish.draws, STEPS);
+  struct simulation_plan plan = trajectories_plan(&bench->options, config.slices, MOST, config.draws, STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, &error), &error);
-  support_fill_slices(&bench->simulation.world, N, (uint32_t)wish.slices);
-  open_policy(bench, device, wish.batch);
+  support_fill_slices(&bench->simulation.world, N, (uint32_t)config.slices);
+  open_policy(bench, device, config.batch);
   struct trajectories_setup setup = {.simulation = &bench->simulation,
                                      .batch = BATCH,
                                      .minibatches = MINIBATCHES,
-                                     .draws = wish.draws,
-                                     .greedy = wish.greedy,
-                                     .baseline = !wish.no_baseline,
+                                     .draws = config.draws,
+                                     .greedy = config.greedy,
+                                     .baseline = !config.no_baseline,
                                      .gamma = gamma_};
   assert_good(trajectories_open(&bench->trajectories, &setup, &error), &error);
 }
@@ -143,7 +143,7 @@ static void comes_back_from_a_file(void **state) {
   float logits[2][MOST * N];
   bool dense = false;
   support_open_folder(&folder);
-  open_bench(&bench, *state, (struct wish){.draws = 2, .batch = MOST, .slices = 6});
+  open_bench(&bench, *state, (struct config){.draws = 2, .batch = MOST, .slices = 6});
   assert_good(store_create(&store, support_path(&folder, "a.h5"), &error), &error);
   assert_good(policy_write(&bench.policy, store, &error) && store_commit(store, &error), &error);
   assert_good(policy_is_dense(support_path(&folder, "a.h5"), &dense, &error), &error);
@@ -272,11 +272,11 @@ struct moments {
       size; /* squared: distance of the mean from the exact one; one estimate's noise; exact */
 };
 
-static struct moments measure(struct device *device, struct wish wish, size_t estimates) {
+static struct moments measure(struct device *device, struct config config, size_t estimates) {
   struct bench bench;
   struct moments moments = {0};
-  open_bench(&bench, device, wish);
-  expect(&bench, wish.greedy);
+  open_bench(&bench, device, config);
+  expect(&bench, config.greedy);
   double *exact = ARENA_NEW(bench.arena, double, bench.elements);
   double *mean = ARENA_NEW(bench.arena, double, bench.elements);
   double *square = ARENA_NEW(bench.arena, double, bench.elements);
@@ -300,20 +300,20 @@ static struct moments measure(struct device *device, struct wish wish, size_t es
 /* The mean of many estimates is off the exact gradient by what their noise explains, which is small beside
  * it. */
 static void expectation_is_the_gradient(void **state) {
-  static const struct wish wishes[] = {{.greedy = true, .draws = 2},
-                                       {.greedy = true, .draws = 5},
-                                       {.greedy = true, .draws = 3, .no_baseline = true},
-                                       {.greedy = false, .draws = 2},
-                                       {.greedy = false, .draws = 5}};
-  for (size_t w = 0; w < sizeof wishes / sizeof *wishes; w++) {
-    struct wish wish = wishes[w];
-    const size_t estimates = wish.no_baseline ? 500 : 200;
-    wish.batch = 40;
-    wish.slices = 1;
-    struct moments moments = measure(*state, wish, estimates);
+  static const struct config configs[] = {{.greedy = true, .draws = 2},
+                                          {.greedy = true, .draws = 5},
+                                          {.greedy = true, .draws = 3, .no_baseline = true},
+                                          {.greedy = false, .draws = 2},
+                                          {.greedy = false, .draws = 5}};
+  for (size_t w = 0; w < sizeof configs / sizeof *configs; w++) {
+    struct config config = configs[w];
+    const size_t estimates = config.no_baseline ? 500 : 200;
+    config.batch = 40;
+    config.slices = 1;
+    struct moments moments = measure(*state, config, estimates);
     double noise = moments.variance / (double)estimates;
     print_message("%s, q = %zu: off by %.3f of the gradient, noise %.3f\n",
-                  wish.greedy ? "greedy" : "nongreedy", wish.draws, sqrt(moments.off / moments.size),
+                  config.greedy ? "greedy" : "nongreedy", config.draws, sqrt(moments.off / moments.size),
                   sqrt(noise / moments.size));
     assert_true(noise < 0.15 * 0.15 * moments.size);
     assert_true(moments.off < 4 * noise);
@@ -337,11 +337,12 @@ static double variance_of(struct bench *bench, int estimates) {
 /* The baseline takes away what all lines gain together, which says nothing of one of them: of PSNR most. */
 static void the_baseline_reduces_variance(void **state) {
   double variance[2];
-  struct wish wish = {.greedy = true, .draws = 8, .batch = 32, .slices = 1, .initial = 14, .metric = PSNR};
+  struct config config = {
+      .greedy = true, .draws = 8, .batch = 32, .slices = 1, .initial = 14, .metric = PSNR};
   for (int without = 0; without < 2; without++) {
     struct bench bench;
-    wish.no_baseline = without;
-    open_bench(&bench, *state, wish);
+    config.no_baseline = without;
+    open_bench(&bench, *state, config);
     variance[without] = variance_of(&bench, 40);
     close_bench(&bench);
   }
@@ -349,11 +350,11 @@ static void the_baseline_reduces_variance(void **state) {
   assert_true(variance[0] < 0.25 * variance[1]);
 }
 
-static void gradient_is_of_the_loss_in(struct device *device, struct wish wish) {
+static void gradient_is_of_the_loss_in(struct device *device, struct config config) {
   struct bench bench;
   double norm = 0, loss[2] = {0};
   const double reach = 1e-4;
-  open_bench(&bench, device, wish);
+  open_bench(&bench, device, config);
   float *values = ARENA_NEW(bench.arena, float, bench.elements);
   float *moved = ARENA_NEW(bench.arena, float, bench.elements);
   float *terms = ARENA_NEW(bench.arena, float, 2 * DRAWS_MOST * MOST * STEPS);
@@ -384,7 +385,8 @@ static void gradient_is_of_the_loss_in(struct device *device, struct wish wish) 
 /* Central differences of the whole along the gradient: from all parameters through the draws of all steps. */
 static void gradient_is_of_the_loss(void **state) {
   for (int greedy = 0; greedy < 2; greedy++)
-    gradient_is_of_the_loss_in(*state, (struct wish){.greedy = greedy, .draws = 5, .batch = 7, .slices = 6});
+    gradient_is_of_the_loss_in(*state,
+                               (struct config){.greedy = greedy, .draws = 5, .batch = 7, .slices = 6});
 }
 
 /* ---- trajectories -------------------------------------------------------------------------------------- */
@@ -403,7 +405,7 @@ static void greedy_goes_on_from_one(void **state) {
   static uint32_t action[STEPS][DRAWS][MOST];
   static uint8_t mask[DRAWS][MOST][N];
   unsigned seen = 0;
-  open_bench(&bench, *state, (struct wish){.greedy = true, .draws = DRAWS, .batch = 5, .slices = 6});
+  open_bench(&bench, *state, (struct config){.greedy = true, .draws = DRAWS, .batch = 5, .slices = 6});
   for (int play = 0; play < 8; play++) {
     estimate(&bench);
     read_rollout(&bench, ROLLOUT_action, DRAWS, action);
@@ -440,7 +442,7 @@ static void results_do_not_depend_on_the_batch(void **state) {
     double apart = 0, size = 0;
     for (int k = 0; k < 2; k++) {
       open_bench(&bench[k], *state,
-                 (struct wish){.greedy = greedy, .draws = DRAWS, .batch = k ? 7 : 200, .slices = 6});
+                 (struct config){.greedy = greedy, .draws = DRAWS, .batch = k ? 7 : 200, .slices = 6});
       estimate(&bench[k]);
       uint64_t allocations = bench[k].simulation.device->allocations;
       estimate(&bench[k]);
@@ -468,7 +470,7 @@ static void short_updates_are_parts(void **state) {
   static float advantage[STEPS][DRAWS][MOST], few_advantage[STEPS][DRAWS][FEW];
   for (int greedy = 0; greedy < 2; greedy++) {
     struct bench bench;
-    open_bench(&bench, *state, (struct wish){.greedy = greedy, .draws = DRAWS, .batch = 64, .slices = 20});
+    open_bench(&bench, *state, (struct config){.greedy = greedy, .draws = DRAWS, .batch = 64, .slices = 20});
     struct world *world = &bench.simulation.world;
     trajectories_play(&bench.trajectories, 0, MOST);
     world_read(world, ROLLOUT_action, 0, STEPS * DRAWS * MOST, action);
@@ -495,7 +497,7 @@ static void rewards_are_gains(void **state) {
   struct bench bench;
   static float reward[STEPS][DRAWS][MOST], last[DRAWS][MOST];
   struct exact exact;
-  open_bench(&bench, *state, (struct wish){.draws = DRAWS, .batch = 30, .slices = 1});
+  open_bench(&bench, *state, (struct config){.draws = DRAWS, .batch = 30, .slices = 1});
   present_states(&bench, &exact);
   estimate(&bench);
   read_rollout(&bench, ROLLOUT_reward, DRAWS, reward);
@@ -519,7 +521,7 @@ static void a_policy_learns(void **state) {
     struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, 3e-3);
     double mean[2] = {0};
     open_bench(&bench, *state,
-               (struct wish){.greedy = greedy, .draws = DRAWS, .batch = 64, .slices = 4, .initial = 3});
+               (struct config){.greedy = greedy, .draws = DRAWS, .batch = 64, .slices = 4, .initial = 3});
     assert_good(optimise_open(&optimiser, bench.policy.graph, &adam, &error), &error);
     for (int i = 0; i < UPDATES; i++) {
       estimate(&bench);

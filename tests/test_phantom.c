@@ -256,7 +256,7 @@ static void test_volumes_depend_on_seed_and_name_only(void **state) {
   assert_int_equal(access(support_path(&folder, "few/val"), F_OK), -1);
 }
 
-/* Share of the one volume's variation that the other explains. */
+/* Fraction of the one volume's variation that the other explains. */
 static double correlation(const float *a, const float *b, size_t count) {
   double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0;
   for (size_t i = 0; i < count; i++) mean_a += a[i], mean_b += b[i];

@@ -49,7 +49,7 @@ static void spokes_have_no_gaps(void **state) {
   }
 }
 
-/* The shares of k-space that PROTOCOL 5 measured. */
+/* The fractions of k-space that PROTOCOL 5 measured. */
 static void coverage_is_as_measured(void **state) {
   static const struct {
     uint32_t n, spokes;
@@ -58,9 +58,9 @@ static void coverage_is_as_measured(void **state) {
               {128, 4, 3.10},   {128, 2, 1.56},   {256, 32, 12.10}, {256, 16, 6.15}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    double share = 100 / geometry_acceleration(spokes, rows[i].n, rows[i].spokes);
-    if (fabs(share - rows[i].percent) > (rows[i].spokes == 128 ? 0.05 : 0.0051))
-      fail_msg("%u spokes of %u cover %.3f %%, expected %.2f %%", rows[i].spokes, rows[i].n, share,
+    double fraction = 100 / geometry_acceleration(spokes, rows[i].n, rows[i].spokes);
+    if (fabs(fraction - rows[i].percent) > (rows[i].spokes == 128 ? 0.05 : 0.0051))
+      fail_msg("%u spokes of %u cover %.3f %%, expected %.2f %%", rows[i].spokes, rows[i].n, fraction,
                rows[i].percent);
   }
 }

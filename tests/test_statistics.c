@@ -24,7 +24,7 @@ static void student_is_that_of_the_tables(void **state) {
 }
 
 /* Differences 1, 2, 3, 4, 5: mean 3, s = sqrt(2.5), half width 2.7764451 * s / sqrt(5) = 1.9632432. */
-static void pairs_have_mean_interval_and_share(void **state) {
+static void pairs_have_mean_interval_and_fraction(void **state) {
   static const double difference[] = {1, 2, 3, 4, 5}, mixed[] = {-1, 0, 2, 3};
   (void)state;
   struct statistics_pairs pairs = statistics_paired(difference, 5);
@@ -57,26 +57,26 @@ static void deviation_is_of_the_population(void **state) {
   assert_near(std, 2, 1e-12);
 }
 
-static void shares_sum_to_one(void **state) {
+static void fractions_sum_to_one(void **state) {
   static const double value[] = {0.1, 0.15, 0.52, 0.9};
   const struct chart_row row = {.value = value, .count = 4};
-  double share[64], sum = 0;
+  double fraction[64], sum = 0;
   (void)state;
   struct chart_bins bins = chart_bins(&row, 1);
   assert_true(bins.count <= 64 && bins.low <= 0.1 && bins.low + bins.width * (double)bins.count >= 0.9);
-  chart_shares(&row, &bins, share);
-  for (size_t b = 0; b < bins.count; b++) sum += share[b];
+  chart_fractions(&row, &bins, fraction);
+  for (size_t b = 0; b < bins.count; b++) sum += fraction[b];
   assert_near(sum, 1, 1e-12);
-  assert_near(share[(size_t)((0.52 - bins.low) / bins.width)], 0.25, 1e-12);
+  assert_near(fraction[(size_t)((0.52 - bins.low) / bins.width)], 0.25, 1e-12);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(student_is_that_of_the_tables),
-      cmocka_unit_test(pairs_have_mean_interval_and_share),
+      cmocka_unit_test(pairs_have_mean_interval_and_fraction),
       cmocka_unit_test(groups_count_once),
       cmocka_unit_test(deviation_is_of_the_population),
-      cmocka_unit_test(shares_sum_to_one),
+      cmocka_unit_test(fractions_sum_to_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,12 +162,12 @@ static bool select_device(const char *select, struct found *chosen, struct devic
   size_t count = find_devices(list);
   if (!count) return device_none(error);
   if (!*select && getenv("L2SR_DEVICE")) select = getenv("L2SR_DEVICE");
-  const char *wishes[] = {*select ? select : "gpu", *select ? NULL : "accelerator", *select ? NULL : "0"};
-  for (size_t w = 0; w < 3 && wishes[w]; w++)
+  const char *choices[] = {*select ? select : "gpu", *select ? NULL : "accelerator", *select ? NULL : "0"};
+  for (size_t w = 0; w < 3 && choices[w]; w++)
     for (size_t i = 0; i < count; i++) {
       read_facts(&list[i], facts);
       *chosen = list[i];
-      if (matches(wishes[w], i, facts)) return true;
+      if (matches(choices[w], i, facts)) return true;
     }
   char names[512];
   size_t used = 0;

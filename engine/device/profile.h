@@ -28,7 +28,7 @@ struct profile {
 void profile_note(const struct device *device, const char *kernel, cl_event event);
 /* After device_finish: reads the events that are left. */
 void profile_collect(struct profile *profile);
-/* Rows by falling time, with their share of the whole. */
+/* Rows by falling time, with their fraction of the whole. */
 void profile_print(struct profile *profile, FILE *file);
 void profile_print_json(struct profile *profile, FILE *file); /* the same as a list of objects */
 /* The sums over phases and parts. */

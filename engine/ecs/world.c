@@ -138,13 +138,13 @@ void world_bind(struct world *world, unsigned component, cl_mem memory, size_t r
   world->bound_rows[component] = memory ? rows : 0;
 }
 
-void world_lend(struct world *world, unsigned component, const struct world *owner, unsigned lent) {
-  world_bind(world, component, owner->column[lent], rows_of(owner, lent));
+void world_share_as(struct world *world, unsigned component, const struct world *owner, unsigned its) {
+  world_bind(world, component, owner->column[its], rows_of(owner, its));
 }
 
 void world_share(struct world *world, const struct world *owner, component_set columns) {
   for (unsigned c = 0; c < world->schema->component_count; c++)
-    if (columns & SET(c)) world_lend(world, c, owner, c);
+    if (columns & SET(c)) world_share_as(world, c, owner, c);
 }
 
 bool world_has(const struct world *world, unsigned component) {

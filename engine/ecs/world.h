@@ -42,7 +42,7 @@ void world_close(struct world *world);
 /* The column is `rows` rows of this memory from here on, whose owner outlives its use; NULL: it is not there. */
 void world_bind(struct world *world, unsigned component, cl_mem memory, size_t rows);
 /* Binds a column to another world's of the same elements; columns of a set to those of the same names. */
-void world_lend(struct world *world, unsigned component, const struct world *owner, unsigned lent);
+void world_share_as(struct world *world, unsigned component, const struct world *owner, unsigned its);
 void world_share(struct world *world, const struct world *owner, component_set columns);
 bool world_has(const struct world *world, unsigned component);
 

@@ -55,10 +55,11 @@ bool vectors_whole(struct vectors *vectors, const char *name, uint32_t most, uin
   return true;
 }
 
-bool vectors_check(struct vectors *vectors, const struct vectors_wish *wishes, struct error *error) {
+bool vectors_check(struct vectors *vectors, const struct vectors_dataset *datasets, struct error *error) {
   void *ignored;
-  for (; wishes->name; wishes++)
-    if (!vectors_read(vectors, wishes->name, wishes->type, wishes->total, &ignored, error)) return false;
+  for (; datasets->name; datasets++)
+    if (!vectors_read(vectors, datasets->name, datasets->type, datasets->total, &ignored, error))
+      return false;
   return true;
 }
 

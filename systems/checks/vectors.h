@@ -37,12 +37,12 @@ bool vectors_column(struct vectors *vectors, const char *name, size_t total, cl_
 
 /* What a file holds beside its parameters; lists end by a name of NULL. All of it is read before the device
  * is asked for anything, for sizes out of a file decide how much. */
-struct vectors_wish {
+struct vectors_dataset {
   const char *name;
   enum store_type type;
   size_t total;
 };
-bool vectors_check(struct vectors *vectors, const struct vectors_wish *wishes, struct error *error);
+bool vectors_check(struct vectors *vectors, const struct vectors_dataset *datasets, struct error *error);
 /* Whether each group of the list (to NULL) holds what the graph, which need not be planned, has parameters.
  */
 bool vectors_check_groups(struct vectors *vectors, const char *const *groups, const struct graph *graph,

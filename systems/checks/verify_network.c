@@ -63,7 +63,7 @@ static bool check_file(struct check *check, struct error *error) {
   size_t count = check->count, total = count * check->n * check->n;
   bool norms = store_has(vectors->store, "param_after_3_steps_l2");
   const char *const groups[] = {"param", "grad", norms ? NULL : "param_after_3_steps", NULL};
-  const struct vectors_wish wishes[] = {
+  const struct vectors_dataset datasets[] = {
       {"input", STORE_F32, total},
       {"losses", STORE_F64, STEPS},
       {"output", STORE_F64, total},
@@ -73,7 +73,8 @@ static bool check_file(struct check *check, struct error *error) {
       {"data_range", STORE_F32, count},
       {norms ? "param_after_3_steps_l2" : NULL, STORE_F64, (size_t)check->graph->parameters},
       {NULL, STORE_F64, 0}};
-  return vectors_check_groups(vectors, groups, check->graph, error) && vectors_check(vectors, wishes, error);
+  return vectors_check_groups(vectors, groups, check->graph, error) &&
+         vectors_check(vectors, datasets, error);
 }
 
 /* All but what needs the device. */

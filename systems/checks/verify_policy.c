@@ -63,19 +63,19 @@ static bool check_groups(struct check *check, struct error *error) {
 static bool read_file(struct check *check, struct error *error) {
   if (!read_setup(check, error) || !check_groups(check, error)) return false;
   size_t count = check->count, lines = count * check->n;
-  const struct vectors_wish wishes[] = {{"observation", STORE_F32, lines * check->n},
-                                        {"mask", STORE_F32, lines},
-                                        {"action", STORE_U32, count},
-                                        {"advantage", STORE_F32, count},
-                                        {"return", STORE_F32, count},
-                                        {"encoder_output", STORE_F64, lines},
-                                        {"value", STORE_F64, count},
-                                        {"loss", STORE_F64, 1},
-                                        {"entropy", STORE_F64, count},
-                                        {"log_prob", STORE_F64, count},
-                                        {"grad_norm", STORE_F64, 1},
-                                        {NULL, STORE_F64, 0}};
-  return vectors_check(&check->vectors, wishes, error);
+  const struct vectors_dataset datasets[] = {{"observation", STORE_F32, lines * check->n},
+                                             {"mask", STORE_F32, lines},
+                                             {"action", STORE_U32, count},
+                                             {"advantage", STORE_F32, count},
+                                             {"return", STORE_F32, count},
+                                             {"encoder_output", STORE_F64, lines},
+                                             {"value", STORE_F64, count},
+                                             {"loss", STORE_F64, 1},
+                                             {"entropy", STORE_F64, count},
+                                             {"log_prob", STORE_F64, count},
+                                             {"grad_norm", STORE_F64, 1},
+                                             {NULL, STORE_F64, 0}};
+  return vectors_check(&check->vectors, datasets, error);
 }
 
 static bool open_policy(struct check *check, struct error *error) {
@@ -272,14 +272,14 @@ static bool read_advantages(struct advantages *a, struct error *error) {
   a->steps = shape.size[0];
   a->scans = shape.size[1];
   size_t total = a->steps * a->scans;
-  const struct vectors_wish wishes[] = {
+  const struct vectors_dataset datasets[] = {
       {"reward", STORE_F32, total},        {"value", STORE_F32, total},
       {"last_value", STORE_F32, a->scans}, {"episode_start", STORE_U32, total},
       {"last_done", STORE_U32, a->scans},  {"advantage", STORE_F64, total},
       {"return", STORE_F64, total},        {NULL, STORE_F64, 0}};
   return vectors_number(&a->vectors, "gamma", &a->gamma, error) &&
          vectors_number(&a->vectors, "lambda", &a->lambda, error) &&
-         vectors_check(&a->vectors, wishes, error);
+         vectors_check(&a->vectors, datasets, error);
 }
 
 static bool open_advantages(struct advantages *a, struct error *error) {

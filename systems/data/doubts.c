@@ -26,7 +26,7 @@ struct doubts {
   size_t slices, constant;
   double least, largest, sum, square, count; /* of an image's pixels */
   struct axis axis[AXES];
-  double empty; /* the largest share of a slice that is empty */
+  double empty; /* the largest fraction of a slice that is empty */
   const char *what;
 };
 
@@ -66,7 +66,7 @@ static void see_image(struct doubts *doubts, const float *image, size_t count) {
 
 /* ---- k-space ------------------------------------------------------------------------------------------- */
 
-/* Rounding leaves less than this share of a slice's strongest line in one that is empty. */
+/* Rounding leaves less than this fraction of a slice's strongest line in one that is empty. */
 static const double EMPTY = 1e-13;
 
 static double *line_energy(struct doubts *doubts, int axis, size_t count) {
@@ -79,9 +79,9 @@ static double *line_energy(struct doubts *doubts, int axis, size_t count) {
   return of->energy;
 }
 
-/* The share of an axis whose lines are empty, where that is no padding: some lie between others, or they are
- * more than half. */
-static double empty_share(const double *energy, size_t count) {
+/* The fraction of an axis whose lines are empty, where that is no padding: some lie between others, or they
+ * are more than half. */
+static double empty_fraction(const double *energy, size_t count) {
   size_t first = count, last = 0, filled = 0;
   double most = 0;
   for (size_t i = 0; i < count; i++) most = energy[i] > most ? energy[i] : most;
@@ -95,9 +95,9 @@ static double empty_share(const double *energy, size_t count) {
   return !filled || padded ? 0 : (double)(count - filled) / (double)count;
 }
 
-static void note_empty(struct doubts *doubts, double share, const char *what) {
-  if (share <= doubts->empty) return;
-  doubts->empty = share;
+static void note_empty(struct doubts *doubts, double fraction, const char *what) {
+  if (fraction <= doubts->empty) return;
+  doubts->empty = fraction;
   doubts->what = what;
 }
 
@@ -135,7 +135,7 @@ static void see_kspace(struct doubts *doubts, const struct volume *volume, const
   add_axis(&doubts->axis[ROWS], height);
   doubts->constant += zeros == samples;
   if (zeros == samples) return;
-  double columns = empty_share(column, width), rows = empty_share(row, height);
+  double columns = empty_fraction(column, width), rows = empty_fraction(row, height);
   double points = (double)zeros / (double)samples;
   note_empty(doubts, columns, "columns");
   note_empty(doubts, rows, "rows");

@@ -220,25 +220,25 @@ static void build_anatomy(struct anatomy *anatomy, struct random *random) {
 
 /* ---- drawing ------------------------------------------------------------------------------------------ */
 
-static float mix(float a, float b, float share) {
-  return a + (b - a) * share;
+static float mix(float a, float b, float fraction) {
+  return a + (b - a) * fraction;
 }
 
 /* The field at a point in lattice units: smooth, between -1 and 1. */
 static float field_at(const struct field *field, float x, float y, float z) {
-  float at[3] = {z, y, x}, share[3], line[4];
+  float at[3] = {z, y, x}, fraction[3], line[4];
   unsigned low[3], high[3];
   for (int k = 0; k < 3; k++) {
     float whole = floorf(at[k]), part = at[k] - whole;
     low[k] = (unsigned)(int)whole % LATTICE;
     high[k] = (low[k] + 1) % LATTICE;
-    share[k] = part * part * (3 - 2 * part);
+    fraction[k] = part * part * (3 - 2 * part);
   }
   for (int i = 0; i < 4; i++) {
     const float *row = field->value[i & 2 ? high[0] : low[0]][i & 1 ? high[1] : low[1]];
-    line[i] = mix(row[low[2]], row[high[2]], share[2]);
+    line[i] = mix(row[low[2]], row[high[2]], fraction[2]);
   }
-  return mix(mix(line[0], line[1], share[1]), mix(line[2], line[3], share[1]), share[0]);
+  return mix(mix(line[0], line[1], fraction[1]), mix(line[2], line[3], fraction[1]), fraction[0]);
 }
 
 /* Distance to the surface, negative inside: to first order, so exact near the edge, where it counts. */
@@ -249,8 +249,9 @@ static float distance(const struct shape *shape, const float point[3]) {
   float local[3] = {shape->cosine * x + shape->sine * y, shape->cosine * y - shape->sine * x, z};
   float sum = 1e-12f, slope = 1e-12f, box = -1e3f;
   for (int k = 0; k < 3; k++) {
-    float share = local[k] / shape->radius[k], power = shape->boxy ? share * share * share : share;
-    sum += power * share;
+    float fraction = local[k] / shape->radius[k],
+          power = shape->boxy ? fraction * fraction * fraction : fraction;
+    sum += power * fraction;
     slope += power * power / (shape->radius[k] * shape->radius[k]);
     box = fmaxf(box, fabsf(local[k]) - shape->radius[k]);
   }
@@ -268,14 +269,14 @@ static float join(float a, float b) {
 
 /* How much of a pixel of this width is inside the edge. */
 static float coverage(float distance, float width) {
-  float share = fminf(fmaxf(0.5f - distance / width, 0), 1);
-  return share * share * (3 - 2 * share);
+  float fraction = fminf(fmaxf(0.5f - distance / width, 0), 1);
+  return fraction * fraction * (3 - 2 * fraction);
 }
 
-static void paint(struct look *look, const struct look *tissue, float share) {
-  look->level = mix(look->level, tissue->level, share);
-  look->coarse = mix(look->coarse, tissue->coarse, share);
-  look->fine = mix(look->fine, tissue->fine, share);
+static void paint(struct look *look, const struct look *tissue, float fraction) {
+  look->level = mix(look->level, tissue->level, fraction);
+  look->coarse = mix(look->coarse, tissue->coarse, fraction);
+  look->fine = mix(look->fine, tissue->fine, fraction);
 }
 
 static float folded(const struct anatomy *anatomy, const struct shape *shape, const float p[3]) {

@@ -33,7 +33,7 @@ static struct place *wait_for_place(struct reader *reader) {
   return stop ? NULL : &reader->ring[reader->made % RING];
 }
 
-static void hand_over(struct reader *reader, bool end) {
+static void deliver(struct reader *reader, bool end) {
   pthread_mutex_lock(&reader->lock);
   if (end)
     reader->ended = true;
@@ -58,7 +58,7 @@ static bool read_volume(struct reader *reader, size_t index, struct store *store
       place->slice.data = NULL;
       place->slice.reason = place->error.text;
     }
-    hand_over(reader, false);
+    deliver(reader, false);
     if (!good) return true;
   }
   return true;
@@ -81,7 +81,7 @@ static bool read_volumes(void *context, struct error *fault) {
 static void *read_all(void *context) {
   struct reader *reader = context;
   rescue(read_volumes, reader, &reader->fault);
-  hand_over(reader, true);
+  deliver(reader, true);
   return NULL;
 }
 

@@ -21,7 +21,7 @@ struct work {
   const struct options *options;
   bool images;
   bool dense;    /* the policy looks at the reconstruction after every line */
-  float *column; /* one column of ROLLOUT */
+  float *values; /* a column of ROLLOUT */
   uint32_t *scan, *action; /* where the running scans stand in the results; one column of ROLLOUT */
   float *pixels; /* one image */
   struct progress progress;
@@ -171,13 +171,13 @@ static bool scans_together(const struct evaluation *evaluation) {
   return false;
 }
 
-static bool open_simulation(struct work *work, struct device *device, const struct evaluate_wish *wish,
+static bool open_simulation(struct work *work, struct device *device, const struct evaluate_config *config,
                             struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   struct simulation_plan plan = evaluate_plan(work->options);
   size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
   plan.slices = most && most < slices ? most : slices;
-  if (wish->rows && wish->rows < plan.slices) plan.slices = wish->rows;
+  if (config->rows && config->rows < plan.slices) plan.slices = config->rows;
   plan.envs = plan.slices;
   if (work->options->world.envs < plan.slices && !scans_together(evaluation))
     plan.envs = work->options->world.envs;
@@ -186,10 +186,10 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   plan.coils = dataset_coils(&evaluation->dataset);
   plan.dense = work->dense;
   plan.score_every_step = evaluation->curves;
-  plan.kernel_folder = wish->kernel_folder;
+  plan.kernel_folder = config->kernel_folder;
   if (!simulation_open(&work->simulation, device, work->options, &plan, error)) return false;
   size_t rows = plan.envs * plan.rollout_steps;
-  work->column = ARENA_NEW(evaluation->arena, float, rows);
+  work->values = ARENA_NEW(evaluation->arena, float, rows);
   work->action = ARENA_NEW(evaluation->arena, uint32_t, rows);
   work->scan = ARENA_NEW(evaluation->arena, uint32_t, plan.envs);
   work->pixels = ARENA_NEW(evaluation->arena, float, evaluation->size * evaluation->size);
@@ -223,19 +223,19 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
   size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 0 : steps - 1;
-  world_read(&work->simulation.world, column, 0, envs * steps, work->column);
+  world_read(&work->simulation.world, column, 0, envs * steps, work->values);
   for (size_t t = 0; t < steps; t++)
     for (size_t e = 0; e < envs; e++)
-      to[work->scan[e] * steps + t] = t < first ? 0 : work->column[t * envs + e];
+      to[work->scan[e] * steps + t] = t < first ? 0 : work->values[t * envs + e];
 }
 
 static void gather_returns(struct work *work, struct evaluate_run *run) {
   size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 1 : steps - 1; /* without curves only the end has a reward */
-  world_read(&work->simulation.world, ROLLOUT_reward, 0, envs * steps, work->column);
+  world_read(&work->simulation.world, ROLLOUT_reward, 0, envs * steps, work->values);
   for (size_t e = 0; e < envs; e++) {
     double sum = 0;
-    for (size_t t = first; t < steps; t++) sum += work->column[t * envs + e];
+    for (size_t t = first; t < steps; t++) sum += work->values[t * envs + e];
     run->returns[work->scan[e]] = (float)sum;
   }
 }
@@ -501,15 +501,15 @@ static bool look_at_policy(struct work *work, struct error *error) {
 }
 
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
-                   const struct evaluate_wish *wish, struct error *error) {
-  struct work work = {.evaluation = evaluation, .options = options, .images = wish->images};
+                   const struct evaluate_config *config, struct error *error) {
+  struct work work = {.evaluation = evaluation, .options = options, .images = config->images};
   *evaluation = (struct evaluation){
       .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) &&
-              read_kept(evaluation, options, wish->images, error) && look_at_policy(&work, error) &&
+              read_kept(evaluation, options, config->images, error) && look_at_policy(&work, error) &&
               dataset_open(&evaluation->dataset, options, error);
   evaluation->curves |= work.dense;
-  if (good && open_simulation(&work, device, wish, error)) {
+  if (good && open_simulation(&work, device, config, error)) {
     good = run_opened(&work, error);
     simulation_close(&work.simulation);
   } else {

@@ -34,7 +34,7 @@ struct evaluation {
   size_t run_count;
 };
 
-struct evaluate_wish {
+struct evaluate_config {
   bool images;
   const char *kernel_folder; /* --kernels; "" for the embedded ones */
   size_t rows;               /* of the slices the first so many; 0: all */
@@ -48,7 +48,7 @@ bool evaluate_describe(struct simulation *simulation, const struct options *opti
 /* Refuses metrics and samplers that there are not; evaluate_open does so too. */
 bool evaluate_check(const struct options *options, struct error *error);
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
-                   const struct evaluate_wish *wish, struct error *error);
+                   const struct evaluate_config *config, struct error *error);
 void evaluate_close(struct evaluation *evaluation);
 
 /* Mean over the scans of the cells of k-space that their masks acquired. */

@@ -26,8 +26,8 @@ void chances_fill(const double *probability, const struct acquisition *acquisiti
     double p = acquisition_is_initial(acquisition, line) ? 0 : probability[line];
     for (size_t left = width; left-- > 0;) {
       double with = left ? p * chance[left - 1] : 0, all = with + (1 - p) * chance[left];
-      double share = all > 0 ? 0x1p32 * with / all : 0;
-      table[line * width + left] = share < (double)UINT32_MAX ? (uint32_t)share : UINT32_MAX;
+      double fraction = all > 0 ? 0x1p32 * with / all : 0;
+      table[line * width + left] = fraction < (double)UINT32_MAX ? (uint32_t)fraction : UINT32_MAX;
       chance[left] = all;
     }
   }

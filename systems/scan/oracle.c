@@ -98,9 +98,9 @@ static void share(struct oracle *oracle) {
                                schema_table(&component_schema, TABLE_SCENE) |
                                schema_table(&component_schema, TABLE_CANDIDATE);
   world_share(&oracle->world, owner, touched & others & ~own);
-  world_lend(&oracle->world, CANDIDATE_slice, owner, ENV_slice);
-  world_lend(&oracle->world, CANDIDATE_mask, owner, ENV_mask);
-  if (oracle->rank_one) world_lend(&oracle->world, CANDIDATE_base, owner, ENV_base);
+  world_share_as(&oracle->world, CANDIDATE_slice, owner, ENV_slice);
+  world_share_as(&oracle->world, CANDIDATE_mask, owner, ENV_mask);
+  if (oracle->rank_one) world_share_as(&oracle->world, CANDIDATE_base, owner, ENV_base);
 }
 
 static bool open_world(struct oracle *oracle, struct error *error) {

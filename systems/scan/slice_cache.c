@@ -32,7 +32,7 @@ static size_t rows_that_fit(const struct world_setup *setup, const struct device
 
 size_t slice_cache_rows(const struct world_setup *setup, const struct device *device,
                    const struct options *options, size_t together) {
-  size_t slices = setup->rows[TABLE_SLICE], rows = slices, others = 0, wish = options->data.window;
+  size_t slices = setup->rows[TABLE_SLICE], rows = slices, others = 0, asked = options->data.window;
   size_t row = world_row_bytes(setup, setup->columns, TABLE_SLICE),
          room = device->facts.memory - device->bytes;
   for (uint8_t t = 0; t < TABLE_COUNT; t++)
@@ -40,7 +40,7 @@ size_t slice_cache_rows(const struct world_setup *setup, const struct device *de
   if (!together) return slices;
   bool fits = slices * row + others <= room / 4 * 3 &&
               slices <= device->facts.largest / (8 * setup->height * setup->width);
-  if (wish || !fits) rows = wish ? wish : rows_that_fit(setup, device, others);
+  if (asked || !fits) rows = asked ? asked : rows_that_fit(setup, device, others);
   if (rows < together) rows = together;
   return rows < slices ? rows : slices;
 }

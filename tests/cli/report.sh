@@ -180,7 +180,7 @@ for name in curve_1 images_2_row1 images_2_row1_2; do
   [ "$width" -ge 1500 ] && [ "$height" -ge 900 ] && [ "$colours" -ge 20 ] || complain "$name.png is small or empty"
 done
 tried=$((tried + 1))
-! ls plain/*.pdf plain/*.svg plain/*.png 2>/dev/null || complain "figures have files that nobody wished for"
+! ls plain/*.pdf plain/*.svg plain/*.png 2>/dev/null || complain "figures have files that nobody asked for"
 
 # Many stages: their names are all in one form, and a single validation is a marker.
 many=a_folder_with_a_name_that_is_long/and_another_one/with_many_stages

@@ -99,7 +99,7 @@ bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct erro
   for (size_t s = 0; s < slices; s++) {
     make_image(image, world->width, s, seed);
     world_write(world, SLICE_image, s, 1, image);
-    if (world->column[SLICE_data_range]) world_write(world, SLICE_data_range, s, 1, &range);
+    if (world_has(world, SLICE_data_range)) world_write(world, SLICE_data_range, s, 1, &range);
     order[s] = (uint32_t)s;
   }
   world_write(world, SLICE_order, 0, slices, order);

@@ -142,8 +142,9 @@ static bool time_steps(struct bench_step *bench, struct error *error) {
 static double needed_bytes(const struct bench_step *bench) {
   double lines = bench->acquisition.initial_lines + (bench->acquisition.budget + 1) / 2.0,
          n = (double)bench->n;
-  double share = 1 / geometry_acceleration(geometry_of(&bench->acquisition), (uint32_t)n, (uint32_t)lines);
-  return share * n * n * (lines / floor(lines)) * 8 + (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
+  double fraction = 1 / geometry_acceleration(geometry_of(&bench->acquisition), (uint32_t)n, (uint32_t)lines);
+  return fraction * n * n * (lines / floor(lines)) * 8 +
+         (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
 }
 
 static void print_step(struct bench_step *bench, const struct device *device, bool json) {

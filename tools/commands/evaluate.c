@@ -146,11 +146,11 @@ static bool evaluate(struct call *call, struct device *device, struct paper_tabl
                      struct error *error) {
   struct evaluation evaluation;
   struct results results;
-  struct evaluate_wish wish = {.images = call->options.evaluate.images,
-                               .kernel_folder = call_flag(call, "kernels")};
+  struct evaluate_config config = {.images = call->options.evaluate.images,
+                                   .kernel_folder = call_flag(call, "kernels")};
   if (!results_open(&results, call->options.evaluate.output, call_flag(call, "overwrite"), error))
     return false;
-  bool good = evaluate_open(&evaluation, device, &call->options, &wish, error);
+  bool good = evaluate_open(&evaluation, device, &call->options, &config, error);
   if (good) {
     good = report(call, &evaluation, device, &results, error) &&
            (!table || paper_table_add(table, &evaluation, &call->options, error));

@@ -32,7 +32,7 @@ static const struct flag flags[] = {
     {"rows", "N", "phantom.rows", "readout samples of the k-space (oversampled twice)"},
     {"columns", "N", "phantom.columns", "phase-encode lines of the k-space"},
     {"noise", "X", "phantom.noise",
-     "standard deviation of the noise in k-space, as a share of the image's peak"},
+     "standard deviation of the noise in k-space, as a fraction of the image's peak"},
     {"seed", "N", "world.seed", "seed; another one makes other patients"},
     {NULL, NULL, NULL, NULL},
 };

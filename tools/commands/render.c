@@ -135,12 +135,12 @@ static size_t count_rows(const struct wanted *wanted) {
 static bool render(struct call *call, struct device *device, struct error *error) {
   struct evaluation evaluation;
   struct wanted wanted = {0};
-  struct evaluate_wish wish = {.images = true, .kernel_folder = call_flag(call, "kernels")};
+  struct evaluate_config config = {.images = true, .kernel_folder = call_flag(call, "kernels")};
   const char *folder = *call->options.evaluate.output ? call->options.evaluate.output : "pictures";
   if (!read_wanted(call, &wanted, error) || !folder_make(folder, error)) return false;
-  wish.rows = count_rows(&wanted);
+  config.rows = count_rows(&wanted);
   call->options.evaluate.curves = false;
-  if (!evaluate_open(&evaluation, device, &call->options, &wish, error)) return false;
+  if (!evaluate_open(&evaluation, device, &call->options, &config, error)) return false;
   bool good = draw_all(&evaluation, &wanted, call->options.evaluate.metrics, folder, error);
   evaluate_close(&evaluation);
   return good;

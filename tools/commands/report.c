@@ -7,54 +7,55 @@
 
 enum { SLICES_MOST = 64 };
 
-static bool read_metric(const struct call *call, struct report_wish *wish, struct error *error) {
+static bool read_metric(const struct call *call, struct report_config *config, struct error *error) {
   const char *name = call_flag(call, "metric"), *names[METRICS];
   if (!name) return true;
   for (size_t m = 0; m < METRICS; m++) names[m] = metric_list[m].name;
-  for (wish->metric = 0; wish->metric < METRICS; wish->metric++)
-    if (!strcmp(name, names[wish->metric])) return true;
+  for (config->metric = 0; config->metric < METRICS; config->metric++)
+    if (!strcmp(name, names[config->metric])) return true;
   const char *near = nearest_name(name, names, METRICS);
   return fail_usage(error, "--metric is '%s'; did you mean %s?", name, near ? near : names[0]);
 }
 
-static bool read_rows(struct call *call, struct report_wish *wish, struct error *error) {
+static bool read_rows(struct call *call, struct report_config *config, struct error *error) {
   const char *list = call_flag(call, "slices");
   uint32_t *rows = ARENA_NEW(call->arena, uint32_t, SLICES_MOST);
   char word[32];
-  wish->rows = rows;
+  config->rows = rows;
   if (!list) return true;
   while ((list = option_next(list, word, sizeof word))) {
-    if (wish->row_count == SLICES_MOST)
+    if (config->row_count == SLICES_MOST)
       return fail_usage(error, "--slices names more than %d slices", SLICES_MOST);
-    if (!option_whole(word, 0, 10000000, &rows[wish->row_count++]))
+    if (!option_whole(word, 0, 10000000, &rows[config->row_count++]))
       return fail_usage(error, "--slices has '%s'; it must be rows of the data set, as 0,5,12", word);
   }
-  return wish->row_count ? true : fail_usage(error, "--slices is empty; name at least one row");
+  return config->row_count ? true : fail_usage(error, "--slices is empty; name at least one row");
 }
 
-static bool read_figures(const struct call *call, struct report_wish *wish, struct error *error) {
+static bool read_figures(const struct call *call, struct report_config *config, struct error *error) {
   const char *name = call_flag(call, "figures");
-  wish->figures = FIGURE_KINDS;
+  config->figures = FIGURE_KINDS;
   if (!name) return true;
   for (int kind = 0; kind < FIGURE_KINDS; kind++)
-    if (!strcmp(name, figure_kinds[kind])) wish->figures = (enum figure_kind)kind;
-  return wish->figures < FIGURE_KINDS
+    if (!strcmp(name, figure_kinds[kind])) config->figures = (enum figure_kind)kind;
+  return config->figures < FIGURE_KINDS
              ? true
              : fail_usage(error, "--figures is '%s'; it must be pdf, svg or png", name);
 }
 
 static bool run(struct call *call, struct error *error) {
   struct report *report = report_make(call->arena);
-  struct report_wish wish = {.baseline = call_flag(call, "baseline")};
+  struct report_config config = {.baseline = call_flag(call, "baseline")};
   const char *folder = call_flag(call, "output");
   if (!folder) folder = "report";
   if (!*folder) return fail_usage(error, "--output is empty; name a folder");
-  if (!read_metric(call, &wish, error) || !read_rows(call, &wish, error) || !read_figures(call, &wish, error))
+  if (!read_metric(call, &config, error) || !read_rows(call, &config, error) ||
+      !read_figures(call, &config, error))
     return false;
   for (int i = 0; i < call->operand_count; i++)
     if (!report_add(report, call->operand[i], error)) return false;
-  if (!report_finish(report, error) || !report_write(report, &wish, folder, error)) return false;
-  const char *kind = wish.figures < FIGURE_KINDS ? figure_kinds[wish.figures] : NULL;
+  if (!report_finish(report, error) || !report_write(report, &config, folder, error)) return false;
+  const char *kind = config.figures < FIGURE_KINDS ? figure_kinds[config.figures] : NULL;
   printf("written: %s/report.html, report.txt, %severy table as .csv and .tex%s%s\n",
          text_shown(call->arena, folder), kind ? "" : "and ", kind ? ", and every figure as ." : "",
          kind ? kind : "");

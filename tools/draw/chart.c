@@ -316,23 +316,23 @@ struct chart_bins chart_bins(const struct chart_row *rows, size_t count) {
   return (struct chart_bins){range.low, width, (size_t)ceil((range.high - range.low) / width - 1e-9)};
 }
 
-void chart_shares(const struct chart_row *row, const struct chart_bins *bins, double *share) {
-  memset(share, 0, bins->count * sizeof *share);
+void chart_fractions(const struct chart_row *row, const struct chart_bins *bins, double *fraction) {
+  memset(fraction, 0, bins->count * sizeof *fraction);
   for (size_t i = 0; i < row->count; i++) {
     double place = floor((row->value[i] - bins->low) / bins->width);
     if (!is_number(row->value[i])) continue;
     size_t bin = place < 0 ? 0 : (size_t)place;
-    share[bin < bins->count ? bin : bins->count - 1] += 1 / (double)row->count;
+    fraction[bin < bins->count ? bin : bins->count - 1] += 1 / (double)row->count;
   }
 }
 
-static void draw_shares(struct figure *figure, const struct chart_frame *frame, const struct chart_bins *bins,
-                        const double *share, double most, double bottom, struct colour colour) {
+static void draw_bins(struct figure *figure, const struct chart_frame *frame, const struct chart_bins *bins,
+                      const double *fraction, double most, double bottom, struct colour colour) {
   for (size_t b = 0; b < bins->count; b++) {
     double x = place_x(frame, bins->low + bins->width * (double)b),
            wide = place_x(frame, bins->low + bins->width * (double)(b + 1)) - x,
-           high = (ROW - PAD) * share[b] / most;
-    if (share[b] > 0) figure_fill(figure, x + 0.25, bottom - high, wide - 0.5, high, colour);
+           high = (ROW - PAD) * fraction[b] / most;
+    if (fraction[b] > 0) figure_fill(figure, x + 0.25, bottom - high, wide - 0.5, high, colour);
   }
 }
 
@@ -343,11 +343,12 @@ static struct colour lighter(struct colour colour) {
                          (unsigned char)(255 - (255 - colour.blue) * 3 / 4)};
 }
 
-static double shares_of(const struct chart_histograms *chart, const struct chart_bins *bins, double *share) {
+static double largest_fraction(const struct chart_histograms *chart, const struct chart_bins *bins,
+                               double *fraction) {
   double most = 0;
   for (size_t r = 0; r < chart->count; r++) {
-    chart_shares(&chart->rows[r], bins, share + r * bins->count);
-    for (size_t b = 0; b < bins->count; b++) most = fmax(most, share[r * bins->count + b]);
+    chart_fractions(&chart->rows[r], bins, fraction + r * bins->count);
+    for (size_t b = 0; b < bins->count; b++) most = fmax(most, fraction[r * bins->count + b]);
   }
   return most;
 }
@@ -368,8 +369,8 @@ void chart_draw_histograms(struct figure *figure, const void *what) {
   const struct chart_histograms *chart = what;
   struct chart_bins bins = chart_bins(chart->rows, chart->count);
   struct range range = {bins.low, bins.low + bins.width * (double)bins.count};
-  double *share = ARENA_NEW(figure->arena, double, bins.count * chart->count), names = 0, labels = 0,
-         most = shares_of(chart, &bins, share);
+  double *fraction = ARENA_NEW(figure->arena, double, bins.count * chart->count), names = 0, labels = 0,
+         most = largest_fraction(chart, &bins, fraction);
   figure_font(figure, TEXT, false);
   for (size_t r = 0; r < chart->count; r++) {
     names = fmax(names, figure_text_width(figure, chart->rows[r].name));
@@ -380,8 +381,8 @@ void chart_draw_histograms(struct figure *figure, const void *what) {
   draw_across(figure, &frame, chart->across);
   for (size_t r = 0; r < chart->count; r++) {
     double bottom = frame.top + ROW * (double)(r + 1);
-    draw_shares(figure, &frame, &bins, share + r * bins.count, most, bottom,
-                lighter(mark_colour(chart->rows[r].style)));
+    draw_bins(figure, &frame, &bins, fraction + r * bins.count, most, bottom,
+              lighter(mark_colour(chart->rows[r].style)));
     draw_row(figure, &frame, &chart->rows[r], bottom);
   }
   figure->width = WIDTH;

@@ -60,8 +60,8 @@ struct chart_bins {
   size_t count;
 };
 struct chart_bins chart_bins(const struct chart_row *rows, size_t count);
-/* Shares of the row's values in the bins. */
-void chart_shares(const struct chart_row *row, const struct chart_bins *bins, double *share);
+/* Fractions of the row's values in the bins. */
+void chart_fractions(const struct chart_row *row, const struct chart_bins *bins, double *fraction);
 
 struct chart_histograms {
   const char *title, *across;

@@ -8,23 +8,23 @@
 
 static const struct colour no_number = {255, 0, 255};
 
-struct colour colour_grey(float share) {
-  if (isnan(share)) return no_number;
-  unsigned char value = (unsigned char)(255 * fminf(fmaxf(share, 0), 1) + 0.5f);
+struct colour colour_grey(float fraction) {
+  if (isnan(fraction)) return no_number;
+  unsigned char value = (unsigned char)(255 * fminf(fmaxf(fraction, 0), 1) + 0.5f);
   return (struct colour){value, value, value};
 }
 
-static unsigned char between(unsigned char a, unsigned char b, float share) {
-  return (unsigned char)(a + share * ((float)b - (float)a) + 0.5f);
+static unsigned char between(unsigned char a, unsigned char b, float fraction) {
+  return (unsigned char)(a + fraction * ((float)b - (float)a) + 0.5f);
 }
 
-struct colour colour_heat(float share) {
+struct colour colour_heat(float fraction) {
   static const struct colour stops[] = {{0, 0, 4},      {31, 12, 72},   {85, 15, 109},
                                         {136, 34, 106}, {186, 54, 85},  {227, 89, 51},
                                         {249, 140, 10}, {249, 201, 50}, {252, 255, 164}};
   enum { LAST = sizeof stops / sizeof *stops - 1 };
-  if (isnan(share)) return no_number;
-  float place = fminf(fmaxf(share, 0), 1) * LAST;
+  if (isnan(fraction)) return no_number;
+  float place = fminf(fmaxf(fraction, 0), 1) * LAST;
   size_t below = place >= LAST ? LAST - 1 : (size_t)place;
   const struct colour *a = &stops[below], *b = a + 1;
   place -= (float)below;

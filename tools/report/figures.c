@@ -28,13 +28,13 @@ static struct chart_row *make_rows(struct report *report, size_t setting, size_t
 
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error) {
   struct report *report = page->report;
-  size_t count, metric = page->wish->metric;
+  size_t count, metric = page->config->metric;
   struct chart_row *rows = make_rows(report, setting, metric, &count);
   const char *name = score_name(report->arena, metric), *label = report->setting[setting].label;
   if (!count) return true;
   struct chart_bins bins = chart_bins(rows, count);
   struct tabular table = tabular_make(report->arena, bins.count, count + 1);
-  double *share = ARENA_NEW(report->arena, double, bins.count);
+  double *fraction = ARENA_NEW(report->arena, double, bins.count);
   table.file = arena_text(report->arena, "histogram_%zu", setting + 1);
   table.title =
       arena_text(report->arena, "%s of the slices at %s, %% of them from each value on", name, label);
@@ -42,16 +42,16 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
   table.head[0] = name;
   for (size_t r = 0; r < count; r++) {
     table.head[r + 1] = rows[r].name;
-    chart_shares(&rows[r], &bins, share);
+    chart_fractions(&rows[r], &bins, fraction);
     for (size_t b = 0; b < bins.count; b++) {
       double from = bins.low + bins.width * (double)b;
       *tabular_cell(&table, b, 0) =
           (struct tabular_cell){arena_text(report->arena, "%.6g", from), from, NAN, false};
-      tabular_number(&table, b, r + 1, 100 * share[b], 1);
+      tabular_number(&table, b, r + 1, 100 * fraction[b], 1);
     }
   }
   const char *caption = arena_text(
-      report->arena, "%zu slice%s; bars are shares of them on one scale, the dark line is the mean.",
+      report->arena, "%zu slice%s; bars are fractions of them on one scale, the dark line is the mean.",
       rows[0].count, plural(rows[0].count));
   struct chart_histograms chart = {arena_text(report->arena, "%s of the slices at %s", name, label), name,
                                    rows, count};
@@ -76,7 +76,7 @@ static struct chart_line make_line(struct report *report, const struct report_ru
 bool report_put_curves(struct report_page *page, size_t setting, struct error *error) {
   struct report *report = page->report;
   const struct report_run *list[REPORT_RUNS];
-  size_t metric = page->wish->metric, count = report_select(report, setting, metric, list), used = 0;
+  size_t metric = page->config->metric, count = report_select(report, setting, metric, list), used = 0;
   struct chart_line *lines = ARENA_NEW(report->arena, struct chart_line, count + 1);
   const char *name = score_name(report->arena, metric), *label = report->setting[setting].label;
   const char *one = report->setting[setting].geometry->one;

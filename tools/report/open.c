@@ -215,6 +215,6 @@ size_t report_select(const struct report *report, size_t setting, size_t metric,
   return count;
 }
 
-bool report_shows(const struct report *report, const struct report_wish *wish, size_t metric) {
-  return report->shown[metric] || metric == wish->metric;
+bool report_shows(const struct report *report, const struct report_config *config, size_t metric) {
+  return report->shown[metric] || metric == config->metric;
 }

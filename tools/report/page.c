@@ -70,7 +70,7 @@ static bool put_picture(struct report_page *page, const struct report_figure *fi
 
 bool report_put_figure(struct report_page *page, const struct report_figure *figure, struct error *error) {
   enum { PIXELS = 3 /* a unit: some 300 an inch in print */ };
-  enum figure_kind kind = page->wish->figures;
+  enum figure_kind kind = page->config->figures;
   fprintf(page->html, "<figure>\n");
   if (!put_picture(page, figure, error)) return false;
   fprintf(page->html, "<figcaption>Figure %zu. ", ++page->figures);
@@ -237,17 +237,18 @@ static bool put_page(struct report_page *page, struct error *error) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static bool check_baseline(const struct report *report, const struct report_wish *wish, struct error *error) {
+static bool check_baseline(const struct report *report, const struct report_config *config,
+                           struct error *error) {
   const char *names[REPORT_RUNS];
   for (size_t r = 0; r < report->runs; r++) {
     names[r] = report->run[r].method;
-    if (!wish->baseline || !strcmp(wish->baseline, names[r])) return true;
+    if (!config->baseline || !strcmp(config->baseline, names[r])) return true;
   }
-  const char *near = wish->baseline ? nearest_name(wish->baseline, names, report->runs) : NULL;
-  if (!wish->baseline || !report->runs) return true;
-  return near ? fail_usage(error, "--baseline is %s, which no results have; did you mean %s?", wish->baseline,
-                           near)
-              : fail_usage(error, "--baseline is %s, which no results have; they have %s%s", wish->baseline,
+  const char *near = config->baseline ? nearest_name(config->baseline, names, report->runs) : NULL;
+  if (!config->baseline || !report->runs) return true;
+  return near ? fail_usage(error, "--baseline is %s, which no results have; did you mean %s?",
+                           config->baseline, near)
+              : fail_usage(error, "--baseline is %s, which no results have; they have %s%s", config->baseline,
                            names[0], report->runs > 1 ? " and others" : "");
 }
 
@@ -274,10 +275,10 @@ static bool commit(const struct report_page *page, struct error *error) {
   return good;
 }
 
-bool report_write(struct report *report, const struct report_wish *wish, const char *folder,
+bool report_write(struct report *report, const struct report_config *config, const char *folder,
                   struct error *error) {
-  struct report_page page = {.report = report, .wish = wish, .folder = folder};
-  if (!check_baseline(report, wish, error) || !report_check_rows(report, wish, error) ||
+  struct report_page page = {.report = report, .config = config, .folder = folder};
+  if (!check_baseline(report, config, error) || !report_check_rows(report, config, error) ||
       !folder_make(folder, error))
     return false;
   bool good = create_page(&page, error) && put_page(&page, error) && commit(&page, error);

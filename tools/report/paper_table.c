@@ -52,7 +52,7 @@ static const char *cell_of(struct arena *arena, const struct evaluate_run *run,
 /* The column of that name whose cell in the row is free; a second evaluation of the same takes another. */
 static size_t find_column(const struct paper_table *table, size_t row, const char *name) {
   size_t c = 0;
-  while (c < table->columns && (strcmp(table->column[c], name) || table->cell[row][c])) c++;
+  while (c < table->columns && (strcmp(table->heading[c], name) || table->cell[row][c])) c++;
   return c;
 }
 
@@ -67,7 +67,7 @@ bool paper_table_add(struct paper_table *table, const struct evaluation *evaluat
     size_t column = find_column(table, row, name);
     if (column == PAPER_COLUMNS) return fail(error, "the table has more than %d methods", PAPER_COLUMNS);
     table->row[row] = setting;
-    table->column[column] = name;
+    table->heading[column] = name;
     table->rows += row == table->rows;
     table->columns += column == table->columns;
     table->cell[row][column] = cell_of(table->arena, run, options);
@@ -76,7 +76,7 @@ bool paper_table_add(struct paper_table *table, const struct evaluation *evaluat
 }
 
 static int width_of(const struct paper_table *table, size_t column) {
-  size_t width = strlen(table->column[column]);
+  size_t width = strlen(table->heading[column]);
   for (size_t r = 0; r < table->rows; r++)
     if (table->cell[r][column] && strlen(table->cell[r][column]) > width)
       width = strlen(table->cell[r][column]);
@@ -88,7 +88,7 @@ void paper_table_print(const struct paper_table *table, const struct options *op
   for (size_t r = 0; r < table->rows; r++)
     if ((int)strlen(table->row[r]) > first) first = (int)strlen(table->row[r]);
   fprintf(file, "\n%s, mean and deviation\n%-*s", options->evaluate.metrics, first, "");
-  for (size_t c = 0; c < table->columns; c++) fprintf(file, "  %*s", width_of(table, c), table->column[c]);
+  for (size_t c = 0; c < table->columns; c++) fprintf(file, "  %*s", width_of(table, c), table->heading[c]);
   for (size_t r = 0; r < table->rows; r++) {
     fprintf(file, "\n%-*s", first, table->row[r]);
     for (size_t c = 0; c < table->columns; c++)

@@ -9,7 +9,7 @@ enum { PAPER_ROWS = 64, PAPER_COLUMNS = 32 };
 
 struct paper_table {
   struct arena *arena; /* the caller's; owns the texts */
-  const char *row[PAPER_ROWS], *column[PAPER_COLUMNS], *cell[PAPER_ROWS][PAPER_COLUMNS];
+  const char *row[PAPER_ROWS], *heading[PAPER_COLUMNS], *cell[PAPER_ROWS][PAPER_COLUMNS];
   size_t rows, columns;
 };
 

@@ -103,7 +103,7 @@ size_t report_select(const struct report *report, size_t setting, size_t metric,
 
 /* ---- what is written ----------------------------------------------------------------------------------- */
 
-struct report_wish {
+struct report_config {
   size_t metric;            /* of figures and comparisons */
   const char *baseline;     /* what others are compared with; NULL: the first method */
   const uint32_t *rows;     /* of contact sheets */
@@ -112,7 +112,7 @@ struct report_wish {
 };
 
 /* Metrics of the page: in its tables and below its images. */
-bool report_shows(const struct report *report, const struct report_wish *wish, size_t metric);
+bool report_shows(const struct report *report, const struct report_config *config, size_t metric);
 
 /* Files of the page, which take their places together when all are written; a list. */
 struct report_file {
@@ -122,13 +122,13 @@ struct report_file {
 
 struct report_page {
   struct report *report;
-  const struct report_wish *wish;
+  const struct report_config *config;
   const char *folder;
   FILE *html, *text;
   struct report_file *files;
   size_t figures;
 };
-bool report_write(struct report *report, const struct report_wish *wish, const char *folder,
+bool report_write(struct report *report, const struct report_config *config, const char *folder,
                   struct error *error);
 
 /* Into all four kinds of files. */
@@ -141,7 +141,7 @@ struct report_figure {
   figure_draw *draw;
   const void *what;
 };
-/* Into the page and, where one is wished for, a file of its own. */
+/* Into the page and, where one is asked for, a file of its own. */
 bool report_put_figure(struct report_page *page, const struct report_figure *figure, struct error *error);
 
 void report_heading(struct report_page *page, int level, const char *id, const char *text);
@@ -152,8 +152,8 @@ bool report_put_ablations(struct report_page *page, size_t set, struct error *er
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);
 bool report_put_curves(struct report_page *page, size_t setting, struct error *error);
-/* Whether some results hold images of every row that is wished for. */
-bool report_check_rows(const struct report *report, const struct report_wish *wish, struct error *error);
+/* Whether some results hold images of every row that is asked for. */
+bool report_check_rows(const struct report *report, const struct report_config *config, struct error *error);
 bool report_put_sheets(struct report_page *page, size_t set, struct error *error);
 bool report_put_trainings(struct report_page *page, struct error *error);
 bool report_put_costs(struct report_page *page, struct error *error);

@@ -11,7 +11,7 @@ enum {
   ROWS_MOST = 4,    /* slices, where none are chosen */
   COLUMN = 160      /* pixels of the page */
 };
-static const float error_share = 0.25f; /* of the largest grey value: where error maps end */
+static const float error_fraction = 0.25f; /* of the largest grey value: where error maps end */
 
 struct sheet {
   struct report_page *page;
@@ -76,7 +76,7 @@ static bool add_run(struct sheet *sheet, const struct report_run *run, struct er
 
 static size_t count_lines(const struct sheet *sheet) {
   size_t lines = 0;
-  for (size_t m = 0; m < METRICS; m++) lines += report_shows(sheet->page->report, sheet->page->wish, m);
+  for (size_t m = 0; m < METRICS; m++) lines += report_shows(sheet->page->report, sheet->page->config, m);
   return lines;
 }
 
@@ -86,7 +86,7 @@ static const char **captions_of(const struct sheet *sheet, const struct report_r
   const char **captions = ARENA_NEW(arena, const char *, lines + 1);
   size_t last = (size_t)sheet->row * run->steps + run->steps - 1, line = 0;
   for (size_t m = 0; m < METRICS; m++)
-    if (report_shows(sheet->page->report, sheet->page->wish, m))
+    if (report_shows(sheet->page->report, sheet->page->config, m))
       captions[line++] = run->metric[m] ? score_caption(arena, m, (double)run->metric[m][last]) : "";
   return captions;
 }
@@ -142,7 +142,7 @@ static bool put_parts(const struct sheet *sheet, struct error *error) {
                                   .height = n,
                                   .width = n,
                                   .white = white,
-                                  .error_white = error_share * white,
+                                  .error_white = error_fraction * white,
                                   .columns = column,
                                   .lines = count_lines(sheet),
                                   .cells = !sheet->setting->geometry->columns};
@@ -164,7 +164,7 @@ static bool put_sheet(struct report_page *page, size_t setting, uint32_t row, st
   sheet->setting = &report->setting[setting];
   sheet->set = &report->set[sheet->setting->set];
   sheet->row = row;
-  size_t count = report_select(report, setting, page->wish->metric, list);
+  size_t count = report_select(report, setting, page->config->metric, list);
   for (size_t i = 0; i < count; i++)
     if (!add_run(sheet, list[i], error)) return false;
   return !sheet->runs || put_parts(sheet, error);
@@ -218,13 +218,13 @@ static bool has_row(const struct report *report, uint32_t row, bool *found, stru
   return true;
 }
 
-bool report_check_rows(const struct report *report, const struct report_wish *wish, struct error *error) {
+bool report_check_rows(const struct report *report, const struct report_config *config, struct error *error) {
   size_t most = 0;
   bool found;
   for (size_t s = 0; s < report->sets; s++)
     if (report->set[s].slices > most) most = report->set[s].slices;
-  for (size_t i = 0; i < wish->row_count; i++) {
-    uint32_t row = wish->rows[i];
+  for (size_t i = 0; i < config->row_count; i++) {
+    uint32_t row = config->rows[i];
     if (row >= most)
       return fail(error, "--slices names row %u; the results have %zu rows, from 0 on", row, most);
     if (!has_row(report, row, &found, error)) return false;
@@ -238,16 +238,16 @@ bool report_check_rows(const struct report *report, const struct report_wish *wi
 }
 
 bool report_put_sheets(struct report_page *page, size_t set, struct error *error) {
-  const struct report_wish *wish = page->wish;
+  const struct report_config *config = page->config;
   uint32_t rows[ROWS_MOST];
   size_t count = 0;
   report_heading(page, 3, NULL, "Slices");
-  if (!wish->row_count && !list_rows(page->report, set, rows, &count, error)) return false;
-  for (size_t i = 0; i < wish->row_count; i++)
-    if (!put_row(page, set, wish->rows[i], error)) return false;
+  if (!config->row_count && !list_rows(page->report, set, rows, &count, error)) return false;
+  for (size_t i = 0; i < config->row_count; i++)
+    if (!put_row(page, set, config->rows[i], error)) return false;
   for (size_t i = 0; i < count; i++)
     if (!put_row(page, set, rows[i], error)) return false;
-  if (!wish->row_count && !count)
+  if (!config->row_count && !count)
     report_say(
         page,
         "These results hold no images. `l2sr evaluate --set evaluate.keep=[0,1]` stores those of the rows "

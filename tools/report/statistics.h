@@ -11,8 +11,8 @@ void statistics_mean(const double *value, size_t count, double *mean, double *st
 double statistics_student(double probability, double degrees);
 
 /* Differences of pairs: their mean, its 95 % confidence interval mean -+ t s / sqrt(n) with the sample
- * deviation s and Student's t of n - 1 degrees (NaN of one pair), and the share above zero; zeros count half.
- */
+ * deviation s and Student's t of n - 1 degrees (NaN of one pair), and the fraction above zero; zeros count
+ * half. */
 struct statistics_pairs {
   size_t count;
   double mean, low, high, better;

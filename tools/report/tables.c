@@ -92,7 +92,7 @@ static bool put_metric(struct report_page *page, size_t set, size_t metric, stru
 
 bool report_put_scores(struct report_page *page, size_t set, struct error *error) {
   for (size_t m = 0; m < METRICS; m++)
-    if (report_shows(page->report, page->wish, m) && !put_metric(page, set, m, error)) return false;
+    if (report_shows(page->report, page->config, m) && !put_metric(page, set, m, error)) return false;
   return true;
 }
 
@@ -136,7 +136,7 @@ static bool has_any(const struct report *report, const size_t *setting, size_t c
 static bool put_lines(struct report_page *page, size_t set, const struct grid *grid,
                       const struct report_setting *like, struct error *error) {
   struct report *report = page->report;
-  size_t list[REPORT_SETTINGS], count = find_lines(report, grid, like, list), metric = page->wish->metric,
+  size_t list[REPORT_SETTINGS], count = find_lines(report, grid, like, list), metric = page->config->metric,
                                 row = 0;
   if (count < 2) return true;
   struct tabular table = tabular_make(report->arena, grid->methods, count + 1);
@@ -167,7 +167,7 @@ static bool put_lines(struct report_page *page, size_t set, const struct grid *g
 static bool put_gamma(struct report_page *page, size_t set, const struct grid *grid, struct error *error) {
   struct report *report = page->report;
   const struct report_run *list[REPORT_RUNS];
-  size_t count = 0, metric = page->wish->metric;
+  size_t count = 0, metric = page->config->metric;
   bool differ = false;
   for (size_t m = 0; m < grid->methods; m++) {
     size_t at = count;
@@ -200,7 +200,7 @@ static bool put_gamma(struct report_page *page, size_t set, const struct grid *g
 bool report_put_ablations(struct report_page *page, size_t set, struct error *error) {
   struct report *report = page->report;
   struct grid *grid = ARENA_NEW(report->arena, struct grid, 1);
-  make_grid(report, set, page->wish->metric, grid);
+  make_grid(report, set, page->config->metric, grid);
   for (size_t s = 0; s < grid->settings; s++) {
     const struct report_setting *setting = &report->setting[grid->setting[s]];
     bool seen = false;
@@ -237,14 +237,14 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
 
 static const struct report_run *find_baseline(const struct report_page *page, size_t setting,
                                               const struct report_run **list) {
-  const char *name = page->wish->baseline;
-  return name ? find_run(page->report, setting, name, page->wish->metric) : list[0];
+  const char *name = page->config->baseline;
+  return name ? find_run(page->report, setting, name, page->config->metric) : list[0];
 }
 
 static bool put_setting(struct report_page *page, size_t setting, struct error *error) {
   struct report *report = page->report;
   const struct report_run *list[REPORT_RUNS], *baseline;
-  size_t metric = page->wish->metric, count = report_select(report, setting, metric, list), row = 0;
+  size_t metric = page->config->metric, count = report_select(report, setting, metric, list), row = 0;
   if (count < 2 || !(baseline = find_baseline(page, setting, list))) return true;
   struct tabular table = tabular_make(report->arena, count - 1, 7);
   struct chart_interval *interval = ARENA_NEW(report->arena, struct chart_interval, count);
@@ -282,7 +282,7 @@ bool report_put_pairs(struct report_page *page, size_t set, struct error *error)
       "Differences on the same slices, positive where the method is better; of several scans of a slice the "
       "mean counts. From and to bound the 95 % confidence interval of the mean difference, by Student's t: "
       "over slices, and over the means of volumes, for slices of one volume are not independent. The last "
-      "column is the share of slices where the method is better, ties half.");
+      "column is the fraction of slices where the method is better, ties half.");
   for (size_t s = 0; s < page->report->settings; s++)
     if (page->report->setting[s].set == set && !put_setting(page, s, error)) return false;
   return true;
