@@ -311,7 +311,7 @@ struct options {
   struct { TAU_OPTIONS(X) } tau;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
-  bool given[OPTION_ROWS]; /* by row: not the default, but set */
+  bool given[OPTION_ROWS]; /* a flag for each row: it was set, and is not the default */
 };
 
 extern const struct option_table option_table;

@@ -1,5 +1,5 @@
-/* What tests of scans of a geometry share: a scene, its simulation on slices that differ, scans by a sampler.
- */
+/* Helpers of tests that scan by a geometry: a scene, its simulation on slices that differ, scans by a
+ * sampler. */
 #ifndef L2SR_TESTS_SCANS_H
 #define L2SR_TESTS_SCANS_H
 

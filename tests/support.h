@@ -49,7 +49,7 @@ int support_close_device(void **state);
 /* The device and clFFT. */
 int support_open_transforms(void **state);
 int support_close_transforms(void **state);
-/* The same device, with the matrix instructions emulated where it has none. */
+/* Opens the same device, with the matrix instructions emulated where it has none. */
 int support_open_matrix(void **state);
 
 /* Three volumes to train, one each to validate and test, of so many slices; images n x n. */

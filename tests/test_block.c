@@ -19,7 +19,7 @@ struct fused_case {
   int rows, columns, channels, pools;
   size_t images;
   enum block_precision precision;
-  double output_bound, gradient_bound; /* of the largest relative root mean square */
+  double output_bound, gradient_bound; /* bounds of the largest relative root mean square */
   int inputs;                          /* channels of the image */
 };
 
@@ -30,9 +30,9 @@ struct pair {
   tensor input, output;
   struct blocks *blocks;
   cl_mem in, out, gradient, input_gradient;
-  size_t floats, bytes; /* of the images in use; of the buffers */
+  size_t floats, bytes; /* floats of the images in use; bytes of the buffers */
   size_t outputs;       /* floats */
-  double scale;         /* of backward */
+  double scale;         /* the scale of backward */
 };
 
 static struct graph *open_graph(struct pair *pair, const struct fused_case *test, size_t batch) {

@@ -90,7 +90,7 @@ static double y_of(const struct chart_frame *frame, double y) {
   return frame->top + frame->height * (frame->y_high - y) / (frame->y_high - frame->y_low);
 }
 
-/* What is no number is a gap, and what stands alone is a marker; points may lie beyond the axis. */
+/* A value that is no number is a gap, and a lone one is a marker; points may lie beyond the axis. */
 static void points_lie_where_they_are_said_to(void **state) {
   static const double at[] = {26, 51, 76, 101, 500}, y[] = {0, 0.5, NAN, 1, 2};
   struct folder folder;

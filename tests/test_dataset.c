@@ -152,7 +152,7 @@ static void make_named(size_t count) {
   }
 }
 
-/* From Python 3: r = random.Random(0); r.shuffle(names); sorted(names[:round(23 * 0.5)]). */
+/* Python 3 gave these: r = random.Random(0); r.shuffle(names); sorted(names[:round(23 * 0.5)]). */
 static void the_selection_is_pythons_shuffle(void **state) {
   struct dataset dataset;
   (void)state;
@@ -241,7 +241,7 @@ static void only_h5_files_are_taken(void **state) {
   dataset_close(&dataset);
 }
 
-/* What other systems leave beside the files changes neither the selection nor its hash. */
+/* Files that other systems leave beside the volumes change neither the selection nor its hash. */
 static void hidden_files_are_no_volumes(void **state) {
   struct dataset dataset;
   (void)state;
@@ -357,7 +357,7 @@ static void copies_are_said(void **state) {
   expect_refusal("data.strict: ");
 }
 
-/* Of long files the digests are of samples: what is said of them is known. */
+/* The digests of long files are samples of them: what is said of them is known. */
 static void files_that_differ_between_samples_are_no_copies(void **state) {
   struct dataset dataset;
   size_t bytes;
@@ -400,7 +400,7 @@ static void pipes_are_not_waited_for(void **state) {
   alarm(0);
 }
 
-/* Of long files blocks are looked at, the first and the last among them; times do not count. */
+/* Blocks of long files are looked at, the first and the last among them; times do not count. */
 static void digests_tell_files_apart(void **state) {
   enum { LONG = 3 << 20 };
   char *bytes = arena_new(folder.arena, LONG);

@@ -141,7 +141,7 @@ static void the_environment_chooses(void **state) {
   const struct device *device = *state;
   setenv("L2SR_DEVICE", "no such device", 1);
   expect_no_device("", "'no such device'");
-  expect_opens("0"); /* what is asked for comes first */
+  expect_opens("0"); /* the device that is asked for comes first */
   setenv("L2SR_DEVICE", device->facts.name, 1);
   expect_opens("");
   setenv("L2SR_DEVICE", "", 1);
@@ -509,7 +509,7 @@ static void launches_cover_every_row(void **state) {
   kernels_close(kernels);
 }
 
-/* What is wrong with a call is seen before OpenCL is: a child of this process may find it. */
+/* A wrong call is seen before OpenCL is: a child of this process may find it. */
 struct wrong_call {
   struct kernels *kernels;
   const char *name;

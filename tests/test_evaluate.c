@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SLICES = 3, N = 32, PIXELS = N * N, NMSE = 4 /* of metric_list */ };
+enum { SLICES = 3, N = 32, PIXELS = N * N, NMSE = 4 /* its row in metric_list */ };
 
 /* Noise on an offset, and one pixel far above. */
 static void write_volume(struct folder *folder) {
@@ -59,7 +59,7 @@ static void what_is_kept_is_what_was_scored(void **state) {
         plain += gap * gap, power += (double)evaluation.truth[i] * (double)evaluation.truth[i];
       }
       assert_true(fabs(plain / power / (double)run->metric[NMSE][s * steps + steps - 1] - 1) < 1e-4);
-      assert_true(evaluation.truth[s * PIXELS + PIXELS / 2] < 30); /* of the 40 that are stored */
+      assert_true(evaluation.truth[s * PIXELS + PIXELS / 2] < 30); /* the file has 40 */
     }
     if (window) assert_memory_equal(evaluation.truth, truth, sizeof truth);
     memcpy(truth, evaluation.truth, sizeof truth);

@@ -45,7 +45,7 @@ static void close_mask(struct mask *mask) {
   kernels_close(mask->kernels);
 }
 
-/* The same entries of all images are taken. */
+/* Takes the same entries of all images. */
 static void run_rows(struct mask *mask, const float *values, const float *taken, uint32_t first) {
   struct arena *arena = arena_open();
   size_t batch = mask->graph->batch, entries = (size_t)mask->entries;
@@ -142,7 +142,7 @@ static void draws_have_the_distribution_of_the_enumeration(void **state) {
   close_mask(&mask);
 }
 
-/* What the sampler learned_mask goes by, line by line, makes the same distribution: of every set, to rounding. */
+/* The chances of the sampler learned_mask, line by line, give every set the same probability, to rounding. */
 static void chances_line_by_line_are_those_of_the_sets(void **state) {
   static const double p[ENTRIES] = {0.9, 0.05, 0.3, 0, 1, 0.7, 0.25, 0.5, 0.3};
   const struct acquisition scan = {.lines = ENTRIES, .initial_start = 3, .initial_lines = 1, .budget = BUDGET};
@@ -203,7 +203,7 @@ static void budgets_are_exact_at_full_size(void **state) {
 
 enum { MANY = 1024 };
 
-/* The same sets as above, their entries far apart: splits of the tree draw them. */
+/* Draws the same sets as above with their entries far apart: splits of the tree draw them. */
 static void draws_by_a_tree_have_the_distribution_of_the_enumeration(void **state) {
   static const float values[ENTRIES] = {0.3f, -0.2f, 0.05f, 0.9f, -0.35f, 0.1f, 0, 0.25f, -0.1f};
   static const int place[ENTRIES] = {5, 70, 71, 200, 511, 512, 700, 1000, 1023};
@@ -233,8 +233,8 @@ static void draws_by_a_tree_have_the_distribution_of_the_enumeration(void **stat
   close_mask(&mask);
 }
 
-/* Of independent entries given that `budget` of them are 1: from the chances of those before and after each.
- */
+/* Finds the chances of independent entries given that `budget` of them are 1: from the chances of those
+ * before and after each. */
 static void find_inclusion(const float *p, size_t budget, double *inclusion, struct arena *arena) {
   size_t width = budget + 1;
   double *before = ARENA_NEW(arena, double, (MANY + 1) * width),
@@ -331,8 +331,8 @@ static void budgets_of_many_entries_are_exact(void **state) {
 
 /* ---- the gradient -------------------------------------------------------------------------------------- */
 
-/* Of values v: chance p = sigmoid(5 v), brought to q = p s/m or 1 - (1 - p)(1 - s)/(1 - m), and a step at the
- * threshold u whose derivative is 10 e/(1 + e)^2, e = exp(-10 (q - u)). */
+/* For values v: chance p = sigmoid(5 v), brought to q = p s/m or 1 - (1 - p)(1 - s)/(1 - m), and a step at
+ * the threshold u whose derivative is 10 e/(1 + e)^2, e = exp(-10 (q - u)). */
 static void formula(const float *values, uint32_t taken, int entries, double budget, const float *threshold,
                     const float *slope, double *gradient) {
   double p[64], dq[64], mean = 0, count = 0, shared = 0;

@@ -47,7 +47,7 @@ static float complex *fetch(struct device *device, cl_mem buffer, size_t count) 
   return data;
 }
 
-/* By the definition, orthonormal: one row of `length` numbers that lie `stride` apart. */
+/* Transforms one row of `length` numbers that lie `stride` apart by the definition, orthonormal. */
 static void transform_row(double complex *row, size_t length, size_t stride, int sign) {
   double complex sums[512];
   for (size_t k = 0; k < length; k++) {

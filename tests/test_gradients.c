@@ -120,7 +120,7 @@ static double rescale_at(const double *x, const double *taken, int entries, doub
                                 : 1 - (1 - x[entry]) * (1 - budget / count) / (1 - mean);
 }
 
-/* By the mean and the sample deviation of another image. */
+/* Restores a value by the mean and the sample deviation of another image. */
 static double restored_at(const double *like, int pixels, double value) {
   double mean = 0, square = 0;
   for (int i = 0; i < pixels; i++) mean += like[i] / pixels;
@@ -192,7 +192,7 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   return value; /* concatenation */
 }
 
-/* What the device has drawn, and values through which no gradient passes, stay as they are. */
+/* Draws of the device, and values that stop the gradient, stay as they are. */
 static bool is_fixed(const struct reference *r, const struct node *node) {
   return !node->op || node->op == &op_exact_threshold || (r->smooth && node->op == &op_detach);
 }
@@ -218,7 +218,7 @@ struct bench {
   struct arena *arena;
   struct reference reference;
   tensor input, output;
-  double *slope; /* by which the output is weighed: the gradient that backward starts from */
+  double *slope; /* weights of the output: the gradient that backward starts from */
 };
 
 typedef tensor architecture(struct graph *graph, tensor x);
@@ -481,7 +481,7 @@ static tensor build_add(struct graph *graph, tensor x) {
   return add(graph, add(graph, x, sigmoid(graph, x)), x);
 }
 
-/* Of 2 x 35 entries some 22 are taken, and the others' mean is near a half. */
+/* Some 22 of 2 x 35 entries are taken, and the others' mean is near a half. */
 static tensor build_rescale_down(struct graph *graph, tensor x) {
   return rescale(graph, sigmoid(graph, x), input_like(graph, x, "taken"), 9);
 }
@@ -526,7 +526,7 @@ static tensor build_restore(struct graph *graph, tensor x) {
   return restore_image(graph, x, input_like(graph, x, "like"));
 }
 
-/* By its own mean and deviation too. */
+/* The image restores itself by its own mean and deviation too. */
 static tensor build_restore_itself(struct graph *graph, tensor x) {
   return concat(graph, restore_image(graph, x, x), restore_image(graph, x, sigmoid(graph, x)));
 }
@@ -552,7 +552,7 @@ static tensor build_planes_of_points(struct graph *graph, tensor x) {
   return concat(graph, sampler_planes(graph, x, input_like(graph, x, "acquired"), mask), x);
 }
 
-/* The same parameters twice, with others between. */
+/* Takes the same parameters twice, with others between. */
 static tensor build_twice(struct graph *graph, tensor x) {
   graph_share(graph);
   x = conv2d(graph, x, "a", 3, 3);
@@ -593,7 +593,7 @@ static tensor build_loupe_complex(struct graph *graph, tensor x) {
   return add(graph, reconstruct_complex(graph, net.observed, 0), x);
 }
 
-/* The same of points. */
+/* Builds LOUPE's graph of points. */
 static tensor build_loupe_points(struct graph *graph, tensor x) {
   struct net_loupe_setup setup = {.size = graph_node(graph, x)->shape.width,
                                   .points = true,
@@ -681,7 +681,7 @@ static tensor build_magnitude(struct graph *graph, tensor x) {
   return magnitude(graph, x);
 }
 
-/* What learned masks do: the magnitude of the image of masked frequencies, beside the image itself. */
+/* Builds what learned masks do: the magnitude of the image of masked frequencies, beside the image itself. */
 static tensor build_masked_image(struct graph *graph, tensor x) {
   tensor frequencies = fourier(graph, x),
          zero_filled = inverse_fourier(graph, build_columns(graph, frequencies));
@@ -854,7 +854,7 @@ static void test_clamped(void **state) {
   struct bench bench;
   open_bench(&bench, *state, build_standardise, 1, 9, 11);
   double *pixels = bench.reference.value[bench.input.node];
-  pixels[7] = 100; /* of 99 pixels one can be 9.8 deviations off */
+  pixels[7] = 100; /* one of 99 pixels can be 9.8 deviations off */
   pixels[98] = -20;
   pixels[99 + 98] = -80;
   objective(&bench);
@@ -922,7 +922,7 @@ static void test_part_of_batch(void **state) {
   assert_int_equal(((struct device *)*state)->bytes, before);
 }
 
-/* What only blocking inputs read gets no gradient, and neither does what lies behind it. */
+/* A node that only blocking inputs read gets no gradient, and neither does what lies behind it. */
 static tensor build_blocked(struct graph *graph, tensor x) {
   return straight_through(graph, x, conv2d(graph, x, "threshold", 2, 1), 10);
 }

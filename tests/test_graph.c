@@ -185,7 +185,7 @@ static void test_lifetimes(void **state) {
   assert_null(find_slot(graph, 0, "gradient"));
   graph_measure(graph, 3, true, true);
   assert_non_null(find_slot(graph, 0, "gradient"));
-  graph->largest = 64 * 1024; /* as on a device with small allocations */
+  graph->largest = 64 * 1024; /* a device with small allocations has that */
   assert_true(graph_measure(graph, 1, true, false) < SIZE_MAX / 2);
   assert_true(graph->arena_bytes > graph->largest);
   check_slots(graph);
@@ -316,7 +316,7 @@ static void test_step_allocates_nothing(void **state) {
   assert_good(device_finish(bench.device, &error), &error);
   assert_int_equal(bench.device->allocations, allocations);
   assert_int_equal(bench.device->bytes, bytes);
-  assert_memory_equal(first, second, sizeof(float) * bench.graph->elements); /* the same bytes on every run */
+  assert_memory_equal(first, second, sizeof(float) * bench.graph->elements); /* every run: the same bytes */
   close_bench(&bench);
   assert_int_equal(bench.device->bytes, 0);
   arena_close(arena);

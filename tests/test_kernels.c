@@ -97,7 +97,7 @@ static void test_row(void **state) {
           check_row(row, sizes[s].height, sizes[s].width, item ? item_rows[r] : group_rows[r], half, points);
 }
 
-/* As many rows as a large device needs to be busy, or a CPU to be timed. */
+/* Takes as many rows as keep a large device busy, or a CPU for a while. */
 static void time_row(void **state) {
   enum { SIDE = 128, LAUNCHES = 20, CPU_ROWS = 32, GPU_ROWS = 1024 };
   const struct kernel_desc *row = *state;

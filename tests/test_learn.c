@@ -60,7 +60,7 @@ static void close_run(struct run *run) {
   arena_close(run->arena);
 }
 
-/* From opening to closing. */
+/* Runs a training from opening to closing. */
 static void learn(struct run *run) {
   open_run(run);
   run_all(run);
@@ -136,7 +136,8 @@ static void assert_same_file(const char *one, const char *other, const char *fil
   arena_close(comparison.arena);
 }
 
-/* The same records but for their times: of a length, its checksum, 9 bytes of time, the rest, a checksum. */
+/* Compares the records but for their times: each is a length, its checksum, 9 bytes of time, the rest, a
+ * checksum. */
 static void assert_same_events(const char *one, const char *other) {
   const char *folders[] = {one, other};
   const unsigned char *data[2];
@@ -181,7 +182,7 @@ static void copy_file(const struct copying *copying, const char *name) {
   arena_close(arena);
 }
 
-/* What a training leaves that is killed after so many roll-outs. */
+/* Copies what a training leaves that is killed after so many rollouts. */
 static void copy_folder(const struct learning *learning, void *context) {
   const struct copying *copying = context;
   struct error error;
@@ -476,7 +477,7 @@ static void checkpoints_are_refused(void **state) {
   arena_close(run.arena);
 }
 
-/* The same scene, but what the training was made from has changed; a copy elsewhere has not. */
+/* The scene is the same, but what the training was made from has changed; a copy elsewhere has not. */
 static void other_origins_are_refused(void **state) {
   struct copying copying = {"unet", "moved", 0};
   struct run run;
@@ -489,7 +490,7 @@ static void other_origins_are_refused(void **state) {
   run.wish.round = 1;
   learn(&run);
   set_options(&run, "origin");
-  run.wish.policy = support_path(&folder, "a2c/last.h5"); /* the same policy */
+  run.wish.policy = support_path(&folder, "a2c/last.h5"); /* an equal policy */
   run.wish.reconstructor = support_path(&folder, "moved/best.h5");
   run.wish.round = 1;
   run.wish.resume = true;
@@ -505,7 +506,7 @@ static void other_origins_are_refused(void **state) {
   arena_close(run.arena);
 }
 
-/* What would not fit into the 32 bits of a scan's number. */
+/* Refuses what would not fit into the 32 bits of a scan's number. */
 static void numbers_of_scans_do_not_wrap(void **state) {
   struct run run;
   (void)state;

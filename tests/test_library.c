@@ -1,4 +1,4 @@
-/* What the engine is for a program that holds it: kinds of errors, the end of a call, the log, locks. */
+/* The engine as a program that holds it sees it: kinds of errors, the end of a call, the log, locks. */
 #include "engine/base/lock.h"
 #include "engine/base/log.h"
 #include "tests/support.h"

@@ -12,7 +12,7 @@ struct sizes {
   size_t images, inputs;
   int outputs;
   enum graph_products products;
-  double tolerance; /* of the largest value */
+  double tolerance; /* relative to the largest value */
 };
 
 struct bench {

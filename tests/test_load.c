@@ -335,7 +335,7 @@ static void moments(const float *image, size_t count, double *mean, double *std,
 static void statistics_agree(void **state) {
   enum { N = 36, SLICES = 5 };
   float *images = draw_images(SLICES, N, 1);
-  for (size_t i = 0; i < N * N; i++) images[2 * N * N + i] *= 1e-5f; /* as small as fastMRI's knees */
+  for (size_t i = 0; i < N * N; i++) images[2 * N * N + i] *= 1e-5f; /* fastMRI's knees are as small */
   images[3 * N * N + 17] = 100;                                      /* beyond six deviations: cut */
   options.data.size = N;
   write_images("a.h5", images, SLICES, N);
@@ -468,7 +468,7 @@ static void images_are_divided_by_the_scale(void **state) {
   unload(&plain);
 }
 
-/* Of networks of complex images: what is bright is not cut. */
+/* Targets of networks of complex images: bright pixels are not cut. */
 static void images_are_targets_as_they_are(void **state) {
   const size_t shape[] = {1, 8, 8};
   float *image = draw_images(1, 8, 3);
@@ -644,7 +644,7 @@ static void constant_slices_are_left_out(void **state) {
   unload(&loaded);
 }
 
-/* What a volume had before it turned out to be broken does not count. */
+/* Slices of a volume that turned out to be broken later do not count. */
 static void constant_slices_of_a_dropped_volume_do_not_count(void **state) {
   static const char *const settings[] = {"data.exclude_constant=false", "data.exclude_constant=true"};
   float *images = draw_images(4, 8, 1);
@@ -725,7 +725,7 @@ static void undersampled_points_are_said(void **state) {
   expect_doubt(*state, " % of the samples of the k-space in ");
 }
 
-/* The same as the centred one moved by half, on one axis or both. */
+/* The volume is the centred one moved by half, on one axis or both. */
 static void a_zero_frequency_in_the_corner_is_said(void **state) {
   static const char *const words[] = {"none", "columns", "rows", "both"};
   const float complex *centred = draw_spectrum(3);
@@ -746,7 +746,7 @@ static void a_zero_frequency_in_the_corner_is_said(void **state) {
     assert_memory_equal(column(&loaded, SLICE_image), want, sizeof want);
     unload(&loaded);
     set(arena_text(folder.arena, "data.kspace_shift=%s", words[3 - how]));
-    expect_doubt(*state, key); /* what was set is undone */
+    expect_doubt(*state, key); /* undoes what was set */
     set("data.kspace_shift=none");
   }
 }

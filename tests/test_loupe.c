@@ -18,7 +18,7 @@ static float *read_weights(struct run *run) {
   return read_floats(run->arena, run->training.loupe.graph->values, N);
 }
 
-/* Of 1,024 points 36 are given and 220 drawn. */
+/* 36 of 1,024 points are given and 220 drawn. */
 static void set_points(struct run *run, const char *output) {
   set_training(run, METHOD_LOUPE, output);
   run->options.acquisition.geometry = GEOMETRY_POINTS;
@@ -206,7 +206,7 @@ static void a_mask_is_of_a_minibatch_or_of_a_sample(void **state) {
   }
 }
 
-/* The same masks and the same update but for rounding, whatever part of a batch is taken at once. */
+/* Masks and update are the same but for rounding, whatever part of a batch is taken at once. */
 static void micro_batches_change_nothing(void **state) {
   (void)state;
   for (int each = 0; each < 2; each++) {

@@ -117,7 +117,7 @@ static void test_parameter_counts(void **state) {
   assert_int_equal(count_parameters(1, 16, 4, 128), 837635);
   assert_int_equal(count_parameters(1, 16, 4, 256), 837635);
   assert_int_equal(count_parameters(1, 8, 4, 128), 209699);
-  assert_int_equal(count_parameters(2, 16, 4, 128), 837779); /* of complex images (PROTOCOL 3.2) */
+  assert_int_equal(count_parameters(2, 16, 4, 128), 837779); /* a network of complex images (PROTOCOL 3.2) */
   assert_int_equal(count_parameters(2, 64, 4, 128), 13388867);
 }
 

@@ -102,7 +102,7 @@ static void score_all(struct bench *bench, uint8_t mask[SLICES][N], float qualit
   world_read(world, ENV_quality, 0, SLICES * N, quality);
 }
 
-/* What is taken is as good as the best free line, up to rounding; a line before it is not. */
+/* The action taken is as good as the best free one, up to rounding; one before it is not. */
 static void assert_best(const uint8_t *mask, const double *quality, uint32_t taken) {
   double size = 0;
   for (uint32_t c = 0; c < N; c++) size = fmax(size, fabs(quality[c]));
@@ -173,7 +173,8 @@ static void does_not_depend_on_the_batch(void **state) {
   assert_memory_equal(actions[0], actions[2], sizeof actions[0]);
 }
 
-/* Of some candidates the best is taken: a better image than a line at random, no better than of all. */
+/* The oracle takes the best of some candidates: a better image than a line at random gives, no better than
+ * the best of all. */
 static void takes_the_best_of_some(void **state) {
   struct bench bench;
   float ssim[3][SLICES];
@@ -196,7 +197,7 @@ static void takes_the_best_of_some(void **state) {
   close_bench(&bench);
 }
 
-/* Of equal candidates the first: a constant image is as good with any line. */
+/* The oracle takes the first of equal candidates: a constant image is as good with any line. */
 static void takes_the_first_of_equals(void **state) {
   struct bench bench;
   struct error error;

@@ -18,7 +18,7 @@ enum {
   MINIBATCHES = 4,
   MOST = BATCH * MINIBATCHES
 };
-enum { PSNR = 2 }; /* of metric_list */
+enum { PSNR = 2 }; /* its row in metric_list */
 enum { STATES = 1 + FREE, PAIRS = FREE * (FREE - 1), DRAWS_MOST = 5 };
 
 static const double gamma_ = 0.7;
@@ -37,7 +37,7 @@ struct bench {
 
 struct config {
   bool greedy, no_baseline;
-  size_t draws, batch, slices; /* of the policy's passes; of the data */
+  size_t draws, batch, slices; /* numbers of the policy's passes; slices of the data */
   uint32_t initial, metric;    /* lines, 0: INITIAL; of the reward */
 };
 
@@ -173,7 +173,7 @@ static void comes_back_from_a_file(void **state) {
 struct exact {
   uint32_t line[FREE];
   float quality[STATES + FREE * FREE]; /* the last: [first][second] */
-  double chance[STATES][FREE];         /* of a free line in the states with a decision */
+  double chance[STATES][FREE];         /* chance of a free line in the states with a decision */
 };
 
 static void present_states(struct bench *bench, struct exact *exact) {
@@ -227,7 +227,7 @@ static double gain_of(const struct exact *exact, size_t state, size_t a) {
   return (double)exact->quality[next] - (double)exact->quality[state];
 }
 
-/* What taking line a in a state is worth from there on. */
+/* The value of taking line a in a state, from there on. */
 static double worth(const struct exact *exact, size_t state, size_t a, bool greedy) {
   double sum = gain_of(exact, state, a);
   for (size_t b = 0; state == 0 && !greedy && b < FREE; b++)
@@ -431,7 +431,7 @@ static void greedy_goes_on_from_one(void **state) {
   close_bench(&bench);
 }
 
-/* The same draws and rewards, and nearly the same gradient, however many images pass through the policy at a
+/* Draws and rewards are the same, and the gradient nearly, however many images pass through the policy at a
  * time; a play allocates nothing. */
 static void results_do_not_depend_on_the_batch(void **state) {
   enum { DRAWS = 3 };

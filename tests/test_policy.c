@@ -197,7 +197,7 @@ static void test_round_trip(void **state) {
   assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
   assert_memory_equal(value[0], value[1], sizeof value[0]);
   policy_close(&other.policy);
-  bench.policy.setup.hidden = 60000; /* as the file says from here on, and its weights do not */
+  bench.policy.setup.hidden = 60000; /* the file says so from here on, and its weights do not */
   assert_good(store_create(&store, path, &error), &error);
   assert_good(policy_write(&bench.policy, store, &error), &error);
   assert_good(store_commit(store, &error), &error);

@@ -26,8 +26,8 @@ struct bench {
   struct graph *graph;
   struct optimiser optimiser;
   tensor features, mask, logits, value;
-  cl_mem scan, step, chosen, chance;                          /* of the running scans */
-  cl_mem order, action, log_prob, values, reward, done, last; /* of the rollout */
+  cl_mem scan, step, chosen, chance;                          /* one for each running scan */
+  cl_mem order, action, log_prob, values, reward, done, last; /* columns of the rollout */
   cl_mem advantage, target, terms;
   uint32_t actions[ROWS], first_scan;
 };
@@ -49,7 +49,7 @@ static float worth(const struct bench *bench, size_t env) {
   return good == 2;
 }
 
-/* What the policy sees of a scan after `step` of its lines: the mask, and the class if line 0 is in it. */
+/* The policy's view of a scan after `step` of its lines: the mask, and the class if line 0 is in it. */
 static void observe(const struct bench *bench, size_t env, size_t step, float *features, float *mask) {
   memset(features, 0, sizeof(float) * FEATURES);
   memset(mask, 0, sizeof(float) * LINES);

@@ -205,7 +205,7 @@ static bool see_text(const json_t *line, void *context, struct error *error) {
   return true;
 }
 
-/* What is written for names of any bytes is what is read: bytes that are no UTF-8 as shown. */
+/* Texts that are written for names of any bytes are read back: bytes that are no UTF-8 as shown. */
 static void written_texts_are_read(void **state) {
   struct folder folder;
   struct error error;
@@ -222,7 +222,7 @@ static void written_texts_are_read(void **state) {
   support_close_folder(&folder);
 }
 
-/* Of these no byte is seen by a caller. */
+/* A caller sees no byte of these. */
 static void damaged_lines_are_refused(void **state) {
   static const char *const lines[] = {"{\"t\":\"\xff\"}", "{\"t\":\"\\ud83d\"}", "{\"t\":\"\\u0000\"}",
                                       "{\"t\":1e999}",    "{\"t\":1}}",          "[{\"t\":1}]"};
@@ -256,7 +256,7 @@ struct results {
   size_t scans;
   const char *image; /* a dataset of one image of SIZE x SIZE, beside kept/row of one row; NULL: neither */
   uint32_t more;     /* added to the volume of the last slice */
-  const char *lines; /* of section data, beside the usual ones; NULL: none */
+  const char *lines; /* lines of section data, beside the usual ones; NULL: none */
 };
 
 enum { SLICES = 3, SIZE = 4, LINES = 2 };

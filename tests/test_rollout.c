@@ -130,7 +130,7 @@ static void rewards_are_as_defined(void **state) {
   for (int f = 0; f < 3; f++) {
     open_bench(&bench[f], *state, 6, 6, forms[f]);
     play(&bench[f]);
-    play(&bench[f]); /* what the scans before have left does not matter */
+    play(&bench[f]); /* what earlier scans have left does not matter */
     reward[f] = read_rows(&bench[f], ROLLOUT_reward);
     if (f == 0) ssim = read_rows(&bench[f], ROLLOUT_ssim);
   }
@@ -210,7 +210,7 @@ static void results_do_not_depend_on_the_number(void **state) {
   for (int k = 1; k < 4; k++) assert_memory_equal(actions[0], actions[k], sizeof actions[0]);
 }
 
-/* The same update, to the byte, however many scans are played at a time; normalised too. */
+/* The update is the same, to the byte, however many scans are played at a time; normalised too. */
 static void updates_do_not_depend_on_the_launch(void **state) {
   float *gradients[2];
   struct bench bench[2];
@@ -231,7 +231,8 @@ static void updates_do_not_depend_on_the_launch(void **state) {
   for (int k = 0; k < 2; k++) close_bench(&bench[k]);
 }
 
-/* What updates of 11 rows of another order learn from, on the host; the roll-out's own stay as they were. */
+/* The rows that updates of 11 rows in another order learn from, on the host; the rollout's own stay as they
+ * were. */
 static void advantages_are_normalised_in_every_update(void **state) {
   enum { ROWS = 6 * STEPS, MOST = 11 };
   struct bench bench;

@@ -72,7 +72,7 @@ static void a_good_file_is_applied(void **state) {
   assert_int_equal(options.world.seed, 7);
   assert_string_equal(options.evaluate.samplers, "random,low_bias,poisson");
   assert_string_equal(options.evaluate.metrics, "ssim,psnr");
-  assert_int_equal(options.data.split, SPLIT_TEST); /* what the file leaves out stays */
+  assert_int_equal(options.data.split, SPLIT_TEST); /* the file leaves it out, and it stays */
 }
 
 static void empty_files_change_nothing(void **state) {

@@ -317,7 +317,7 @@ static void worlds_give_back_what_they_take(void **state) {
   assert_int_equal(device->bytes, before);
 }
 
-/* What is lent is the owner's memory, is read and written as its own, and stays when the world goes. */
+/* A shared column is the owner's memory, is read and written as its own, and stays when the borrower goes. */
 static void columns_are_lent(void **state) {
   struct world_setup own = setup;
   struct scene owner, borrower;
@@ -329,7 +329,7 @@ static void columns_are_lent(void **state) {
   assert_false(world_has(&borrower.world, SCAN));
   world_share(&borrower.world, &owner.world, SET(SCAN));
   assert_true(world_has(&borrower.world, SCAN));
-  world_write(&borrower.world, SCAN, 0, 7, scan); /* as many rows as the owner has */
+  world_write(&borrower.world, SCAN, 0, 7, scan); /* the owner has as many rows */
   world_read(&owner.world, SCAN, 0, 7, got);
   assert_memory_equal(got, scan, sizeof scan);
   close_scene(&borrower);

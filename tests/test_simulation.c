@@ -101,7 +101,8 @@ static void a_larger_mask_is_a_better_image(void **state) {
   close_scene(&scene);
 }
 
-/* The same scans, whatever the number of environments: actions, masks and scores of scan 3, byte for byte. */
+/* Scans are the same, whatever the number of environments: actions, masks and scores of scan 3, byte for
+ * byte. */
 static void results_do_not_depend_on_the_number(void **state) {
   static const size_t counts[] = {8, 1, 500};
   uint8_t masks[3][N];
@@ -203,7 +204,7 @@ static void a_step_allocates_nothing(void **state) {
   close_scene(&scene);
 }
 
-/* The same scan observed in f32 and in f16: the difference is the rounding of a half. */
+/* Observes the same scan in f32 and in f16: the difference is the rounding of a half. */
 static void half_observations_are_close(void **state) {
   float full[N * N], mean[2], std[2];
   uint16_t halves[N * N];

@@ -479,7 +479,7 @@ static void what_a_file_cannot_hold_is_refused(void **state) {
   store_close(store);
 }
 
-/* As l2sr compare would, of 2^44 bytes that nobody wrote. */
+/* Compares as l2sr compare would, 2^44 bytes that nobody wrote. */
 static void endless_datasets_are_not_compared(void **state) {
   (void)state;
   if (!getenv("L2SR_PROGRAM")) skip();
@@ -494,7 +494,7 @@ static void endless_datasets_are_not_compared(void **state) {
   assert_holds((const char *)support_read(folder.arena, path_of("said"), &bytes), "endless in ");
 }
 
-/* As many slots as chunks would be gigabytes of them. */
+/* A slot for every chunk would take gigabytes. */
 static void a_table_of_chunks_is_bounded(void **state) {
   hsize_t size[] = {4, (hsize_t)1 << 40}, chunk[] = {2, 1};
   size_t start[] = {0, 0}, count[] = {1, 2};
@@ -1158,7 +1158,7 @@ static void a_link_to_a_pipe_is_not_followed(void **state) {
   store_close(store);
 }
 
-/* What the file can hold is measured where the data lie. */
+/* The store measures where the data lie what the file can hold. */
 static void a_link_to_another_file_is_read(void **state) {
   enum { COUNT = 1 << 16 };
   static float values[COUNT], found[COUNT];
@@ -1236,7 +1236,7 @@ static pid_t start_writer(void) {
   return child;
 }
 
-/* Of every kind of file; not those that somebody writes, nor other files of such names. */
+/* Removes parts of every kind of file, but no parts that somebody writes, nor other files of such names. */
 static void parts_that_were_left_are_cleared(void **state) {
   static const char *const kept[] = {"a.part",
                                      "1234.part",
@@ -1277,7 +1277,7 @@ static int make_taken(const char *path, void *context) {
   return -1;
 }
 
-/* What stands there, a link too, is never opened: another name is tried. */
+/* The store never opens what stands there, a link too: it tries another name. */
 static void a_part_is_made_anew(void **state) {
   struct part_file part;
   int times = 0;

@@ -17,7 +17,7 @@ static void set_options(struct run *run, const char *output) {
   run->options.tau.hidden = HIDDEN;
 }
 
-/* Of 1,024 points 36 are given and 220 drawn. */
+/* 36 of 1,024 points are given and 220 drawn. */
 static void set_points(struct run *run, const char *output) {
   set_training(run, METHOD_TAU_STEP, output);
   run->options.acquisition.geometry = GEOMETRY_POINTS;
@@ -168,7 +168,7 @@ static void subtract(float *from, const float *what, size_t count) {
   for (size_t i = 0; i < count; i++) from[i] -= what[i];
 }
 
-/* Of the parameters of one graph what another holds of the same names, in the layout of the first. */
+/* Gathers from the other graph the parameters of this one by their names, in this one's layout. */
 static float *gather(struct run *run, const struct graph *own, const struct graph *other) {
   float *to = ARENA_NEW(run->arena, float, own->elements);
   for (int i = 0; i < own->parameters; i++) {
@@ -260,7 +260,7 @@ static void the_fused_sampler_of_points_too(void **state) {
   check_fused(set_wide_points, 2, false);
 }
 
-/* Of so many of the last pass, from a gradient of about that size. */
+/* Runs the last pass backward from a gradient of about that size. */
 static float *run_level(struct run *run, float size) {
   struct reconstructor *reconstructor = &run->training.reconstructor;
   float *gradient = ARENA_NEW(run->arena, float, BATCH *N *N);
@@ -311,7 +311,7 @@ static void the_rate_of_the_sampler_is_its_own(void **state) {
   close_run(&run);
 }
 
-/* The same draws and the same update but for rounding, whatever part of a batch is taken at once. */
+/* Draws and update are the same but for rounding, whatever part of a batch is taken at once. */
 static void micro_batches_change_nothing(void **state) {
   struct run run[2];
   float *gradient[2];
@@ -361,7 +361,7 @@ static void the_budget_is_split_into_whole_lines(void **state) {
     }
 }
 
-/* As many parameters as the published samplers have, of lines and of points (PROTOCOL 3.3, 9). */
+/* The samplers have as many parameters as the published ones, for lines and for points (PROTOCOL 3.3, 9). */
 static void the_sampler_is_as_large_as_published(void **state) {
   static const size_t counts[3][2] = {{128, 42797184}, {256, 168691968}, {128, 13390595}};
   (void)state;
@@ -484,7 +484,7 @@ static void going_on_equals_never_stopping(void **state) {
   check_going_on(set_options, graph_of);
 }
 
-/* As little as shows it: emulated lanes are slow. */
+/* The scene is as small as shows it: emulated lanes are slow. */
 static void set_points_files(struct run *run, const char *output) {
   set_wide_points(run, strcmp(output, "whole") ? "points_halves" : "points_whole");
   run->options.tau.steps = 1;

@@ -65,7 +65,7 @@ static void numbers_have_no_exponent(void **state) {
     assert_string_equal(text_number(known[i].value, known[i].digits).text, known[i].text);
 }
 
-/* Of a stream, ends of lines and tabulators stay, and a character may come in pieces. */
+/* A guarded stream keeps ends of lines and tabulators, and a character may come in pieces. */
 static void a_stream_is_guarded(void **state) {
   static const char from[] = "\u00d7\t\x1b[2J\n\xff\n\xe2\x80\n\U0001f600\xe2\x80";
   static const char shown[] = "\u00d7\t\\x1b[2J\n\\xff\n\\xe2\\x80\n\U0001f600\\xe2\\x80";

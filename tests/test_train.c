@@ -219,7 +219,7 @@ static void an_update_equals_one_by_hand(void **state) {
   close_run(&run);
 }
 
-/* The same samples, and the same update but for rounding, whatever part of a batch is taken at once. */
+/* Samples are the same, and the update but for rounding, whatever part of a batch is taken at once. */
 static void micro_batches_change_nothing(void **state) {
   uint8_t mask[2][SLICES][N];
   float *after[2], *before = NULL;
@@ -434,7 +434,7 @@ static void a_validation_loss_of_nan_stops(void **state) {
   close_run(&run);
 }
 
-/* What is left is the folder, and the options. */
+/* Leaves the folder, and the options. */
 static void train_one_epoch(struct run *run, const char *output) {
   set_options(run, output);
   run->options.train.epochs = 1;
@@ -633,7 +633,7 @@ static void a_best_checkpoint_that_went_is_noticed(void **state) {
   run.options.train.epochs = 2;
   open_run(&run, true);
   run_epochs(&run);
-  run.training.best_epoch = 1; /* as where the second epoch was the worse one */
+  run.training.best_epoch = 1; /* the second epoch was the worse one */
   run.training.best = run.training.epoch_value[EPOCH_VAL_LOSS][0];
   assert_good(training_save(&run.training, &error), &error);
   training_close(&run.training);

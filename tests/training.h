@@ -1,5 +1,5 @@
-/* What tests of trainings by back-propagation share: a small scene on phantoms, its training, and going on
- * with it. */
+/* Helpers of tests that train by back-propagation: a small scene on phantoms, its training, and going on with
+ * it. */
 #ifndef L2SR_TESTS_TRAINING_H
 #define L2SR_TESTS_TRAINING_H
 
@@ -8,7 +8,7 @@
 
 enum { N = 32, SLICES = 12, BATCH = 5 };
 
-/* Of the program: open from open_trainings to close_trainings. */
+/* The program's device: open from open_trainings to close_trainings. */
 extern struct device device;
 extern struct folder folder;
 
@@ -25,16 +25,16 @@ int close_trainings(void **state);
 /* Plain gradient descent, so that parameters show gradients. output: a folder's name; NULL: nothing is
  * written. */
 void set_training(struct run *run, enum train_method method, const char *output);
-/* From complex images, which are brought near 1. */
+/* Trains from complex images, which are brought near 1. */
 void set_complex(struct run *run);
 void open_run(struct run *run, bool resume);
-/* The same, and its first epoch is drawn. */
+/* Starts the run and draws its first epoch. */
 void start_run(struct run *run);
 void close_run(struct run *run);
 void run_epochs(struct run *run);
 /* Opening fails with `part` in the text; the run's options stay. */
 void refuse_open(struct run *run, bool resume, const char *part);
-/* The same of going on, after which the run is gone. */
+/* Refuses to go on, after which the run is gone. */
 void refuse(struct run *run, const char *part);
 
 /* Columns that a loss compares with, of what the training's environments hold. */

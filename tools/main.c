@@ -210,7 +210,7 @@ static bool check_operands(const struct call *call, struct error *error) {
   return true;
 }
 
-/* What a command prints goes nowhere from here on: no table, no summary. */
+/* Drops what a command prints from here on: no table, no summary. */
 static void drop_output(void) {
   FILE *nowhere = fopen("/dev/null", "w");
   if (nowhere) stdout = nowhere;
@@ -341,7 +341,7 @@ static void catch_signals(void) {
   sigaction(SIGXFSZ, &ignore, NULL); /* so is a file that may not become larger */
 }
 
-/* What the guard still holds is written before it is looked whether all was. */
+/* Writes what the guard still holds before it looks whether all was written. */
 static int finish_output(struct text_guard *guard, int status) {
   struct error error;
   errno = 0;

@@ -11,7 +11,7 @@ enum { ALIGNMENT = 64, FIRST = 1 << 12, BLOCK = 1 << 16 /* bytes of the first bl
 struct block {
   struct block *next;
   size_t used, size;
-  void *start; /* as it was allocated */
+  void *start; /* the address that calloc gave */
   unsigned char *data;
 };
 
@@ -36,7 +36,8 @@ void arena_close(struct arena *arena) {
   free(arena);
 }
 
-/* Of zeros; a large one is not touched here, so that the system gives it pages only where it is written. */
+/* The block holds zeros. A large one is not touched here: the system gives it pages only where it is
+ * written. */
 static struct block *add_block(struct arena *arena, size_t size) {
   struct block *block = calloc(1, sizeof *block);
   if (!block) return NULL;

@@ -10,12 +10,13 @@ struct arena; /* opaque: arena.c */
 struct arena *arena_open(void);
 void arena_close(struct arena *arena); /* frees everything made in it; NULL is allowed */
 
-/* Zeroed, aligned to 64 bytes. Ends the call by `fatal` (error.h) when the host has no memory left. */
+/* The memory is zeroed and aligned to 64 bytes. `fatal` (error.h) ends the call when the host has no memory
+ * left. */
 void *arena_new(struct arena *arena, size_t bytes);
-/* The same, but returns NULL: for sizes that come from a file or an option. */
+/* Returns NULL instead: for sizes that come from a file or an option. */
 void *arena_try(struct arena *arena, size_t bytes);
 
-/* Arrays, whose size in bytes is checked: a count out of a file may wrap it. */
+/* The size of an array in bytes is checked: a count out of a file may wrap it. */
 void *arena_new_array(struct arena *arena, size_t size, size_t count);
 void *arena_try_array(struct arena *arena, size_t size, size_t count);
 

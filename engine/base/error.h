@@ -33,10 +33,10 @@ bool fail_in(struct error *error, const char *format, ...) __attribute__((format
  * Locks that this thread holds (engine/base/lock.h) are given back first. */
 _Noreturn void fatal(enum l2sr_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Runs the work; where it ends by `fatal`, the result is false with that code and text. For threads of the
- * library, whose end is no business of the handler, and for whoever wants an error instead. What the work had
- * open is lost then, and is neither used nor closed. No frame of another library may lie between: callbacks
- * that HDF5 or OpenCL calls take their memory by arena_try. */
+/* Runs the work. Where the work ends by `fatal`, returns false with that code and text. Threads of the
+ * library use it, for the handler does not decide their end, and so does a caller who wants an error instead.
+ * Nobody uses or closes what the work had open. No frame of another library may lie between: callbacks that
+ * HDF5 or OpenCL calls take their memory by arena_try. */
 typedef bool rescue_work(void *context, struct error *error);
 bool rescue(rescue_work *work, void *context, struct error *error);
 

@@ -19,7 +19,7 @@ static _Thread_local struct landing *landing; /* the innermost rescue that is un
 static struct {
   l2sr_fatal *handler; /* NULL: none but end_program */
   void *context;
-} ending; /* the whole process has one: LOCK_SETTINGS */
+} ending; /* the process has one; LOCK_SETTINGS guards it */
 
 void l2sr_on_fatal(l2sr_fatal *handler, void *context) {
   HOLD(LOCK_SETTINGS);

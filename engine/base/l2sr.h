@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* What kind of thing went wrong; a text beside it says what was found, what was expected and what to do. */
+/* The kind of an error. A text beside it says what was found, what was expected and what to do. */
 enum l2sr_code {
   L2SR_GOOD,
   L2SR_FAILED,        /* none of the others */
@@ -33,11 +33,12 @@ const char *l2sr_version(void); /* "0.1.0" */
 typedef void l2sr_fatal(enum l2sr_code code, const char *text, void *context);
 void l2sr_on_fatal(l2sr_fatal *handler, void *context);
 
-/* What the library says while it works. It writes nothing on standard output or standard error by itself:
- * without a callback nobody reads it. A line has no end of line, and may hold any bytes (names of files). Work
- * that takes long reports how far it is, often; `noted` is the program's own, 0 at the start, as for the time
- * at which it last showed something. The callbacks run in the thread that works, so two may run at once; they
- * neither wait for another thread that is in the library nor leave by longjmp. */
+/* The library says by callbacks what it does. It writes nothing on standard output or standard error by
+ * itself: without a callback nobody reads it. A line has no end of line, and may hold any bytes (names of
+ * files). Long work often reports how far it is. `noted` belongs to the program and is 0 at the start: a
+ * program may keep there the time at which it last showed something. The callbacks run in the thread that
+ * works, so two may run at once. They neither wait for another thread that is in the library nor leave by
+ * longjmp. */
 enum l2sr_level { L2SR_ERROR, L2SR_WARNING, L2SR_INFO, L2SR_DETAIL };
 typedef void l2sr_line(enum l2sr_level level, const char *text, void *context);
 

@@ -1,5 +1,5 @@
-/* The locks of the process, each around what two worlds in two threads would share wrongly. A thread may take
- * one again that it holds. Beside one it takes later ones of the list only: so no two threads can wait for
+/* The locks of the process. Each guards what two worlds in two threads would otherwise damage. A thread may
+ * take a lock again that it holds, and beside it only later ones of the list: so no two threads can wait for
  * each other. */
 #ifndef L2SR_ENGINE_LOCK_H
 #define L2SR_ENGINE_LOCK_H
@@ -12,7 +12,7 @@ enum lock {
   LOCK_DEVICES,    /* the list of devices: drivers are loaded and started by its first use */
   LOCK_TRANSFORMS, /* clFFT: its plans, its set-up and its end (engine/device/fft.c) */
   LOCK_PRODUCTS,   /* CLBlast: what it keeps of programs (engine/device/blas.c) */
-  LOCK_SETTINGS,   /* what the program has set: callbacks for the log and for the end (engine/base) */
+  LOCK_SETTINGS,   /* the program's settings: callbacks for the log and for the end (engine/base) */
   LOCKS
 };
 

@@ -12,7 +12,7 @@ static struct logging {
   l2sr_line *line;
   l2sr_advance *advance;
   void *context;
-} logging; /* of the process: LOCK_SETTINGS */
+} logging; /* the process has one; LOCK_SETTINGS guards it */
 
 void l2sr_on_log(l2sr_line *line, l2sr_advance *advance, void *context) {
   HOLD(LOCK_SETTINGS);
@@ -89,7 +89,8 @@ void progress_close(struct progress *progress) {
   report(progress, true);
 }
 
-/* What steers a terminal stands as JSON's own escape; what JSON cannot hold, as elsewhere, as \xNN. */
+/* Characters that steer a terminal become JSON's own escape; bytes that JSON cannot hold become \xNN, as
+ * elsewhere. */
 static void json_escape(FILE *file, const char *text, size_t bytes) {
   const unsigned char *c = (const unsigned char *)text;
   if (!bytes)

@@ -1,5 +1,5 @@
-/* What the program says while it works, and JSON. The lines and the progress of long work go to the callbacks
- * that the program has set (l2sr_on_log): a caller decides what is shown, and where. */
+/* The log, and JSON. Lines and the progress of long work go to the callbacks that the program has set
+ * (l2sr_on_log): the program decides what is shown, and where. */
 #ifndef L2SR_ENGINE_LOG_H
 #define L2SR_ENGINE_LOG_H
 
@@ -30,7 +30,7 @@ double clock_seconds(void); /* monotonic */
 
 const char *plural(size_t count); /* "s", or "" for one */
 
-/* Writes text as a JSON string, quotes included: always one of UTF-8, where bytes that are none are the text
+/* Writes text as a JSON string with its quotes. The string is always UTF-8: other bytes become the text
  * \xNN. */
 void json_text(FILE *file, const char *text);
 /* Writes a number that JSON can hold: null for infinities and not-a-number. */

@@ -10,7 +10,7 @@
 
 enum option_type { OPTION_U32, OPTION_F64, OPTION_BOOL, OPTION_TEXT, OPTION_CHOICE, OPTION_LIST };
 
-/* What a field of each type is in the struct of values. */
+/* The C type of a field in the struct of values. */
 typedef uint32_t option_U32;
 typedef double option_F64;
 typedef bool option_BOOL;
@@ -21,10 +21,10 @@ typedef const char *option_LIST; /* words joined by commas */
 struct option {
   const char *section, *name;
   enum option_type type;
-  size_t offset;        /* of the field in the struct of values */
+  size_t offset;        /* where the field lies in the struct of values */
   const char *standard; /* the default, as text */
-  double low, high;     /* of numbers, both allowed */
-  const char *choices;  /* of OPTION_CHOICE: words joined by '|' */
+  double low, high;     /* the range of a number, both ends allowed */
+  const char *choices;  /* the words of OPTION_CHOICE, joined by '|' */
   const char *doc;
 };
 

@@ -37,7 +37,7 @@ size_t text_plain(const char *text) {
   return bytes;
 }
 
-enum { SHOWN = 16 }; /* of four bytes */
+enum { SHOWN = 16 }; /* characters that show four bytes */
 
 /* Shows the character at the start, and returns how many bytes it takes; controls of `kept` stay. */
 static size_t show_character(const char *text, const char *kept, char shown[SHOWN + 1]) {
@@ -93,7 +93,7 @@ struct text_number text_number(double value, int digits) {
   }
   snprintf(number.text, sizeof number.text, "%.*f", after, value);
   for (char *end = number.text + strlen(number.text) - 1; after && (*end == '0' || *end == '.'); *end-- = 0)
-    if (*end == '.') after = 0; /* what is before it stays */
+    if (*end == '.') after = 0; /* digits before the point stay */
   return number;
 }
 

@@ -1,7 +1,7 @@
-/* What text from outside may do to those who read it: names of files and of data sets, and words of scenes,
- * hold any bytes. A byte that is no part of UTF-8, and a character that steers instead of showing (controls
- * of ASCII and of Latin-1, ends of lines, changes of direction), is shown as \xNN, byte by byte. All escapes
- * stand on this. */
+/* Text from outside (names of files and data sets, words of scenes) holds any bytes, and could steer a
+ * terminal or a viewer. Some bytes are no UTF-8; some characters steer instead of showing: controls of ASCII
+ * and of Latin-1, ends of lines, changes of direction. All of these are shown as \xNN, byte by byte. All
+ * escapes stand on this. */
 #ifndef L2SR_ENGINE_TEXT_H
 #define L2SR_ENGINE_TEXT_H
 
@@ -13,7 +13,7 @@
 
 /* Bytes of the character that the text starts with; 0: it starts with no UTF-8. */
 size_t text_character(const char *text);
-/* The same for a character that is shown as it is; 0: it is not. */
+/* The same where the character is shown as it is; 0: it is escaped. */
 size_t text_plain(const char *text);
 
 /* Shows the character that the text starts with, and returns how many bytes it has. */
@@ -29,11 +29,11 @@ struct text_number {
 };
 struct text_number text_number(double value, int digits);
 
-/* A stream that shows what is written to it on another one, but for ends of lines and tabulators, which stay.
- */
+/* A stream that escapes what is written to it, writes it to another one, and keeps ends of lines and
+ * tabulators. */
 struct text_guard {
   FILE *file;   /* the other one */
-  char left[5]; /* of a character of which the rest is not written yet, and a zero */
+  char left[5]; /* the bytes of a character whose rest is not written yet, and a zero */
   size_t count;
 };
 FILE *text_guard_open(struct text_guard *guard, FILE *file); /* NULL: no memory */

@@ -14,7 +14,7 @@ struct blas_factor {
 void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                           struct blas_factor b, cl_mem c, size_t c_offset);
 
-/* The same for real matrices from the start of C; `add` adds the product to C. */
+/* C = A B for real matrices, from the start of C; `add` adds the product to C. */
 void blas_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                   struct blas_factor b, cl_mem c, bool add);
 

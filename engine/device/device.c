@@ -289,7 +289,7 @@ void device_read(struct device *device, cl_mem buffer, size_t offset, size_t byt
 }
 
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word) {
-  size_t odd = bytes | offset, size = odd % 2 ? 1 : odd % 4 ? 2 : 4; /* of the word's low bytes */
+  size_t odd = bytes | offset, size = odd % 2 ? 1 : odd % 4 ? 2 : 4; /* bytes of the word that repeat */
   if (bytes)
     CL(device, clEnqueueFillBuffer(device->queue, buffer, &word, size, offset, bytes, 0, NULL, NULL));
 }

@@ -34,7 +34,7 @@ struct device_facts {
   cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
   cl_uint units, alignment;        /* compute units; base address alignment in bytes */
   size_t group;                    /* largest work-group */
-  bool unoptimised; /* of kernel variants: set by tests of many, which run for less time than they compile */
+  bool unoptimised; /* compiles variants fast: for tests of many, which run for less time than they compile */
   bool keeps_programs; /* the driver has a cache of what it compiled, which ours would only double */
 };
 
@@ -47,8 +47,8 @@ struct device {
   bool failed;
   uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
   struct profile *profile;               /* engine/device/profile.h; NULL: launches are not timed */
-  const char *phase, *part, *label;      /* what the launches belong to, ever finer; for the profile */
-  struct arena *arena;                   /* of what is kept until the device is closed */
+  const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
+  struct arena *arena;                   /* holds what is kept until the device is closed */
   struct kept_program *programs;
 };
 
@@ -57,7 +57,7 @@ struct device {
 bool device_open(struct device *device, const char *select, struct error *error);
 void device_close(struct device *device);
 
-/* Waits for everything enqueued and hands over a sticky failure. */
+/* Waits for everything enqueued and returns a sticky failure. */
 bool device_finish(struct device *device, struct error *error);
 
 /* Makes a buffer; the refusal names what it was for and how much the device has. NULL on failure. */
@@ -76,8 +76,8 @@ void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t byt
 void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
                  size_t bytes);
 
-/* Of two buffers of floats: root of the mean squared difference over the root of the mean square of the
- * second. For checks: waits, and reads both. */
+/* Compares two buffers of floats: the root of the mean squared difference over the root of the mean square of
+ * the second. For checks: waits, and reads both. */
 double device_distance(struct device *device, cl_mem found, cl_mem expected, size_t count);
 
 /* Notes the result of an enqueue; CL() adds its text and place. */

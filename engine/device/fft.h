@@ -9,7 +9,7 @@ enum fft_direction { FFT_FORWARD, FFT_INVERSE };
 struct fft {
   struct device *device;
   size_t plan;  /* clfftPlanHandle */
-  cl_mem spare; /* what clFFT works in at some sizes; else NULL */
+  cl_mem spare; /* clFFT's scratch memory at some sizes; else NULL */
   size_t spare_bytes;
   bool open;
 };

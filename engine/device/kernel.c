@@ -16,7 +16,7 @@ struct kernels {
   struct device *device;
   const struct kernel_table *table;
   struct arena *arena;
-  struct built *built; /* by row */
+  struct built *built; /* one for each row */
   const char *options, *folder;
   size_t height, width;
   bool half;

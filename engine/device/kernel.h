@@ -26,7 +26,7 @@ const char *element_name(enum element element);
 
 enum arg_kind { ARG_END, ARG_IN, ARG_OUT, ARG_INOUT, ARG_VALUE };
 
-/* What a column or an argument holds per row of its table: see components/components.h. */
+/* An element type, of which a row of a column or argument holds a shape: see components/components.h. */
 typedef uint8_t shape_id;
 
 struct arg_desc {
@@ -37,7 +37,7 @@ struct arg_desc {
   uint8_t table;    /* for the tests: rows of which table */
 };
 
-/* The same arguments as host arrays in the type of their element (REAL as float). */
+/* The arguments of a launch as host arrays in the type of their element (REAL as float). */
 struct host_args {
   const void *in[16];
   void *out[16]; /* OUT and INOUT arguments */
@@ -111,7 +111,7 @@ void kernel_variant_close(struct kernel_variant *variant); /* one that was never
 struct arg {
   enum arg_kind kind;
   enum element element;
-  const char *name; /* of the column; NULL for values and plain buffers */
+  const char *name; /* the column's name; NULL for values and plain buffers */
   union {
     cl_mem m;
     cl_uint u;

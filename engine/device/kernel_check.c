@@ -10,7 +10,7 @@ enum { GUARD = 4096, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0x7B };
 
 struct operand {
   size_t count, bytes; /* elements; bytes on the device without the guards */
-  void *host;          /* what the reference works on; REAL as float */
+  void *host;          /* the reference's own copy; REAL as float */
   unsigned char *device_bytes;
   cl_mem whole, data; /* guards and data; the data alone */
 };

@@ -14,8 +14,8 @@ struct check_sizes {
   uint8_t shared_table; /* the table of one row */
   bool half;
   uint32_t seed;
-  const char *macro; /* of all files (kernels_define); NULL: none */
-  size_t actions;    /* what it makes of ACTIONS; 0: the width */
+  const char *macro; /* a macro for all files (kernels_define); NULL: none */
+  size_t actions;    /* the value of ACTIONS that it leads to; 0: the width */
   size_t launches;   /* 0: one, whose results are compared; else so many are timed after it, and none is */
 };
 
@@ -25,7 +25,7 @@ struct check_result {
   const char *argument; /* where the worst stands */
   size_t index;
   double found, expected;
-  double seconds; /* of one launch, by the device's clock; 0 where none is timed */
+  double seconds; /* the time of one launch by the device's clock; 0 where none is timed */
   double bytes;   /* inputs and outputs, once each */
 };
 

@@ -84,7 +84,7 @@ void profile_print(struct profile *profile, FILE *file) {
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-/* The same rows, those of a phase and part as one. */
+/* Joins the rows of a phase and part into one. */
 static void add_parts(const struct profile *profile, struct profile *parts) {
   parts->rows = 0;
   for (int r = 0; r < profile->rows; r++) {

@@ -30,7 +30,7 @@ void profile_note(const struct device *device, const char *kernel, cl_event even
 void profile_collect(struct profile *profile);
 /* Rows by falling time, with their fraction of the whole. */
 void profile_print(struct profile *profile, FILE *file);
-void profile_print_json(struct profile *profile, FILE *file); /* the same as a list of objects */
+void profile_print_json(struct profile *profile, FILE *file); /* prints a list of objects */
 /* The sums over phases and parts. */
 void profile_print_parts(struct profile *profile, FILE *file);
 void profile_print_parts_json(struct profile *profile, FILE *file);

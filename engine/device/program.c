@@ -33,7 +33,7 @@ char *program_cache(struct arena *arena, const struct device_facts *facts) {
   return home && *home ? arena_text(arena, "%s/.cache/l2sr", home) : NULL;
 }
 
-/* What the binary depends on, as a hash. */
+/* A hash of everything that the binary depends on. */
 static void name_program(struct arena *arena, const struct device *device, const struct source *prelude,
                          const struct source *source, const char *options, char key[65]) {
   const struct device_facts *facts = &device->facts;

@@ -15,7 +15,7 @@ struct schedule {
   const struct schema *schema;
   struct system system[SYSTEMS_MOST]; /* copies of the rows, each with its context */
   uint8_t depth[SYSTEMS_MOST];        /* loops around it */
-  uint8_t end[SYSTEMS_MOST];          /* of a loop: the place of its end */
+  uint8_t end[SYSTEMS_MOST];          /* where a loop ends */
   int count;
   component_set carried; /* read before written */
   component_set touched; /* every column in use */

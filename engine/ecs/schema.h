@@ -1,4 +1,4 @@
-/* What tables and columns there are, as rows; sets of columns. */
+/* Tables and columns as rows, and sets of columns. */
 #ifndef L2SR_ENGINE_SCHEMA_H
 #define L2SR_ENGINE_SCHEMA_H
 
@@ -29,7 +29,7 @@ struct schema {
   size_t table_count;
   const char *const *shape_names; /* "one", "W", "HW" ... */
   size_t shape_count;
-  const char *const *table_advice; /* what makes a table smaller, for refusals; NULL: nobody knows */
+  const char *const *table_advice; /* how to make a table smaller, for refusals; NULL: nobody knows */
 };
 
 /* A bit a column. */

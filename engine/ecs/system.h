@@ -11,7 +11,7 @@ struct world;
 struct system {
   const char *name, *doc;
   component_set reads, writes;
-  const char *kernels[SYSTEM_KERNELS_MOST];        /* that run launches */
+  const char *kernels[SYSTEM_KERNELS_MOST];        /* the kernels that run launches */
   void (*run)(struct world *world, void *context); /* enqueues; never waits, never allocates */
   /* In place of run: the systems that follow, up to system_end, are repeated while this prepares a turn, from
    * 0 on. `doc` says over what. */
@@ -19,6 +19,6 @@ struct system {
   void *context;
 };
 
-extern const struct system system_end; /* of what a loop repeats */
+extern const struct system system_end; /* ends what a loop repeats */
 
 #endif

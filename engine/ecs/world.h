@@ -19,9 +19,9 @@ struct world {
   size_t height, width;
   bool half; /* ELEMENT_REAL is F16 */
   cl_mem column[COLUMNS_MOST];
-  component_set bound;          /* columns in memory that is another's (world_bind) ... */
-  size_t bound_rows[COLUMNS_MOST]; /* ... which has so many rows of them */
-  const struct system *running; /* whose reads and writes are in force; NULL outside a step */
+  component_set bound;          /* columns whose memory belongs to another (world_bind) ... */
+  size_t bound_rows[COLUMNS_MOST]; /* ... and the rows that it has */
+  const struct system *running; /* the system whose reads and writes are in force; NULL outside a step */
 };
 
 struct world_setup {
@@ -39,9 +39,11 @@ bool world_open(struct world *world, struct device *device, struct kernels *kern
                 const struct world_setup *setup, uint8_t grow_table, struct error *error);
 void world_close(struct world *world);
 
-/* The column is `rows` rows of this memory from here on, whose owner outlives its use; NULL: it is not there. */
+/* Places the column in this memory of `rows` rows, whose owner outlives its use; NULL: takes the column
+ * away. */
 void world_bind(struct world *world, unsigned component, cl_mem memory, size_t rows);
-/* Binds a column to another world's of the same elements; columns of a set to those of the same names. */
+/* Binds a column to a column of another world with the same elements, or columns of a set to those of the
+ * same names. */
 void world_share_as(struct world *world, unsigned component, const struct world *owner, unsigned its);
 void world_share(struct world *world, const struct world *owner, component_set columns);
 bool world_has(const struct world *world, unsigned component);
@@ -54,8 +56,8 @@ size_t world_column_bytes(const struct world *world, unsigned component);
 struct arg world_in(struct world *world, unsigned component);    /* REQUIREs it in running->reads */
 struct arg world_out(struct world *world, unsigned component);   /* REQUIREs it in running->writes */
 struct arg world_inout(struct world *world, unsigned component); /* REQUIREs both */
-struct arg world_part(struct world *world, unsigned component);  /* as world_out, of some rows: the others stay */
-struct arg world_written(struct world *world, unsigned component); /* what the running system itself has written */
+struct arg world_part(struct world *world, unsigned component);  /* writes some rows: the others stay */
+struct arg world_written(struct world *world, unsigned component); /* the running system's own write */
 
 /* Host access between steps; waits. Rows, not bytes. */
 void world_write(struct world *world, unsigned component, size_t row, size_t count, const void *from);

@@ -23,6 +23,6 @@ void events_add(FILE *file, double wall_time, uint64_t step, const struct event_
 off_t events_whole(int descriptor, off_t bytes);
 
 uint32_t events_checksum(const void *data, size_t bytes); /* CRC-32C (Castagnoli) */
-uint32_t events_mask(uint32_t checksum);                  /* as it stands in the file */
+uint32_t events_mask(uint32_t checksum);                  /* the form that the file holds */
 
 #endif

@@ -11,7 +11,7 @@
 enum { HEAD = 512 };
 
 struct row {
-  const char *ending; /* of the name; NULL: any */
+  const char *ending; /* the end of the name; NULL: any */
   size_t offset;
   const char *bytes; /* NULL: any */
   size_t length;

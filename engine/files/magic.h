@@ -1,4 +1,4 @@
-/* What kind of file it is that is no HDF5, told by its first bytes or its name. */
+/* Tells the kind of a file that is no HDF5 by its first bytes or its name. */
 #ifndef L2SR_ENGINE_MAGIC_H
 #define L2SR_ENGINE_MAGIC_H
 
@@ -19,7 +19,7 @@ enum magic_kind {
 struct magic {
   enum magic_kind kind;
   const char *name;   /* "a NIfTI image" */
-  const char *remedy; /* what makes another file of it, whatever it is for; NULL: others know */
+  const char *remedy; /* how to make another file of it, whatever it is for; NULL: others know */
 };
 
 /* NULL: of no kind that is known, or it cannot be read, or is no file. */

@@ -19,7 +19,7 @@ struct part_file {
 /* Makes an empty file at a new path beside `path`; returns its descriptor, or -1 with errno set. It may be
  * called again: then somebody removed the file that it made before, which it closes. */
 typedef int part_maker(const char *path, void *context);
-/* By the maker (NULL: open) at names until one is free, and locks it. -1: errno says why. */
+/* Makes the file by the maker (NULL: open) at names until one is free, and locks it. -1: errno says why. */
 int part_make(struct part_file *part, const char *path, part_maker *make, void *context);
 /* Takes the place of `path`, after it was synced. The folder is synced too: else a file that was whole may be
  * gone when the power fails. False: errno says why; the part, if it did not take the place, is the caller's.
@@ -27,7 +27,7 @@ int part_make(struct part_file *part, const char *path, part_maker *make, void *
 bool part_take_place(struct part_file *part, const char *path);
 void part_drop(struct part_file *part); /* removes it */
 
-/* What helps where a file cannot be written, after the system's words for why; "": nothing known. */
+/* Advice where a file cannot be written, to follow the system's words for why; "": nothing known. */
 void part_help(const char *path, const char *reason, char *text, size_t size);
 bool part_lacks_lock(const char *reason);
 /* "cannot DOING PATH: ..." with errno and what helps; `beside`: where it was written. Returns false. */

@@ -33,7 +33,7 @@ static struct {
   pid_t pid; /* 0: none */
   int socket;
   bool ready;          /* it has said so */
-  struct arena *arena; /* of the verdicts, for as long as the program */
+  struct arena *arena; /* holds the verdicts for as long as the program runs */
   const struct verdict *verdicts;
 } probe; /* of the process: LOCK_PROBE */
 
@@ -112,7 +112,8 @@ bool probe_send(int socket, const void *data, size_t bytes) {
   return true;
 }
 
-/* What has come is taken however late it is: this program may have been stopped meanwhile, not the child. */
+/* An answer that has come is taken however late it is: this program may have been stopped meanwhile, not the
+ * child. */
 static enum outcome receive_all(void *data, size_t bytes) {
   double end = now() + WAIT_MOST;
   for (char *at = data; bytes;) {
@@ -130,7 +131,7 @@ static enum outcome receive_all(void *data, size_t bytes) {
   return ANSWERED;
 }
 
-/* Of a text, what does not fit is read and forgotten. */
+/* The part of a text that does not fit is read and forgotten. */
 static enum outcome receive_text(char *text, size_t size, size_t bytes) {
   size_t kept = bytes < size ? bytes : size;
   char rest[4096];

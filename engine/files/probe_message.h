@@ -1,6 +1,5 @@
-/* What probe.c and probe_serve.c say to each other over a stream: the child says once that it is ready; a
- * question is its head, path and name; an answer its head and a text. Texts end in a zero byte, which counts.
- */
+/* Messages of probe.c and probe_serve.c over a stream. The child says once that it is ready. A question is
+ * its head, path and name; an answer is its head and a text. Texts end in a zero byte, which counts. */
 #ifndef L2SR_ENGINE_PROBE_MESSAGE_H
 #define L2SR_ENGINE_PROBE_MESSAGE_H
 
@@ -8,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROBE_READY = 0x6c327372 }; /* as uint32_t */
+enum { PROBE_READY = 0x6c327372 }; /* sent as uint32_t */
 
 struct probe_question {
   uint32_t path, name; /* bytes; a name of 0: look at the file */

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What a good file takes of them is far less: texts of 1 MiB, a few MiB of chunks, milliseconds. */
+/* A good file takes far less: texts of 1 MiB, a few MiB of chunks, milliseconds. */
 enum {
   MEMORY_MOST = 512 << 20,
   SECONDS_MOST = 2,
@@ -47,7 +47,8 @@ static void leave_no_cores(void) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* Those of the program that started this one: its pipes and sockets would stay open with this child. */
+/* Closes the descriptors that the program left open: its pipes and sockets would stay open with this
+ * child. */
 static void close_files(void) {
   long most = sysconf(_SC_OPEN_MAX);
   if (close_range(STDERR_FILENO + 1, ~0u, 0) == 0) return; /* kernels before 5.9 do not know it */

@@ -13,9 +13,9 @@ struct walk {
   void *values;
   struct arena *arena;
   const char *path, *folder;
-  struct stat status; /* of the file: tells that it is being read already */
+  struct stat status; /* identifies the file: it may be read already */
   int depth;
-  bool *seen; /* by row: this file has set it */
+  bool *seen; /* a flag for each row: this file has set it */
   yaml_parser_t parser;
   yaml_event_t event;
 };

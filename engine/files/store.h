@@ -43,13 +43,13 @@ bool store_check_held(struct store *store, const char *name, struct error *error
  * than `most` and one that the file cannot hold. */
 bool store_read_all(struct store *store, const char *name, enum store_type type, size_t most,
                     struct arena *arena, void **data, size_t *total, struct error *error);
-/* The same of exactly so many, into the caller's memory. */
+/* Reads a dataset of exactly so many elements into the caller's memory. */
 bool store_read_known(struct store *store, const char *name, enum store_type type, size_t total, void *to,
                       struct error *error);
 /* Attribute or scalar dataset; false without a message when it is not there or of another kind. */
 bool store_text(struct store *store, const char *name, char *text, size_t size);
 bool store_number(struct store *store, const char *name, double *value);
-/* The same in whatever type one value has (text, whole or broken numbers, an array of one), without the
+/* Reads one value of whatever type (text, whole or broken numbers, an array of one) as a text without the
  * blanks around it: 7 and "7" are the same word. False where there is none or it is empty. */
 bool store_word(struct store *store, const char *name, char *text, size_t size);
 /* Whether libhdf5 came to an end with what was read of it; what it did not is taken for missing. */
@@ -61,7 +61,7 @@ void store_layout(struct store *store, const char *name, char *text, size_t size
 /* Calls `see` for every dataset below the root, with its path. */
 typedef void store_see(const char *name, void *context);
 bool store_list(struct store *store, store_see *see, void *context, struct error *error);
-/* The same for every attribute of the root. */
+/* Calls `see` for every attribute of the root. */
 bool store_list_attributes(struct store *store, store_see *see, void *context, struct error *error);
 
 bool store_create(struct store **store, const char *path, struct error *error);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of chunks that are kept decompressed: bytes, and how many, for each takes slots of a table too. */
+/* The most chunks that are kept decompressed: bytes, and how many, for each takes slots of a table too. */
 enum { CACHE_MOST = 1 << 30, CACHE_CHUNKS = 1 << 16 };
 
 /* A memory type for complex data whose member names are those of the file (r/i, real/imag, ...). */
@@ -130,9 +130,9 @@ enum { EXPANSION = 4096 };
 static const size_t MOST_ENTRIES = (size_t)1 << 52; /* a double holds every number below */
 
 struct extent {
-  double bytes;          /* that the shape says, up to whole chunks */
+  double bytes;          /* what the shape asks for, up to whole chunks */
   hsize_t stored;        /* bytes in the file */
-  hsize_t chunks, there; /* that the shape says; that are written */
+  hsize_t chunks, there; /* what the shape asks for; what is written */
 };
 
 static void measure_chunks(hid_t dataset, hid_t plist, hid_t space, struct extent *extent) {
@@ -164,7 +164,7 @@ static void measure_extent(hid_t dataset, hid_t plist, struct extent *extent) {
   H5Tclose(type);
 }
 
-/* Of the file that the dataset lies in: a link may lead to another one. */
+/* The file that the dataset lies in: a link may lead to another one. */
 static bool measure_file(hid_t dataset, hsize_t *length) {
   hid_t file = H5Iget_file_id(dataset);
   bool good = file >= 0 && H5Fget_filesize(file, length) >= 0;
@@ -217,7 +217,7 @@ static size_t type_bytes(enum store_type type) {
   return bytes[type];
 }
 
-/* Of a dataset of at most `most` entries that the file can hold. */
+/* Refuses a dataset of more than `most` entries, or of more than the file can hold. */
 static bool count_entries(struct store *store, const char *name, size_t most, struct store_shape *shape,
                           size_t *total, struct error *error) {
   if (!store_shape(store, name, shape, error)) return false;

@@ -205,7 +205,7 @@ static const char *filter_name(H5Z_filter_t filter, const char *stored) {
   return *stored ? stored : "a filter without a name";
 }
 
-/* As one word of a shell. */
+/* Quotes the text as one word of a shell. */
 static const char *shell_word(struct arena *arena, const char *text) {
   char *word = arena_new(arena, 4 * strlen(text) + 3), *to = word;
   *to++ = '\'';

@@ -31,7 +31,7 @@ static int make_hdf5(const char *path, void *context) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     store_without_locks(access);
     unlink(path);
-    errno = ENOLCK; /* what is said where this HDF5 cannot do without */
+    errno = ENOLCK; /* the error where this HDF5 cannot do without */
     store->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
     H5Pclose(access);
   }

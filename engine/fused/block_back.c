@@ -342,7 +342,8 @@ static void reduce_weights(struct blocks *blocks, const struct block_layer *laye
                           arg_u32((uint32_t)layer->own_in), arg_u32((uint32_t)layer->own_out)));
 }
 
-/* The first layer's, from the input itself. Of more than two channels a group takes one. */
+/* Runs the gradient of the first layer's weights, from the input itself. A group takes one channel where
+ * there are more than two. */
 static void run_image_weights(struct blocks *blocks, const struct block_layer *layer, cl_mem input,
                               float factor, size_t images) {
   size_t shares = layer->in > 2 ? (size_t)layer->in : 1;

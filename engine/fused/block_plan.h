@@ -13,7 +13,8 @@ enum block_source {
   SOURCE_GRADIENT /* kernels/block.cl on the way back */
 };
 
-/* What follows the last block: 1x1 convolutions to an image, or its pooled map as the output. */
+/* The end of the network, after the last block: 1x1 convolutions to an image, or the pooled map as the
+ * output. */
 enum block_end { END_IMAGE, END_MAPS };
 
 /* How a layer is cut into work-groups: measured choices. */
@@ -35,7 +36,7 @@ struct block_layer {
   bool first_pooled; /* takes the pooled map of `first` */
   bool store_full, store_pooled;
   int in, out, rows, columns, up_channels; /* channels as computed: multiples of 16 */
-  int own_in, own_out;                     /* those of the convolution; what is above stays 0 */
+  int own_in, own_out;                     /* the convolution's own channels; those above stay 0 */
   struct block_tile tile;
   struct kernel_variant forward;
   cl_mem weights, full, pooled, sums; /* weights: a piece of blocks->packed; the others of the pass at hand */
@@ -48,13 +49,13 @@ struct block_layer {
   struct kernel_variant gradient_run, collect, up_run; /* collect: head_back, down, join or unpool */
   struct block_weights weights_run;
   struct kernel_variant image_run; /* weights of the first layer */
-  cl_mem gradient;                 /* of the activation; normed: of the raw output */
-  cl_mem given;                    /* of the layer's input, where that is not a block's activation itself */
+  cl_mem gradient;                 /* the activation's gradient; normed: the raw output's */
+  cl_mem given;                    /* the input's gradient, where no block's activation is it */
   cl_mem back_weights, back;
   size_t gradient_bytes, given_bytes;
 };
 
-/* What one forward pass leaves for its backward; of layer l full[l], pooled[l] and, of `sums`, piece[l]. */
+/* One forward pass leaves this for its backward: full[l], pooled[l] and, in `sums`, piece[l] of layer l. */
 struct block_pass {
   cl_mem sums, full[LAYERS_MOST], pooled[LAYERS_MOST], piece[LAYERS_MOST];
 };
@@ -74,7 +75,7 @@ struct blocks {
   enum block_end end;
   int tail[3]; /* END_IMAGE: the 1x1 convolutions */
   struct kernel_variant fold, head /* or block_maps */, pack;
-  cl_mem sums /* of the pass at hand */, folded, nothing;
+  cl_mem sums /* of the present pass */, folded, nothing;
   cl_mem packed, table; /* all weights as fragments; what block_pack knows of them */
   size_t sums_bytes, packed_bytes, packed_words /* of one part */, table_bytes;
 
@@ -97,12 +98,12 @@ struct blocks *block_describe(struct arena *arena, const struct graph *graph, co
 bool block_size(struct blocks *blocks, struct error *error);
 size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns);
 size_t block_sums_bytes(const struct blocks *blocks, const struct block_layer *layer);
-size_t block_weight_parts(const struct blocks *blocks); /* of an operand: high and low, or one */
-/* Of one part, padded to where a sub-buffer may start. */
+size_t block_weight_parts(const struct blocks *blocks); /* parts of an operand: high and low, or one */
+/* Bytes of one part, padded to where a sub-buffer may start. */
 size_t block_packed_words(const struct block_layer *layer);
 
 /* block.c, for block_back.c */
-/* Whether the layers run AMD's kernels, of which tiles are other ones. */
+/* Whether the layers run AMD's kernels, which have other tiles. */
 bool block_on_amd(const struct blocks *blocks);
 /* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
 const char *block_cap(const struct blocks *blocks, int registers);
@@ -118,7 +119,7 @@ bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct err
 struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient);
 
 /* block_back.c */
-size_t block_planes(const struct blocks *blocks, int channels, size_t images); /* of a map: words deep */
+size_t block_planes(const struct blocks *blocks, int channels, size_t images); /* words that a map is deep */
 /* A kernel of kernels/block_merge.cl on the last layer's map. */
 bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
                      struct error *error);

@@ -1,4 +1,4 @@
-/* What the fused blocks take: every buffer's bytes, before one is made. */
+/* The memory of the fused blocks: every buffer's bytes, before one is made. */
 #include "engine/base/round.h"
 #include "engine/fused/block_plan.h"
 
@@ -73,7 +73,7 @@ bool block_size(struct blocks *blocks, struct error *error) {
   return !blocks->train || block_back_size(blocks, error);
 }
 
-/* Of what all passes share, and of a pass. */
+/* Bytes of what all passes share, and of one pass. */
 static size_t shared_bytes(const struct blocks *blocks) {
   size_t bytes = blocks->packed_bytes;
   if (!blocks->train) return bytes;

@@ -46,7 +46,7 @@ struct parameter {
   size_t size[4];
   size_t count, fan_in;
   enum parameter_start start;
-  double gain;   /* of START_ORTHOGONAL, START_LOGIT and START_NORMAL */
+  double gain;   /* the gain of START_ORTHOGONAL, START_LOGIT and START_NORMAL */
   size_t offset; /* elements from the start of the flat buffers */
   cl_mem value, gradient;
 };
@@ -55,7 +55,7 @@ struct parameter {
  * to 11 bits, or split into two. */
 enum graph_products { PRODUCTS_LIBRARY, PRODUCTS_ROUNDED, PRODUCTS_SPLIT };
 enum graph_product { PRODUCT_FORWARD, PRODUCT_INPUT, PRODUCT_WEIGHT, GRAPH_PRODUCTS };
-enum graph_tile { TILE_FEW, TILE_MANY, GRAPH_TILES }; /* of a product: for few rows, for many */
+enum graph_tile { TILE_FEW, TILE_MANY, GRAPH_TILES }; /* a product's tiles: for few rows, for many */
 
 struct op_desc;
 
@@ -66,12 +66,12 @@ struct node {
   int inputs;
   struct tensor_shape shape;
   int weight, bias; /* places in the graph's parameters; -1: none */
-  int size;         /* of a convolution */
-  float slope;      /* of a leaky ReLU or a straight-through step; factor of a scaling */
-  uint32_t budget;  /* of a rescaling or an exact draw */
-  uint32_t seed;    /* of an exact draw */
-  uint32_t step;    /* which of an image's exact draws */
-  int useful;       /* of its gradient its own backward reads so many first elements of an image; 0: all */
+  int size;         /* a convolution's side, 1 or 3 */
+  float slope;      /* a leaky ReLU's or a straight-through step's slope; a scaling's factor */
+  uint32_t budget;  /* the sum of a rescaling or an exact draw */
+  uint32_t seed;    /* an exact draw's seed */
+  uint32_t step;    /* number of this draw among an image's exact draws */
+  int useful;       /* how many first elements an image has of its gradient that its backward reads; 0: all */
   enum node_part part;
   bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
   bool wanted;      /* an input of which the caller reads the gradient */
@@ -80,13 +80,13 @@ struct node {
   bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
   bool bias_cancels;      /* an instance norm follows: the bias changes nothing, its gradient is exactly 0 */
   cl_mem value, gradient; /* [image][channel][height][width] */
-  cl_mem kept;            /* what forward leaves for backward */
-  cl_mem work, scratch;   /* what forward works in; what backward does */
-  struct fft fft;         /* of a transform */
+  cl_mem kept;            /* forward keeps this for backward */
+  cl_mem work, scratch;   /* memory that forward works in; that backward works in */
+  struct fft fft;         /* a transform's plan */
 };
 
-/* What stands in a buffer from moment `first` to `last`. Forward of node i is moment i; its backward is moment
- * 2 * nodes - 1 - i. */
+/* A buffer holds this from moment `first` to `last`. The forward of node i is moment i; its backward is
+ * moment 2 * nodes - 1 - i. */
 struct slot {
   cl_mem *place;
   const char *what;
@@ -96,7 +96,7 @@ struct slot {
   int buffer;
 };
 
-/* Of slots that are never in use together, as large as the largest of them. */
+/* A buffer of slots that are never in use together, as large as the largest of them. */
 struct graph_buffer {
   cl_mem memory;
   size_t bytes;
@@ -108,7 +108,7 @@ struct graph {
   int nodes;
   struct parameter parameter[PARAMETERS_MOST];
   int parameters;
-  size_t elements; /* of the flat parameter buffers, gaps included */
+  size_t elements; /* the length of the flat parameter buffers, gaps included */
   struct error first;
   bool failed;
   bool shares;                  /* nodes may take parameters that others have (graph_share) */
@@ -117,7 +117,7 @@ struct graph {
   /* From the plan: */
   struct device *device;
   struct kernels *kernels;
-  const struct graph *shared; /* whose parameter buffers these are; NULL: its own */
+  const struct graph *shared; /* the graph that owns the parameter buffers; NULL: this one */
   size_t batch, images;       /* room for; in use */
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers */
@@ -127,19 +127,19 @@ struct graph {
   int slots;
   struct graph_buffer buffer[SLOTS_MOST];
   int buffers;
-  size_t arena_bytes, largest; /* of all buffers; that one may have */
+  size_t arena_bytes, largest; /* bytes of all buffers together; the most that one may have */
 };
 
 /* ---- one row an operation ------------------------------------------------------------------------------ */
 
 struct op_desc {
   const char *name;
-  bool (*shape)(struct graph *graph, tensor out, struct error *error); /* from the inputs' shapes */
-  bool (*open)(struct graph *graph, tensor out, struct error *error);  /* what a plan needs; NULL: nothing */
+  bool (*shape)(struct graph *graph, tensor out, struct error *error); /* finds the shape from the inputs' */
+  bool (*open)(struct graph *graph, tensor out, struct error *error);  /* for a plan; NULL: nothing */
   void (*close)(struct graph *graph, tensor out);                      /* also where open has not been */
   void (*forward)(struct graph *graph, tensor out);                    /* enqueues */
   void (*backward)(struct graph *graph, tensor out);      /* enqueues; adds into the parameters' gradients */
-  double (*flops)(const struct graph *graph, tensor out); /* of one image, forward; NULL: few */
+  double (*flops)(const struct graph *graph, tensor out); /* operations of one image, forward; NULL: few */
   size_t (*kept)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
   size_t (*work)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
   size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
@@ -158,7 +158,7 @@ extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
 
 bool graph_open(struct graph **graph);
 void graph_close(struct graph *graph);                           /* NULL allowed */
-bool graph_good(const struct graph *graph, struct error *error); /* hands over the first refusal */
+bool graph_good(const struct graph *graph, struct error *error); /* returns the first refusal */
 const char *graph_name(struct graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width);
@@ -189,7 +189,7 @@ tensor straight_through(struct graph *graph, tensor x, tensor threshold, float s
 /* The parameter NAME, the same for all images; it starts at gain times the logit of U(0.01, 0.99). */
 tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain);
 tensor scale(struct graph *graph, tensor x, float factor);
-tensor add(struct graph *graph, tensor a, tensor b); /* of one shape */
+tensor add(struct graph *graph, tensor a, tensor b); /* both have one shape */
 /* Probabilities x of the entries that are free, brought to the sum `budget` (PROTOCOL 3.2, without the taken
  * ones): x s/m where that lowers them, else 1 - (1 - x)(1 - s)/(1 - m), from their mean m to s = budget/free.
  * 0 where `taken`, of x's shape, is not 0; it gets no gradient. Every image needs `budget` free entries. */
@@ -200,27 +200,27 @@ tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget);
 tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
                        uint32_t seed, uint32_t step);
 
-/* The same values; no gradient passes. */
+/* Passes the values and stops the gradient. */
 tensor detach(struct graph *graph, tensor x);
-/* x times the sample deviation plus the mean of `like`, an image of x's shape, all channels together: what undoes
+/* x times the sample deviation plus the mean of `like`, an image of x's shape, all channels together: undoes
  * standardise_image. */
 tensor restore_image(struct graph *graph, tensor x, tensor like);
-/* What a sampler sees (PROTOCOL 3.3), five planes: real and imaginary part of predicted and of acquired
- * frequencies, both [2][height][width], and the mask: of columns on every line, or of points. Only the predicted ones get a
- * gradient. */
+/* The input of a sampler (PROTOCOL 3.3), five planes: the real and imaginary part of predicted and of
+ * acquired frequencies, both [2][height][width], and the mask: of columns, the same on every line, or of
+ * points. Only the predicted frequencies get a gradient. */
 tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask);
 /* softplus(x) over its largest value, in the shape of `taken`; 0 where that is not 0. It gets no gradient. */
 tensor softplus_share(struct graph *graph, tensor x, tensor taken);
 
-/* From here on a node whose parameter's name another has takes that: they must be of one shape, and their
- * gradients add up. */
+/* From here on a node takes the parameter of an earlier node of the same name: they must have one shape, and
+ * their gradients add up. */
 void graph_share(struct graph *graph);
 /* Before the plan: an input of which the caller reads the gradient, where the plan does not ask for all. */
 void graph_want(struct graph *graph, tensor x);
 
 /* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
 tensor graph_orthogonal(struct graph *graph, tensor x, double gain);
-/* The same as N(0, deviation^2). */
+/* The node's weight starts as N(0, deviation^2), its bias at 0. Returns x. */
 tensor graph_normal(struct graph *graph, tensor x, double deviation);
 /* An output that other nodes of the graph use as well. Those that nobody uses are outputs by themselves. */
 void graph_output(struct graph *graph, tensor x);
@@ -234,9 +234,9 @@ tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][heig
 tensor inverse_fourier(struct graph *graph, tensor x);
 /* Every line times mask [1][1][width], or every channel times a mask of points [1][height][width]. */
 tensor mask_columns(struct graph *graph, tensor x, tensor mask);
-tensor magnitude(struct graph *graph, tensor x);                 /* of a complex image; gradient 0 at 0 */
+tensor magnitude(struct graph *graph, tensor x);                 /* of a complex image, gradient 0 at 0 */
 
-/* For the rows: one more parameter of the node; its place. */
+/* For the rows: adds a parameter to the node and returns its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
 
 size_t graph_elements(const struct graph *graph, tensor x);                      /* of one image */
@@ -257,24 +257,24 @@ struct graph_setup {
 /* Places and allocates everything and builds the kernels. What does not fit is refused with the number of
  * images that would. */
 bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct error *error);
-/* The placing alone, without a device: bytes of all buffers. Fills graph->slot. */
+/* Places alone, without a device: finds the bytes of all buffers and fills graph->slot. */
 size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_gradient);
 /* The largest batch of which arena and parameters take at most `bytes`; 0: not one image. */
 size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient);
 void graph_print(const struct graph *graph, FILE *file); /* node, shape, parameters, bytes, flops; totals */
-void graph_print_json(const struct graph *graph, FILE *file); /* the same, one JSON object a line */
+void graph_print_json(const struct graph *graph, FILE *file); /* prints one JSON object a line */
 
 /* Parameters that start as their rows say, from STREAM_START; parameter i draws from scan i. */
 void graph_start(struct graph *graph, uint32_t seed);
 
 /* ---- running: all enqueue ------------------------------------------------------------------------------ */
 
-void graph_set_images(struct graph *graph, size_t images); /* of the batch, in use from now on */
+void graph_set_images(struct graph *graph, size_t images); /* images of the batch in use from now on */
 void graph_forward(struct graph *graph);
-/* From the gradient of `out`, which the caller has written, back to the parameters, whose gradients are added
- * to: micro-batches accumulate. */
+/* Runs from the gradient of `out`, which the caller has written, back to the parameters, and adds to their
+ * gradients: micro-batches accumulate. */
 void graph_backward(struct graph *graph);
-/* The same of nodes [first, end) alone; backward from the last such part to the first. */
+/* Runs nodes [first, end) alone; backward runs from the last such part to the first. */
 void graph_forward_part(struct graph *graph, int first, int end);
 void graph_backward_part(struct graph *graph, int first, int end);
 void graph_zero_gradients(struct graph *graph);

@@ -53,7 +53,7 @@ static void mark_nodes(struct graph *graph) {
     for (int k = 0; node->part == NODE_RUNS && k < node->inputs; k++)
       node->needs_gradient |= passes(node, k) && graph->node[node->input[k].node].needs_gradient;
     node->bias_cancels = node->op == &op_conv && only_norms_follow(graph, i);
-    written[i] = node->output; /* by the caller */
+    written[i] = node->output; /* the caller writes it */
   }
   for (int i = graph->nodes - 1; i >= 0; i--) {
     struct node *node = &graph->node[i];

@@ -7,7 +7,7 @@ static size_t node_parameters(const struct graph *graph, const struct node *node
          (node->bias >= 0 ? graph->parameter[node->bias].count : 0);
 }
 
-/* What is printed of a node; totals add up. */
+/* The numbers that are printed for a node; totals add up. */
 struct row {
   double flops;
   size_t parameters, bytes;

@@ -1,8 +1,8 @@
 /* Learned masks: parameters as values, scaling, sums, rescaling to a budget, thresholds of an exact draw. */
 #include "engine/graph/graph.h"
 
-/* Of an exact draw by one table of chances (kernels/exact.cl); more entries are drawn by a tree of blocks
- * (kernels/tree.cl). */
+/* The most entries of an exact draw by one table of chances (kernels/exact.cl); more entries are drawn by a
+ * tree of blocks (kernels/tree.cl). */
 enum { ENTRIES_MOST = 512, BLOCK = 64 };
 
 static uint32_t count(const struct graph *graph, tensor out) {
@@ -203,7 +203,7 @@ static void forward_tree(struct graph *graph, tensor out, uint32_t words) {
 }
 
 static void forward_exact(struct graph *graph, tensor out) {
-  uint32_t words = (entries(graph, out) + 1) / 2; /* that a draw takes */
+  uint32_t words = (entries(graph, out) + 1) / 2; /* random words of a draw */
   if (graph->best)
     forward_best(graph, out);
   else if (by_tree(graph, out))

@@ -17,7 +17,7 @@ static bool is_real(struct graph *graph, const struct node *node) {
   return graph_node(graph, node->input[0])->shape.channels == 1;
 }
 
-/* Of a real image too, forward. */
+/* The forward transform takes a real image too. */
 static bool shape_fourier(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   struct tensor_shape in = graph_node(graph, node->input[0])->shape;
@@ -152,12 +152,13 @@ static bool shape_columns(struct graph *graph, tensor out, struct error *error) 
   return true;
 }
 
-/* What every so many values of an image are multiplied by: a line, or with a mask of points a channel. */
+/* Entries of the mask, which every so many values of an image are multiplied by: a line, or with a mask of
+ * points a channel. */
 static size_t entries(const struct graph *graph, const struct node *node) {
   return graph_elements(graph, node->input[1]);
 }
 
-/* Of one image, all channels. */
+/* Counts the lines of one image, all channels together. */
 static size_t lines(const struct graph *graph, const struct node *node) {
   return (size_t)node->shape.channels * pixels(node) / entries(graph, node);
 }

@@ -22,7 +22,7 @@ static bool shape(struct graph *graph, tensor out, struct error *error) {
 
 enum { MULTIPLE = 16 }; /* kernels/linear.cl */
 
-/* Of a work-group: warps, and what each of them sums in units of 16 x 8. */
+/* A work-group's warps, and the sums of each warp in units of 16 x 8. */
 static const struct tile {
   int warps_a, warps_b, a_tiles, b_tiles;
 } tiles[GRAPH_TILES] = {[TILE_FEW] = {1, 8, 2, 2}, [TILE_MANY] = {4, 4, 2, 4}};

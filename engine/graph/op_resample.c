@@ -34,7 +34,7 @@ static void forward_pool(struct graph *graph, tensor out) {
 static void backward_pool(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *x = input_of(graph, node, 0);
   size_t corners =
-      divide_up((size_t)x->shape.height, 2) * divide_up((size_t)x->shape.width, 8); /* by fours */
+      divide_up((size_t)x->shape.height, 2) * divide_up((size_t)x->shape.width, 8); /* an item takes four */
   kernel_run(graph->kernels, "pool_backward", planes(graph, node) * corners,
              ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
                   graph_arg(ARG_INOUT, x->gradient), PLANE_ARGS(x->shape), arg_u32(node->adds[0])));

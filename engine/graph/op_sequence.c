@@ -97,7 +97,7 @@ static size_t pixels(const struct node *node) {
   return (size_t)node->shape.height * (size_t)node->shape.width;
 }
 
-/* A line is what the mask has entries of: with one of points, the whole plane. */
+/* A line has as many values as the mask has entries: with a mask of points, the whole plane. */
 static void forward_planes(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   size_t width = graph_elements(graph, node->input[2]), height = pixels(node) / width;

@@ -1,7 +1,8 @@
 /* Log-softmax over the actions that are free. */
 #include "engine/graph/graph.h"
 
-/* What an action that is not free gets: PROTOCOL 1.6. Its probability is exactly 0, its entropy no NaN. */
+/* The output of an action that is not free: PROTOCOL 1.6. Its probability is exactly 0, its entropy no
+ * NaN. */
 #define BARRED (-1e10f)
 
 static bool shape(struct graph *graph, tensor out, struct error *error) {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 4096 };                       /* of kernels/optimise.cl */
+enum { CHUNK = 4096 };                       /* kernels/optimise.cl has the same */
 static const uint32_t one_bits = 0x3f800000; /* 1.0f */
 
 struct optimiser_setup optimise_defaults(enum optimiser_kind kind, double rate) {

@@ -16,7 +16,7 @@ struct optimiser_setup {
   enum optimiser_kind kind;
   double rate;         /* learning rate */
   double beta1, beta2; /* Adam; beta2 is also RMSprop's alpha, beta1 SGD's momentum */
-  double epsilon, decay /* of weights, added to the gradient */;
+  double epsilon, decay /* the weight decay, added to the gradient */;
   double clip; /* largest norm of the whole gradient; 0: no limit */
 };
 
@@ -26,7 +26,7 @@ struct optimiser {
   const struct graph *graph;
   struct optimiser_setup setup;
   uint64_t step; /* steps taken */
-  double rate;   /* of the next step: set it from a schedule */
+  double rate;   /* the rate of the next step: set it from a schedule */
   cl_mem first, second, part, scale;
 };
 

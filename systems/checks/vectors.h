@@ -1,4 +1,5 @@
-/* Files of stored results of networks (reference/README.md): what the checks of several of them share. */
+/* Files of stored results of networks (reference/README.md): functions that the checks of several of them
+ * use. */
 #ifndef L2SR_SYSTEMS_VECTORS_H
 #define L2SR_SYSTEMS_VECTORS_H
 
@@ -25,18 +26,18 @@ bool vectors_check_images(const struct store_shape *shape);
 bool vectors_sizes(struct vectors *vectors, const char *name, size_t *count, size_t *n, struct error *error);
 /* A number among the attributes. */
 bool vectors_number(struct vectors *vectors, const char *name, double *value, struct error *error);
-/* The same of a whole number from 1. */
+/* A whole number from 1 to `most` among the attributes. */
 bool vectors_whole(struct vectors *vectors, const char *name, uint32_t most, uint32_t *value,
                    struct error *error);
 /* A dataset that must have `total` elements. */
 bool vectors_read(struct vectors *vectors, const char *name, enum store_type type, size_t total, void **data,
                   struct error *error);
-/* The same as floats in a new buffer on the device; the caller releases it. */
+/* Reads such a dataset as floats into a new buffer on the device; the caller releases it. */
 bool vectors_column(struct vectors *vectors, const char *name, size_t total, cl_mem *column,
                     struct error *error);
 
-/* What a file holds beside its parameters; lists end by a name of NULL. All of it is read before the device
- * is asked for anything, for sizes out of a file decide how much. */
+/* A dataset that a file holds beside its parameters; lists end by a name of NULL. All of them are read before
+ * the device is asked for anything, for sizes out of a file decide how much. */
 struct vectors_dataset {
   const char *name;
   enum store_type type;
@@ -50,23 +51,24 @@ bool vectors_check_groups(struct vectors *vectors, const char *const *groups, co
 
 /* Largest difference over the larger of `floor` and the largest expected magnitude. */
 double vectors_error(const float *found, const double *expected, size_t count, double floor);
-/* Hands over the error of a quantity. */
+/* Reports the error of a quantity. */
 void vectors_see(const struct vectors *vectors, const char *quantity, double worst, double bound);
-/* Reads `total` floats of a buffer and the dataset, and hands over their error. */
+/* Reads `total` floats of a buffer and the dataset, and reports their error. */
 bool vectors_compare(struct vectors *vectors, const char *name, cl_mem buffer, size_t total, double bound,
                      struct error *error);
 /* A flat buffer of the graph's parameters. */
 float *vectors_flat(struct vectors *vectors, const struct graph *graph, cl_mem buffer);
-/* The same for every parameter from GROUP/NAME: errors relative to that tensor's largest. What is 0 but for
- * the reference's own rounding (gradients of biases before a norm) is measured against the largest of all. */
+/* Compares every parameter with GROUP/NAME: errors are relative to that tensor's largest. Some gradients (of
+ * biases before a norm) are 0 but for the reference's own rounding: they are measured against the largest of
+ * all. */
 bool vectors_compare_flat(struct vectors *vectors, const char *group, const struct graph *graph,
                           cl_mem buffer, double bound, struct error *error);
-/* The parameters after steps of Adam or RMSprop, as above, where the first gradient, which GRAD/NAME holds,
- * is far from zero. Elsewhere those steps go by its sign, and single precision cannot tell it: PyTorch's own
- * is off by 1.4e-2 there. */
+/* Compares the parameters after steps of Adam or RMSprop, as above, where the first gradient, which GRAD/NAME
+ * holds, is far from zero. Elsewhere those steps go by its sign, and single precision cannot tell it:
+ * PyTorch's own is off by 1.4e-2 there. */
 bool vectors_compare_steps(struct vectors *vectors, const char *group, const struct graph *graph,
                            double bound, struct error *error);
-/* What a group of the file says of every parameter, in the graph's layout; 0 between them. NULL: an error. */
+/* Reads a group of the file, every parameter in the graph's layout, 0 between them. NULL: an error. */
 double *vectors_group(struct vectors *vectors, const char *group, const struct graph *graph,
                       struct error *error);
 /* Whether each of the elements of GRAD is far from zero, in the graph's layout. */

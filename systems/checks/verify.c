@@ -106,7 +106,7 @@ static void scale_by(struct bench *bench, double *values, size_t per_row, const 
 
 /* ---- acquisition --------------------------------------------------------------------------------------- */
 
-/* What an acquisition must give; NULL: not known. */
+/* The results that an acquisition must give; NULL: not known. */
 struct acquisition_vectors {
   size_t count, n;
   const float *image;
@@ -213,7 +213,7 @@ struct metric_vectors {
   size_t count, n;
   const float *reference, *distorted;
   const double *data_range;
-  const double *expected[METRICS]; /* by place in metric_list; NULL: not known */
+  const double *expected[METRICS]; /* in the order of metric_list; NULL: not known */
 };
 
 static bool verify_metrics(const struct verify *verify, const char *source, const struct metric_vectors *v,

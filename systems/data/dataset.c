@@ -166,7 +166,7 @@ static bool note_crop(struct dataset *dataset, const struct options *options, st
       count, plural(count), n, first->image_height, first->image_width, first->path, n, n);
 }
 
-/* Of patients' splits, names say nothing: the files of one are known when all were opened. */
+/* Names do not tell the patients of a split: its files are known when all were opened. */
 static void hash_split(struct dataset *dataset, const struct options *options) {
   struct names names = {0};
   if (!options->data.patient_split || options->data.split == SPLIT_ALL) return;

@@ -12,11 +12,11 @@ struct dataset {
   size_t volume_count, slice_count;
   char hash[65]; /* SHA-256 of the selected names, sorted, joined by newlines; data.patient_split: of its
                     split */
-  /* what each filter removed */
+  /* volumes that each filter removed */
   size_t entries, hidden, not_h5, by_fraction, by_limit, by_patient, by_acquisition, small, broken;
   size_t selected;                  /* names after fraction and limit */
   size_t without_patient;           /* files that were opened and do not say whose they are */
-  const char *notes[DATASET_NOTES]; /* what was said of data that may not be what they seem */
+  const char *notes[DATASET_NOTES]; /* warnings of data that may not be what they seem */
   size_t note_count;
   struct {
     const char *path, *reason;

@@ -9,8 +9,8 @@ struct digest {
   uint32_t word[2];
 };
 
-/* Of its length and its bytes: all of them up to 1 MiB, else sixteen blocks from its first to its last; zeros
- * where it cannot be read, or is empty. Times are left out: a copy is the same file. */
+/* A digest of the length and the bytes: all of them up to 1 MiB, else sixteen blocks from the first to the
+ * last; zeros where the file cannot be read, or is empty. Times are left out: a copy is the same file. */
 struct digest digest_file(const char *path);
 bool digest_is_known(const struct digest *digest); /* it is not zeros */
 /* Both are read whole: digests may agree where bytes do not. False, too, where one cannot be read. */

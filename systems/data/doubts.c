@@ -8,7 +8,7 @@
 enum { COLUMNS, ROWS, AXES };
 
 struct axis {
-  double *energy; /* of every column or row of a slice */
+  double *energy; /* one for every column or row of a slice */
   size_t room;
   double whole, centre; /* energy of the volume, and of the central half of the axis */
   double next; /* samples times their neighbours': the image's energy times the cosine of its place */
@@ -16,15 +16,15 @@ struct axis {
 
 struct doubt {
   size_t volumes;
-  const char *text; /* of the first of them: what was found in which file, and what to do */
+  const char *text; /* about the first of them: what was found in which file, and what to do */
 };
 
 struct doubts {
   struct arena *arena;
   struct doubt found[DOUBT_KINDS];
-  /* of the volume that is being read */
+  /* the volume that is being read: */
   size_t slices, constant;
-  double least, largest, sum, square, count; /* of an image's pixels */
+  double least, largest, sum, square, count; /* statistics of an image's pixels */
   struct axis axis[AXES];
   double empty; /* the largest fraction of a slice that is empty */
   const char *what;
@@ -162,7 +162,7 @@ static const char *tell_empty(const struct doubts *doubts, const struct volume *
       100 * doubts->empty, doubts->what, volume->path);
 }
 
-/* What data.kspace_shift or data.image_shift is to be set to; a shift that is set already is undone by it. */
+/* The value to set data.kspace_shift or data.image_shift to; a shift that is set already is undone by it. */
 static const char *shift_word(const bool found[AXES], bool set_columns, bool set_rows) {
   static const char *const words[] = {"none", "columns", "rows", "both"};
   return words[(found[COLUMNS] ^ set_columns) | (found[ROWS] ^ set_rows) << 1];
@@ -182,7 +182,7 @@ static const char *tell_corner(const struct doubts *doubts, const struct volume 
       shift_word(corner, volume->shift_columns, volume->shift_rows));
 }
 
-/* Of an object in the middle neighbours are alike, of one around the edges they are opposite. */
+/* Neighbours are alike where the object lies in the middle, and opposite where it lies around the edges. */
 static const char *tell_edges(const struct doubts *doubts, const struct volume *volume) {
   bool edges[AXES];
   for (int a = 0; a < AXES; a++) edges[a] = doubts->axis[a].next < -0.2 * doubts->axis[a].whole;

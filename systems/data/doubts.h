@@ -25,7 +25,7 @@ void doubts_drop(struct doubts *doubts); /* forgets the slices of a volume that 
 /* Ends a volume; with data.strict refuses one that is in doubt. */
 bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct options *options,
                 struct error *error);
-/* What is to be said of the kind, or NULL. */
+/* The warning about the kind, or NULL. */
 const char *doubts_text(const struct doubts *doubts, enum doubt_kind kind, struct arena *arena);
 
 #endif

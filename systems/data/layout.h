@@ -5,7 +5,7 @@
 
 #include "engine/files/store.h"
 
-/* What the ISMRMRD header says of sizes; 0: nothing. */
+/* The sizes that the ISMRMRD header gives; 0: none. */
 struct layout_header {
   size_t encoded_x, encoded_y, recon_x, recon_y;
 };

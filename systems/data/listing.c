@@ -43,7 +43,7 @@ void names_add(struct arena *arena, struct names *names, const char *path) {
   names->path[names->count++] = path;
 }
 
-/* What is in a folder, hidden entries left out, in order; none where it cannot be listed. */
+/* The entries of a folder in order, without hidden ones; none where it cannot be listed. */
 static struct names entries_of(struct arena *arena, const char *path) {
   struct names names = {0};
   DIR *folder = opendir(path);
@@ -86,7 +86,7 @@ static void add_folders(struct arena *arena, struct names *folders, const char *
   }
 }
 
-/* As fastMRI's archives unpack: root/knee_singlecoil_SPLIT/singlecoil_SPLIT,
+/* Adds the folders that fastMRI's archives unpack to: root/knee_singlecoil_SPLIT/singlecoil_SPLIT,
  * root/brain_..._batch_0/multicoil_SPLIT. */
 static void add_unpacked(struct arena *arena, struct names *folders, const char *root, unsigned split,
                          uint32_t coils) {

@@ -57,7 +57,7 @@ static const struct look looks[][TISSUE_COUNT] = {
 
 struct contrast {
   const char *acquisition;
-  double peak, noise; /* of the stored image; factor of phantom.noise */
+  double peak, noise; /* the stored image's peak; a factor of phantom.noise */
   const struct look *look;
 };
 
@@ -70,7 +70,7 @@ static const struct contrast contrasts[] = {{"CORPD_FBK", 5e-4, 1, looks[0]},
 struct shape {
   enum tissue rim, inside;
   bool boxy, joins; /* joins: one body with the next shape, whose other fields then count */
-  float thick;      /* of the rim */
+  float thick;      /* the rim's thickness */
   float fold;       /* depth of the wavy surface */
   float ridge;      /* depth of the clefts in the surface */
   float soft, opacity;
@@ -138,7 +138,7 @@ static const struct shape head[] = {
     BODY(CSF, CSF, 0, AT(0, 0.1f, 0), SIZE(0.014f, 0.09f, 0.3f)),
 };
 
-/* What the random bodies of each are made of. */
+/* Tissues of the random bodies in each. */
 static const enum tissue knee_bodies[] = {FAT, MUSCLE, VESSEL, FASCIA, MARROW, FLUID, LIGAMENT, VESSEL};
 static const enum tissue head_bodies[] = {WHITE, GREY, CSF, VESSEL, GREY, WHITE};
 
@@ -316,7 +316,7 @@ static float tissue_at(const struct anatomy *anatomy, const struct contrast *con
 /* How the patient lies, and what the scanner makes of the body. */
 struct scan {
   float shift[2], cosine, sine;
-  float shade[3];  /* of the bias field: rightwards, downwards, random */
+  float shade[3];  /* slopes of the bias field: rightwards, downwards, random */
   double phase[6]; /* polynomial of second order */
 };
 
@@ -363,7 +363,7 @@ static void draw_slice(const struct grid *grid, const struct anatomy *anatomy,
 
 struct plan {
   const struct grid *grid;
-  double complex *root[2]; /* of unity, for lines along the rows axis and along the columns axis */
+  double complex *root[2]; /* roots of unity, for lines along the rows axis and along the columns axis */
   double complex *in, *out;
 };
 

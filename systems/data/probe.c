@@ -9,11 +9,11 @@ struct look {
   const struct volume *volume;
   const struct options *options;
   struct doubts *doubts;
-  float *data, *crop; /* of a slice */
+  float *data, *crop; /* a slice, and its crop */
   bool plain;         /* the slice has no contrast */
 };
 
-/* What a scene leaves the volume out for, which of k-space may be as small as it likes. */
+/* Why a scene leaves the volume out, or NULL. Values of k-space may be as small as they like. */
 static const char *fault_of(struct look *look) {
   const struct volume *volume = look->volume;
   size_t n = look->options->data.size, count = volume_slice_floats(volume);

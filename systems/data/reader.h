@@ -9,7 +9,7 @@ struct reader; /* opaque: reader.c */
 
 struct reader_slice {
   size_t volume, slice; /* which */
-  const float *data;    /* as volume_read gives it; NULL: the volume cannot be read, `reason` says why */
+  const float *data;    /* volume_read's numbers; NULL: the volume cannot be read, `reason` says why */
   const char *reason;
 };
 

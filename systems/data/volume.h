@@ -10,18 +10,18 @@ struct volume {
   const char *path, *name; /* name: the file's, without folders */
   char key[32];            /* dataset the images come from; "kspace": by inverse transform */
   bool from_kspace;
-  size_t slices, coils, height, width; /* of that dataset; coils 1 where there is no coil axis */
-  size_t image_height, image_width;    /* of an image before padding and cropping to N */
+  size_t slices, coils, height, width; /* sizes of that dataset; coils 1 where there is no coil axis */
+  size_t image_height, image_width;    /* an image's sizes before padding and cropping to N */
   bool small;                          /* smaller than the scene's N and no padding: why it was refused */
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
   char acquisition[64], patient[80];   /* empty where the file does not say */
   bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
   bool turn_rows, turn_columns;        /* and whose images have their middle there */
-  struct digest digest;                /* of the file, where it is one of a data set */
+  struct digest digest;                /* the file's digest, where it is one of a data set */
   bool turned;                         /* the header says that the readout is the last axis */
   bool has_max;
   double max;                      /* attribute max */
-  size_t slice_first, slice_count; /* by data.slices */
+  size_t slice_first, slice_count; /* the slices that data.slices takes */
 };
 
 /* Opens the file and reads everything but the samples. Refuses files without a usable dataset (undersampled

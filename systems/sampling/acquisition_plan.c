@@ -73,7 +73,8 @@ static bool read_given(const struct acquisition *acquisition, const struct optio
                     acquisition->size, acquisition->size);
 }
 
-/* What is given is lowered where a key says it and more than one is left; else the acceleration decides. */
+/* Advises to give fewer where a key says how many and more than one action is left; else the acceleration
+ * decides. */
 static bool refuse_none_left(const struct acquisition *acquisition, bool by_key, struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
   uint32_t initial = acquisition->initial_lines, all = acquisition->lines / acquisition->acceleration;

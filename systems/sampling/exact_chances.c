@@ -20,7 +20,7 @@ size_t learned_table_bytes(size_t lines) {
 }
 
 void chances_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table) {
-  double chance[513] = {1}; /* of c of the lines after this one */
+  double chance[513] = {1}; /* chance[c]: c of the actions after this one are drawn */
   size_t width = width_of(acquisition);
   for (size_t line = acquisition->lines; line-- > 0;) {
     double p = acquisition_is_initial(acquisition, line) ? 0 : probability[line];

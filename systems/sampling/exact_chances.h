@@ -1,4 +1,4 @@
-/* Lines drawn by learned probabilities, so that their number is exactly the budget (PROTOCOL 3.4): the
+/* Actions drawn by learned probabilities, so that their number is exactly the budget (PROTOCOL 3.4): the
  * chances that kernel line_exact goes by. */
 #ifndef L2SR_SYSTEMS_LEARNED_H
 #define L2SR_SYSTEMS_LEARNED_H
@@ -6,17 +6,17 @@
 #include "engine/base/arena.h"
 #include "systems/sampling/acquisition.h"
 
-/* Room for the chances of an acquisition: [line][lines that are left to draw, 0 to the budget]. */
+/* Room for the chances of an acquisition: [action][actions that are left to draw, 0 to the budget]. */
 uint32_t *chances_table(struct arena *arena, const struct acquisition *acquisition);
 size_t learned_table_bytes(size_t lines); /* for the largest budget */
 
-/* In units of 2^-32, of a line being one of those that are left when those before it are decided: p R(c - 1,
- * after) / R(c, from it on), with R(c, ...) the probability that c of the lines are drawn independently.
- * UINT32_MAX: certain. */
+/* The chance, in units of 2^-32, that an action is one of those that are left when those before it are
+ * decided: p R(c - 1, after) / R(c, from it on), with R(c, ...) the probability that c of the actions are
+ * drawn independently. UINT32_MAX: certain. */
 void chances_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table);
 
-/* Of dataset `probability` of the file sampler.mask, an entry a line, 0 of initial ones. Refuses one that was
- * not learned for this acquisition. */
+/* Reads dataset `probability` of the file sampler.mask: an entry an action, 0 for initial ones. Refuses one
+ * that was not learned for this acquisition. */
 bool chances_learned(const struct options *options, const struct acquisition *acquisition,
                            double *probability, struct error *error);
 

@@ -17,7 +17,7 @@ static bool is_initial_line(const struct acquisition *acquisition, size_t line) 
   return line - acquisition->initial_start < acquisition->initial_lines;
 }
 
-/* By distance from the centre, the lower line first: alternates between the sides. */
+/* Ranks lines by their distance from the centre, the lower line first: alternates between the sides. */
 static uint32_t rank_line(uint32_t n, size_t line) {
   uint32_t centre = n / 2;
   return line < centre ? 2 * (centre - (uint32_t)line) - 1 : 2 * ((uint32_t)line - centre);

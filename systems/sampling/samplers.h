@@ -1,4 +1,4 @@
-/* Samplers: one row each. A heuristic is one of four kernels and a table over the lines (weights or ranks)
+/* Samplers: one row each. A heuristic is one of four kernels and a table over the actions (weights or ranks)
  * that its function fills for an acquisition; oracles look at the true image, tau_step at reconstructions.
  * Points are drawn all at once, by probabilities that come from the same tables (systems/scan/points.h). */
 #ifndef L2SR_SYSTEMS_SAMPLERS_H
@@ -12,25 +12,25 @@ enum sampler_kind {
   SAMPLER_NEXT,  /* line_next by ranks */
   SAMPLER_DISC,  /* line_disc */
   SAMPLER_EXACT, /* line_exact by learned chances: systems/sampling/exact_chances.h */
-  SAMPLER_SEQUENCE,       /* systems/networks/tau.h: lines in an order of the scan's own */
-  SAMPLER_ORACLE,         /* systems/scan/oracle.h: a scan's best line */
-  SAMPLER_AVERAGE_ORACLE, /* the best line of all scans */
-  SAMPLER_POLICY /* policy_act: of no list, a scene names its network */
+  SAMPLER_SEQUENCE,       /* systems/networks/tau.h: actions in an order of the scan's own */
+  SAMPLER_ORACLE,         /* systems/scan/oracle.h: a scan's best action */
+  SAMPLER_AVERAGE_ORACLE, /* the best action of all scans */
+  SAMPLER_POLICY /* policy_act: no list has it, a scene names its network */
 };
 
 struct sampler {
   const char *name, *doc;
   enum sampler_kind kind;
   bool random; /* whether world.seed changes it */
-  uint8_t geometries; /* what it chooses among: bits by enum acquisition_geometry */
-  /* Fills `table` (an entry a line): weights of at least 1, or ranks (NO_LINE: never). */
+  uint8_t geometries; /* the geometries that it knows: bits by enum acquisition_geometry */
+  /* Fills `table` (an entry an action): weights of at least 1, or ranks (NO_LINE: never). */
   bool (*fill)(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                struct error *error);
 };
 
 extern const struct sampler sampler_list[]; /* ended by a NULL name */
 
-/* What simulation_set takes where a policy decides; sampler_find knows it by its name. */
+/* The sampler of simulation_set where a policy decides; sampler_find knows it by its name. */
 extern const struct sampler sampler_policy;
 
 /* Refuses an unknown name with the nearest one. */
@@ -43,8 +43,9 @@ bool sampler_is_heuristic(const struct sampler *sampler); /* it needs neither ne
 bool sampler_fill(const struct sampler *sampler, const struct options *options,
                   const struct acquisition *acquisition, uint32_t *table, struct error *error);
 
-/* Probabilities by which the points of a scan are drawn, of exactly the budget in sum, from the filled table:
- * as the weights, none above 1; 1 of the ranked; or learned ones. 0 of initial points. */
+/* Finds the probabilities by which the points of a scan are drawn; their sum is exactly the budget.
+ * Weights become probabilities of at most 1, ranked points get 1, learned probabilities stay; initial
+ * points get 0. */
 bool sampler_chances(const struct sampler *sampler, const struct options *options,
                      const struct acquisition *acquisition, const uint32_t *table, double *chance,
                      struct error *error);

@@ -34,7 +34,7 @@ struct load {
   size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
   bool volume_failed;
-  struct doubts *doubts;   /* of data that can be read */
+  struct doubts *doubts;   /* doubts about data that can be read */
   const char *last_broken; /* path of a volume; NULL: none yet */
   size_t rest;      /* usable slices of the last volume that have no room here */
   double rest_peak; /* the largest of theirs: a volume's range does not depend on how many have room */
@@ -136,7 +136,7 @@ static bool write_slice(struct load *load, const struct volume *volume, uint32_t
 
 /* ---- slices ------------------------------------------------------------------------------------------- */
 
-/* As image_normalise of the kernels. */
+/* Finds the peak as kernel image_normalise does. */
 static double peak_of(const float *image, size_t pixels, bool plain) {
   double sum = 0, square = 0, top = image[0];
   for (size_t i = 0; i < pixels; i++) {

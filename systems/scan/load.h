@@ -18,8 +18,8 @@ struct slice_name {
 
 struct load_report {
   size_t slices, constant, excluded, broken_volumes;
-  struct slice_name *names; /* by row of SLICE, in the given arena */
-  double *data_range;       /* by row of SLICE */
+  struct slice_name *names; /* one for each row of SLICE, in the given arena */
+  double *data_range;       /* one for each row of SLICE */
 };
 
 /* The world must hold load_columns and have room for dataset->slice_count rows; world->rows[TABLE_SLICE]
@@ -27,8 +27,8 @@ struct load_report {
  */
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
                  struct arena *arena, struct load_report *report, struct error *error);
-/* The same where the simulation may have a cache of slices (systems/scan/slice_cache.h), of which the world has
- * the rows. */
+/* Fills the table where the simulation may have a cache of slices (systems/scan/slice_cache.h): the world has
+ * the cache's rows. */
 struct simulation;
 bool load_simulation(struct simulation *simulation, const struct dataset *dataset,
                      const struct options *options, struct arena *arena, struct load_report *report,

@@ -9,15 +9,15 @@
 struct simulation;
 
 struct observation {
-  component_set kspace; /* what observe, a view and an oracle read of SLICE: loaded where it is named */
+  component_set kspace; /* columns of SLICE that observe, a view and an oracle read: load fills them */
   const struct system *observe; /* NULL: the reconstructor views k-space itself */
-  /* What observe needs beside columns: scratch memory, kernels. Closed by simulation_close. */
+  /* Opens the scratch memory and kernels of observe; simulation_close closes them. */
   bool (*open)(struct simulation *simulation, struct error *error);
   bool rank_one; /* an action adds a matrix of rank one to the image: systems/scan/oracle.h */
   bool cells;    /* it looks actions up in SCENE.cells */
 };
 
-/* By the scene's geometry, data.kspace and network.input. */
+/* Chooses by the scene's geometry, data.kspace and network.input. */
 const struct observation *observation_chosen(const struct options *options);
 
 #endif

@@ -138,7 +138,7 @@ void oracle_close(struct oracle *oracle) {
 
 /* ---- deciding ------------------------------------------------------------------------------------------ */
 
-/* Candidates of one scan after `taken` lines. */
+/* Candidates of one scan after `taken` actions. */
 static uint32_t count_candidates(const struct options *options, const struct acquisition *acquisition,
                                  uint32_t taken) {
   uint32_t left = acquisition->lines - acquisition->initial_lines - taken, most = options->sampler.candidates;
@@ -171,7 +171,7 @@ static void list_candidates(struct world *world, const struct simulation *simula
               sizeof(float) * rows * world->width, word);
 }
 
-/* As many candidates at a time as their world holds. */
+/* Scores as many candidates at a time as their world holds. */
 static void score_candidates(struct oracle *oracle, size_t scans) {
   size_t all = scans * oracle->count, most = oracle->world.capacity[TABLE_ENV];
   for (oracle->first = 0; oracle->first < all; oracle->first += most) {

@@ -14,12 +14,13 @@
 bool oracle_open(struct oracle **oracle, struct simulation *simulation, bool network, struct error *error);
 void oracle_close(struct oracle *oracle); /* NULL allowed */
 
-/* What system decide_oracle reads and writes beside its row's; what all oracles may. */
+/* Adds the columns that system decide_oracle reads and writes beside its row's; ORACLE_COLUMNS: those of any
+ * oracle. */
 void oracle_adapt(const struct simulation *simulation, struct system *system);
 #define ORACLE_COLUMNS                                                                                       \
   (SET(ENV_base) | SET(CANDIDATE_action) | SET(CANDIDATE_quality) | SET(SCENE_mean_quality))
 
-/* Images that the oracle scores in a scan of this acquisition, the first line's to the last line's. */
+/* Images that the oracle scores in a scan of this acquisition, from the first action to the last. */
 size_t oracle_candidates(const struct options *options, const struct acquisition *acquisition);
 
 #endif

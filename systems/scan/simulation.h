@@ -25,7 +25,7 @@
   X(psnr, 1, false, score_error, "PSNR", "dB", 2)                                                            \
   X(psnr_unclamped, 1, false, score_error, "PSNR unclamped", "dB", 2)                                        \
   X(nmse, -1, true, score_error, "NMSE", "", 4)                                                              \
-  X(mse, -1, true, score_error, "MSE", "", -3) /* as small as the images */
+  X(mse, -1, true, score_error, "MSE", "", -3) /* errors are as small as the images */
 
 #define METRIC_ONE(...) +1
 enum { METRICS = METRIC_ROWS(METRIC_ONE) };
@@ -39,7 +39,7 @@ struct metric {
   int digits;
 };
 extern const struct metric metric_list[METRICS];
-double metric_scale(const struct options *options); /* of the scene's reward */
+double metric_scale(const struct options *options); /* the scale of the scene's reward */
 
 /* How a simulation is used: it follows which systems a scan runs and which columns there are. */
 struct simulation_plan {
@@ -58,8 +58,8 @@ struct simulation_plan {
   bool policy;               /* a policy decides: simulation.policy, set after opening */
   bool dense;                /* it looks at the reconstruction: score_every_step must be set too */
   size_t draws;              /* dense, to train: trajectories of a slice, side by side; 0: it does not train */
-  bool greedy;               /* of them all go on from one */
-  component_set columns;     /* that schedules of the caller's use */
+  bool greedy;               /* all trajectories go on from one of them */
+  component_set columns;     /* columns that the caller's schedules use */
   size_t epoch_rows, pairs, states; /* rows of EPOCH, PAIR and STATE for them */
   struct kernels *kernels;   /* to share, of the same sizes; NULL: own ones */
   const char *kernel_folder; /* --kernels */
@@ -68,7 +68,7 @@ struct simulation_plan {
 /* Scans that a network runs on at the moment. */
 struct pass {
   size_t first, images; /* rows of ENV from `first` on */
-  size_t place;         /* of the first among the images whose activations a network keeps */
+  size_t place;         /* the first one's place among the images whose activations a network keeps */
 };
 /* Turn number `turn` of passes of at most `most` over `rows`; false: there is none. */
 bool pass_take(struct pass *pass, size_t turn, size_t rows, size_t most);
@@ -83,7 +83,7 @@ struct rollout_rows {
 /* Trajectories that PG-MRI's policy is trained on. */
 struct trajectory_plan {
   size_t slices; /* scans [0, slices) are one of each slice, and while all draws share a state stand for all */
-  size_t row;    /* of STATE, the next one */
+  size_t row;    /* the next row of STATE */
   size_t minibatch; /* slices that go on from the same one of their trajectories (greedy) */
 };
 
@@ -97,19 +97,19 @@ struct simulation {
   struct slice_cache *cache; /* NULL: all slices are on the device */
   struct acquisition acquisition;
   const struct sampler *sampler;
-  struct points points;                /* what system decide_points draws, opened by simulation_set */
+  struct points points;                /* the draws of system decide_points, opened by simulation_set */
   cl_mem observe_work;                 /* scratch of observe_cells: an image a work-group */
   size_t observe_slots, observe_bytes; /* images, and all their bytes */
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;
-  struct oracle *oracle; /* what system decide_oracle works with; NULL: there is none */
+  struct oracle *oracle; /* the work of system decide_oracle; NULL: there is none */
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;   /* number of environment 0's first scan */
   uint32_t taken;        /* actions since the begin of the running scans */
   struct rollout_rows rows;
-  size_t rollout_row;    /* of ROLLOUT that record writes */
+  size_t rollout_row;    /* the row of ROLLOUT that record writes */
   struct pass pass;
   struct trajectory_plan trajectories;
   struct schedule begin, step, finish, scan;

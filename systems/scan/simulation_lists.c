@@ -54,7 +54,7 @@ void simulation_add_observe(struct simulation *simulation, struct schedule *sche
   if (observe) put(simulation, schedule, observe);
 }
 
-/* What encodes k-space itself reads what an observation would. */
+/* Encoding complex images reads the k-space that an observation would read. */
 void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {
   if (is_complex(simulation))
     put(simulation, schedule, &system_encode_complex)->reads |= kspace_of(simulation);
@@ -175,7 +175,7 @@ static bool scores_at_begin(const struct simulation *simulation) {
          (plan->policy && plan->metrics && simulation->options->reward.form == REWARD_COMPAT);
 }
 
-/* All lines of tau steps are drawn before the first is acquired: what is looked at between needs no more. */
+/* All actions of tau steps are drawn before the first is acquired: looking between them needs no more. */
 static void add_order(struct simulation *simulation, struct schedule *schedule) {
   if (simulation->sampler->kind == SAMPLER_SEQUENCE && !has_points(simulation))
     put(simulation, schedule, &system_order_lines)->reads |= tau_encode_reads(simulation->options);

@@ -223,7 +223,7 @@ static void write_initial(struct simulation *simulation, struct arena *arena) {
   world_write(&simulation->world, SCENE_initial, 0, 1, initial);
 }
 
-/* What the sampler decides by. Points of tau steps are drawn by a network. */
+/* Writes the table that the sampler decides by. A network draws the points of tau steps. */
 static bool write_tables(struct simulation *simulation, const uint32_t *table, struct error *error) {
   const struct acquisition *acquisition = &simulation->acquisition;
   const struct sampler *sampler = simulation->sampler;

@@ -12,10 +12,10 @@ struct slice_cache {
   struct world *world;
   struct transform transform;
   size_t slices, rows, pixels;
-  float *image, *range;     /* of every slice; volumes are the loader's affair */
-  uint32_t *row, *slice;    /* of every slice its row, of every row its slice; NO_LINE: none */
+  float *image, *range;     /* one for every slice; the loader knows volumes */
+  uint32_t *row, *slice;    /* the row of every slice, the slice of every row; NO_LINE: none */
   uint32_t *order, *entry;  /* [slices]; of SLICE.order, [rows] */
-  uint32_t *used, turn;     /* of every row: the turn in which it was wanted last */
+  uint32_t *used, turn;     /* the turn in which every row was wanted last */
   uint32_t *wanted, *place; /* [rows] */
   size_t next;              /* row that is given away next */
   bool needed;              /* whether scans look at slices at all */
@@ -176,7 +176,7 @@ void slice_cache_slices(const struct simulation *simulation, uint32_t *rows, siz
   for (size_t i = 0; simulation->cache && i < count; i++) rows[i] = simulation->cache->slice[rows[i]];
 }
 
-/* As target_pixel() of the kernels. */
+/* Clamps as target_pixel() of the kernels does. */
 static void clamp_image(float *image, size_t pixels, float mean, float deviation) {
   for (size_t i = 0; i < pixels; i++) {
     float normal = (image[i] - mean) / (deviation + 1e-11f);

@@ -18,8 +18,8 @@ struct spectra {
 /* Opens for the plan's sizes, or keeps what is open when they have not changed. */
 bool spectra_for(struct spectra *spectra, const struct coil_plan *plan, size_t size, size_t pad,
                  struct error *error);
-/* Of the slice that the plan has run last, [coils][size][size], the centre at the start, into `column` from
- * byte `offset` on; only enqueues. */
+/* Writes the k-space of the slice that the plan has run last, [coils][size][size], the centre at the start,
+ * into `column` from byte `offset` on; only enqueues. */
 void spectra_run(struct spectra *spectra, const struct coil_plan *plan, cl_mem column, size_t offset);
 void spectra_close(struct spectra *spectra); /* one that was never opened is allowed */
 

@@ -20,7 +20,7 @@ bool simulation_build(struct simulation *simulation, struct error *error);
 /* Elements of a row of every shape. */
 void simulation_shapes(const struct options *options, size_t coils, size_t shape[SHAPES_MOST]);
 
-/* What the observations need beside columns (systems/scan/observation.h). */
+/* Scratch memory and kernels of the observations (systems/scan/observation.h). */
 bool observe_open(struct simulation *simulation, struct error *error);
 bool observe_cells_open(struct simulation *simulation, struct error *error);
 bool observe_coils_open(struct simulation *simulation, struct error *error);

@@ -1,5 +1,5 @@
-/* What every scan needs of a slice beside its image, computed on the device when images have been loaded: mean,
- * deviation, peak, unit, and hybrid data or k-space where the world holds them. */
+/* The numbers of a slice that every scan needs beside its image, computed on the device when images have been
+ * loaded: mean, deviation, peak, unit, and hybrid data or k-space where the world holds them. */
 #ifndef L2SR_SYSTEMS_TRANSFORM_H
 #define L2SR_SYSTEMS_TRANSFORM_H
 

@@ -58,7 +58,7 @@ struct object {
 static struct good {
   struct object objects[OBJECTS];
   size_t object_count, size;
-  uint8_t *bytes; /* of the file */
+  uint8_t *bytes; /* the file's bytes */
 } goods[GOODS];
 static size_t good_count, kind;
 static struct arena *arena;
@@ -131,7 +131,7 @@ size_t fuzz_kind(void) {
 
 /* ---- changes ------------------------------------------------------------------------------------------- */
 
-/* What stands at the ends of whole numbers of 31, 32, 63 and 64 bits, and around what is usual. */
+/* Numbers at the ends of whole numbers of 31, 32, 63 and 64 bits, and around usual ones. */
 static const hsize_t sizes[] = {0,
                                 1,
                                 2,

@@ -10,7 +10,8 @@ static struct optimiser optimiser;
 
 enum { N = 8 };
 
-/* As few parameters as have all shapes: each is looked at once a group, and there are three groups. */
+/* The network has as few parameters as have all shapes: each is looked at once a group, and there are three
+ * groups. */
 static void open_network(void) {
   struct kernel_setup setup = {N, N, false, ""};
   struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, 1e-3);

@@ -10,7 +10,7 @@ enum kind { RECONSTRUCTOR, POLICY, PGMRI, LINES, POINTS, KINDS };
 
 static struct device device;
 static struct kernels *kernels;
-static struct options options[KINDS]; /* of the samplers */
+static struct options options[KINDS]; /* one for each kind of sampler */
 static struct acquisition acquisition[KINDS];
 
 static void open_device(void) {

@@ -1,4 +1,4 @@
-/* What `l2sr report` reads of results of evaluate. */
+/* Tries what `l2sr report` reads of results of evaluate. */
 #include "tests/fuzz/fuzz.h"
 #include "tools/report/report.h"
 
@@ -46,7 +46,7 @@ static void write_good(void) {
   fuzz_take();
 }
 
-/* What the tables go through: every slice, its volume, the first and the last step. */
+/* Reads what the tables go through: every slice, its volume, the first and the last step. */
 static void use(struct report *report, struct arena *arena) {
   for (size_t r = 0; r < report->runs; r++) {
     const struct report_run *run = &report->run[r];

@@ -1,4 +1,4 @@
-/* What the benchmarks share. */
+/* Functions that several benchmarks use. */
 #ifndef L2SR_TOOLS_BENCH_H
 #define L2SR_TOOLS_BENCH_H
 
@@ -22,14 +22,14 @@ bool bench_profile(struct device *device, void (*pass)(void *context), void *con
                    struct error *error);
 /* Bytes a second that a copy reads and writes, of buffers as large as the device comfortably has. */
 bool bench_copy(struct device *device, double *bytes_per_second, struct error *error);
-/* Of one image forward, multiply-adds counted as two. */
+/* Operations of one image forward, multiply-adds counted as two. */
 double bench_flops(const struct graph *graph);
-/* What one image must move forward where nothing normalised is stored: every block's output of `element`
- * bytes a value written once and read once by each that takes it, pooled copies likewise; images in and out
- * as floats. */
+/* Bytes that one image must move forward where nothing normalised is stored: every block's output of
+ * `element` bytes a value is written once and read once by each block that takes it, pooled copies likewise;
+ * images in and out are floats. */
 double bench_bytes(const struct graph *graph, size_t element);
 
-/* The same by phase and system of a training. */
+/* Times a training by phase and system. */
 bool bench_parts(struct device *device, void (*pass)(void *context), void *context, bool json,
                  struct error *error);
 

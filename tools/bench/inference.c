@@ -1,7 +1,7 @@
-/* What a slice costs every method (PROTOCOL 1.1): operations, from the graphs of the policy (C_pi) and of the
- * reconstructor (C_R), and seconds of whole scans, which decide, acquire, observe and reconstruct but score
- * nothing (oracles do: they decide by it). Parameters are random: what is computed does not depend on them.
- */
+/* The cost of a slice for every method (PROTOCOL 1.1): operations, from the graphs of the policy (C_pi)
+ * and of the reconstructor (C_R), and seconds of whole scans. These decide, acquire, observe and
+ * reconstruct but score nothing (oracles do: they decide by it). Parameters are random: the operations do
+ * not depend on them. */
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "kernels/kernels.h"
@@ -32,7 +32,7 @@ static const struct method methods[] = {
 enum { ORACLE = 2, METHODS = sizeof methods / sizeof *methods };
 
 struct cost {
-  double flops, seconds, best_seconds; /* of a slice: one at a time; at the best number of them */
+  double flops, seconds, best_seconds; /* seconds of a slice: one at a time; at the best number of them */
   size_t best_batch;
 };
 
@@ -258,7 +258,7 @@ static double best_seconds_of(const struct cost *cost) {
   return cost->best_seconds;
 }
 
-/* As the paper's: a method a row, a setting a column. */
+/* Prints a table like the paper's: a method a row, a setting a column. */
 static void print_table(const struct setting settings[], size_t count, const char *title,
                         double (*value)(const struct cost *cost)) {
   printf("\n%s\n%-42s", title, "");

@@ -12,7 +12,7 @@ static void run_once(void *context) {
   learn_step(context);
 }
 
-/* What the policy makes of the rows that it is shown once more is what it made of them in the roll-out. */
+/* The policy must give the same for the rows that it is shown once more as in the rollout. */
 static bool check(struct learning *learning, struct error *error) {
   size_t rows = learning->rollout.rows;
   double limit = log((double)learning->options->data.size) + 1e-3;

@@ -9,7 +9,7 @@
 
 enum { CHECKED = 16 }; /* images a pass of the portable policy that the gradient is compared with */
 
-/* As in bench_policy.c. */
+/* The bounds are those of policy.c. */
 static const double gradient_bounds[] = {2e-2, 3e-1, 4e-1};
 
 struct pgmri_bench {

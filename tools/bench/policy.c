@@ -12,7 +12,7 @@
 
 enum { CHECKED = 4 };
 
-/* As in bench_network.c; logits pass three more layers. */
+/* The bounds are those of network.c; logits pass three more layers. */
 static const double output_bounds[] = {2e-5, 1e-2, 2e-2}, gradient_bounds[] = {2e-2, 3e-1, 4e-1};
 
 struct policy_bench {
@@ -112,7 +112,7 @@ static void run_gradients(struct policy_bench *bench, struct policy *policy, siz
   policy_backward(policy, count);
 }
 
-/* Of the fused path; the portable one is what it is compared with. */
+/* Compares the fused path with the portable one. */
 static bool check(struct policy_bench *bench, struct error *error) {
   struct policy *policy = &bench->policy, *portable = &bench->portable;
   size_t count = portable->batch, precision = bench->options->policy.precision;

@@ -12,7 +12,7 @@
 struct work {
   struct training training;
   size_t batch;
-  double seconds; /* of an update */
+  double seconds; /* seconds of an update */
 };
 
 static void update(void *context) {
@@ -52,7 +52,7 @@ static bool time_work(struct work *work, struct error *error) {
   return check(work, error) && bench_passes(work->training.device, update, work, &work->seconds, error);
 }
 
-/* The same scene, its masks from heuristics. */
+/* Times the same scene with masks from heuristics. */
 static bool time_alone(struct call *call, struct device *device, double *seconds, struct error *error) {
   struct options options = call->options;
   struct work work;

@@ -21,7 +21,7 @@ struct bench_step {
   struct acquisition acquisition;
   size_t envs, slices, n;
   bool half;
-  double seconds[BENCH_REPEATS]; /* of one step */
+  double seconds[BENCH_REPEATS]; /* one step's time */
   double copy_bandwidth;         /* bytes/s, read and written counted */
 };
 

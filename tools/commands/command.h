@@ -31,7 +31,7 @@ struct call {
     const char *value;
   } given[GIVEN_MOST];
   int given_count;
-  void *own;  /* what the command keeps for its work on the device */
+  void *own;  /* the command's own values for its work on the device */
   int status; /* exit status when run returns true: 0, or 1 for "differs" */
 };
 
@@ -39,8 +39,8 @@ struct command {
   const char *name;
   const char *operands;              /* "SCENE [FILE...]": shown in the help */
   const char *doc;                   /* one line */
-  const char *more;                  /* what else the help says; NULL if nothing */
-  const char *words;                 /* what the first operand may be, joined by '|'; NULL: files */
+  const char *more;                  /* more text for the help; NULL if none */
+  const char *words;                 /* words that the first operand may be, joined by '|'; NULL: files */
   bool takes_scene;                  /* the first operand is a scene file */
   bool sweeps;                       /* --set has several values: the command applies it */
   int operands_least, operands_most; /* beside the scene */

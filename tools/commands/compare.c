@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What has been seen of one dataset or column. Differences are relative to the largest magnitude in A. */
+/* The differences of one dataset or column. They are relative to the largest magnitude in A. */
 struct finding {
   double scale; /* largest finite magnitude in A */
   double worst; /* largest absolute difference; infinite where only one is a number */

@@ -269,8 +269,8 @@ static void print_keys_json(const struct call *call) {
   }
 }
 
-/* What a row of a table is, and whether there is one for each environment. How many rows SLICE has is known when
- * the data are read, how many coils then too. */
+/* Says what a row of a table is, and whether there is one for each environment. The rows of SLICE, and its
+ * coils, are counted when the data are read. */
 static const char *row_of(const struct options *options, uint8_t table, bool *each) {
   bool coils = options->data.kspace == KSPACE_MEASURED;
   *each = table != TABLE_SLICE && table != TABLE_SCENE;

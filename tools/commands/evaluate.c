@@ -48,7 +48,7 @@ static void print_run(const struct options *options, const struct evaluate_run *
     evaluate_mean(run, m, acquisition_steps(&run->acquisition), &mean, &std);
     printf(strstr(metric_list[m].name, "psnr")  ? " %9.3f +- %6.3f"
            : strcmp(metric_list[m].name, "mse") ? " %9.5f +- %6.4f"
-                                                : " %9.3e +- %6.0e", /* as small as the images */
+                                                : " %9.3e +- %6.0e", /* errors are as small as the images */
            mean, std);
   }
   double n = run->acquisition.size;
@@ -202,7 +202,7 @@ static bool check_file(const char *key, const char *path, struct error *error) {
                                        : fail(error, "%s names %s, and there is no such file", key, path);
 }
 
-/* Of a scene among several: what can be refused before any of them is evaluated. */
+/* Refuses what can be refused of one scene among several before any of them is evaluated. */
 static bool check_scene(struct call *call, const char *metrics, struct error *error) {
   const struct options *options = &call->options;
   if (strcmp(options->evaluate.metrics, metrics))

@@ -14,7 +14,7 @@ void help_man(FILE *file); /* man(7) macros */
 
 /* "u32", "f64", ... */
 const char *help_type(enum option_type type);
-/* What the option may be: "1 to 65536", "train|val|test", or "". */
+/* The values that the option may have: "1 to 65536", "train|val|test", or "". */
 const char *help_range(const struct option *row, struct arena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is here: OpenCL devices, library versions, the kernel cache. */
+/* Lists what is here: OpenCL devices, library versions, the kernel cache. */
 #include "engine/base/log.h"
 #include "engine/device/program.h"
 #include "tools/commands/command.h"
@@ -62,7 +62,7 @@ static void see_device(size_t index, const struct device_facts *facts, void *con
   (view->json ? print_device_json : print_device_text)(index, facts, index == view->taken);
 }
 
-/* Of those without a device alone: the others stand with their devices. */
+/* Shows the platforms without a device: the others stand with their devices. */
 static void see_platform(const char *name, cl_int code, const char *cause, void *context) {
   const struct view *view = context;
   if (code == CL_SUCCESS) return;

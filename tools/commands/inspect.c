@@ -1,4 +1,4 @@
-/* What a file or a folder of volumes holds, and what a scene would take of it. */
+/* Shows what a file or a folder of volumes holds, and what a scene would take of it. */
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "systems/data/doubts.h"
@@ -123,7 +123,7 @@ static void show_stored(const struct view *view) {
 struct pixels {
   double largest;
   size_t constant, not_finite; /* slices */
-  const char *fault;           /* of the last slice that has one; NULL: none has */
+  const char *fault;           /* the fault of the last slice that has one; NULL: none has */
 };
 
 static void look_at_slice(const struct volume *volume, const float *image, size_t count,
@@ -300,7 +300,7 @@ static void open_part(struct folder *folder, const char *name, uint32_t split) {
   memcpy(part->complete, part->dataset.hash, sizeof part->complete);
   if (!part->dataset.by_fraction && !part->dataset.by_limit) return;
   struct dataset complete;
-  struct error ignored; /* what is open already can be opened again */
+  struct error ignored; /* a file that is open can be opened again */
   options.data.fraction = 1;
   options.data.volumes = 0;
   if (!dataset_open(&complete, &options, &ignored)) return;

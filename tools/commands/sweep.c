@@ -16,7 +16,7 @@
 
 enum { VALUES_MOST = 256, COMBINATIONS_MOST = 1000, NAME_MOST = 200 };
 
-/* What one --set gives. */
+/* The key and values that one --set gives. */
 struct axis {
   const char *key;
   const char *value[VALUES_MOST];
@@ -28,7 +28,7 @@ struct row {
   const char *name, *folder, *failure; /* failure: NULL when it was trained */
   struct options options;
   uint32_t epochs, best_epoch;
-  double value[EPOCH_VALUES]; /* of the best epoch */
+  double value[EPOCH_VALUES]; /* values of the best epoch */
 };
 
 struct sweep {
@@ -211,7 +211,7 @@ static const struct {
                {EPOCH_VAL_PSNR, "val_psnr", "%-12.3f ", 12}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* Of a policy there is no loss, and one score. */
+/* A policy has no loss, and one score. */
 static bool is_shown(const struct sweep *sweep, size_t column) {
   for (size_t i = 0; i < sweep->count; i++)
     if (!sweep->rows[i].failure && !isnan(sweep->rows[i].value[columns[column].value])) return true;

@@ -1,5 +1,5 @@
-/* What the library says, on standard error: lines, and one line of progress that is rewritten on a terminal
- * (elsewhere a plain line every ten seconds). Names of files hold any bytes, which are escaped. */
+/* Shows on standard error what the library says: lines, and one line of progress that is rewritten on a
+ * terminal (elsewhere a plain line every ten seconds). Names of files hold any bytes, which are escaped. */
 #ifndef L2SR_TOOLS_TERMINAL_H
 #define L2SR_TOOLS_TERMINAL_H
 

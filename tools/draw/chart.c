@@ -7,7 +7,7 @@
 
 enum {
   WIDTH = 720,
-  HEIGHT = 250, /* of a frame of lines */
+  HEIGHT = 250, /* the height of a frame of lines */
   TEXT = 11,
   TITLE = 12,
   PAD = 8,
@@ -17,7 +17,7 @@ enum {
   TOP = 14,  /* where there is none */
   BELOW = 40,
   LINE = 18,
-  DASH = 28,       /* of a line beside its name */
+  DASH = 28,       /* the length of a line beside its name */
   NAME_MOST = 200, /* room for the names of rows */
   ROW = 46,
   INTERVAL = 26,
@@ -231,7 +231,7 @@ static void draw_line(struct figure *figure, const struct chart_frame *frame, co
       mark_point(figure, x[i], y[i], line->style);
 }
 
-/* Of what is counted, from `from` or the first point on. */
+/* The range of counted steps, from `from` or the first point on. */
 static struct range axis_of(const struct chart *chart) {
   struct range range = {INFINITY, -INFINITY};
   if (chart->band_count) return (struct range){chart->bands[0].from, chart->bands[chart->band_count - 1].to};
@@ -253,7 +253,7 @@ struct chart_frame chart_frame(struct figure *figure, const struct chart *chart,
   struct ticks ticks = ticks_of(y, frame.y_step);
   frame.left = fmax(left, 13 + 2 * PAD + widest_number(figure, &ticks));
   frame.width = WIDTH - frame.left - RIGHT;
-  frame.x_step = fmax(round_up((x.high - x.low) / TICKS_ACROSS), 1); /* what is counted */
+  frame.x_step = fmax(round_up((x.high - x.low) / TICKS_ACROSS), 1); /* steps are counted */
   if (!chart->band_count) find_x_step(figure, &frame, RIGHT);
   return frame;
 }

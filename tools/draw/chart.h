@@ -16,12 +16,12 @@ struct chart_line {
  * room in all bands, else the last one. */
 struct chart_band {
   double from, to;
-  const char *name[CHART_FORMS]; /* from the longest to the shortest */
+  const char *name[CHART_FORMS]; /* names from the longest to the shortest */
 };
 
 struct chart {
   const char *title;       /* NULL: none */
-  const char *across, *up; /* what the axes are of */
+  const char *across, *up; /* names of the axes */
   const struct chart_line *lines;
   size_t line_count;
   double from, to; /* ends of the axis; where they are equal, those of the lines */

@@ -26,7 +26,7 @@ typedef void figure_draw(struct figure *figure, const void *what);
 
 struct figure_size {
   double width, height;
-  double left, top, right, bottom; /* of the ink */
+  double left, top, right, bottom; /* the box of the ink */
 };
 struct figure_size figure_measure(figure_draw *draw, const void *what);
 
@@ -41,7 +41,7 @@ bool figure_save(const char *path, enum figure_kind kind, unsigned pixels, figur
 
 extern const struct colour figure_ink, figure_line, figure_grid;
 
-enum figure_anchor { FIGURE_START, FIGURE_MIDDLE, FIGURE_END }; /* of the text lies at x; y: the base line */
+enum figure_anchor { FIGURE_START, FIGURE_MIDDLE, FIGURE_END }; /* which point is at x; y: the base line */
 
 void figure_font(struct figure *figure, double size, bool bold);
 double figure_text_width(struct figure *figure, const char *text);

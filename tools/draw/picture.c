@@ -6,7 +6,7 @@
 
 enum {
   PANEL_LEAST = 192, /* width of a panel: what a journal prints two fingers wide */
-  ZOOM = 3,          /* of the detail */
+  ZOOM = 3,          /* factor of the detail */
   LETTERS = 14       /* sizes of a letter in the width of a panel, so that all sheets look the same */
 };
 
@@ -59,7 +59,7 @@ void picture_layout(const struct picture_sheet *sheet, struct picture_layout *la
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
 
-/* What is drawn, of what and where; column: its left end. */
+/* One drawing: the figure, the sheet and the place; column: its left end. */
 struct drawing {
   struct figure *figure;
   const struct picture_sheet *sheet;

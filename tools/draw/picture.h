@@ -5,13 +5,13 @@
 
 #include "tools/draw/figure.h"
 
-enum { PICTURE_LINES = 2 /* of a title */ };
+enum { PICTURE_LINES = 2 /* lines of a title */ };
 
 struct picture_column {
   const char *title;
   const float *image;           /* HxW, same units as the truth; pixels that are no number become magenta */
   const unsigned char *mask;    /* W entries, or HxW where masks are of cells, 1 acquired; NULL: none */
-  const unsigned char *initial; /* the same, 1 given at the start; NULL: none */
+  const unsigned char *initial; /* such a mask, 1 where given at the start; NULL: none */
   const char *const *captions;  /* [sheet's lines], each on a line of its own; NULL: none */
 };
 
@@ -30,11 +30,11 @@ struct picture_sheet {
 struct picture_layout {
   size_t width, height;
   size_t scale;                     /* pixels of the picture for one of the image */
-  size_t panel_width, panel_height; /* of truth, reconstruction, detail and error map */
-  size_t detail_left, detail_top;   /* of the enlarged region, in pixels of the image */
+  size_t panel_width, panel_height; /* size of truth, reconstruction, detail and error map */
+  size_t detail_left, detail_top;   /* place of the enlarged region, in pixels of the image */
   size_t detail_width, detail_height;
   size_t text, line, gap, margin;                      /* size of letters, and what goes with it */
-  size_t left, step;                                   /* of column 0; from a column to the next */
+  size_t left, step;                                   /* column 0's left end; the distance of columns */
   size_t heading, image, detail, error, mask, caption; /* tops of the rows; mask: equals caption if none */
   size_t mask_height;
 };

@@ -1,4 +1,4 @@
-/* What `l2sr bench inference --json` printed. */
+/* Reads what `l2sr bench inference --json` printed. */
 #include "tools/report/json_line.h"
 #include "tools/report/report.h"
 

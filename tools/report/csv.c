@@ -41,7 +41,7 @@ static bool ends_cell(int byte) {
   return byte == ',' || ends_line(byte);
 }
 
-/* From behind the first quote to behind the last one. */
+/* Reads from behind the first quote to behind the last one. */
 static bool read_quoted(struct csv *csv, size_t *used, struct error *error) {
   for (int byte; (byte = read_byte(csv)) != EOF;) {
     if (byte == '"' && peek_byte(csv) != '"') {

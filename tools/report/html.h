@@ -1,4 +1,4 @@
-/* What a page takes: text without markup, and pictures that are part of it. */
+/* Text without markup, and pictures, as parts of a page. */
 #ifndef L2SR_TOOLS_HTML_H
 #define L2SR_TOOLS_HTML_H
 

@@ -140,7 +140,7 @@ static const char *whole_path(struct arena *arena, const char *path) {
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
-/* By data set, acceleration, then many initial lines (Base) before few (Long). */
+/* Sorts by data set and acceleration, then many initial lines (Base) before few (Long). */
 static bool stands_before(const struct report_setting *a, const struct report_setting *b) {
   if (a->set != b->set) return a->set < b->set;
   if (a->acceleration != b->acceleration) return a->acceleration < b->acceleration;
@@ -203,7 +203,7 @@ double *report_slices(const struct report *report, const struct report_run *run,
   return mean;
 }
 
-/* By group; within them as they were read. */
+/* Sorts runs by group, within a group as they were read. */
 size_t report_select(const struct report *report, size_t setting, size_t metric,
                      const struct report_run **list) {
   size_t count = 0;

@@ -114,7 +114,7 @@ static const char *set_title(const struct report *report, size_t set) {
                     data->selection);
 }
 
-/* What differs of the keys `data`, in words: the first line that does. */
+/* Says how the keys `data` differ: the first line that does. */
 static void say_difference(struct report_page *page, size_t set) {
   const struct report_set *first = &page->report->set[0], *own = &page->report->set[set];
   const char *a = first->scene, *b = own->scene;

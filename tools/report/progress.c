@@ -59,7 +59,7 @@ static const char *short_path(struct arena *arena, const char *path) {
   return arena_text(arena, "\u2026%s", path);
 }
 
-/* Of one metric, or of the reward (NULL). */
+/* Puts a figure of one metric, or of the reward (NULL). */
 static bool put_stages_figure(struct report_page *page, const struct report_training *training, size_t number,
                               const char *metric, struct error *error) {
   struct arena *arena = page->report->arena;

@@ -23,7 +23,7 @@ struct reading {
 
 /* ---- what the file says of itself ---------------------------------------------------------------------- */
 
-/* Of a quoted scalar of a scene. */
+/* Unquotes a scalar of a scene. */
 static const char *unquote(const char *text, struct arena *arena) {
   char *plain = arena_new(arena, strlen(text) + 1), *to = plain;
   if (*text != '"') return text;
@@ -296,12 +296,12 @@ static bool read_shape(struct reading *reading, struct report_run *run, bool poi
   return true;
 }
 
-/* Of the images. */
+/* The side of the images. */
 static size_t side_of(const struct report_setting *setting, size_t size) {
   return setting->geometry->points ? (size_t)lround(sqrt((double)size)) : size;
 }
 
-/* What the sampler goes by: a key of the scene that names a file. */
+/* The key of the scene that names the sampler's file. */
 static const char *chooser_of(const struct reading *reading, const char *sampler) {
   static const struct {
     const char *sampler, *section, *key;
@@ -414,7 +414,7 @@ static bool stands_before(const struct reading *reading, const char *a, const ch
   if (strtoul(a + 1, NULL, 10) != strtoul(b + 1, NULL, 10))
     return strtoul(a + 1, NULL, 10) < strtoul(b + 1, NULL, 10);
   if (length != other || memcmp(a, b, length)) return strcmp(a, b) < 0;
-  size_t place[2] = {SIZE_MAX, SIZE_MAX}, count = 0; /* what the list does not name comes last */
+  size_t place[2] = {SIZE_MAX, SIZE_MAX}, count = 0; /* names that the list lacks come last */
   const char *words = arena_text(reading->report->arena, "%.*s", (int)strcspn(list + 1, "]"), list + 1);
   char word[128];
   for (; (words = option_next(words, word, sizeof word)); count++) {

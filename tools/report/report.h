@@ -1,5 +1,5 @@
-/* What `l2sr report` reads and how it writes the page: results of evaluate by data set and setting,
- * trainings, costs of inference. */
+/* Reads what `l2sr report` shows and writes the page: results of evaluate by data set and setting, trainings,
+ * costs of inference. */
 #ifndef L2SR_TOOLS_REPORT_H
 #define L2SR_TOOLS_REPORT_H
 
@@ -10,14 +10,15 @@
 #include "tools/report/tabular.h"
 
 enum { REPORT_RUNS = 512, REPORT_SETTINGS = 64, REPORT_SETS = 16, REPORT_TRAININGS = 64, REPORT_STAGES = 64 };
-/* Of results, most of slices, of scans of a run, of steps and lines of a scan, and of a volume's number. */
+/* The most slices of results, scans of a run, steps and lines of a scan, and the largest number of a
+ * volume. */
 enum { REPORT_SLICES = 1 << 22, REPORT_SCANS = 1 << 24, REPORT_STEPS = 1 << 18, REPORT_VOLUMES = 1 << 22 };
 
 /* ---- what was read ------------------------------------------------------------------------------------- */
 
 /* The slices of results: results of other slices, other sizes or otherwise read data are other sets. */
 struct report_set {
-  const char *path;              /* of the first results with it */
+  const char *path;              /* the path of the first results with it */
   const char *selection, *names; /* hash of the files' names; the names, a line each */
   const char *scene;             /* its section `data` */
   size_t size, slices, volumes;
@@ -32,7 +33,8 @@ struct report_setting {
   const char *horizon, *label;
 };
 
-/* What is compared with what, in the order of the tables. Oracles see the truth and are nobody's rivals. */
+/* Groups of methods that are compared, in the order of the tables. Oracles see the truth and are nobody's
+ * rivals. */
 enum report_group { REPORT_ZERO_FILLED, REPORT_FIXED, REPORT_JOINT, REPORT_ORACLES, REPORT_GROUPS };
 extern const char *const report_group_names[REPORT_GROUPS];
 
@@ -44,9 +46,9 @@ struct report_run {
   size_t scans, steps;     /* steps: budget + 1 */
   float *metric[METRICS];  /* [scan][steps]; NULL: not there */
   uint8_t *mask, *initial; /* [scans][lines that there are]; initial: the given ones */
-  double gamma;            /* of the policy; NaN: none */
+  double gamma;            /* the policy's; NaN: none */
   bool curve;
-  const char *device, *reconstructor, *seed; /* as the file says; "": none */
+  const char *device, *reconstructor, *seed; /* the file's words; "": none */
   const char *chooser; /* file that its sampler goes by: policy, mask or tau-step's network; "": none */
 };
 
@@ -63,7 +65,7 @@ struct report_training {
   const char *path, *method;
   struct report_stage stage[REPORT_STAGES];
   size_t stages;
-  double gamma, initial_lines; /* of the last policy; NaN: none */
+  double gamma, initial_lines; /* the last policy's; NaN: none */
 };
 
 struct report_cost {
@@ -73,7 +75,7 @@ struct report_cost {
 
 struct report {
   struct arena *arena; /* the caller's */
-  const char *version; /* of all results */
+  const char *version; /* the version of all results */
   const char *version_path;
   struct report_set set[REPORT_SETS];
   struct report_setting setting[REPORT_SETTINGS];
@@ -104,11 +106,11 @@ size_t report_select(const struct report *report, size_t setting, size_t metric,
 /* ---- what is written ----------------------------------------------------------------------------------- */
 
 struct report_config {
-  size_t metric;            /* of figures and comparisons */
-  const char *baseline;     /* what others are compared with; NULL: the first method */
-  const uint32_t *rows;     /* of contact sheets */
+  size_t metric;            /* the metric of figures and comparisons */
+  const char *baseline;     /* the method that others are compared with; NULL: the first */
+  const uint32_t *rows;     /* rows of contact sheets */
   size_t row_count;         /* 0: those that are there, four at most */
-  enum figure_kind figures; /* of files that figures are written to beside the page; FIGURE_KINDS: none */
+  enum figure_kind figures; /* kind of the figures' files beside the page; FIGURE_KINDS: none */
 };
 
 /* Metrics of the page: in its tables and below its images. */

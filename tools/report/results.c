@@ -146,7 +146,7 @@ static bool store_slices(struct store *store, const struct evaluation *evaluatio
   return good;
 }
 
-/* Of the policy's checkpoint: the discount it was trained with. */
+/* Stores the discount that the policy was trained with, from its checkpoint. */
 static bool store_gamma(struct store *store, const char *path, struct error *error) {
   enum { SCENE_MOST = 1 << 16 };
   struct arena *arena = arena_open();

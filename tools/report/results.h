@@ -1,6 +1,6 @@
-/* What `l2sr evaluate` writes into a folder: results.h5, slices.csv and curves.csv. They are opened before
- * the work, so that it does not end at a disk that takes no files, and take their places when all are whole.
- */
+/* Writes what `l2sr evaluate` puts into a folder: results.h5, slices.csv and curves.csv. They are opened
+ * before the work, so that it does not end at a disk that takes no files, and take their places when all are
+ * whole. */
 #ifndef L2SR_TOOLS_RESULTS_H
 #define L2SR_TOOLS_RESULTS_H
 

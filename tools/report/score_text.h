@@ -8,7 +8,8 @@
 
 const char *score_name(struct arena *arena, size_t metric);                  /* "PSNR (dB)" */
 const char *score_caption(struct arena *arena, size_t metric, double value); /* "PSNR 31.27 dB" */
-/* The same of what a file or a log calls by its name in scenes; that name where there is no such metric. */
+/* The score's name for a metric that a file or a log calls by its name in scenes; that name where there is no
+ * such metric. */
 const char *score_of(struct arena *arena, const char *name);
 
 #endif

@@ -11,7 +11,7 @@ enum {
   ROWS_MOST = 4,    /* slices, where none are chosen */
   COLUMN = 160      /* pixels of the page */
 };
-static const float error_fraction = 0.25f; /* of the largest grey value: where error maps end */
+static const float error_fraction = 0.25f; /* fraction of the largest grey value where error maps end */
 
 struct sheet {
   struct report_page *page;

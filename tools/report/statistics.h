@@ -19,7 +19,7 @@ struct statistics_pairs {
 };
 struct statistics_pairs statistics_paired(const double *difference, size_t count);
 
-/* The same over groups: the pairs are the means of differences of equal group[i], below `groups`. `room`
+/* Compares over groups: the pairs are the means of differences of equal group[i], below `groups`. `room`
  * takes 2 * groups numbers. */
 struct statistics_pairs statistics_grouped(const double *difference, const unsigned *group, size_t count,
                                            size_t groups, double *room);

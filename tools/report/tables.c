@@ -10,10 +10,10 @@
 
 /* ---- rows and columns ---------------------------------------------------------------------------------- */
 
-/* Of a data set: settings that have runs with the metric, and methods in the order of the tables. */
+/* The settings of a data set that have runs with the metric, and methods in the order of the tables. */
 struct grid {
   size_t setting[REPORT_SETTINGS], settings, methods;
-  const struct report_run *first[REPORT_RUNS]; /* of each method one run, for its name and group */
+  const struct report_run *first[REPORT_RUNS]; /* one run of each method, for its name and group */
 };
 
 static void make_grid(const struct report *report, size_t set, size_t metric, struct grid *grid) {

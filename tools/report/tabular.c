@@ -31,7 +31,7 @@ const char *tabular_digits(struct arena *arena, double value, int digits) {
   return below ? arena_text(arena, "\u2212%s", text) : text;
 }
 
-/* As it is shown. */
+/* Rounds a value as it is shown. */
 static double round_shown(struct arena *arena, double value, int digits) {
   double size = strtod(tabular_digits(arena, fabs(value), digits), NULL);
   return value < 0 ? -size : size;

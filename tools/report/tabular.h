@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 struct tabular_cell {
-  const char *text;     /* as it is shown; NULL: empty */
-  double value, spread; /* what CSV has in its place; NaN: the text, and no column of spreads */
+  const char *text;     /* the text that is shown; NULL: empty */
+  double value, spread; /* the number that CSV has in its place; NaN: the text, and no column of spreads */
   bool best;
 };
 
@@ -18,7 +18,7 @@ struct tabular {
   struct arena *arena;      /* the caller's; owns the cells */
   const char *file;         /* name of the CSV and LaTeX files, without the ending */
   const char *title, *note; /* note: below; NULL: none */
-  bool numbers;             /* those of a figure: folded away on a page */
+  bool numbers;             /* the numbers of a figure: folded away on a page */
   size_t rows, columns;
   const char **head;         /* [columns] */
   const char **group;        /* [rows]: a heading above the rows of equal ones; NULL: none */

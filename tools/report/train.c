@@ -12,7 +12,7 @@
 struct log {
   struct arena *arena;
   struct report_stage *stage;
-  size_t room[2]; /* of validation and reward */
+  size_t room[2]; /* room for validations and for rewards */
 };
 
 static void add_point(struct log *log, size_t which, double x, double y) {
@@ -55,7 +55,7 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
   return true;
 }
 
-/* What the checkpoint says of its scene; one that is not there or cannot be read leaves it unknown. */
+/* Reads what the checkpoint says of its scene; a missing or unreadable one leaves it unknown. */
 static void read_checkpoint(struct report *report, struct report_training *training, const char *folder) {
   enum { SCENE_MOST = 1 << 16 };
   struct store *store;
