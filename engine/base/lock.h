@@ -11,7 +11,7 @@ enum lock {
   LOCK_PROBE,      /* the child that looks at files first, and its verdicts (engine/files/probe.c) */
   LOCK_DEVICES,    /* the list of devices: drivers are loaded and started by its first use */
   LOCK_TRANSFORMS, /* clFFT: its plans, its set-up and its end (engine/device/fft.c) */
-  LOCK_PRODUCTS,   /* CLBlast: what it keeps of programs (engine/device/blas.c) */
+  LOCK_PRODUCTS,   /* CLBlast: the programs that it keeps (engine/device/blas*.c) */
   LOCK_SETTINGS,   /* the program's settings: callbacks for the log and for the end (engine/base) */
   LOCKS
 };

@@ -4,11 +4,6 @@
 
 #include <clblast_c.h>
 
-void blas_forget(void) {
-  HOLD(LOCK_PRODUCTS);
-  CLBlastClearCache();
-}
-
 void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                           struct blas_factor b, cl_mem c, size_t c_offset) {
   HOLD(LOCK_PRODUCTS);

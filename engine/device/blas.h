@@ -1,4 +1,4 @@
-/* Dense products by CLBlast, which keeps the programs that it has built, and with them their contexts. */
+/* Dense products by CLBlast. */
 #ifndef L2SR_ENGINE_BLAS_H
 #define L2SR_ENGINE_BLAS_H
 
@@ -17,7 +17,5 @@ void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, s
 /* C = A B for real matrices, from the start of C; `add` adds the product to C. */
 void blas_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                   struct blas_factor b, cl_mem c, bool add);
-
-void blas_forget(void); /* what CLBlast keeps; when no device is open */
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/lock.h"
-#include "engine/device/blas.h"
+#include "engine/device/blas_cache.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -181,11 +181,11 @@ static bool select_device(const char *select, struct found *chosen, struct devic
 
 /* ---- open devices -------------------------------------------------------------------------------------- */
 
-static unsigned devices; /* of the process: LOCK_DEVICES */
+static unsigned devices; /* the process has one count; LOCK_DEVICES guards it */
 
 static void count_device(int change) {
   devices += (unsigned)change;
-  if (!devices) blas_forget();
+  if (!devices) blas_cache_clear();
 }
 
 bool device_open(struct device *device, const char *select, struct error *error) {
