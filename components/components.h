@@ -37,7 +37,7 @@ enum shape {
   X(SCENE, phase, C64, W, SCENE, "exp(2 pi i k / W)")                                                        \
   X(SCENE, initial, U8, A, SCENE, "1 where every scan starts with the action")                               \
   X(SCENE, weight, U32, W, SCENE, "the sampler's weight or rank of every action")                            \
-  X(SCENE, chance, U32, WL, SCENE, "chance of a line by how many are left to draw, in 2^-32 (learned_mask)")  \
+  X(SCENE, chance, U32, WL, SCENE, "chance of an action by how many are left to draw, in 2^-32 (LOUPE)")     \
   X(SCENE, cells, U32, HW, SCENE, "cells of k-space of every action, from the centre on")                    \
   X(SCENE, mean_quality, F32, W, STEP, "mean over all scans of an action's quality (average_oracle)")        \
   X(SLICE, image, F32, HW, SCENE, "reference magnitude image, as loaded")                                    \
@@ -57,13 +57,13 @@ enum shape {
   X(SLICE, order, U32, ONE, SCENE, "which slice the scan with this number takes")                            \
   X(ENV, scan, U32, ONE, SAVED, "number of the running scan: keys its random numbers")                       \
   X(ENV, slice, U32, ONE, SAVED, "row of SLICE that this scan scans")                                        \
-  X(ENV, mask, U8, A, SAVED, "1 where a line, a spoke or a point is acquired")                               \
-  X(ENV, step, U32, ONE, SAVED, "lines acquired since the reset; of points 1 for all")                       \
+  X(ENV, mask, U8, A, SAVED, "1 where the action is acquired")                                               \
+  X(ENV, step, U32, ONE, SAVED, "actions acquired since the reset; 1 for all points")                        \
   X(ENV, done, U32, ONE, SAVED, "1 when the scan has ended; reset starts the next")                          \
   X(ENV, magnitude, REAL, HW, SAVED, "zero-filled magnitude image, in units of SLICE.unit")                  \
   X(ENV, magnitude_mean, F32, ONE, SAVED, "mean of magnitude, in the same units")                            \
   X(ENV, magnitude_std, F32, ONE, SAVED, "sample deviation of magnitude, in the same units")                 \
-  X(ENV, action, U32, ONE, STEP, "line chosen to be acquired next")                                          \
+  X(ENV, action, U32, ONE, STEP, "action chosen to be acquired next")                                        \
   X(ENV, log_prob, F32, ONE, STEP, "logarithm of the probability of action")                                 \
   X(ENV, value, F32, ONE, STEP, "critic's estimate of the return")                                           \
   X(ENV, reconstruction, F32, HW, SAVED, "reconstructed image, in units of the image")                       \
@@ -75,29 +75,29 @@ enum shape {
   X(ENV, mse, F32, ONE, STEP, "mean squared error")                                                          \
   X(ENV, quality, F32, ONE, SAVED, "the scene's similarity, signed so that more is better")                  \
   X(ENV, reward, F32, ONE, STEP, "reward of this step, by the rule reward.form")                             \
-  X(ENV, rank, U32, W, SAVED, "order in which this scan's lines are acquired (tau_step)")                    \
+  X(ENV, rank, U32, W, SAVED, "order in which this scan's actions are acquired (tau_step)")                  \
   X(ENV, base, C64, HW, STEP, "complex zero-filled image, to which an oracle adds lines")                    \
-  X(ROLLOUT, slice, U32, ONE, SAVED, "row of SLICE that this scan scans")                                     \
-  X(ROLLOUT, action, U32, ONE, SAVED, "line chosen at this step of this scan")                                \
-  X(ROLLOUT, log_prob, F32, ONE, SAVED, "logarithm of its probability")                                       \
-  X(ROLLOUT, value, F32, ONE, SAVED, "critic's estimate before the step")                                     \
-  X(ROLLOUT, reward, F32, ONE, SAVED, "reward of the step")                                                   \
-  X(ROLLOUT, done, U32, ONE, SAVED, "1 where the scan ended with the step")                                   \
-  X(ROLLOUT, advantage, F32, ONE, SAVED, "generalised advantage of the step")                                 \
-  X(ROLLOUT, return, F32, ONE, SAVED, "advantage plus value: the critic's target")                            \
-  X(ROLLOUT, normalised, F32, ONE, SAVED, "advantage brought to mean 0 and deviation 1 within an update")     \
+  X(ROLLOUT, slice, U32, ONE, SAVED, "row of SLICE that this scan scans")                                    \
+  X(ROLLOUT, action, U32, ONE, SAVED, "action chosen at this step of this scan")                             \
+  X(ROLLOUT, log_prob, F32, ONE, SAVED, "logarithm of its probability")                                      \
+  X(ROLLOUT, value, F32, ONE, SAVED, "critic's estimate before the step")                                    \
+  X(ROLLOUT, reward, F32, ONE, SAVED, "reward of the step")                                                  \
+  X(ROLLOUT, done, U32, ONE, SAVED, "1 where the scan ended with the step")                                  \
+  X(ROLLOUT, advantage, F32, ONE, SAVED, "generalised advantage of the step")                                \
+  X(ROLLOUT, return, F32, ONE, SAVED, "advantage plus value: the critic's target")                           \
+  X(ROLLOUT, normalised, F32, ONE, SAVED, "advantage brought to mean 0 and deviation 1 within an update")    \
   X(ROLLOUT, last_value, F32, ONE, SAVED, "estimate after a scan's last step: 0, scans end truly")           \
   X(ROLLOUT, order, U32, ONE, SAVED, "step of a scan that is this row of the update")                        \
-  X(ROLLOUT, terms, F128, ONE, SAVED, "of this row of the update: policy, entropy, value loss, log ratio")    \
-  X(ROLLOUT, ssim, F32, ONE, SAVED, "ssim after this many lines")                                             \
-  X(ROLLOUT, ssim_uniform, F32, ONE, SAVED, "ssim_uniform after this many lines")                             \
-  X(ROLLOUT, psnr, F32, ONE, SAVED, "psnr after this many lines")                                             \
-  X(ROLLOUT, psnr_unclamped, F32, ONE, SAVED, "psnr_unclamped after this many lines")                         \
-  X(ROLLOUT, nmse, F32, ONE, SAVED, "nmse after this many lines")                                             \
-  X(ROLLOUT, mse, F32, ONE, SAVED, "mse after this many lines")                                               \
-  X(STATE, observation, F32, HW, SAVED, "normalised reconstruction that the policy saw")                      \
-  X(STATE, taken, F32, W, SAVED, "1 where a line was acquired in it")                                         \
-  X(STATE, terms, C64, ONE, SAVED, "loss and entropy of the choice in it")                                    \
+  X(ROLLOUT, terms, F128, ONE, SAVED, "of this row of the update: policy, entropy, value loss, log ratio")   \
+  X(ROLLOUT, ssim, F32, ONE, SAVED, "ssim after this many actions")                                          \
+  X(ROLLOUT, ssim_uniform, F32, ONE, SAVED, "ssim_uniform after this many actions")                          \
+  X(ROLLOUT, psnr, F32, ONE, SAVED, "psnr after this many actions")                                          \
+  X(ROLLOUT, psnr_unclamped, F32, ONE, SAVED, "psnr_unclamped after this many actions")                      \
+  X(ROLLOUT, nmse, F32, ONE, SAVED, "nmse after this many actions")                                          \
+  X(ROLLOUT, mse, F32, ONE, SAVED, "mse after this many actions")                                            \
+  X(STATE, observation, F32, HW, SAVED, "normalised reconstruction that the policy saw")                     \
+  X(STATE, taken, F32, W, SAVED, "1 where an action was acquired in it")                                     \
+  X(STATE, terms, C64, ONE, SAVED, "loss and entropy of the choice in it")                                   \
   X(EPOCH, slice, U32, ONE, SAVED, "row of SLICE that this sample of the running epoch is of")               \
   X(EPOCH, mask, U8, A, SAVED, "actions that this sample of the running epoch is observed by")               \
   X(PAIR, initial, U8, A, SCENE, "1 where a scan of this pair starts with the action")                       \
@@ -108,7 +108,7 @@ enum shape {
   X(BATCH, input_gradient, F32, IHW, PORT, "derivative of the loss by input")                                \
   X(BATCH, loss, F32, T, PORT, "each tile's part of the image's loss")                                       \
   X(BATCH, observation, F32, HW, PORT, "the policy's input: standardised, or PG-MRI's reconstruction")       \
-  X(BATCH, taken, F32, W, PORT, "the policy's input: 1 where a line is acquired")                            \
+  X(BATCH, taken, F32, W, PORT, "the policy's input: 1 where an action is acquired")                         \
   X(BATCH, logits, F32, W, PORT, "the policy's output: unnormalised logarithms of probabilities")            \
   X(BATCH, value, F32, ONE, PORT, "the critic's output: estimate of the return")                             \
   X(BATCH, logits_gradient, F32, W, PORT, "derivative of the loss by logits")                                \

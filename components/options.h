@@ -55,16 +55,16 @@
     "what an action acquires: a phase-encode line, a spoke (one of N angles), or points of k-space (all "    \
     "of a scan's at once, so curves have only a start and an end)")                                          \
   X(acquisition, LIST, acceleration, "4", 0, 0, NULL,                                                        \
-    "final acceleration A: N/A lines (N^2/A points) in all; evaluate takes a list")                          \
+    "final acceleration A: N/A actions (points: N^2/A) in all; evaluate takes a list")                       \
   X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
-    "initial lines: base starts at twice the acceleration, long at eight times; evaluate takes a list")      \
+    "initial actions: base starts at twice the acceleration, long at eight times; evaluate takes a list")    \
   X(acquisition, U32, initial_lines, "0", 0, 512, NULL,                                                      \
-    "lines given at the start of a scan; 0: by the horizon")                                                 \
+    "actions given at the start of a scan; 0: by the horizon")                                               \
   X(acquisition, U32, initial_side, "0", 0, 512, NULL,                                                       \
     "points: side of the centred square given at the start; 0: by the horizon, N over the root of the "      \
     "initial acceleration")                                                                                  \
   X(acquisition, U32, budget, "0", 0, 262144, NULL,                                                          \
-    "lines acquired after the start; 0: by the acceleration")
+    "actions acquired after the start; 0: by the acceleration")
 #define WORLD_OPTIONS(X)                                                                                     \
   X(world, U32, envs, "256", 1, 65536, NULL,                                                                 \
     "environments (scans) stepped side by side; results do not change")                                      \
@@ -80,7 +80,7 @@
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
     "checkpoint of train.method tau_step: sampler and reconstructor of tau_step scans")                      \
   X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
-    "oracles: free lines tried for every line acquired, drawn evenly; 0: all")
+    "oracles: free actions tried for every action acquired, drawn evenly; 0: all")
 #define NETWORK_OPTIONS(X)                                                                                   \
   X(network, CHOICE, input, "magnitude", 0, 0, "magnitude|complex",                                          \
     "input of the reconstructor. magnitude: zero-filled magnitude, standardised. complex: zero-filled "      \
@@ -111,7 +111,7 @@
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
   X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
     "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse")                             \
-  X(evaluate, BOOL, curves, "true", 0, 0, NULL, "scores after every line, not only at the end")              \
+  X(evaluate, BOOL, curves, "true", 0, 0, NULL, "scores after every action, not only at the end")            \
   X(evaluate, TEXT, output, "", 0, 0, NULL,                                                                  \
     "folder for slices.csv, curves.csv and results.h5; empty: prints only")                                  \
   X(evaluate, BOOL, images, "false", 0, 0, NULL, "stores all masks and images in results.h5")                \
@@ -148,14 +148,14 @@
   X(train, F64, clip, "0", 0, 1000000, NULL, "largest norm of the gradient of all parameters; 0: no limit")  \
   X(train, F64, weight_decay, "0", 0, 1, NULL, "fraction of a weight that is added to its gradient")         \
   X(train, CHOICE, masks, "bernoulli", 0, 0, "bernoulli|exact",                                              \
-    "bernoulli: every line beside the initial ones by chance, N/acceleration lines in the mean. exact: "     \
+    "bernoulli: every action beside the initial ones by chance, N/acceleration in the mean. exact: "         \
     "that number, by train.sampler")                                                                         \
   X(train, TEXT, sampler, "random", 0, 0, NULL, "sampler of exact masks")                                    \
   X(train, LIST, accelerations, "4", 0, 0, NULL,                                                             \
     "mixture: acceleration of each pair; a pair is drawn evenly for every sample")                           \
   X(train, LIST, initial_accelerations, "8", 0, 0, NULL,                                                     \
-    "mixture: initial acceleration of each pair; N over it is the number of initial lines (points: N over "  \
-    "its root is the side of the square)")                                                                   \
+    "mixture: initial acceleration of each pair; N over it is the number of initial actions (points: N "     \
+    "over its root is the side of the square)")                                                              \
   X(train, U32, early_stopping, "0", 0, 1000000, NULL,                                                       \
     "stops after this many epochs without a better validation loss; 0: never")                               \
   X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two lines of the log")                    \

@@ -428,7 +428,7 @@ static void scenes_are_refused(void **state) {
   set_options(&run, NULL);
   run.options.acquisition.initial_lines = 0;
   run.options.acquisition.acceleration = "4,8";
-  refuse_open(&run, "the scene has 2 settings of acceleration, horizon or initial lines");
+  refuse_open(&run, "the scene has 2 settings of acceleration, horizon or initial actions");
   run.options.acquisition.acceleration = "4";
   run.options.acquisition.initial_lines = 8;
   refuse_open(&run, "no line is left to acquire");

@@ -513,7 +513,7 @@ static void masks_of_two_sizes_are_refused(void **state) {
   struct report *report = two_results(&folder, &standard, &path);
   add_setting(path, SIZE + 1);
   assert_false(report_add(report, path, &error));
-  assert_holds(error.text, "two/results.h5 is damaged: masks of 5 and of 4 lines");
+  assert_holds(error.text, "two/results.h5 is damaged: masks of 5 and of 4 actions");
   support_close_folder(&folder);
 }
 

@@ -1,4 +1,4 @@
-/* Roll-outs of a policy: budgets, rewards, advantages, and the same observations once more when it learns. */
+/* Rollouts of a policy: budgets, rewards, advantages, and the same observations once more when it learns. */
 #include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
 #include "systems/methods/rollout.h"
@@ -23,7 +23,7 @@ struct bench {
   struct simulation simulation;
   struct policy policy;
   struct rollout rollout;
-  uint32_t played; /* roll-outs */
+  uint32_t played; /* rollouts */
 };
 
 static void open_policy(struct bench *bench, struct device *device, size_t batch) {
@@ -168,7 +168,7 @@ static void advantages_are_as_defined(void **state) {
 }
 
 /* Rows in another order, in passes that do not come out even, give the values and probabilities of the
- * roll-out: the observations are the same. */
+ * rollout: the observations are the same. */
 static void rows_are_recalled(void **state) {
   struct bench bench;
   struct error error;

@@ -8,7 +8,7 @@ enum { COLUMNS_MOST = 128, TABLES_MOST = 12, SHAPES_MOST = 12 };
 
 enum keep {
   KEEP_SCENE, /* loaded; no step writes it */
-  KEEP_SAVED, /* a step may read what an earlier one wrote; where it does, checkpoints hold it */
+  KEEP_SAVED, /* a step may read what an earlier one wrote */
   KEEP_STEP,  /* dead between steps: a system that reads it comes after one that writes it */
   KEEP_PORT   /* KEEP_STEP, in memory of a network that is bound to the world (world_bind) */
 };

@@ -281,7 +281,7 @@ static void compare_scans(const struct work *work, const struct evaluate_run *ru
   if (run->sampler != &sampler_policy || !policy->budget ||
       (policy->initial_lines == scan->initial_lines && policy->budget == scan->budget))
     return;
-  log_warning("%s was trained for scans of %u initial and %u acquired lines; x%u %s has %u and %u",
+  log_warning("%s was trained for scans of %u initial and %u acquired actions; x%u %s has %u and %u",
               work->options->evaluate.policy, policy->initial_lines, policy->budget, scan->acceleration,
               scan->horizon, scan->initial_lines, scan->budget);
 }
@@ -407,7 +407,7 @@ static bool compare_reconstructor(const struct work *work, struct error *error) 
                   options->evaluate.policy, options->evaluate.reconstructor);
   }
   if (options->evaluate.actions == ACTIONS_BEST)
-    log_warning("PG-MRI draws its lines, 8 trajectories a slice; here it takes the most probable ones: set "
+    log_warning("PG-MRI draws its actions, 8 trajectories a slice; here it takes the most probable ones: set "
                 "evaluate.actions to drawn and evaluate.trajectories to 8 for its protocol");
   return true;
 }

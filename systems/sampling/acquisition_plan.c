@@ -56,7 +56,7 @@ uint32_t acquisition_after(const struct acquisition *acquisition, size_t steps) 
   return acquisition->initial_lines + (uint32_t)steps * (points ? acquisition->budget : 1);
 }
 
-/* Lines that the options name, 0: none; of points the square of the side. */
+/* Actions that the options name, 0: none; the square of the side for points. */
 static bool read_given(const struct acquisition *acquisition, const struct options *options, uint32_t *given,
                        struct error *error) {
   uint32_t lines = options->acquisition.initial_lines, side = options->acquisition.initial_side;
@@ -121,7 +121,7 @@ static bool read_acceleration(const char *word, uint32_t n, uint32_t *value, str
       error, "acquisition.acceleration is '%s'; it must be a whole number from 1 to %u (data.size)", word, n);
 }
 
-/* Adds a setting; the horizons collapse into one where the initial lines are given. */
+/* Adds a setting; the horizons collapse into one where the initial actions are given. */
 static bool add_setting(struct acquisition *list, size_t *count, const struct acquisition *setting,
                         bool first, struct error *error) {
   if (!first && !strcmp(setting->horizon, "custom")) return true;
@@ -165,7 +165,7 @@ bool acquisition_only(struct acquisition *acquisition, const struct options *opt
   *acquisition = list[0];
   return count == 1 ? true
                     : fail_usage(error,
-                                 "the scene has %zu settings of acceleration, horizon or initial lines; a "
+                                 "the scene has %zu settings of acceleration, horizon or initial actions; a "
                                  "policy is trained at one",
                                  count);
 }

@@ -39,7 +39,7 @@ static bool check(const double *probability, const struct acquisition *acquisiti
   for (size_t line = 0; line < acquisition->lines; line++) {
     double p = probability[line];
     if (!(p >= 0 && p <= 1))
-      return fail_file(error, "sampler.mask %s has the probability %g at line %zu; it must be 0 to 1", path,
+      return fail_file(error, "sampler.mask %s has the probability %g at action %zu; it must be 0 to 1", path,
                        p, line);
     if (acquisition_is_initial(acquisition, line)) continue;
     sum += p;

@@ -20,7 +20,7 @@ static double frequency(const struct acquisition *acquisition, size_t line) {
   return hypot((double)(line / n) - half, (double)(line % n) - half);
 }
 
-/* Real weights as whole ones: draws are then the same on every device. No line gets none. The weight at a
+/* Real weights as whole ones: draws are then the same on every device. No action gets none. The weight at a
  * distance from the centre is largest at none. */
 static void set_weights(double (*weigh)(const struct options *options, const struct acquisition *acquisition,
                                         double distance),
@@ -270,7 +270,7 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
 }
 
 const struct sampler sampler_list[] = {
-    {"random", "draws a free line, all with the same probability", SAMPLER_DRAW, true,
+    {"random", "draws a free action, all with the same probability", SAMPLER_DRAW, true,
      LINES | SPOKES | POINTS, fill_random},
     {"low_bias", "draws a free line, low frequencies more often (active-mri's RandomLowBias)", SAMPLER_DRAW,
      true, LINES, fill_low_bias},
@@ -289,21 +289,21 @@ const struct sampler sampler_list[] = {
      fill_lowest},
     {"uniform", "takes evenly spaced spokes, bisecting the widest gaps first where N is a power of two",
      SAMPLER_NEXT, false, SPOKES, fill_uniform},
-    {"fixed_mask", "takes the lines of the file sampler.mask, low frequencies first; spokes by bisection",
+    {"fixed_mask", "takes the actions of the file sampler.mask: low frequencies first, spokes by bisection",
      SAMPLER_NEXT, false, LINES | SPOKES | POINTS, fill_fixed},
     {"learned_mask", "draws exactly the budget by the probabilities in the file sampler.mask (LOUPE)",
      SAMPLER_EXACT, true, LINES | POINTS, fill_learned},
     {"tau_step",
      "draws in steps by the network sampler.tau_step, which sees the reconstruction before each step",
      SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence},
-    {"tau_step_best", "as tau_step, but takes the most probable lines of every step", SAMPLER_SEQUENCE, false,
+    {"tau_step_best", "as tau_step, but takes the most probable actions of every step", SAMPLER_SEQUENCE, false,
      LINES | POINTS, fill_sequence},
     {"oracle",
-     "takes the free line whose reconstruction scores best against the truth (greedy oracle, by "
+     "takes the free action whose reconstruction scores best against the truth (greedy oracle, by "
      "reward.metric)",
      SAMPLER_ORACLE, false, LINES | SPOKES, fill_none},
     {"average_oracle",
-     "takes the line that scores best on average over all slices, the same line for each slice",
+     "takes the action that scores best on average over all slices, the same for each slice",
      SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES, fill_none},
     {NULL, NULL, SAMPLER_DRAW, false, 0, NULL},
 };

@@ -8,7 +8,7 @@ static void run(struct world *world, void *context) {
 }
 
 const struct system system_acquire = {.name = "acquire",
-                                      .doc = "add the chosen line to the mask",
+                                      .doc = "add the chosen action to the mask",
                                       .reads = SET(ENV_action) | SET(ENV_mask) | SET(ENV_step),
                                       .writes = SET(ENV_mask) | SET(ENV_step) | SET(ENV_done),
                                       .kernels = {"mask_acquire"},

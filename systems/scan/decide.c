@@ -158,14 +158,14 @@ const struct system system_decide_exact = {.name = "decide_exact",
 /* simulation_lists.c adds tau_encode_reads to what the networks of tau steps read. */
 const struct system system_order_lines = {
     .name = "order_lines",
-    .doc = "draw the lines of all tau steps by a network that looks at reconstructions",
+    .doc = "draw the actions of all tau steps by a network that looks at reconstructions",
     .reads = SET(ENV_slice),
     .writes = SET(ENV_rank),
     .kernels = {"sequence_rank"},
     .run = run_order};
 
 const struct system system_decide_sequence = {.name = "decide_sequence",
-                                              .doc = "take the next line of the scan's own order",
+                                              .doc = "take the next action of the scan's own order",
                                               .reads = SET(ENV_mask) | SET(ENV_rank),
                                               .writes = CHOSEN,
                                               .kernels = {"sequence_next"},

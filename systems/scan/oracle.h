@@ -1,10 +1,10 @@
-/* The greedy oracle (PROTOCOL 4): for every free line of every scan the image that it would give,
- * reconstructed and scored by the true one; the best line is taken, of equal ones the first. The average
- * oracle takes the line that is best on average over all scans.
+/* The greedy oracle (PROTOCOL 4) reconstructs the image that every free action of every scan would give, scores
+ * it against the true one, and takes the best action, the first of equal ones. The average oracle takes the
+ * action that is best on average over all scans.
  *
  * Candidates are the environments of a small world of its own, which shares the slices and the table CANDIDATE:
- * the systems that reconstruct and score scans do the same for candidates, network.batch of them at a time,
- * whatever scans they are of. */
+ * the systems that reconstruct and score scans do the same for candidates, network.batch of them at a time, from
+ * one scan or several. */
 #ifndef L2SR_SYSTEMS_ORACLE_H
 #define L2SR_SYSTEMS_ORACLE_H
 

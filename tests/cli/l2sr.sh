@@ -45,7 +45,7 @@ done
 awk "BEGIN { exit !($learned > $random + 0.02) }" || complain "L2SR's SSIM $learned does not beat Random's $random"
 echo "test SSIM: Random $random, L2SR $learned"
 run "more lines" "$l2sr" evaluate scene --policy whole/policy_2/last.h5 --set acquisition.initial_lines=2
-says err 'warning: whole/policy_2/last.h5 was trained for scans of 1 initial and 7 acquired lines; x4 custom has 2 and 6'
+says err 'warning: whole/policy_2/last.h5 was trained for scans of 1 initial and 7 acquired actions; x4 custom has 2 and 6'
 run "the same lines" "$l2sr" evaluate scene --policy whole/policy_2/last.h5
 ! grep -q 'was trained for scans' err || complain "evaluate warns of the scans that the policy was trained for"
 for round in 1 2; do

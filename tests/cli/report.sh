@@ -77,7 +77,7 @@ says page/report.html '<strong>'
 says page/report.html 'Figure 1. '
 says page/report.html 'alt="run: validation SSIM"'
 what="figures"
-in_figure page/training_1_ssim 'policy_1: 4 roll-outs'
+in_figure page/training_1_ssim 'policy_1: 4 rollouts'
 in_figure page/curve_2 '<L2SR & co>'
 in_figure page/curve_2 'acquired lines, initial ones included'
 in_figure page/histogram_1 "mean $(echo "$mean" | cut -c1-5)"

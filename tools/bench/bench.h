@@ -51,7 +51,7 @@ bool bench_check_scans(const struct options *options, const char *bench, struct 
 bool bench_network(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench policy`: observations per second of the policy and its critic, checked likewise. */
 bool bench_policy(struct call *call, struct device *device, struct error *error);
-/* `l2sr bench learn`: environment-steps per second of a policy's training, from roll-out to update. */
+/* `l2sr bench learn`: environment-steps per second of a policy's training, from rollout to update. */
 bool bench_learn(struct call *call, struct device *device, struct error *error);
 
 /* `l2sr bench train`: images per second of the scene's training by back-propagation, beside its reconstructor's. */

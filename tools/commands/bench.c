@@ -259,11 +259,11 @@ static bool run(struct call *call, struct error *error) {
 }
 
 static const struct flag flags[] = {
-    {"size", "N", "data.size", "image side and number of lines"},
+    {"size", "N", "data.size", "image side and number of actions"},
     {"envs", "N", "world.envs", NULL},
     {"observation", "f32|f16", "world.observation", NULL},
     {"acceleration", "A", "acquisition.acceleration", "final acceleration"},
-    {"horizon", "base|long", "acquisition.horizon", "initial lines: half of all (base) or an eighth (long)"},
+    {"horizon", "base|long", "acquisition.horizon", "initial actions: half of all (base) or an eighth (long)"},
     {"train", NULL, NULL, "network, policy: measures forward, loss, backward and a step of the optimiser"},
     {"profile", NULL, NULL,
      "prints the device's time by kernel and layer too; learn: by system (not for step and inference)"},
@@ -283,7 +283,7 @@ const struct command command_bench = {
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more = "The first operand is one of\n"
             "  step\n"
-            "      chooses a random free line, adds it, recomputes magnitude, mean and deviation, resets "
+            "      chooses a random free action, adds it, recomputes magnitude, mean and deviation, resets "
             "finished scans\n"
             "  network\n"
             "      the reconstructor's forward pass; --train: a whole update\n"

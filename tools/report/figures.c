@@ -1,4 +1,4 @@
-/* Figures of results: histograms of slices, and scores after every line. Their numbers are tables beside. */
+/* Figures of results: histograms of slices, and scores after every action. Their numbers are tables beside. */
 #include "engine/base/log.h"
 #include "tools/draw/chart.h"
 #include "tools/report/report.h"

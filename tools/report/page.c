@@ -138,7 +138,7 @@ static bool put_set(struct report_page *page, size_t set, struct error *error) {
   if (!report_put_scores(page, set, error) || !report_put_ablations(page, set, error)) return false;
   report_heading(page, 3, NULL, "Comparisons");
   if (!report_put_pairs(page, set, error)) return false;
-  report_heading(page, 3, NULL, "Slices as a distribution, and scores after every line");
+  report_heading(page, 3, NULL, "Slices as a distribution, and scores after every action");
   for (size_t s = 0; s < report->settings; s++)
     if (report->setting[s].set == set &&
         (!report_put_histograms(page, s, error) || !report_put_curves(page, s, error)))

@@ -43,7 +43,7 @@ static const char *stage_label(struct arena *arena, const struct report_stage *s
   return arena_text(arena, "%s: %.0f %.*s", stage->name, last, (int)(letters - (last == 1)), stage->unit);
 }
 
-/* "policy_1: 4 roll-outs", "policy_1" and "P1". The caption has it all. */
+/* "policy_1: 4 rollouts", "policy_1" and "P1". The caption has it all. */
 static struct chart_band band_of(struct arena *arena, const struct report_stage *stage, size_t place) {
   const char *round = strchr(stage->name, '_'),
              *letter = arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");

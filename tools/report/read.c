@@ -148,7 +148,7 @@ static bool find_set(struct reading *reading, size_t size, struct error *error) 
   if (reading->set_known)
     return size == report->set[reading->set].size
                ? true
-               : fail(error, "%s is damaged: masks of %zu and of %zu lines", reading->path, size,
+               : fail(error, "%s is damaged: masks of %zu and of %zu actions", reading->path, size,
                       report->set[reading->set].size);
   if (!read_set(reading, &set, error)) return false;
   set.size = size;
@@ -286,7 +286,7 @@ static bool read_shape(struct reading *reading, struct report_run *run, bool poi
                 reading->path, run->folder);
   if (mask.size[0] > REPORT_SCANS || mask.size[1] > REPORT_STEPS || action.size[1] > REPORT_STEPS)
     return fail(error,
-                "%s: %s has %zu scans of %zu lines and %zu actions; at most %d of %d are read: the file is "
+                "%s: %s has %zu scans, masks of %zu and %zu actions; at most %d of %d are read: the file is "
                 "damaged",
                 reading->path, run->folder, mask.size[0], mask.size[1], action.size[1], REPORT_SCANS,
                 REPORT_STEPS);

@@ -32,7 +32,7 @@ static void add_point(struct log *log, size_t which, double x, double y) {
   points->y[points->count++] = y;
 }
 
-/* Epochs of a reconstructor; looks and validations of a policy, over roll-outs or, of PG-MRI, updates. */
+/* Epochs of a reconstructor; looks and validations of a policy, over rollouts or, of PG-MRI, updates. */
 static bool see_line(const json_t *line, void *context, struct error *error) {
   struct log *log = context;
   const char *kind = json_text_of(line, "kind", log->arena), *metric;
@@ -46,7 +46,7 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
   }
   bool rollouts = json_number_of(line, "rollouts", &x);
   if (!strcmp(kind, "epoch") || (!rollouts && !json_number_of(line, "updates", &x))) return true;
-  log->stage->unit = rollouts ? "roll-outs" : "updates";
+  log->stage->unit = rollouts ? "rollouts" : "updates";
   if (!strcmp(kind, "look") && json_number_of(line, "reward", &y)) add_point(log, 1, x, y);
   if (!strcmp(kind, "validation") && json_number_of(line, "score", &y)) {
     if ((metric = json_text_of(line, "metric", log->arena))) log->stage->metric = metric;
