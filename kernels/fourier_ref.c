@@ -191,7 +191,7 @@ static uint32_t short_strips(struct host_args *args, struct random *random) {
   return 8 * some_divisor(args->rows, random) - random_u32(random) % 8;
 }
 
-/* From pixels whose squares are too small for a float to none at all. */
+/* Makes values from -1 to 1, every third of them 0. */
 static void make_complex(struct host_args *args) {
   float *planes = (float *)args->in[0];
   for (size_t i = 0; i < (args->rows + 3) * args->height * args->width; i++)

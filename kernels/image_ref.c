@@ -99,7 +99,7 @@ void image_restore_reference(const struct host_args *args) {
           (float)((double)output[row * pixels + i] * std[slice[first + row]] + mean[slice[first + row]]);
 }
 
-/* From some scan on to some row, where the arrays have room for both. */
+/* Starts at some scan and some row, where the arrays have room for both. */
 void image_standardise_prepare(struct host_args *args, struct random *random) {
   image_network_prepare(args, random);
   args->value[7].u = random_u32(random) % 4;

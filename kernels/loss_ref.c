@@ -87,7 +87,7 @@ static void window_moments(const struct pair *pair, long y, long x, double m[5],
     }
 }
 
-/* What a walk over pixels adds up, of which window. */
+/* Sums that a walk over pixels adds up, and their window. */
 struct ssim_walk {
   double *sums;
   bool uniform;

@@ -70,8 +70,7 @@ void mask_chance_prepare(struct host_args *args, struct random *random) {
     chance[pair] = pair % 8 == 0 ? 0 : pair % 8 == 1 ? 0x80000000u : random_u32(random) / 4;
   args->value[5].u = random_u32(random);
   args->value[6].u = 1 + random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
-  uint32_t pairs =
-      (uint32_t)(args->height * args->width / args->actions); /* that there are initial masks of */
+  uint32_t pairs = (uint32_t)(args->height * args->width / args->actions); /* pairs that have initial masks */
   args->value[7].u = 1 + random_u32(random) % (uint32_t)(pairs < args->width ? pairs : args->width);
   args->value[8].u = random_u32(random);
 }

@@ -58,7 +58,7 @@ void standardise_forward_reference(const struct host_args *args) {
   }
 }
 
-/* By the chain rule through value, mean and deviation, one after the other. */
+/* Goes back by the chain rule through value, mean and deviation, one after the other. */
 void standardise_backward_reference(const struct host_args *args) {
   size_t pixels = args->value[4].u;
   for (size_t row = 0; row < args->rows; row++) {

@@ -73,7 +73,7 @@ void score_ssim_uniform_reference(const struct host_args *args) {
 }
 
 static double clamped_pixel(double pixel) {
-  return pixel < 0 ? 0 : pixel > 10 ? 10 : pixel; /* what is no number stays so */
+  return pixel < 0 ? 0 : pixel > 10 ? 10 : pixel; /* not-a-number stays */
 }
 
 void score_error_reference(const struct host_args *args) {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* As kernels/tree.cl says: records of a node. */
+/* Records of a node, as kernels/tree.cl says. */
 enum { BLOCK = 64, MEAN = 0, START = 1, MOST = 2, COUNT = 3, HEAD = 4 };
 
 static size_t width_of(uint32_t level) {
@@ -27,7 +27,7 @@ static float *record_of(float *tree, uint32_t levels, uint32_t level, size_t ima
   return tree + image * tree_size(levels) + level_start(levels, level) + node * (HEAD + width_of(level));
 }
 
-/* Of the entries of a block, 0 where there are none. */
+/* Finds the chances of the entries of a block, 0 where there are none. */
 static void find_chances(const struct host_args *args, size_t image, size_t block, size_t entries,
                          double *p) {
   const float *x = (const float *)args->in[0] + image * entries,
@@ -181,7 +181,8 @@ void tree_leaves_prepare(struct host_args *args, struct random *random) {
   some_entries(args, random, ((args->rows >> args->value[4].u) + 1) * args->value[3].u);
 }
 
-/* Of the images that so many rows belong to: blocks of random probabilities, joined up to the level. */
+/* Fills the trees of the images that so many rows belong to: blocks of random probabilities, joined up to the
+ * level. */
 static void grow(float *tree, size_t images, uint32_t levels, uint32_t top, struct random *random) {
   double p[BLOCK];
   for (size_t image = 0; image < images; image++)

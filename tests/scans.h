@@ -13,7 +13,7 @@ struct scene {
   struct acquisition acquisition;
 };
 
-/* Without a simulation: arena_close(scene->arena) closes it. */
+/* Plans without a simulation: arena_close(scene->arena) closes it. */
 void plan_scene(struct scene *scene, enum acquisition_geometry geometry, uint32_t n, uint32_t acceleration,
                 const char *horizon);
 /* After plan_scene; every step is scored by SSIM and recorded. */

@@ -109,7 +109,7 @@ static void expect_refusal(const char *part) {
 /* ---- what the middle slices show ------------------------------------------------------------------------
  */
 
-/* Three slices of pixels that differ, or all of which are `value`, which has no contrast. */
+/* Makes three slices of pixels that differ, or that are all `value`, which has no contrast. */
 static void make_pixels(const char *name, bool good, float value) {
   struct store *store;
   struct error error;
@@ -308,7 +308,7 @@ static void equal_names_of_splits_are_said(void **state) {
   expect_refusal("data.strict: ");
 }
 
-/* Its archives unpack to a folder in a folder; those of brains to several. */
+/* fastMRI's archives unpack to a folder in a folder; those of brains to several. */
 static void fastmri_folders_are_found(void **state) {
   (void)state;
   make("fast/knee_singlecoil_train/singlecoil_train/a.h5", slices(1));
@@ -503,7 +503,7 @@ static void a_file_without_patient_goes_by_its_name(void **state) {
   expect_refusal("1 by data.patient_split");
 }
 
-/* The attribute of a volume `name`, whatever its type; rank 0 or [1]. */
+/* Writes the attribute `name` of a volume, of any type; rank 0 or [1]. */
 static void put_patient(const char *name, hid_t type, int rank, const void *value) {
   const hsize_t one = 1;
   make(name, slices(1));

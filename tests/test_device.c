@@ -277,7 +277,7 @@ static ino_t number_of(const char *path) {
   return status.st_ino;
 }
 
-/* On a device of its own, that keeps no program yet. */
+/* Builds on a device of its own, which keeps no program yet. */
 static void expect_build_where(bool driver_keeps, const char *options) {
   struct device device;
   struct error error;

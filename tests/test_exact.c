@@ -171,7 +171,7 @@ static void chances_line_by_line_are_those_of_the_sets(void **state) {
   arena_close(arena);
 }
 
-/* A draw is of its scan, whatever the batch; another step is another draw. */
+/* A draw depends on its scan, not on the batch; another step is another draw. */
 static void budgets_are_exact_at_full_size(void **state) {
   enum { LINES = 256, IMAGES = 64, LINES_DRAWN = 28 };
   static float values[LINES], bits[IMAGES * LINES], chance[IMAGES * LINES], again[IMAGES * LINES];

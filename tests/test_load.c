@@ -564,7 +564,7 @@ static void set_scale(double scale) {
   write_images("b.h5", images, 2, 12);
 }
 
-/* Beyond what 32-bit sums of squares and the normalisation's 1e-11 hold, the numbers would mean nothing. */
+/* Numbers beyond what 32-bit sums of squares and the normalisation's 1e-11 hold would mean nothing. */
 static void volumes_of_absurd_scale_are_dropped(void **state) {
   static const struct {
     double scale;

@@ -141,7 +141,7 @@ static void test_norm(void **state) {
   close_bench(&bench);
 }
 
-/* Without a clip the norm is computed when asked for, and the next step is as if it had not been. */
+/* The norm is computed when asked for where nothing clips, and the next step is as if it had not been. */
 static void test_norm_without_clip(void **state) {
   struct bench bench;
   struct error error;

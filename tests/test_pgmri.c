@@ -397,8 +397,8 @@ static void read_rollout(struct bench *bench, unsigned column, size_t draws, voi
   assert_good(device_finish(bench->simulation.device, &error), &error);
 }
 
-/* Lines are free when they are drawn; greedy: all draws of a slice go on from the same successor, of which
- * the index is the same in a minibatch, but not in all. */
+/* Lines are free when they are drawn. greedy: all draws of a slice go on from the same successor, whose index
+ * is the same in a minibatch, but not in all. */
 static void greedy_goes_on_from_one(void **state) {
   enum { DRAWS = 4, ROWS = MOST * DRAWS };
   struct bench bench;

@@ -185,7 +185,7 @@ static void test_multi_coil_layout(void **state) {
   assert_consistent(&volume);
 }
 
-/* With all of one patient's coils the root sum of squares is what a single coil sees. */
+/* The root sum of squares of all coils of one patient is what a single coil sees. */
 static void test_coils_keep_the_image(void **state) {
   (void)state;
   write_phantom("one", SETTINGS("phantom.noise=0"));

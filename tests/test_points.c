@@ -62,7 +62,7 @@ static void read_masks(struct scene *scene, size_t envs, uint8_t *mask) {
   assert_good(device_finish(scene->simulation.device, &error), &error);
 }
 
-/* A scan is its number's, whatever runs beside it. */
+/* A scan depends on its number, not on what runs beside it. */
 static void scans_have_exact_budgets(void **state) {
   static const char *const names[] = {"random", "variable_density", "variable_density_gaussian"};
   enum { SCANS = 70, FEW = 4 };

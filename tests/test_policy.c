@@ -315,7 +315,7 @@ static void test_vectors_refusals(void **state) {
   check_vectors(*state, "episode_start", N, 2, "has no dataset reward");
 }
 
-/* Other attributes than its parameters: refused before the device is asked for anything. */
+/* Attributes that contradict the parameters are refused before the device is asked for anything. */
 static void test_sizes_of_vectors(void **state) {
   struct device *device = *state;
   struct verify verify = {device, "", see_nothing, NULL};

@@ -360,7 +360,7 @@ static void another_version_is_refused(void **state) {
                 "two/results.h5 of version 2.0; their numbers do not go into one table");
 }
 
-/* Its volume and 1 wrap to 0, and few names cannot have so many numbers. */
+/* The volume's number and 1 wrap to 0, and few names cannot have so many numbers. */
 static void volumes_without_a_name_are_refused(void **state) {
   static const uint32_t more[] = {UINT32_MAX - 1, 1};
   (void)state;

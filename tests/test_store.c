@@ -268,7 +268,7 @@ static unsigned char *write_file(const char *name, size_t *bytes) {
   return support_read(folder.arena, path_of(name), bytes);
 }
 
-/* Also when the clock has moved on, of which HDF5 keeps whole seconds. */
+/* The bytes stay when the clock has moved on; HDF5 keeps whole seconds. */
 static void the_same_data_make_the_same_bytes(void **state) {
   size_t bytes, again;
   (void)state;
@@ -424,8 +424,8 @@ static void data_of_another_kind_are_refused(void **state) {
 
 /* ---- what a file claims -------------------------------------------------------------------------------- */
 
-/* A dataset of `rows` x 16 bytes, of which the first `written` are written; rows of a chunk, 0: contiguous.
- */
+/* Writes a dataset of `rows` x 16 bytes, but only its first `written` rows; rows of a chunk, 0:
+ * contiguous. */
 static void put_claim(hid_t file, const char *name, hsize_t rows, hsize_t chunk, hsize_t written,
                       bool deflate) {
   static const uint8_t zeros[64 * 16];
@@ -776,7 +776,7 @@ static size_t chunk_place(const char *name) {
   return (size_t)place;
 }
 
-/* Only the data are damaged: libhdf5 itself reads beyond its buffers on damaged metadata. */
+/* Damages the data only: libhdf5 itself reads beyond its buffers on damaged metadata. */
 static void damaged_chunks_are_refused(void **state) {
   size_t bytes;
   (void)state;
@@ -1180,7 +1180,7 @@ static void a_link_to_another_file_is_read(void **state) {
   store_close(store);
 }
 
-/* In words of ours: libhdf5's are of its source. */
+/* The refusal is in our words: libhdf5's are of its source. */
 static void what_holds_no_numbers_is_refused(void **state) {
   const char *path = support_path(&folder, "kinds.h5");
   const hsize_t four = 4;
@@ -1301,7 +1301,8 @@ static int make_removed(const char *path, void *context) {
   return *made;
 }
 
-/* Another program takes it for one that was left before it is locked: what is written would go nowhere. */
+/* Another program takes the part for one that was left before it is locked: what is written would go
+ * nowhere. */
 static void a_removed_part_is_made_again(void **state) {
   struct part_file part;
   int made = -1;

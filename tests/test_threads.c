@@ -135,7 +135,7 @@ static void compare_jobs(const struct job *a, const struct job *b) {
   }
 }
 
-/* At once first: what libraries and the child keep of a first use is then made by both. */
+/* Runs both at once first: then both make what libraries and the child keep of a first use. */
 static void two_worlds_at_once_give_what_each_gives_alone(void **state) {
   struct job alone[THREADS], together[THREADS];
   (void)state;

@@ -462,7 +462,7 @@ static void checkpoints_are_refused(void **state) {
   arena_close(run.arena);
 }
 
-/* Another volume with the name of the one for validation, of more slices. */
+/* The volume has the name of the one for validation, and more slices. */
 static void other_validation_data_are_refused(void **state) {
   struct run run;
   struct error error;

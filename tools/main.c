@@ -249,7 +249,7 @@ static int status_of(enum l2sr_code code) {
   return code == L2SR_WRONG_USAGE ? STATUS_USAGE : STATUS_FAILED;
 }
 
-/* Also where what stands before it on the command line is wrong. */
+/* Whether --json stands there, also where the words before it are wrong. */
 static bool wants_json(const struct command *command, char **argv) {
   if (!find_flag(command, "json", 4)) return false;
   for (int i = 2; argv[i] && strcmp(argv[i], "--"); i++)
@@ -353,7 +353,7 @@ static int finish_output(struct text_guard *guard, int status) {
 }
 
 /* Results name files, data sets and words of scenes, whose bytes shall not steer the terminal that shows
- * them: whatever a command prints goes through one stream that escapes them. It stays open, and its guard
+ * them: all that a command prints goes through one stream that escapes them. It stays open, and its guard
  * outlives main: a driver's own streams hold it until the process ends (NVIDIA's flushes it then). */
 static void guard_output(struct text_guard *guard) {
   FILE *guarded = text_guard_open(guard, stdout);

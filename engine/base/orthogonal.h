@@ -5,7 +5,7 @@
 #include "engine/base/random.h"
 
 /* Fills `to` [rows][columns] with gain times orthonormal rows, or orthonormal columns where there are fewer
- * of those: the Q of a matrix of normal numbers of which R has a positive diagonal. */
+ * columns: the Q of a matrix of normal numbers whose R has a positive diagonal. */
 void orthogonal_fill(struct random *random, size_t rows, size_t columns, double gain, float *to);
 
 #endif

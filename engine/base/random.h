@@ -51,7 +51,7 @@ void mersenne_start(struct mersenne *mersenne, uint32_t seed);                 /
 void mersenne_start_array(struct mersenne *mersenne, const uint32_t *key, size_t count); /* init_by_array */
 uint32_t mersenne_u32(struct mersenne *mersenne);
 
-/* In place; random.seed(seed); random.shuffle(items) of Python 3. */
+/* Shuffles in place as Python 3's random.seed(seed); random.shuffle(items). */
 void shuffle_python(uint32_t *items, size_t count, uint32_t seed);
 /* numpy.random.RandomState(seed).permutation(count). */
 void permutation_numpy(uint32_t *items, size_t count, uint32_t seed);

@@ -8,7 +8,7 @@ static inline size_t divide_up(size_t count, size_t by) {
   return (count + by - 1) / by;
 }
 
-/* To the next multiple of the unit. */
+/* Rounds up to the next multiple of the unit. */
 static inline size_t round_up(size_t count, size_t unit) {
   return divide_up(count, unit) * unit;
 }

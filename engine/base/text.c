@@ -22,7 +22,8 @@ size_t text_character(const char *text) {
   return overlong || beyond ? 0 : bytes;
 }
 
-/* Beside the controls: marks of direction, separators of lines and paragraphs, the mark of byte order. */
+/* Characters that steer beside the controls: marks of direction, separators of lines and paragraphs, the mark
+ * of byte order. */
 static const char *const steering[] = {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029",
                                        "\u202a", "\u202b", "\u202c", "\u202d", "\u202e",
                                        "\u2066", "\u2067", "\u2068", "\u2069", "\ufeff"};

@@ -34,7 +34,7 @@ struct arg_desc {
   enum element element;
   const char *name; /* in the .cl, and the column's name where a column is passed */
   shape_id shape;   /* for the tests: elements a row */
-  uint8_t table;    /* for the tests: rows of which table */
+  uint8_t table;    /* for the tests: the table of its rows */
 };
 
 /* The arguments of a launch as host arrays in the type of their element (REAL as float). */

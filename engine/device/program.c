@@ -103,7 +103,7 @@ static bool load_entry(cl_program *program, struct device *device, const char *p
   return code == CL_SUCCESS;
 }
 
-/* Only here is the folder made: programs that are there already are many, and found at once. */
+/* Makes the folder, which nothing else does: programs that are there already are many, and found at once. */
 static void save_entry(cl_program program, const char *folder, const char *path) {
   size_t bytes = 0;
   struct error ignored; /* without the entry it is built again */

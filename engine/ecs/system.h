@@ -13,8 +13,8 @@ struct system {
   component_set reads, writes;
   const char *kernels[SYSTEM_KERNELS_MOST];        /* the kernels that run launches */
   void (*run)(struct world *world, void *context); /* enqueues; never waits, never allocates */
-  /* In place of run: the systems that follow, up to system_end, are repeated while this prepares a turn, from
-   * 0 on. `doc` says over what. */
+  /* Makes the row a loop, in place of run: the systems that follow, up to system_end, are repeated while this
+   * prepares a turn, from 0 on. `doc` says over what. */
   bool (*next)(struct world *world, void *context, size_t turn);
   void *context;
 };

@@ -22,7 +22,7 @@ size_t world_column_bytes(const struct world *world, unsigned component) {
   return row_bytes(&world->schema->components[component], world->shape, world->half);
 }
 
-/* Rows of `table` of which every column fits into one allocation. */
+/* The most rows of `table` for which every column fits into one allocation. */
 static size_t rows_in_one_buffer(const struct world_setup *setup, const struct device *device,
                                  uint8_t table) {
   size_t widest = 1;

@@ -52,7 +52,7 @@ bool file_commit(struct text_file *file, struct error *error);
 bool file_finish(struct text_file *file, struct error *error);
 bool file_take_place(struct text_file *file, struct error *error);
 void file_abandon(struct text_file *file); /* removes what was written; nothing, where it is not unfinished */
-/* To read; NULL: refused. A pipe or a device, which may have no end, is. */
+/* Opens a file to read. NULL: refused; a pipe or a device, which may have no end, is refused too. */
 FILE *file_read(const char *path, struct error *error);
 /* A log: opened, or made, to append. A link, or what is no file, is refused. */
 bool file_append(FILE **file, const char *path, struct error *error);

@@ -39,7 +39,8 @@ static struct {
 
 /* ---- the child ----------------------------------------------------------------------------------------- */
 
-/* In a group of its own: what a terminal sends to stop this program is no fault of a file. */
+/* Starts the child in a group of its own: the signals by which a terminal stops this program are no fault of
+ * a file. */
 static bool spawn(int socket) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

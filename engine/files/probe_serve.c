@@ -41,7 +41,7 @@ static void limit_memory(void) {
 #endif
 }
 
-/* Its crashes are foreseen: they leave no core files, and no reports of a crash handler. */
+/* The child's crashes are foreseen: they leave no core files, and no reports of a crash handler. */
 static void leave_no_cores(void) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -55,7 +55,7 @@ static void close_files(void) {
   for (long i = STDERR_FILENO + 1; i < (most > 0 && most < 1 << 20 ? most : 1 << 20); i++) close((int)i);
 }
 
-/* So many seconds of the processor from now on. */
+/* Allows so many seconds of the processor from now on. */
 static void limit_time(void) {
   struct rusage used;
   struct rlimit limit;

@@ -145,7 +145,8 @@ static bool read_root(struct walk *walk, struct error *error) {
   }
 }
 
-/* To the end of the file, so that nothing after the scene is passed over; an empty file changes nothing. */
+/* Reads to the end of the file, so that nothing after the scene is passed over; an empty file changes
+ * nothing. */
 static bool read_document(struct walk *walk, struct error *error) {
   for (bool started = false;;) {
     if (!next_event(walk, error)) return false;

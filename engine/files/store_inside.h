@@ -35,7 +35,7 @@ bool store_text_here(struct store *store, const char *name, char *text, size_t s
 /* Opens it as store->dataset, if it is not open. */
 bool store_keep_dataset(struct store *store, const char *name, struct error *error);
 void store_forget_dataset(struct store *store);
-/* Refuses a virtual or external dataset of which a part would be read as zeros (store_source.c). */
+/* Refuses a virtual or external dataset with parts that would be read as zeros (store_source.c). */
 bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const char *name,
                          struct error *error);
 /* Whether the link is there. astray: what an external one leads to, where that is a pipe or another thing

@@ -18,8 +18,8 @@ void store_start(void) {
 
 /* ---- errors ------------------------------------------------------------------------------------------ */
 
-/* HDF5's reasons may go over several lines; in those that tell of a file the system's own words are what
- * counts: "file write failed: time = ...\n, ... error message = 'No space left on device', ...". */
+/* HDF5's reasons may take several lines; where they tell of a file the system's own words count: "file write
+ * failed: time = ...\n, ... error message = 'No space left on device', ...". */
 static herr_t first_reason(unsigned n, const H5E_error2_t *entry, void *text) {
   static const char label[] = "error message = '";
   const char *reason = entry->desc ? entry->desc : "", *message = strstr(reason, label);

@@ -1,5 +1,5 @@
-/* Whether what a dataset is read through is there: links, files of other sources, and filters. libhdf5 takes
- * zeros for whatever of a virtual or external dataset is missing, and says nothing. */
+/* Checks that everything a dataset is read through is there: links, files of other sources, and filters.
+ * libhdf5 takes zeros for missing parts of a virtual or external dataset, and says nothing. */
 #include "engine/files/store_inside.h"
 
 #include <stdlib.h>

@@ -67,7 +67,7 @@ static hid_t file_type(enum store_type type) {
   return complex;
 }
 
-/* Without the time of writing: the same data make the same bytes. */
+/* Leaves out the time of writing: the same data make the same bytes. */
 static hid_t creation_list(int rank, const hsize_t *size, bool compress) {
   hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_obj_track_times(plist, false);
@@ -149,7 +149,7 @@ bool store_put_number(struct store *store, const char *name, double value, struc
   return put_attribute(store, name, H5T_NATIVE_DOUBLE, &value, error);
 }
 
-/* Its descriptor is kept beyond HDF5's: to sync it, and to lock it, which HDF5 ends with its own use. */
+/* Keeps the file's descriptor beyond HDF5's: to sync it, and to lock it, which HDF5 ends with its own use. */
 bool store_commit(struct store *store, struct error *error) {
   HOLD(LOCK_FILES);
   int descriptor = fcntl(descriptor_of(store->file), F_DUPFD_CLOEXEC, 0);

@@ -38,8 +38,8 @@ void blocks_close(struct blocks *blocks);
 bool blocks_measure(const struct graph *graph, const struct device *device, const struct block_setup *setup,
                     size_t *bytes, struct error *error);
 void blocks_pack(struct blocks *blocks);
-/* Forward and backward from here on are of this pass: one is run backward any time after its forward, whatever
- * others ran between; what backward works in they share. */
+/* Chooses the pass that forward and backward are of from here on. A pass is run backward any time after its
+ * forward, whatever others ran between; all passes share the memory that backward works in. */
 void blocks_select(struct blocks *blocks, size_t pass);
 /* [images][channels][H][W] in; out [images][1][H][W], or an encoder's maps, [images][C][h][w]; f32; enqueues.
  * With an odd number of images the buffers must hold one more: maps of 8x8 are computed two images at a time.
@@ -57,8 +57,8 @@ void blocks_maps(struct blocks *blocks, cl_mem output, size_t place, size_t imag
  * of pixels that a mean loss was taken over. */
 void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient, size_t images,
                      double scale);
-/* The three 1x1 convolutions in one, a weight for each of the last block's channels, of which it says how
- * many: blocks_backward multiplies a gradient of the output by them first. */
+/* The three 1x1 convolutions in one: a weight for each channel of the last block, and how many these are.
+ * blocks_backward multiplies a gradient of the output by them first. */
 cl_mem blocks_tail(const struct blocks *blocks, size_t *channels);
 /* After blocks_backward of so many images: the gradient of the input, of its shape. Enqueues. */
 void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t images);

@@ -74,7 +74,7 @@ struct node {
   int useful;       /* how many first elements an image has of its gradient that its backward reads; 0: all */
   enum node_part part;
   bool output;      /* the caller reads its value and writes its gradient, whoever else uses it */
-  bool wanted;      /* an input of which the caller reads the gradient */
+  bool wanted;      /* an input whose gradient the caller reads */
   /* From the plan: */
   bool needs_gradient;
   bool adds[NODE_INPUTS]; /* another consumer has written that input's gradient before: add to it */
@@ -215,7 +215,7 @@ tensor softplus_share(struct graph *graph, tensor x, tensor taken);
 /* From here on a node takes the parameter of an earlier node of the same name: they must have one shape, and
  * their gradients add up. */
 void graph_share(struct graph *graph);
-/* Before the plan: an input of which the caller reads the gradient, where the plan does not ask for all. */
+/* Before the plan: marks an input whose gradient the caller reads, where the plan does not ask for all. */
 void graph_want(struct graph *graph, tensor x);
 
 /* The node's weight starts orthogonal with this gain, its bias at 0. Returns x. */
@@ -259,7 +259,7 @@ struct graph_setup {
 bool graph_plan(struct graph *graph, const struct graph_setup *setup, struct error *error);
 /* Places alone, without a device: finds the bytes of all buffers and fills graph->slot. */
 size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_gradient);
-/* The largest batch of which arena and parameters take at most `bytes`; 0: not one image. */
+/* The largest batch whose arena and parameters take at most `bytes`; 0: not one image. */
 size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient);
 void graph_print(const struct graph *graph, FILE *file); /* node, shape, parameters, bytes, flops; totals */
 void graph_print_json(const struct graph *graph, FILE *file); /* prints one JSON object a line */

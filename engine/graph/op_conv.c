@@ -47,8 +47,9 @@ static void forward(struct graph *graph, tensor out) {
                   SIZE_ARGS(s)));
 }
 
-/* Into how many pieces the lines of all images are cut for the weights' gradient: enough work for a GPU, few
- * enough that the partial sums stay small. The same on every device, so that sums keep their order. */
+/* The number of pieces that the lines of all images are cut into for the weights' gradient: enough work
+ * for a GPU, few enough that the partial sums stay small. Every device has the same, so that sums keep
+ * their order. */
 static size_t count_parts(const struct sizes *s, size_t images) {
   size_t rows = s->inputs * divide_up(s->outputs, 2), lines = images * s->height;
   size_t parts = divide_up(32768, rows);

@@ -1,4 +1,4 @@
-/* Which volumes a scene uses (PROTOCOL 1.2, 8.5): listed and selected by name first, opened after. */
+/* The volumes that a scene uses (PROTOCOL 1.2, 8.5): listed and selected by name first, opened after. */
 #ifndef L2SR_SYSTEMS_DATASET_H
 #define L2SR_SYSTEMS_DATASET_H
 

@@ -1,4 +1,4 @@
-/* Which files a scene's data may come from: the folders of a split, fastMRI's own ones too, and what is said
+/* Lists the files that a scene's data may come from: the folders of a split, fastMRI's own ones too; and says
  * where there is none. */
 #ifndef L2SR_SYSTEMS_LISTING_H
 #define L2SR_SYSTEMS_LISTING_H

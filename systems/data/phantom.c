@@ -616,8 +616,8 @@ static bool open_volume(struct volume *volume, const struct options *options, st
       volume->slices, plural(volume->slices), volume->coils, plural(volume->coils), rows, columns);
 }
 
-/* Makes volume `index` of a split. What is of the patient and what is of the scan is drawn from different
- * numbers, so that two scans of a patient show one anatomy. */
+/* Makes volume `index` of a split. Numbers of the patient and of the scan are drawn apart, so that two scans
+ * of a patient show one anatomy. */
 static bool make_volume(struct volume *volume, const struct options *options, const char *folder,
                         uint32_t split, uint32_t index, struct error *error) {
   uint32_t seed = options->world.seed, number = SPLITS * index + split;

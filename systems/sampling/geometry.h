@@ -14,7 +14,8 @@ struct geometry {
   /* Actions that a scan starts from when it starts from `ratio` times acceleration; at least 1. */
   uint32_t (*initial_count)(uint32_t n, uint32_t ratio);
   bool (*is_initial)(const struct acquisition *acquisition, size_t action);
-  /* In which order samplers take what they have chosen; lower first, a different number for each. */
+  /* The order in which samplers take what they have chosen; lower first, a different number for each
+   * action. */
   uint32_t (*rank)(uint32_t n, size_t action);
   /* The action's cells of k-space, row * n + column, the centre at n / 2 on both axes: n entries (one for a
    * point), NO_CELL after the last. */

@@ -169,7 +169,7 @@ static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t
   return good;
 }
 
-/* A learned mask says of what it is; others are of whatever is scanned. */
+/* A learned mask names its geometry; other masks are of whatever is scanned. */
 static bool check_stored_geometry(struct store *store, const char *path, const char *wanted,
                                   struct error *error) {
   char geometry[32];
@@ -247,7 +247,7 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
   return good;
 }
 
-/* Only looks: what draws take is no table over the lines. */
+/* Checks the file only: draws take another table (systems/sampling/exact_chances.h). */
 static bool fill_learned(const struct options *options, const struct acquisition *acquisition,
                          uint32_t *table, struct error *error) {
   struct arena *arena = arena_open();

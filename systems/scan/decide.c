@@ -1,5 +1,5 @@
-/* Decisions: the heuristic samplers' four kernels, told apart by the sampler's row, those of tau steps; and of
- * points, all of which are one decision. */
+/* Decisions by the heuristic samplers' four kernels, which the sampler's row tells apart, by tau steps, and
+ * for points, all of which are one decision. */
 #include "kernels/kernels.h"
 #include "systems/networks/tau.h"
 #include "systems/scan/observation.h"

@@ -142,7 +142,7 @@ const struct system system_keep_state = {.name = "keep_state",
                                          .writes = SET(STATE_observation) | SET(STATE_taken),
                                          .run = run_keep};
 
-/* Draw after draw of those that share an image. */
+/* Takes one draw after the other of the draws that share an image. */
 static void run_act_draws(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct policy_choice choice = choice_of(world);

@@ -40,7 +40,7 @@ struct load {
   double rest_peak; /* the largest of theirs: a volume's range does not depend on how many have room */
 };
 
-/* In the scene's units. */
+/* Brings the image to the scene's units. */
 static void scale_image(struct load *load) {
   size_t pixels = load->world->height * load->world->width;
   for (size_t i = 0; i < pixels; i++) load->crop[i] = (float)(load->crop[i] / load->options->data.scale);

@@ -1,7 +1,8 @@
 /* Keeps what a step produced in the step's rows of ROLLOUT: actions, rewards and metrics, never images. */
 #include "systems/scan/systems.h"
 
-/* Beside the metrics; what policies learn from is kept for them only (systems/scan/simulation_open.c). */
+/* The columns beside the metrics; those that policies learn from are kept for them only
+ * (systems/scan/simulation_open.c). */
 #define RECORD_ROWS(X) X(action, 0) X(reward, 0) X(slice, 0) X(log_prob, 0) X(value, 0) X(done, 0)
 
 static const struct {

@@ -130,8 +130,8 @@ void simulation_restart(struct simulation *simulation, uint32_t first_scan, size
  * on. Only enqueues. */
 void simulation_episode(struct simulation *simulation);
 
-/* Only the schedules, without a device: for `describe`. They point into the simulation. sampler NULL: the first
- * of evaluate.samplers. */
+/* Builds only the schedules, without a device: for `describe`. They point into the simulation. sampler NULL:
+ * the first of evaluate.samplers. */
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, const struct sampler *sampler,
                          struct error *error);

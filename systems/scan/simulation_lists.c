@@ -1,4 +1,4 @@
-/* Which systems a scan runs, in order. */
+/* The systems that a scan runs, in order. */
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"

@@ -90,7 +90,7 @@ void slice_cache_close(struct slice_cache *cache) {
 
 /* ---- bringing ------------------------------------------------------------------------------------------ */
 
-/* The row of whatever was not wanted in this turn goes to the slice. */
+/* Gives the slice the row of one that was not wanted in this turn. */
 static uint32_t give_row(struct slice_cache *cache, uint32_t slice) {
   while (cache->used[cache->next] == cache->turn) cache->next = (cache->next + 1) % cache->rows;
   uint32_t row = (uint32_t)cache->next;

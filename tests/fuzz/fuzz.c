@@ -333,7 +333,8 @@ static void write_object(hid_t file, const struct change *change) {
   write_as(file, name, change);
 }
 
-/* In a copy of the good file, what changes is taken out and written again: that is faster than all of it. */
+/* Takes out of a copy of the good file what changes and writes that again: this is faster than writing all of
+ * it. */
 static void change_object(hid_t file, const struct object *objects, size_t place, size_t count,
                           const uint8_t *data, size_t size) {
   struct change change = {.object = objects[place]};

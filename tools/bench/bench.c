@@ -81,7 +81,7 @@ bool bench_parts(struct device *device, void (*pass)(void *context), void *conte
   return profile_pass(device, pass, context, json ? profile_print_parts_json : profile_print_parts, error);
 }
 
-/* Their content decides nothing but the check. */
+/* Makes an image; its content decides nothing but the check. */
 static void make_image(float *image, size_t n, size_t slice, uint32_t seed) {
   struct random random;
   random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);

@@ -1,6 +1,7 @@
 /* Reconstructions per second of PG-MRI's training: an update plays the trajectories of its slices, then
- * learns from every state. Beside it the passes through the two networks alone, in the same batches: those
- * that are made, and the least, without the second forward pass of the policy when it learns. */
+ * learns from every state. Beside it stand the passes through the two networks alone, in the same batches:
+ * those that are made, and the fewest possible, without the second forward pass of the policy when it
+ * learns. */
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "kernels/kernels.h"

@@ -141,7 +141,7 @@ static bool report(const struct call *call, const struct evaluation *evaluation,
   return true;
 }
 
-/* With the table over several scenes; NULL: there is one. */
+/* Evaluates one scene and adds it to the table over several; NULL: there is one scene. */
 static bool evaluate(struct call *call, struct device *device, struct paper_table *table,
                      struct error *error) {
   struct evaluation evaluation;
@@ -160,7 +160,7 @@ static bool evaluate(struct call *call, struct device *device, struct paper_tabl
   return good;
 }
 
-/* Its file's name, without `.yaml`. */
+/* The name of the scene's file, without `.yaml`. */
 static const char *scene_name(struct call *call, const char *scene) {
   const char *slash = strrchr(scene, '/'), *name = slash ? slash + 1 : scene;
   size_t length = strlen(name);

@@ -124,7 +124,7 @@ static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted,
   return true;
 }
 
-/* Only what the pictures show is computed: slices up to the last one wanted, scored at the end. */
+/* Computes only what the pictures show: slices up to the last one wanted, scored at the end. */
 static size_t count_rows(const struct wanted *wanted) {
   size_t rows = 0;
   for (size_t w = 0; w < wanted->count; w++)

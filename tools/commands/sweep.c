@@ -174,7 +174,7 @@ static bool train_row(struct call *call, struct device *device, struct row *row,
   return good;
 }
 
-/* One that fails leaves the others; a sweep of which nothing was trained fails itself. */
+/* Trains all rows: one that fails leaves the others; a sweep that trained nothing fails itself. */
 static bool train_rows(struct call *call, struct device *device, struct sweep *sweep, struct error *error) {
   size_t failed = 0;
   for (size_t i = 0; i < sweep->count; i++) {

@@ -68,7 +68,7 @@ struct number {
   char text[32];
 };
 
-/* With as many digits as tell it from the next one. */
+/* Shows a number with as many digits as tell it from the next one. */
 static struct number number_of(double value, double step) {
   struct number number;
   double size = fabs(value) < step / 2 ? 0 : fabs(value);

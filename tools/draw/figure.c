@@ -133,7 +133,7 @@ double figure_text_width(struct figure *figure, const char *text) {
   return width_of(figure, text_shown(figure->arena, text));
 }
 
-/* So many bytes of it, or less: whole characters. */
+/* The first so many bytes, or fewer: whole characters. */
 static const char *head_of(struct arena *arena, const char *shown, size_t bytes) {
   while (bytes && ((unsigned char)shown[bytes] & 0xc0) == 0x80) bytes--;
   return arena_text(arena, "%.*s\u2026", (int)bytes, shown);

@@ -148,7 +148,7 @@ static bool put_set(struct report_page *page, size_t set, struct error *error) {
 
 static const char no_chooser[] = "none";
 
-/* To those that the cell lists already, unless it is one of them. */
+/* Adds the word to those that the cell lists, unless it is one of them. */
 static void add_word(struct arena *arena, struct tabular_cell *cell, const char *word) {
   size_t length = strlen(word);
   if (!length) return;

@@ -92,8 +92,8 @@ static bool check_version(struct reading *reading, struct error *error) {
 
 /* ---- slices -------------------------------------------------------------------------------------------- */
 
-/* Files without slices have numbers too: there may be more volumes than slices, but not than names, of which
- * very many are not all read. */
+/* Files without slices have numbers too. There may be more volumes than slices, but not more than names; very
+ * many names are not all read. */
 static bool count_volumes(const struct reading *reading, struct report_set *set, struct error *error) {
   size_t names = 1;
   for (const char *c = set->names; *c; c++) names += *c == '\n';
@@ -244,7 +244,7 @@ static bool read_initial(struct reading *reading, struct report_run *run, size_t
   return true;
 }
 
-/* Also how many lines a scan was given, and how many it chose. */
+/* Reads the mask, and how many actions a scan was given and chose. */
 static bool read_mask(struct reading *reading, struct report_run *run, size_t size,
                       struct report_setting *setting, struct error *error) {
   size_t total;

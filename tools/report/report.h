@@ -109,7 +109,7 @@ struct report_config {
   size_t metric;            /* the metric of figures and comparisons */
   const char *baseline;     /* the method that others are compared with; NULL: the first */
   const uint32_t *rows;     /* rows of contact sheets */
-  size_t row_count;         /* 0: those that are there, four at most */
+  size_t row_count;         /* 0: the rows that are there, four at most */
   enum figure_kind figures; /* kind of the figures' files beside the page; FIGURE_KINDS: none */
 };
 
@@ -133,7 +133,7 @@ struct report_page {
 bool report_write(struct report *report, const struct report_config *config, const char *folder,
                   struct error *error);
 
-/* Into all four kinds of files. */
+/* Puts the table into all four kinds of files. */
 bool report_put_table(struct report_page *page, struct tabular *table, struct error *error);
 
 struct report_figure {
@@ -143,7 +143,7 @@ struct report_figure {
   figure_draw *draw;
   const void *what;
 };
-/* Into the page and, where one is asked for, a file of its own. */
+/* Puts the figure into the page and, where one is asked for, a file of its own. */
 bool report_put_figure(struct report_page *page, const struct report_figure *figure, struct error *error);
 
 void report_heading(struct report_page *page, int level, const char *id, const char *text);

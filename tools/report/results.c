@@ -71,7 +71,8 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
 
 /* ---- HDF5 ---------------------------------------------------------------------------------------------- */
 
-/* Which lines were chosen, one after the other; of points, which were given: all others came at once. */
+/* Stores the actions in the order of the choice; for points the mask given at the start, for all others came
+ * at once. */
 static bool store_choice(struct store *store, const char *group, const struct evaluate_run *run,
                          struct error *error) {
   const struct acquisition *setting = &run->acquisition;
@@ -164,8 +165,8 @@ static bool store_gamma(struct store *store, const char *path, struct error *err
   return good;
 }
 
-/* A reconstructor that was trained on the scans of a policy says of which, one that was trained with what
- * draws its masks of what kind that is: the two were trained jointly. */
+/* Names the group of a method: a reconstructor that was trained on a policy's scans, or with what draws its
+ * masks, was trained jointly with it. */
 static bool store_group(struct store *store, const struct options *options, struct error *error) {
   static const char *const groups[] = {
       [GROUP_AUTO] = "fixed" /* where nothing is found */, [GROUP_FIXED] = "fixed", [GROUP_JOINT] = "joint"};
@@ -244,7 +245,7 @@ void results_close(struct results *results) {
 
 static bool commit_store(struct results *results, struct error *error) {
   struct store *store = results->store;
-  results->store = NULL; /* it is closed whatever comes */
+  results->store = NULL; /* closes it in any case */
   return store_commit(store, error);
 }
 

@@ -119,7 +119,7 @@ static const char *caption_of(const struct sheet *sheet) {
                     (int)strcspn(names, "\n"), names, sheet->set->number[sheet->row], sheet->setting->label);
 }
 
-/* Some of the methods beside the truth, number `part` of the row's pictures. */
+/* Puts some of the methods beside the truth, as number `part` of the row's pictures. */
 static bool put_part(const struct sheet *sheet, const struct picture_sheet *picture, size_t part,
                      struct error *error) {
   struct arena *arena = sheet->page->report->arena;
