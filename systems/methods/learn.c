@@ -5,13 +5,13 @@
 
 #include <math.h>
 
-/* ---- one roll-out -------------------------------------------------------------------------------------- */
+/* ---- one rollout -------------------------------------------------------------------------------------- */
 
 static uint32_t next_scan(const struct learning *learning) {
   return learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
 }
 
-/* From draws of the roll-out's own. */
+/* From draws of the rollout's own. */
 static void shuffle(struct learning *learning, uint32_t epoch) {
   struct random random;
   uint64_t before = next_scan(learning) / learning->rollout.scans; /* roll-outs, of all rounds */

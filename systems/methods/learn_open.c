@@ -1,4 +1,4 @@
-/* Opening a policy's training: data, networks, roll-out, optimiser and log. */
+/* Opening a policy's training: data, networks, rollout, optimiser and log. */
 #include "systems/methods/learn.h"
 
 #include "engine/base/log.h"
@@ -86,7 +86,7 @@ static bool leaves_room(const struct learning *learning) {
   return device->facts.memory - device->bytes >= wanted;
 }
 
-/* With all steps of a roll-out in one pass, so that their activations may stay (train.keep_activations). */
+/* With all steps of a rollout in one pass, so that their activations may stay (train.keep_activations). */
 static bool open_keeping(struct learning *learning, struct policy_setup setup, size_t rows,
                          struct error *error) {
   const struct options *options = learning->options;
@@ -112,9 +112,9 @@ static bool open_policy_network(struct learning *learning, const struct policy_s
   struct error reason;
   if (keep != KEEP_NEVER && open_keeping(learning, *setup, rows, &reason)) return true;
   if (keep == KEEP_ALWAYS)
-    return fail(error, "train.keep_activations is always, and a roll-out's cannot be kept: %.900s",
+    return fail(error, "train.keep_activations is always, and a rollout's cannot be kept: %.900s",
                 reason.text);
-  if (keep == KEEP_AUTO) log_detail("activations of a roll-out are not kept: %s", reason.text);
+  if (keep == KEEP_AUTO) log_detail("activations of a rollout are not kept: %s", reason.text);
   return policy_open(&learning->policy, setup, error);
 }
 
@@ -231,14 +231,14 @@ static bool start_from(struct learning *learning, const char *path, struct error
 
 /* ---- numbers of scans ---------------------------------------------------------------------------------- */
 
-/* Roll-outs of so many rounds: one takes up the numbers of scans where the one before has stopped. */
+/* Rollouts of so many rounds: one takes up the numbers of scans where the one before has stopped. */
 static uint64_t rollouts_of(const struct options *options, uint32_t budget, uint32_t rounds) {
   uint64_t rows = (uint64_t)budget * options->learn.scans;
   uint64_t first = divide_up(options->learn.steps, rows), each = divide_up(options->alternate.steps, rows);
   return rounds ? first + (rounds - 1) * each : 0;
 }
 
-/* Scans, and PPO's passes over roll-outs, key their draws by 32 bits. */
+/* Scans, and PPO's passes over rollouts, key their draws by 32 bits. */
 static bool check_numbers(const struct options *options, uint32_t budget, uint32_t rounds,
                           struct error *error) {
   uint64_t rollouts = rollouts_of(options, budget, rounds), epochs = options->learn.epochs;

@@ -103,7 +103,7 @@ static bool next_launch(struct world *world, void *context, size_t turn) {
 }
 
 static const struct system repeat_launches = {
-    .name = "launches", .doc = "scans of the roll-out, as many as there are environments", .next = next_launch};
+    .name = "launches", .doc = "scans of the rollout, as many as there are environments", .next = next_launch};
 
 static void run_advantage(struct world *world, void *context) {
   const struct rollout *rollout = context;
@@ -133,7 +133,7 @@ void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
 
 void rollout_play(struct rollout *rollout, uint32_t first_scan) {
   struct simulation *simulation = rollout->simulation;
-  simulation->device->phase = "roll-out";
+  simulation->device->phase = "rollout";
   rollout->first_scan = first_scan;
   slice_cache_bring_scans(simulation, first_scan, rollout->scans);
   schedule_run(&rollout->play, &simulation->world);
@@ -178,7 +178,7 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
   size_t envs = world->capacity[TABLE_ENV], batch = simulation->policy->batch;
   policy_bind(simulation->policy, world);
   if (rollout->keeps) {
-    REQUIRE(turn || rollout->kept, "no roll-out since the last update: its activations are gone");
+    REQUIRE(turn || rollout->kept, "no rollout since the last update: its activations are gone");
     rollout->kept = false;
     simulation->pass = (struct pass){.images = rollout->rows};
     rollout->row = 0;
@@ -243,7 +243,7 @@ static const struct system forward = {.name = "forward_policy",
                                       .writes = SET(BATCH_logits) | SET(BATCH_value),
                                       .run = run_forward};
 
-/* Where the roll-out normalises, the normalised advantages take the place of the others. */
+/* Where the rollout normalises, the normalised advantages take the place of the others. */
 static unsigned advantage_of(const struct rollout *rollout) {
   return rollout->normalises ? ROLLOUT_normalised : ROLLOUT_advantage;
 }

@@ -1,4 +1,4 @@
-/* Roll-outs of a policy: a number of scans, as many side by side as there are environments to a launch, kept
+/* Rollouts of a policy: a number of scans, as many side by side as there are environments to a launch, kept
  * as one row a step of a scan ([step][scan], table ROLLOUT) without images; and the rows once more as the
  * policy's inputs, when it learns from them: an observation follows from slice, initial lines and the actions
  * until then. */
@@ -10,7 +10,7 @@
 
 struct rollout_setup {
   struct simulation *simulation; /* opened by rollout_plan, with policy and reconstructor set */
-  size_t scans, launch;          /* of a roll-out; at a time */
+  size_t scans, launch;          /* of a rollout; at a time */
   double gamma, lambda;          /* discount; of generalised advantages */
   bool keep;                     /* rollout_can_keep: the policy's activations stay for the update */
   bool normalise;                /* advantages, within each update */
@@ -22,20 +22,20 @@ struct rollout {
   size_t scans, launch;
   size_t steps, rows;          /* rows = steps * scans */
   struct policy_update update; /* the weights of the loss are the caller's to set; columns are filled in a step */
-  bool keeps;                  /* activations of a roll-out stay for its update */
+  bool keeps;                  /* activations of a rollout stay for its update */
   bool kept;                   /* they are there */
   bool normalises;             /* advantages, within every update */
-  uint32_t first_scan;         /* of the roll-out that is played */
+  uint32_t first_scan;         /* of the rollout that is played */
   size_t most;                 /* rows of an update, to normalise */
   size_t first, count, row;    /* rows of the running update, and the running pass's first */
   struct schedule play, normalise, gather, gradient;
 };
 
-/* For roll-outs of at most `rows` steps of scans, and passes through the policy or launches of at most
+/* For rollouts of at most `rows` steps of scans, and passes through the policy or launches of at most
  * `envs`; the caller adds what is its own (kernels, reconstructor). */
 struct simulation_plan rollout_plan(const struct options *options, size_t slices, size_t envs, size_t rows);
 
-/* Whether the activations of a roll-out may stay: in one launch, of an even number of scans, and on a device
+/* Whether the activations of a rollout may stay: in one launch, of an even number of scans, and on a device
  * that computes the encoder fused; the policy's batch must be all its rows. */
 bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 
@@ -53,7 +53,7 @@ void rollout_normalise(struct rollout *rollout, size_t most);
 /* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */
 void rollout_gather(struct rollout *rollout, size_t first, size_t images);
 /* Adds the gradients of the mean loss of rows [first, first + count) of that order to those of the policy, in
- * as many passes as that takes; where activations are kept, of all rows in their own order, once a roll-out.
+ * as many passes as that takes; where activations are kept, of all rows in their own order, once a rollout.
  */
 void rollout_gradient(struct rollout *rollout, size_t first, size_t count);
 

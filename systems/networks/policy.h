@@ -74,7 +74,7 @@ void policy_act(struct policy *policy, const struct policy_choice *choice, size_
 /* What is learnt from: columns of a rollout, and which of its rows each row of the update is. */
 struct policy_update {
   cl_mem order;                             /* U32 */
-  cl_mem action, log_prob;                  /* as the roll-out chose */
+  cl_mem action, log_prob;                  /* as the rollout chose */
   cl_mem advantage, target;                 /* target: of the value */
   cl_mem terms;                             /* written, float4 a row of the update; kernels/policy.cl */
   float entropy_weight, value_weight, clip; /* clip 0: A2C; else PPO's */

@@ -81,7 +81,7 @@ grep -q '"batch":3,"precision":"f32"' "$temp/out" || { echo "FAILED: bench polic
 run "bench learn" "$l2sr" bench learn --size 32 --scans 40 --envs 30 --slices 3 --batch 2 --profile --json \
   --set policy.channels=2 --set policy.pools=2 --set network.channels=2 --set network.pools=2
 for part in observe policy_forward policy_act reconstruct_network score_ssim advantage; do
-  grep -q "\"phase\":\"roll-out\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }
+  grep -q "\"phase\":\"rollout\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }
 done
 for part in recall observe present policy_forward policy_loss policy_backward optimise; do
   grep -q "\"phase\":\"update\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }

@@ -1,4 +1,4 @@
-/* Environment-steps per second of a policy's training: roll-out, advantages, the rows once more, loss,
+/* Environment-steps per second of a policy's training: rollout, advantages, the rows once more, loss,
  * backward, clipping and a step of the optimiser; the device's time by system; the device memory it takes. */
 #include "tools/bench/bench.h"
 
@@ -66,7 +66,7 @@ static bool print_text(struct learning *learning, double seconds, bool profile, 
          algorithm_of(learning), rollout->scans, plural(rollout->scans), rollout->steps,
          plural(rollout->steps), rollout->launch, learning->options->data.size, learning->options->data.size,
          precision_of(learning), device->facts.name);
-  printf("  %s environment-steps/s, %s ms from a roll-out to the next\n",
+  printf("  %s environment-steps/s, %s ms from a rollout to the next\n",
          text_number((double)rollout->rows / seconds, 5).text, text_number(1e3 * seconds, 4).text);
   printf("  %.2f GiB of device memory; %zu observation%s and %zu image%s a pass; %zu training and %zu "
          "validation slice%s\n",
