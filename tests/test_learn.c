@@ -14,7 +14,7 @@ static struct folder folder;
 struct run {
   struct arena *arena;
   struct options options;
-  struct learn_wish wish;
+  struct trainer_config config;
   struct learning learning;
 };
 
@@ -39,7 +39,7 @@ static void set_options(struct run *run, const char *output) {
   options->learn.save_every = SAVE_EVERY;
   options->learn.log_every = 1;
   options->learn.rate = 0.001;
-  run->wish = (struct learn_wish){.folder = output ? support_path(&folder, output) : NULL,
+  run->config = (struct trainer_config){.folder = output ? support_path(&folder, output) : NULL,
                                   .reconstructor = support_path(&folder, "unet/best.h5"),
                                   .steps = ROWS * ROLLOUTS - 1,
                                   .kernel_folder = ""};
@@ -47,12 +47,12 @@ static void set_options(struct run *run, const char *output) {
 
 static void open_run(struct run *run) {
   struct error error;
-  assert_good(learn_open(&run->learning, &device, &run->options, &run->wish, &error), &error);
+  assert_good(learn_open(&run->learning, &device, &run->options, &run->config, &error), &error);
 }
 
 static void run_all(struct run *run) {
   struct error error;
-  assert_good(learn_run(&run->learning, &run->wish, &error), &error);
+  assert_good(learn_run(&run->learning, &run->config, &error), &error);
 }
 
 static void close_run(struct run *run) {
@@ -70,14 +70,14 @@ static void learn(struct run *run) {
 static int train_reconstructor(const char *output, uint32_t epochs) {
   struct run run;
   struct training training;
-  struct training_wish wish = {.kernel_folder = ""};
+  struct trainer_config config = {.folder = support_path(&folder, output), .kernel_folder = ""};
   struct error error;
   set_options(&run, NULL);
   run.options.train.output = support_path(&folder, output);
   run.options.train.epochs = epochs;
-  bool good = training_open(&training, &device, &run.options, &wish, &error);
+  bool good = training_open(&training, &device, &run.options, &config, &error);
   if (good) {
-    good = training_run(&training, &wish, &error);
+    good = training_run(&training, &config, &error);
     training_close(&training);
   }
   arena_close(run.arena);
@@ -182,11 +182,11 @@ static void copy_file(const struct copying *copying, const char *name) {
   arena_close(arena);
 }
 
-/* Copies what a training leaves that is killed after so many rollouts. */
-static void copy_folder(const struct learning *learning, void *context) {
+/* What a training leaves that is killed after so many roll-outs. */
+static void copy_folder(const struct trainer *trainer, const struct trainer_record *record, void *context) {
   const struct copying *copying = context;
   struct error error;
-  if (learning->rollouts != copying->at) return;
+  if (record != &trainer->task->train || trainer->done != copying->at) return;
   assert_good(folder_make(support_path(&folder, copying->to), &error), &error);
   copy_file(copying, "last.h5");
   copy_file(copying, "best.h5");
@@ -199,15 +199,15 @@ static void go_on(enum learn_algorithm algorithm, const char *whole, const char 
   struct run run;
   set_options(&run, whole);
   run.options.learn.algorithm = algorithm;
-  run.wish.see = copy_folder;
-  run.wish.context = &copying;
+  run.config.see = copy_folder;
+  run.config.context = &copying;
   learn(&run);
   set_options(&run, cut);
   run.options.learn.algorithm = algorithm;
-  run.wish.resume = true;
+  run.config.resume = true;
   open_run(&run);
-  assert_int_equal(run.learning.rollouts, (at - 1) / SAVE_EVERY * SAVE_EVERY);
-  assert_int_equal(run.learning.wanted, ROLLOUTS);
+  assert_int_equal(run.learning.trainer.done, (at - 1) / SAVE_EVERY * SAVE_EVERY);
+  assert_int_equal(run.learning.trainer.wanted, ROLLOUTS);
   run_all(&run);
   close_run(&run);
   assert_same_files(whole, cut);
@@ -231,11 +231,11 @@ static void a_finished_training_changes_nothing(void **state) {
   set_options(&run, "done");
   learn(&run);
   set_options(&run, "done");
-  run.wish.resume = true;
+  run.config.resume = true;
   open_run(&run);
-  assert_int_equal(run.learning.rollouts, ROLLOUTS);
-  assert_int_equal(run.learning.looks, ROLLOUTS);
-  assert_int_equal(run.learning.validations, 3);
+  assert_int_equal(run.learning.trainer.done, ROLLOUTS);
+  assert_int_equal(run.learning.trainer.looks.count, ROLLOUTS);
+  assert_int_equal(run.learning.trainer.validations.count, 3);
   run_all(&run);
   close_run(&run);
   assert_same_files("done", "a2c");
@@ -285,7 +285,7 @@ static void rounds_number_their_scans_after_those_before(void **state) {
     run.options.learn.steps = 4 * ROWS;
     run.options.alternate.steps = 2 * ROWS - 3;
     run.options.data.most = 7;
-    run.wish.round = round;
+    run.config.round = round;
     open_run(&run);
     assert_int_equal(run.learning.first_scan, expected[round]);
     learn_step(&run.learning);
@@ -302,20 +302,20 @@ static void a_round_takes_up_the_policy(void **state) {
   set_options(&run, "round_1");
   learn(&run);
   set_options(&run, "round_2");
-  run.wish.policy = support_path(&folder, "round_1/last.h5");
-  run.wish.round = 1;
+  run.config.policy = support_path(&folder, "round_1/last.h5");
+  run.config.round = 1;
   run.options.learn.rate = 0;
   open_run(&run);
-  assert_int_equal(run.learning.optimiser.step, ROLLOUTS);
-  assert_true(run.learning.optimiser.rate == 0 && run.learning.rollouts == 0);
+  assert_int_equal(run.learning.trainer.optimiser.step, ROLLOUTS);
+  assert_true(run.learning.trainer.optimiser.rate == 0 && run.learning.trainer.done == 0);
   run_all(&run);
-  double score = run.learning.score[0], best = run.learning.best;
+  double score = run.learning.trainer.validations.value[0][0], best = run.learning.trainer.best;
   close_run(&run);
   set_options(&run, NULL);
-  run.wish.policy = support_path(&folder, "round_2/last.h5");
+  run.config.policy = support_path(&folder, "round_2/last.h5");
   open_run(&run);
   struct error error;
-  assert_good(learn_score_split(&run.learning.validation, &score, &error), &error);
+  assert_good(split_score(&run.learning.validation, &score, &error), &error);
   assert_true(score == best); /* a rate of 0 has left it as it was */
   close_run(&run);
 }
@@ -329,7 +329,7 @@ static void rounds_have_orders_of_their_own(void **state) {
     set_options(&run, NULL);
     run.options.learn.algorithm = LEARN_PPO;
     run.options.learn.epochs = 1;
-    run.wish.round = round;
+    run.config.round = round;
     open_run(&run);
     learn_step(&run.learning);
     memcpy(order[round], run.learning.order, sizeof order[round]);
@@ -356,8 +356,8 @@ static void the_optimiser_follows_the_algorithm(void **state) {
     run.options.learn.algorithm = rows[i].algorithm;
     run.options.learn.optimiser = rows[i].wanted;
     open_run(&run);
-    assert_int_equal(run.learning.optimiser.setup.kind, rows[i].kind);
-    assert_true(run.learning.optimiser.setup.epsilon == 1e-5);
+    assert_int_equal(run.learning.trainer.optimiser.setup.kind, rows[i].kind);
+    assert_true(run.learning.trainer.optimiser.setup.epsilon == 1e-5);
     close_run(&run);
   }
   assert_string_equal(option_find(&option_table, "learn.epochs")->standard, "10");
@@ -373,10 +373,10 @@ static void decibels_are_not_scaled(void **state) {
   assert_good(option_set(&option_table, &run.options, run.arena, "reward.metric", "psnr", "here", &(struct error){0}),
               &(struct error){0});
   assert_true(metric_scale(&run.options) == 1);
-  run.wish.steps = ROWS;
+  run.config.steps = ROWS;
   open_run(&run);
   run_all(&run);
-  double reward = run.learning.look[LEARN_reward][0];
+  double reward = run.learning.trainer.looks.value[LEARN_reward][0];
   if (!(reward > 5 && reward < 60)) fail_msg("the reward of PSNR is %g", reward);
   close_run(&run);
 }
@@ -385,7 +385,7 @@ static void decibels_are_not_scaled(void **state) {
 
 static void refuse_open(struct run *run, const char *part) {
   struct error error;
-  assert_false(learn_open(&run->learning, &device, &run->options, &run->wish, &error));
+  assert_false(learn_open(&run->learning, &device, &run->options, &run->config, &error));
   assert_holds(error.text, part);
 }
 
@@ -397,20 +397,23 @@ static void diverge(const char *output, uint32_t log_every, uint32_t save_every,
   run.options.learn.save_every = save_every;
   run.options.learn.log_every = log_every;
   open_run(&run);
-  for (int updates = 0; updates < 3; updates++) learn_step(&run.learning);
-  assert_good(learn_save(&run.learning, "last.h5", &error), &error);
+  for (int updates = 0; updates < 3; updates++) {
+    learn_step(&run.learning);
+    run.learning.trainer.done++;
+  }
+  assert_good(trainer_save(&run.learning.trainer, "last.h5", &error), &error);
   learn_close(&run.learning);
-  run.wish.resume = true;
+  run.config.resume = true;
   open_run(&run);
-  run.learning.optimiser.setup.clip = 0;
-  run.learning.optimiser.rate = 1e30;
-  assert_false(learn_run(&run.learning, &run.wish, &error));
+  run.learning.trainer.optimiser.setup.clip = 0;
+  run.learning.trainer.optimiser.rate = 1e30;
+  assert_false(learn_run(&run.learning, &run.config, &error));
   assert_holds(error.text, part);
   close_run(&run);
   set_options(&run, output);
   run.options.learn.save_every = save_every;
   run.options.learn.log_every = log_every;
-  run.wish.resume = true;
+  run.config.resume = true;
   open_run(&run);
   close_run(&run);
 }
@@ -418,7 +421,7 @@ static void diverge(const char *output, uint32_t log_every, uint32_t save_every,
 static void a_loss_of_nan_stops(void **state) {
   (void)state;
   diverge("nan_1", 1, ROLLOUTS,
-          "last.h5 is from before; lower learn.rate or learn.clip (0 is no limit) and train anew");
+          "last.h5; lower learn.rate or learn.clip (0 is no limit) and train anew");
   diverge("nan_7", 7, 1, "is not written; lower the learning rate or set a clip");
 }
 
@@ -436,14 +439,14 @@ static void scenes_are_refused(void **state) {
   run.options.policy.pools = 6;
   refuse_open(&run, "policy.channels 2 and policy.pools 6 at data.size 32: policy with 6 pools on 32x32");
   run.options.policy.pools = 2;
-  run.wish.reconstructor = support_path(&folder, "nowhere.h5");
+  run.config.reconstructor = support_path(&folder, "nowhere.h5");
   refuse_open(&run, "the reconstructor: ");
-  run.wish.reconstructor = support_path(&folder, "a2c/last.h5");
+  run.config.reconstructor = support_path(&folder, "a2c/last.h5");
   refuse_open(&run, "it is no checkpoint of a reconstructor");
-  run.wish.reconstructor = support_path(&folder, "unet/best.h5");
-  run.wish.policy = support_path(&folder, "unet/best.h5");
+  run.config.reconstructor = support_path(&folder, "unet/best.h5");
+  run.config.policy = support_path(&folder, "unet/best.h5");
   refuse_open(&run, "the parameters in group 'param' are not those of the network");
-  run.wish.policy = NULL;
+  run.config.policy = NULL;
   run.options.data.path = support_path(&folder, "nowhere");
   refuse_open(&run, "training data: ");
   arena_close(run.arena);
@@ -456,19 +459,19 @@ static void checkpoints_are_refused(void **state) {
   learn(&run);
   set_options(&run, "kept");
   refuse_open(&run, "holds a training (last.h5); go on with --resume");
-  run.wish.resume = true;
+  run.config.resume = true;
   run.options.policy.hidden = 17;
   refuse_open(&run, "policy.hidden was 16 and is 17 now");
   run.options.policy.hidden = 16;
   run.options.learn.gamma = 0.5;
   refuse_open(&run, "learn.gamma was 1 and is 0.5 now");
   run.options.learn.gamma = 1;
-  run.wish.round = 1;
+  run.config.round = 1;
   refuse_open(&run, "first_scan 0");
-  run.wish.round = 0;
-  run.wish.steps = ROWS;
-  refuse_open(&run, "it has 7 roll-outs of 30 steps, 1 wanted; set alternate.steps to 210 or more");
-  run.wish.steps = ROWS * ROLLOUTS;
+  run.config.round = 0;
+  run.config.steps = ROWS;
+  refuse_open(&run, "it has 7 rollouts, and 1 are wanted; raise learn.steps or alternate.steps");
+  run.config.steps = ROWS * ROLLOUTS;
   run.options.data.path = support_path(&folder, "data/train");
   refuse_open(&run, "it is of other data");
   run.options.data.path = support_path(&folder, "data");
@@ -486,21 +489,21 @@ static void other_origins_are_refused(void **state) {
   assert_good(folder_make(support_path(&folder, "moved"), &error), &error);
   copy_file(&copying, "best.h5");
   set_options(&run, "origin");
-  run.wish.policy = support_path(&folder, "round_1/last.h5");
-  run.wish.round = 1;
+  run.config.policy = support_path(&folder, "round_1/last.h5");
+  run.config.round = 1;
   learn(&run);
   set_options(&run, "origin");
-  run.wish.policy = support_path(&folder, "a2c/last.h5"); /* an equal policy */
-  run.wish.reconstructor = support_path(&folder, "moved/best.h5");
-  run.wish.round = 1;
-  run.wish.resume = true;
+  run.config.policy = support_path(&folder, "a2c/last.h5"); /* the same policy */
+  run.config.reconstructor = support_path(&folder, "moved/best.h5");
+  run.config.round = 1;
+  run.config.resume = true;
   open_run(&run);
   learn_close(&run.learning);
-  run.wish.policy = support_path(&folder, "launch_16/last.h5");
+  run.config.policy = support_path(&folder, "launch_16/last.h5");
   refuse_open(&run, "it was trained with policy ");
-  run.wish.policy = support_path(&folder, "a2c/last.h5");
+  run.config.policy = support_path(&folder, "a2c/last.h5");
   assert_int_equal(train_reconstructor("other", 2), 0);
-  run.wish.reconstructor = support_path(&folder, "other/last.h5");
+  run.config.reconstructor = support_path(&folder, "other/last.h5");
   refuse_open(&run, "it was trained with reconstructor ");
   refuse_open(&run, "origin (and the stages after it) away to train anew");
   arena_close(run.arena);
@@ -513,8 +516,8 @@ static void numbers_of_scans_do_not_wrap(void **state) {
   set_options(&run, NULL);
   run.options.learn.steps = UINT32_MAX;
   run.options.alternate.steps = UINT32_MAX;
-  run.wish.steps = ROWS;
-  run.wish.round = 4; /* 5 budgets of a fifth each, rounded up */
+  run.config.steps = ROWS;
+  run.config.round = 4; /* 5 budgets of a fifth each, rounded up */
   refuse_open(&run, "roll-outs in 5 rounds are more than the 715827882 whose scans and passes have numbers");
   run.options.alternate.steps = UINT32_MAX - 7 * ROWS;
   open_run(&run);
@@ -528,11 +531,12 @@ static void refuse_saved(struct run *run, const char *part) {
   struct copying copying = {"saved", "damaged", 0};
   struct run next;
   struct error error;
-  assert_good(learn_save(&run->learning, "last.h5", &error), &error);
+  assert_good(trainer_save(&run->learning.trainer, "last.h5", &error), &error);
   assert_good(folder_make(support_path(&folder, copying.to), &error), &error);
   copy_file(&copying, "last.h5");
+  copy_file(&copying, "best.h5");
   set_options(&next, "damaged");
-  next.wish.resume = true;
+  next.config.resume = true;
   refuse_open(&next, part);
   arena_close(next.arena);
 }
@@ -546,35 +550,36 @@ static void damaged_values_are_refused(void **state) {
   open_run(&run);
   run_all(&run);
   struct learning *learning = &run.learning;
-  learning->best_at = ROLLOUTS + 1;
+  uint64_t best_at = learning->trainer.best_at;
+  learning->trainer.best_at = ROLLOUTS + 1;
   refuse_saved(&run, "it has best_at 8; expected a number from 0 to 7");
-  learning->best_at = 1;
+  learning->trainer.best_at = best_at;
   learning->first_scan = 5;
   refuse_saved(&run, "it has first_scan 5; expected scans from 0 on");
   learning->first_scan = 0;
-  learning->rollouts = ROLLOUTS + 1;
-  refuse_saved(&run, "it has 8 roll-outs of 30 steps");
-  learning->rollouts = ROLLOUTS;
-  learning->looks = ROLLOUTS + 2;
-  refuse_saved(&run, "its log is longer than its training");
-  learning->looks = ROLLOUTS;
-  learning->best = NAN;
+  learning->trainer.done = ROLLOUTS + 1;
+  refuse_saved(&run, "it has 8 rollouts, and 7 are wanted");
+  learning->trainer.done = ROLLOUTS;
+  learning->trainer.looks.count = ROLLOUTS + 2;
+  refuse_saved(&run, "log/look/rollouts is longer than its training");
+  learning->trainer.looks.count = ROLLOUTS;
+  learning->trainer.best = NAN;
   refuse_saved(&run, "it has best nan; expected a number from");
-  learning->best = INFINITY;
+  learning->trainer.best = INFINITY;
   refuse_saved(&run, "it has best inf");
-  learning->best = -INFINITY;
+  learning->trainer.best = -INFINITY;
   refuse_saved(&run, "it has best -inf");
-  learning->best = 2;
-  refuse_saved(&run, "it has best 2 at best_at 1, which is none of the validations in its log");
-  learning->best = learning->score[0];
+  learning->trainer.best = 2;
+  refuse_saved(&run, "which is none of the validations in its log");
+  learning->trainer.best = learning->trainer.validations.value[0][0];
   learning->policy.setup.channels++;
   refuse_saved(&run, "its attribute network_channels is ");
   learning->policy.setup.channels--;
   learning->policy.budget++;
   refuse_saved(&run, "its attribute scan_budget is 6; expected 5: the file is damaged");
   learning->policy.budget--;
-  device_write(&device, learning->optimiser.second, 0, sizeof nan_value, &nan_value);
-  assert_false(learn_save(learning, "last.h5", &error));
+  device_write(&device, learning->trainer.optimiser.second, 0, sizeof nan_value, &nan_value);
+  assert_false(trainer_save(&learning->trainer, "last.h5", &error));
   assert_holds(error.text, "has become nan at element 0 and is not written");
   close_run(&run);
 }

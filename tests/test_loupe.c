@@ -158,7 +158,7 @@ static void the_rate_of_the_probabilities_is_their_own(void **state) {
   run.options.loupe.rate = 0.5;
   run.options.train.rate_every = 1;
   start_run(&run);
-  run.training.epoch = 1; /* both rates have made a step */
+  run.training.trainer.done = run.training.trainer.each; /* both rates have made a step */
   const float *before = read_weights(&run);
   training_step(&run.training, 0, BATCH);
   const float *after = read_weights(&run);
@@ -174,7 +174,7 @@ static float *draw_masks(struct run *run, uint32_t number, uint32_t first) {
   struct training *training = &run->training;
   struct loupe *loupe = &training->loupe;
   loupe_number(loupe, number, first);
-  feed_batch(&training->train, 0, BATCH);
+  loupe_forward(loupe, BATCH);
   return read_floats(run->arena, graph_value(loupe->graph, loupe->net.mask), BATCH * N);
 }
 
@@ -246,7 +246,7 @@ static void a_step_allocates_nothing(void **state) {
 /* Where not all fit, fewer images a pass: the mask's graph has room beside the network. */
 static void memory_is_left_for_the_mask(void **state) {
   struct run run;
-  struct training_wish wish = {.kernel_folder = ""};
+  struct trainer_config config = {.kernel_folder = ""};
   struct error error;
   cl_ulong memory = device.facts.memory;
   uint64_t before = device.bytes;
@@ -256,7 +256,7 @@ static void memory_is_left_for_the_mask(void **state) {
   uint64_t whole = device.bytes - before;
   training_close(&run.training);
   device.facts.memory = before + whole * 3 / 4;
-  assert_good(training_open(&run.training, &device, &run.options, &wish, &error), &error);
+  assert_good(training_open(&run.training, &device, &run.options, &config, &error), &error);
   assert_true(run.training.reconstructor.batch < BATCH);
   assert_good(feed_epoch(&run.training.train, 0, &error), &error);
   training_step(&run.training, 0, BATCH);

@@ -301,7 +301,7 @@ static void the_rate_of_the_sampler_is_its_own(void **state) {
   run.options.tau.rate = 0.5;
   run.options.train.rate_every = 1;
   start_run(&run);
-  run.training.epoch = 1; /* both rates have made a step */
+  run.training.trainer.done = run.training.trainer.each; /* both rates have made a step */
   const struct graph *graph = run.training.tau.graph;
   const float *before = read_values(&run, graph);
   training_step(&run.training, 0, BATCH);
@@ -425,10 +425,10 @@ static void every_step_takes_its_lines(void **state) {
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
 static bool open_within(struct run *run, cl_ulong bytes, struct error *error) {
-  struct training_wish wish = {.kernel_folder = ""};
+  struct trainer_config config = {.kernel_folder = ""};
   cl_ulong memory = device.facts.memory;
   device.facts.memory = device.bytes + bytes;
-  bool good = training_open(&run->training, &device, &run->options, &wish, error);
+  bool good = training_open(&run->training, &device, &run->options, &config, error);
   device.facts.memory = memory;
   return good;
 }
@@ -556,7 +556,7 @@ static void other_trainings_are_refused(void **state) {
   run.options.train.optimiser = OPTIMISER_ADAM;
   open_run(&run, true);
   run.training.tau.noise_seed = 7;
-  assert_good(training_save(&run.training, &error), &error);
+  assert_good(trainer_save(&run.training.trainer, "last.h5", &error), &error);
   training_close(&run.training);
   refuse(&run, "its attribute sampler_noise_seed is 7; expected 42: the file is damaged");
   set_options(&run, NULL);

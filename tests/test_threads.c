@@ -37,13 +37,6 @@ static void keep(struct job *job, const char *what, const void *data, size_t byt
   job->result[job->results++] = (struct result){what, data, bytes};
 }
 
-static void keep_file(struct job *job, const char *folder_of_run, const char *name) {
-  size_t bytes;
-  const char *path = arena_text(job->arena, "%s/%s", folder_of_run, name);
-  const void *data = support_read(job->arena, path, &bytes);
-  keep(job, arena_text(job->arena, "%s", path), data, bytes);
-}
-
 static void keep_parameters(struct job *job, const struct graph *graph) {
   size_t bytes = sizeof(float) * graph->elements;
   void *data = arena_new(job->arena, bytes);
@@ -80,17 +73,20 @@ static void set_options(struct job *job, struct options *options, enum train_met
 static void train(struct job *job, enum train_method method) {
   struct options options;
   struct training training;
-  struct training_wish wish = {.kernel_folder = ""};
+  struct trainer_config config = {.kernel_folder = ""};
   struct error error;
   set_options(job, &options, method);
-  assert_good(training_open(&training, &job->device, &options, &wish, &error), &error);
-  assert_good(training_run(&training, &wish, &error), &error);
-  size_t bytes = sizeof(double) * 2 * training.updates;
-  keep(job, "losses", memcpy(arena_new(job->arena, bytes), training.update_loss, bytes), bytes);
+  config.folder = options.train.output;
+  assert_good(training_open(&training, &job->device, &options, &config, &error), &error);
+  assert_good(training_run(&training, &config, &error), &error);
+  const struct history *history = &training.trainer.validations;
+  size_t bytes = sizeof(double) * history->count;
+  double *values = arena_new(job->arena, EPOCH_VALUES * bytes);
+  for (size_t v = 0; v < EPOCH_VALUES; v++) memcpy(values + v * history->count, history->value[v], bytes);
+  keep(job, "validations", values, EPOCH_VALUES * bytes);
   keep_parameters(job, training.reconstructor.graph);
   if (training.tau.graph) keep_parameters(job, training.tau.graph);
   training_close(&training);
-  keep_file(job, options.train.output, "log.h5");
   const char *place = arena_text(job->arena, "%s-%s", options.train.output, job->name);
   assert_int_equal(rename(options.train.output, place), 0);
 }

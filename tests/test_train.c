@@ -271,9 +271,9 @@ static void the_loss_goes_down(void **state) {
   run.options.train.epochs = 12;
   open_run(&run, false);
   run_epochs(&run);
-  const double *loss = run.training.epoch_value[EPOCH_LOSS];
+  const double *loss = run.training.trainer.validations.value[EPOCH_LOSS];
   if (loss[11] > loss[0] - 0.2) fail_msg("the loss went from %g to %g", loss[0], loss[11]);
-  assert_true(run.training.best <= run.training.epoch_value[EPOCH_VAL_LOSS][11]);
+  assert_true(run.training.trainer.best <= training_value(&run.training, EPOCH_VAL_LOSS, 12));
   close_run(&run);
 }
 
@@ -285,8 +285,8 @@ static void the_validation_loss_is_the_score(void **state) {
   run.options.train.epochs = 1;
   open_run(&run, false);
   run_epochs(&run);
-  double loss = run.training.epoch_value[EPOCH_VAL_LOSS][0],
-         ssim = run.training.epoch_value[EPOCH_VAL_SSIM][0];
+  double loss = training_value(&run.training, EPOCH_VAL_LOSS, 1),
+         ssim = training_value(&run.training, EPOCH_VAL_SSIM, 1);
   assert_true(fabs(loss + ssim) < 1e-5);
   close_run(&run);
 }
@@ -306,14 +306,14 @@ static void rates_follow_the_schedule(void **state) {
   set_options(&run, NULL);
   run.options.train.rate = 1;
   run.options.train.rate_every = 2;
-  run.training.options = &run.options;
-  assert_true(fabs(training_rate(&run.training, 1) - 1) < 1e-12);
-  assert_true(fabs(training_rate(&run.training, 5) - 0.01) < 1e-12);
+  run.training.trainer.options = &run.options;
+  assert_true(fabs(training_rate(&run.training, 1, 1) - 1) < 1e-12);
+  assert_true(fabs(training_rate(&run.training, 1, 5) - 0.01) < 1e-12);
   run.options.train.schedule = SCHEDULE_MILESTONES;
   run.training.milestone[0] = 3;
   run.training.milestones = 1;
-  assert_true(fabs(training_rate(&run.training, 2) - 1) < 1e-12);
-  assert_true(fabs(training_rate(&run.training, 3) - 0.1) < 1e-12);
+  assert_true(fabs(training_rate(&run.training, 1, 2) - 1) < 1e-12);
+  assert_true(fabs(training_rate(&run.training, 1, 3) - 0.1) < 1e-12);
   arena_close(run.arena);
 }
 
@@ -326,8 +326,8 @@ static void training_stops_early(void **state) {
   run.options.train.early_stopping = 2;
   open_run(&run, false);
   run_epochs(&run);
-  assert_int_equal(run.training.epoch, 3);
-  assert_int_equal(run.training.best_epoch, 1);
+  assert_int_equal(training_epoch(&run.training), 3);
+  assert_int_equal(training_best_epoch(&run.training), 1);
   close_run(&run);
 }
 
@@ -383,7 +383,7 @@ static void memory_is_refused_or_shared(void **state) {
 
 static void a_loss_of_nan_stops(void **state) {
   struct run run;
-  struct training_wish wish = {0};
+  struct trainer_config config = {.kernel_folder = ""};
   struct error error;
   (void)state;
   set_options(&run, "nan");
@@ -395,21 +395,21 @@ static void a_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   device_write(&device, run.training.reconstructor.graph->values, 0, sizeof nan_value, &nan_value);
-  assert_false(training_run(&run.training, &wish, &error));
-  assert_holds(error.text, "at step 4 (epoch 2); slices of its batch: file");
-  assert_holds(error.text, "the last good checkpoint is");
-  assert_holds(error.text, "last.h5 of epoch 1");
+  assert_false(training_run(&run.training, &config, &error));
+  assert_holds(error.text, "the loss of update 1 of epoch 2 (slices of its minibatch: file");
+  assert_holds(error.text, "nan after 6 updates (6 steps of the optimiser); the last good checkpoint is");
+  assert_holds(error.text, "nan/last.h5; lower train.rate or set train.clip and train anew");
   close_run(&run);
   set_options(&run, "nan");
   open_run(&run, true); /* it is still good */
-  assert_int_equal(run.training.epoch, 1);
+  assert_int_equal(training_epoch(&run.training), 1);
   close_run(&run);
 }
 
 /* One update an epoch, so large that only the validation after it sees what it did. */
 static void a_validation_loss_of_nan_stops(void **state) {
   struct run run;
-  struct training_wish wish = {0};
+  struct trainer_config config = {.kernel_folder = ""};
   struct error error;
   (void)state;
   set_options(&run, "diverged");
@@ -421,16 +421,16 @@ static void a_validation_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   run.options.train.rate = 1e38;
-  assert_false(training_run(&run.training, &wish, &error));
+  assert_false(training_run(&run.training, &config, &error));
   assert_holds(error.text, "the validation loss is ");
   assert_int_equal(error.code, L2SR_DIVERGED);
-  assert_holds(error.text, "after epoch 2, whose training losses were finite");
-  assert_holds(error.text, "last.h5 of epoch 1; lower train.rate or set train.clip and train anew");
+  assert_holds(error.text, " after 2 updates (2 steps of the optimiser); the last good checkpoint is ");
+  assert_holds(error.text, "diverged/last.h5; lower train.rate or set train.clip and train anew");
   close_run(&run);
   set_options(&run, "diverged");
   run.options.train.batch = SLICES;
   open_run(&run, true); /* it is still good */
-  assert_int_equal(run.training.epoch, 1);
+  assert_int_equal(training_epoch(&run.training), 1);
   close_run(&run);
 }
 
@@ -552,25 +552,26 @@ static void damaged_checkpoints_are_refused(void **state) {
     double value;
     const char *text;
   } cases[] = {
-      {"epoch", false, 1.5, "it has epoch 1.5; expected a whole number"},
-      {"epoch", false, 1e12, "it has epoch 1e+12; expected a number from 0 to 1e+09"},
-      {"epoch", false, -1, "the file is damaged, start anew in another train.output"},
-      {"epoch", false, NAN, "it has epoch nan"},
-      {"epoch", false, 3, "the log of 3 epochs: log/update/loss"},
-      {"best_epoch", false, 2, "it has best_epoch 2; expected a number from 0 to 1:"},
-      {"best_epoch", false, 0, "of epoch 0, whose loss in its log is"},
-      {"best_val_loss", false, NAN, "it has best_val_loss nan; expected a number from"},
-      {"best_val_loss", false, -INFINITY, "it has best_val_loss -inf"},
-      {"best_val_loss", false, -1, "it has best_val_loss -1 of epoch 1, whose loss in its log is"},
+      {"updates", false, 1.5, "it has updates 1.5; expected a whole number"},
+      {"updates", false, 1e16, "it has updates 1e+16; expected a number from 0 to 1e+15"},
+      {"updates", false, -1, "the file is damaged, start anew in another train.output"},
+      {"updates", false, NAN, "it has updates nan"},
+      {"updates", false, 13, "it has 13 updates, and 12 are wanted; raise train.epochs"},
+      {"updates", false, 4, "it has 4 updates; it must be whole epochs of 3"},
+      {"best_at", false, 4, "it has best_at 4; expected a number from 0 to 3:"},
+      {"best_at", false, 0, "at best_at 0, which is none of the validations in its log"},
+      {"best", false, NAN, "it has best nan; expected a number from"},
+      {"best", false, -INFINITY, "it has best -inf"},
+      {"best", false, -1, "it has best -1 at best_at 3, which is none of the validations in its log"},
       {"optimiser_step", false, NAN, "it has optimiser_step nan"},
       {"optimiser_step", false, -3, "it has optimiser_step -3; expected a number from 0 to 1e+15"},
       {"optimiser_step", false, 1e300, "it has optimiser_step 1e+300"},
       {"optimiser_step", false, 2.5, "it has optimiser_step 2.5; expected a whole number"},
-      {"optimiser_step", false, 4, "it has optimiser_step 4; 1 epochs of 3 updates are 3"},
+      {"optimiser_step", false, 4, "it has optimiser_step 4 and updates 3, which must be equal"},
       {"optimiser_rate", false, -INFINITY, "it has optimiser_rate -inf"},
       {"optimiser_rate", false, 1e10, "it has optimiser_rate 1e+10; expected a number from 0 to 1e+09"},
       {"log/epoch/loss", true, NAN, "log/epoch/loss holds nan at entry 0"},
-      {"log/update/loss", true, INFINITY, "log/update/loss holds inf at entry 0"},
+      {"log/update/gradient_norm", true, INFINITY, "log/update/gradient_norm holds inf at entry 0"},
       {"optimiser/second/conv2.2.bias", true, -1, "optimiser/second/conv2.2.bias holds -1 at element 0"},
       {"optimiser/second/conv2.2.bias", true, 3e38, "optimiser/second/conv2.2.bias holds 3e+38 at element 0"},
       {"param/conv2.2.bias", true, 3e38, "param/conv2.2.bias holds 3e+38 at element 0"},
@@ -633,9 +634,9 @@ static void a_best_checkpoint_that_went_is_noticed(void **state) {
   run.options.train.epochs = 2;
   open_run(&run, true);
   run_epochs(&run);
-  run.training.best_epoch = 1; /* the second epoch was the worse one */
-  run.training.best = run.training.epoch_value[EPOCH_VAL_LOSS][0];
-  assert_good(training_save(&run.training, &error), &error);
+  run.training.trainer.best_at = run.training.trainer.each; /* as where the second epoch was the worse one */
+  run.training.trainer.best = training_value(&run.training, EPOCH_VAL_LOSS, 1);
+  assert_good(trainer_save(&run.training.trainer, "last.h5", &error), &error);
   training_close(&run.training);
   assert_int_equal(unlink(best), 0);
   run.options.train.epochs = 3;

@@ -37,10 +37,15 @@ void set_complex(struct run *run) {
   run->options.data.scale = 0x1p-13;
 }
 
+static struct trainer_config config_of(const struct run *run, bool resume) {
+  const char *output = run->options.train.output;
+  return (struct trainer_config){.folder = *output ? output : NULL, .resume = resume, .kernel_folder = ""};
+}
+
 void open_run(struct run *run, bool resume) {
-  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct trainer_config config = config_of(run, resume);
   struct error error;
-  assert_good(training_open(&run->training, &device, &run->options, &wish, &error), &error);
+  assert_good(training_open(&run->training, &device, &run->options, &config, &error), &error);
 }
 
 void start_run(struct run *run) {
@@ -55,15 +60,15 @@ void close_run(struct run *run) {
 }
 
 void run_epochs(struct run *run) {
-  struct training_wish wish = {0};
+  struct trainer_config config = {.kernel_folder = ""};
   struct error error;
-  assert_good(training_run(&run->training, &wish, &error), &error);
+  assert_good(training_run(&run->training, &config, &error), &error);
 }
 
 void refuse_open(struct run *run, bool resume, const char *part) {
-  struct training_wish wish = {.resume = resume, .kernel_folder = ""};
+  struct trainer_config config = config_of(run, resume);
   struct error error;
-  assert_false(training_open(&run->training, &device, &run->options, &wish, &error));
+  assert_false(training_open(&run->training, &device, &run->options, &config, &error));
   assert_holds(error.text, part);
 }
 
@@ -112,14 +117,19 @@ double largest_difference(const float *a, const float *b, size_t count) {
   return worst;
 }
 
+static void compare_histories(const struct history *a, const struct history *b, size_t values) {
+  assert_true(a->count && a->count == b->count);
+  assert_memory_equal(a->at, b->at, sizeof(double) * a->count);
+  for (size_t v = 0; v < values; v++) assert_memory_equal(a->value[v], b->value[v], sizeof(double) * a->count);
+}
+
 static void compare_runs(struct run *whole, struct run *rest, const struct graph *a, const struct graph *b) {
   assert_memory_equal(read_floats(whole->arena, a->values, a->elements),
                       read_floats(rest->arena, b->values, b->elements), sizeof(float) * a->elements);
-  assert_memory_equal(whole->training.update_loss, rest->training.update_loss,
-                      sizeof(double) * 3 * whole->training.updates);
-  for (int v = 0; v < EPOCH_VALUES; v++)
-    assert_memory_equal(whole->training.epoch_value[v], rest->training.epoch_value[v], sizeof(double) * 3);
-  assert_int_equal(whole->training.optimiser.step, rest->training.optimiser.step);
+  const struct trainer *one = &whole->training.trainer, *other = &rest->training.trainer;
+  compare_histories(&one->looks, &other->looks, 3);
+  compare_histories(&one->validations, &other->validations, EPOCH_VALUES);
+  assert_int_equal(one->optimiser.step, other->optimiser.step);
 }
 
 void check_going_on(void (*set)(struct run *run, const char *output),
@@ -137,7 +147,7 @@ void check_going_on(void (*set)(struct run *run, const char *output),
   run_epochs(&half);
   close_run(&half);
   open_run(&rest, true);
-  assert_int_equal(rest.training.epoch, 1);
+  assert_int_equal(training_epoch(&rest.training), 1);
   run_epochs(&rest);
   compare_runs(&whole, &rest, graph(&whole.training), graph(&rest.training));
   close_run(&rest);

@@ -85,14 +85,9 @@ static void write_pairs(struct feed *feed) {
   world_write(&feed->simulation.world, PAIR_chance, 0, feed->pairs, chance);
 }
 
-/* Masks are learned for scans of the scene's own. */
-static bool feed_learns(const struct feed *feed) {
-  return feed->setup.loupe || feed->setup.deal_only;
-}
-
 /* Masks by scanning, with exact budgets. */
 static bool is_exact(const struct feed *feed) {
-  return feed->setup.policy || (!feed_learns(feed) && feed->options.train.masks == MASKS_EXACT);
+  return feed->setup.policy || (!feed->setup.learns && feed->options.train.masks == MASKS_EXACT);
 }
 
 /* The scans that the policy was trained for, or that masks are learned for. */
@@ -103,7 +98,7 @@ static bool find_scans(struct feed *feed, struct error *error) {
 }
 
 static bool find_masks(struct feed *feed, struct error *error) {
-  if (feed->setup.policy || feed_learns(feed)) return find_scans(feed, error);
+  if (feed->setup.policy || feed->setup.learns) return find_scans(feed, error);
   if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)))
     return false;
   return sampler_is_heuristic(feed->sampler) ||
@@ -325,30 +320,16 @@ static const struct system deal = {.name = "deal",
                                    .writes = SET(ENV_slice) | SET(ENV_mask),
                                    .run = run_deal};
 
-static void run_draw(struct world *world, void *context) {
-  struct loupe *loupe = ((const struct feed *)context)->setup.loupe;
-  size_t images = world->rows[TABLE_ENV];
-  loupe_bind(loupe, world);
-  loupe_forward(loupe, images);
-  kernel_run(world->kernels, "loupe_keep", images * world->shape[SHAPE_A],
-             ARGS(world_written(world, BATCH_drawn), world_part(world, ENV_mask), arg_u32(0)));
+void feed_add_deal(struct feed *feed, struct schedule *schedule) {
+  schedule_add(schedule, &deal, feed);
 }
-
-static const struct system draw_masks = {.name = "draw_masks",
-                                         .doc = "LOUPE's forward pass: a mask of exactly the budget, the same for "
-                                                "a minibatch or its own for each sample",
-                                         .writes = SET(BATCH_drawn) | SET(ENV_mask),
-                                         .kernels = {"loupe_number", "loupe_keep"},
-                                         .run = run_draw};
 
 void feed_add_batch(struct feed *feed, struct schedule *schedule) {
   struct simulation *simulation = &feed->simulation;
-  bool validate = feed->setup.validate;
-  schedule_add(schedule, &deal, feed);
-  if (feed->setup.deal_only && !validate) return;
-  if (feed->setup.loupe && !validate) schedule_add(schedule, &draw_masks, feed);
+  feed_add_deal(feed, schedule);
+  if (feed->setup.learns && !feed->setup.validate) return;
   simulation_add_observe(simulation, schedule);
-  if (!validate) {
+  if (!feed->setup.validate) {
     simulation_add_encode(simulation, schedule);
     return;
   }
@@ -373,4 +354,4 @@ void feed_batch(struct feed *feed, size_t first, size_t count) {
   schedule_run(&feed->batch, &feed->simulation.world);
 }
 
-const struct system *const feed_systems[] = {&chance_masks, &repeat_scans, &keep_masks, &deal, &draw_masks, NULL};
+const struct system *const feed_systems[] = {&chance_masks, &repeat_scans, &keep_masks, &deal, NULL};

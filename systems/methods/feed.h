@@ -8,7 +8,6 @@
 #define L2SR_SYSTEMS_FEED_H
 
 #include "systems/scan/load.h"
-#include "systems/networks/loupe.h"
 #include "systems/scan/simulation.h"
 
 enum { PAIRS_MOST = 32 };
@@ -19,8 +18,7 @@ struct feed_setup {
   enum data_split split;
   size_t batch;            /* samples at a time at most */
   bool validate;           /* fixed order and masks; batches are reconstructed and scored */
-  struct loupe *loupe;     /* that draws the masks of training as they are dealt, open before the first batch */
-  bool deal_only;          /* training deals slices alone: masks are learned (systems/networks/tau.h) */
+  bool learns;             /* masks are learned (systems/methods/masks.h): training deals slices alone */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
   /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */
   bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
@@ -60,8 +58,10 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
 void feed_bring(struct feed *feed, size_t first, size_t count);
 /* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
 void feed_batch(struct feed *feed, size_t first, size_t count);
-/* The same in parts: what is dealt next; the systems that deal, observe, and encode or reconstruct and score. */
+/* The same in parts: what is dealt next; the system that deals, and those that observe, and encode or reconstruct
+ * and score. */
 void feed_deal(struct feed *feed, size_t first, size_t count);
+void feed_add_deal(struct feed *feed, struct schedule *schedule);
 void feed_add_batch(struct feed *feed, struct schedule *schedule);
 /* The systems that draw the masks of an epoch. */
 void feed_add_masks(struct feed *feed, struct schedule *schedule);

@@ -1,22 +1,19 @@
 #include "systems/methods/learn.h"
 
-#include "engine/base/log.h"
-#include "engine/base/round.h"
-
-#include <math.h>
+#include "systems/networks/checkpoint.h"
 
 /* ---- one rollout -------------------------------------------------------------------------------------- */
 
 static uint32_t next_scan(const struct learning *learning) {
-  return learning->first_scan + (uint32_t)(learning->rollouts * learning->rollout.scans);
+  return learning->first_scan + (uint32_t)(learning->trainer.done * learning->rollout.scans);
 }
 
 /* From draws of the rollout's own. */
 static void shuffle(struct learning *learning, uint32_t epoch) {
   struct random random;
   uint64_t before = next_scan(learning) / learning->rollout.scans; /* roll-outs, of all rounds */
-  uint64_t pass = before * learning->options->learn.epochs + epoch;
-  random_start(&random, learning->options->world.seed, STREAM_ORDER, (uint32_t)pass);
+  uint64_t pass = before * learning->trainer.options->learn.epochs + epoch;
+  random_start(&random, learning->trainer.options->world.seed, STREAM_ORDER, (uint32_t)pass);
   random_order(&random, learning->order, learning->rollout.rows);
   rollout_order(&learning->rollout, learning->order);
 }
@@ -24,7 +21,7 @@ static void shuffle(struct learning *learning, uint32_t epoch) {
 static bool next_epoch(struct world *world, void *context, size_t turn) {
   struct learning *learning = context;
   (void)world;
-  if (turn >= learning->options->learn.epochs) return false;
+  if (turn >= learning->trainer.options->learn.epochs) return false;
   shuffle(learning, (uint32_t)turn);
   return true;
 }
@@ -58,7 +55,7 @@ static const struct system zero = {
 static void run_optimise(struct world *world, void *context) {
   struct learning *learning = context;
   (void)world;
-  optimise_step(&learning->optimiser);
+  optimise_step(&learning->trainer.optimiser);
   policy_changed(&learning->policy);
 }
 
@@ -70,7 +67,7 @@ static bool is_ppo(const struct options *options) {
 }
 
 void learn_add_update(struct learning *learning, struct schedule *schedule) {
-  bool ppo = is_ppo(learning->options);
+  bool ppo = is_ppo(learning->trainer.options);
   if (ppo) schedule_add(schedule, &repeat_epochs, learning);
   rollout_add_normalise(&learning->rollout, schedule);
   schedule_add(schedule, &repeat_minibatches, learning);
@@ -87,7 +84,7 @@ bool learn_describe(struct learning *learning, const struct options *options, st
                     struct error *error) {
   struct simulation *simulation = &learning->train.simulation;
   struct simulation_plan plan = rollout_plan(options, 1, 1, 1);
-  *learning = (struct learning){.options = options};
+  *learning = (struct learning){.trainer = {.options = options}};
   plan.network = true;
   if (!simulation_describe(simulation, options, &plan, &sampler_policy, error)) return false;
   rollout_describe(&learning->rollout, simulation, learn_normalises(options));
@@ -101,145 +98,90 @@ bool learn_describe(struct learning *learning, const struct options *options, st
 void learn_step(struct learning *learning) {
   struct rollout *rollout = &learning->rollout;
   rollout_play(rollout, next_scan(learning));
-  rollout->most = is_ppo(learning->options) ? learning->options->learn.rows : rollout->rows;
-  learning->device->phase = "update";
+  rollout->most = is_ppo(learning->trainer.options) ? learning->trainer.options->learn.rows : rollout->rows;
+  learning->trainer.device->phase = "update";
   schedule_run(&learning->update, &learning->train.simulation.world);
-  learning->device->phase = "";
-  learning->rollouts++;
+  learning->trainer.device->phase = "";
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- the task ------------------------------------------------------------------------------------------ */
 
-static bool refuse_loss(const struct learning *learning, double loss, struct error *error) {
-  struct arena *arena = arena_open();
-  const char *last = learning->run.folder ? learn_path(learning, "last.h5") : "";
-  const char *kept = file_is_there(last) ? arena_text(arena, "; %s is from before", last) : "";
-  fail_as(error, L2SR_DIVERGED,
-          "the loss is %g after %llu roll-out%s (%llu update%s)%s; lower learn.rate or learn.clip (0 is no "
-          "limit) and train anew",
-          loss, (unsigned long long)learning->rollouts, plural(learning->rollouts),
-          (unsigned long long)learning->optimiser.step, plural(learning->optimiser.step), kept);
-  arena_close(arena);
-  return false;
+static void step(struct trainer *trainer) {
+  learn_step((struct learning *)trainer);
 }
 
-/* Reads what the last roll-out was worth; waits. */
-static bool look(struct learning *learning, struct error *error) {
-  size_t rows = learning->rollout.rows, at = learning->looks;
+/* What the last rollout was worth. */
+static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+  struct learning *learning = (struct learning *)trainer;
+  struct world *world = &learning->train.simulation.world;
+  size_t rows = learning->rollout.rows;
   double sum[4] = {0}, reward = 0, norm = 0;
-  world_read(&learning->train.simulation.world, ROLLOUT_terms, 0, rows, learning->terms);
-  world_read(&learning->train.simulation.world, ROLLOUT_reward, 0, rows, learning->rewards);
-  if (!device_finish(learning->device, error)) return false;
-  if (!optimise_norm(&learning->optimiser, &norm, error)) return false;
+  world_read(world, ROLLOUT_terms, 0, rows, learning->terms);
+  world_read(world, ROLLOUT_reward, 0, rows, learning->rewards);
+  if (!device_finish(trainer->device, error) || !optimise_norm(&trainer->optimiser, &norm, error)) return false;
   for (size_t i = 0; i < rows; i++) {
     reward += learning->rewards[i];
     for (int k = 0; k < 4; k++) sum[k] += learning->terms[4 * i + (size_t)k] / (double)rows;
   }
-  const double values[] = {[LEARN_reward] = reward / (double)learning->rollout.scans,
-                           [LEARN_policy_loss] = sum[0],
-                           [LEARN_value_loss] = sum[2],
-                           [LEARN_entropy] = sum[1],
-                           [LEARN_ratio] = sum[3],
-                           [LEARN_gradient_norm] = norm,
-                           [LEARN_rate] = learning->optimiser.rate};
-  double loss = sum[0] + sum[1] + sum[2];
-  if (!isfinite(loss + reward + norm)) return refuse_loss(learning, loss + reward + norm, error);
-  for (int v = 0; v < LEARN_VALUE_COUNT; v++) learning->look[v][at] = values[v];
-  learning->look_at[at] = (double)learning->rollouts;
-  learning->looks++;
+  values[LEARN_reward] = reward / (double)learning->rollout.scans;
+  values[LEARN_policy_loss] = sum[0];
+  values[LEARN_value_loss] = sum[2];
+  values[LEARN_entropy] = sum[1];
+  values[LEARN_ratio] = sum[3];
+  values[LEARN_gradient_norm] = norm;
+  values[LEARN_rate] = trainer->optimiser.rate;
   return true;
 }
 
-bool learn_score_split(struct learn_split *split, double *score, struct error *error) {
-  struct simulation *simulation = &split->simulation;
-  size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
-  struct arena *arena = arena_open();
-  float *quality = ARENA_NEW(arena, float, most);
-  double sum = 0;
-  bool good = true;
-  for (size_t first = 0; good && first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
-    simulation_restart(simulation, (uint32_t)first, envs);
-    simulation_episode(simulation);
-    world_read(&simulation->world, ENV_quality, 0, envs, quality);
-    good = device_finish(simulation->device, error);
-    for (size_t i = 0; i < envs; i++) sum += quality[i];
-  }
-  arena_close(arena);
-  *score = sum / (double)slices;
-  return good;
+static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+  return split_score(&((struct learning *)trainer)->validation, &values[0], error);
 }
 
-static bool validate(struct learning *learning, struct error *error) {
-  double score;
-  if (!learn_score_split(&learning->validation, &score, error)) return false;
-  if (!isfinite(score)) return refuse_loss(learning, score, error);
-  learning->score_at[learning->validations] = (double)learning->rollouts;
-  learning->score[learning->validations++] = score;
-  if (score <= learning->best) return true;
-  learning->best = score;
-  learning->best_at = learning->rollouts;
-  return !learning->run.folder || learn_save(learning, "best.h5", error);
+static bool write(const struct trainer *trainer, struct store *store, struct error *error) {
+  const struct learning *learning = (const struct learning *)trainer;
+  return policy_write(&learning->policy, store, error) &&
+         store_put_number(store, "first_scan", learning->first_scan, error);
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------- */
-
-bool learn_due(uint64_t done, uint64_t every, uint64_t wanted) {
-  return done % every == 0 || done == wanted;
-}
-
-double learn_pace_take(struct learn_pace *pace, uint64_t done) {
-  double now = clock_seconds(), rate = (double)(done - pace->done) / (now - pace->seconds);
-  *pace = (struct learn_pace){done, now};
-  return rate;
-}
-
-static bool validate_beside(struct learning *learning, struct learn_pace *pace, struct error *error) {
-  if (!device_finish(learning->device, error)) return false;
-  double start = clock_seconds();
-  bool good = validate(learning, error);
-  pace->seconds += clock_seconds() - start;
-  return good;
-}
-
-/* What is to be done after a roll-out. */
-static bool attend(struct learning *learning, const struct learn_wish *wish, struct learn_pace *pace,
-                   struct error *error) {
-  const struct options *options = learning->options;
-  uint64_t done = learning->rollouts, wanted = learning->wanted;
-  uint64_t each = divide_up(wanted, options->learn.validations);
-  if (learn_due(done, options->learn.log_every, wanted)) {
-    if (!look(learning, error)) return false;
-    learning->steps_per_second = learn_pace_take(pace, done) * (double)learning->rollout.rows;
-    learn_log_look(learning, learning->run.log);
-    learn_log_look_event(learning);
-    if (wish->see) wish->see(learning, wish->context);
-  }
-  if (learn_due(done, each, wanted)) {
-    if (!validate_beside(learning, pace, error)) return false;
-    learn_log_validation(learning, learning->run.log);
-    learn_log_validation_event(learning);
-    log_info("%llu of %llu roll-out%s: validation %s %.5f%s", (unsigned long long)done,
-             (unsigned long long)wanted, plural(wanted), metric_list[options->reward.metric].name,
-             learning->score[learning->validations - 1], learning->best_at == done ? ", best" : "");
-  }
-  if (learning->run.folder && learn_due(done, options->learn.save_every, wanted))
-    return learn_save(learning, "last.h5", error);
+static bool read(struct trainer *trainer, struct store *store, struct error *error) {
+  struct learning *learning = (struct learning *)trainer;
+  double scan;
+  if (!policy_same(&learning->policy, store, error) ||
+      !checkpoint_whole(store, "first_scan", UINT32_MAX, &scan, error))
+    return false;
+  if (scan != learning->first_scan)
+    return fail(error,
+                "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged",
+                scan, learning->first_scan);
+  policy_changed(&learning->policy);
   return true;
 }
 
-bool learn_run(struct learning *learning, const struct learn_wish *wish, struct error *error) {
-  struct progress progress;
-  size_t rows = learning->rollout.rows;
-  bool good = true;
-  uint64_t start = learning->rollouts;
-  struct learn_pace pace = {start, clock_seconds()};
-  progress_open(&progress, "learning", "steps", (size_t)(learning->wanted - start) * rows);
-  while (good && learning->rollouts < learning->wanted) {
-    learn_step(learning);
-    good = attend(learning, wish, &pace, error);
-    progress_move(&progress, (size_t)(learning->rollouts - start) * rows);
-  }
-  progress_close(&progress);
-  return good;
+static const struct trainer_value look_values[] = {
+#define X(name, tag, doc) {#name, tag, doc},
+    LEARN_VALUES(X)
+#undef X
+        {NULL, NULL, NULL}};
+
+static const struct trainer_value score_values[] = {
+    {"score", "%s/validation", "the mean of the scene's metric over the validation slices"},
+    {NULL, NULL, NULL}};
+
+const struct task task_policy = {.network = "policy",
+                                 .unit = "rollout",
+                                 .worked = "steps",
+                                 .train = {"look", look_values, (1 << LEARN_VALUE_COUNT) - 1},
+                                 .validation = {"validation", score_values, 1},
+                                 .select = SELECT_HIGHEST,
+                                 .scores = true,
+                                 .more = "learn.steps or alternate.steps",
+                                 .advice = "lower learn.rate or learn.clip (0 is no limit)",
+                                 .step = step,
+                                 .look = look,
+                                 .validate = validate,
+                                 .write = write,
+                                 .read = read};
+
+bool learn_run(struct learning *learning, const struct trainer_config *config, struct error *error) {
+  return trainer_run(&learning->trainer, config, error);
 }

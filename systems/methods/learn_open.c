@@ -3,6 +3,7 @@
 
 #include "engine/base/log.h"
 #include "engine/base/round.h"
+#include "systems/methods/lists.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/sampling/geometry.h"
 
@@ -12,55 +13,36 @@
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 /* Training needs room for the passes of its updates, validation for its scans. */
-static struct simulation_plan plan_split(const struct learning *learning, const struct learn_split *split,
-                                         size_t slices) {
-  const struct options *options = learning->options;
+static struct simulation_plan plan_split(const void *context, const struct split *split, size_t slices) {
+  const struct learning *learning = context;
+  const struct options *options = learning->trainer.options;
   size_t budget = learning->acquisition.budget, launch = options->world.envs;
-  if (split == &learning->validation)
-    return rollout_plan(&split->options, slices, slices < launch ? slices : launch, slices * (budget + 1));
-  size_t scans = options->learn.scans, rows = scans * budget;
-  size_t pass = rows < options->policy.batch ? rows : options->policy.batch;
-  if (launch > scans) launch = scans;
-  return rollout_plan(&split->options, slices, launch > pass ? launch : pass, rows);
-}
-
-static bool load_split(struct learning *learning, struct learn_split *split, const struct learn_wish *wish,
-                       struct error *error) {
-  split->report.slices = wish->slices;
-  return wish->fill ? wish->fill(&split->simulation.world, wish->slices, learning->options->world.seed, error)
-                    : load_simulation(&split->simulation, &split->dataset, &split->options, learning->arena,
-                                      &split->report, error);
-}
-
-static bool open_split(struct learning *learning, struct learn_split *split, enum data_split which,
-                       const struct learn_wish *wish, struct error *error) {
-  static const char *const names[] = {"training", "validation", "test", "all"};
-  bool first = split == &learning->train;
-  split->options = *learning->options;
-  split->options.data.split = which;
-  if (!wish->fill && !dataset_open(&split->dataset, &split->options, error))
-    return fail_in(error, "%s data", names[which]);
-  size_t slices = wish->fill ? wish->slices : split->dataset.slice_count, most = split->options.data.most;
-  struct simulation_plan plan = plan_split(learning, split, most && most < slices ? most : slices);
+  struct simulation_plan plan;
+  if (split == &learning->validation) {
+    plan = rollout_plan(&split->options, slices, slices < launch ? slices : launch, slices * (budget + 1));
+    plan.together = plan.envs;
+    plan.kernels = learning->train.simulation.kernels;
+  } else {
+    size_t scans = options->learn.scans, rows = scans * budget;
+    size_t pass = rows < options->policy.batch ? rows : options->policy.batch;
+    if (launch > scans) launch = scans;
+    plan = rollout_plan(&split->options, slices, launch > pass ? launch : pass, rows);
+    plan.together = scans;
+  }
   plan.network = true;
-  if (!wish->fill) plan.coils = dataset_coils(&split->dataset);
-  if (!wish->fill) plan.together = first ? learning->options->learn.scans : plan.envs;
-  plan.kernels = first ? NULL : learning->train.simulation.kernels;
-  plan.kernel_folder = wish->kernel_folder;
-  if (!simulation_open(&split->simulation, learning->device, &split->options, &plan, error) ||
-      !load_split(learning, split, wish, error))
-    return fail_in(error, "%s data", names[which]);
-  return true;
+  return plan;
 }
 
-void learn_close_split(struct learn_split *split) {
-  if (split->simulation.kernels) simulation_close(&split->simulation);
-  if (split->dataset.arena) dataset_close(&split->dataset);
+static bool open_split(struct learning *learning, struct split *split, enum data_split which,
+                       const struct trainer_config *config, struct error *error) {
+  split->options = *learning->trainer.options;
+  return split_open(split, learning->trainer.device, which, plan_split, learning, config,
+                    learning->trainer.arena, error);
 }
 
 static bool open_reconstructor(struct learning *learning, const char *path, struct error *error) {
-  const struct options *options = learning->options;
-  struct reconstructor_setup setup = {.device = learning->device,
+  const struct options *options = learning->trainer.options;
+  struct reconstructor_setup setup = {.device = learning->trainer.device,
                                       .kernels = learning->train.simulation.kernels,
                                       .size = options->data.size,
                                       .channels = options->network.channels,
@@ -81,7 +63,7 @@ static bool open_reconstructor(struct learning *learning, const char *path, stru
 
 /* Room for an optimiser's moments is left, and for what libraries take. */
 static bool leaves_room(const struct learning *learning) {
-  const struct device *device = learning->device;
+  const struct device *device = learning->trainer.device;
   size_t wanted = 2 * sizeof(float) * learning->policy.graph->elements + ((size_t)64 << 20);
   return device->facts.memory - device->bytes >= wanted;
 }
@@ -89,26 +71,26 @@ static bool leaves_room(const struct learning *learning) {
 /* With all steps of a rollout in one pass, so that their activations may stay (train.keep_activations). */
 static bool open_keeping(struct learning *learning, struct policy_setup setup, size_t rows,
                          struct error *error) {
-  const struct options *options = learning->options;
+  const struct options *options = learning->trainer.options;
   if (options->learn.algorithm != LEARN_A2C)
     return fail(error, "learn.algorithm ppo updates more than once a roll-out; a2c keeps them");
-  if (!rollout_can_keep(learning->device, options->learn.scans, options->world.envs))
+  if (!rollout_can_keep(learning->trainer.device, options->learn.scans, options->world.envs))
     return fail(error,
                 "they are of one launch of an even number of scans on a device with matrix instructions; "
                 "learn.scans is %u, world.envs %u, the device %s",
-                options->learn.scans, options->world.envs, learning->device->facts.name);
+                options->learn.scans, options->world.envs, learning->trainer.device->facts.name);
   setup.batch = rows;
   setup.whole = true;
   if (!policy_open(&learning->policy, &setup, error)) return false;
   if (learning->policy.blocks && learning->policy.batch == rows && leaves_room(learning)) return true;
   policy_close(&learning->policy);
   return fail(error, "%zu steps of a roll-out leave too little memory on %s; lower learn.scans", rows,
-              learning->device->facts.name);
+              learning->trainer.device->facts.name);
 }
 
 static bool open_policy_network(struct learning *learning, const struct policy_setup *setup, size_t rows,
                                 struct error *error) {
-  enum train_keep keep = (enum train_keep)learning->options->train.keep_activations;
+  enum train_keep keep = (enum train_keep)learning->trainer.options->train.keep_activations;
   struct error reason;
   if (keep != KEEP_NEVER && open_keeping(learning, *setup, rows, &reason)) return true;
   if (keep == KEEP_ALWAYS)
@@ -130,9 +112,9 @@ static struct policy_setup policy_setup(struct device *device, const struct opti
 }
 
 static bool open_policy(struct learning *learning, struct error *error) {
-  const struct options *options = learning->options;
+  const struct options *options = learning->trainer.options;
   size_t rows = learning->acquisition.budget * (size_t)options->learn.scans;
-  struct policy_setup setup = policy_setup(learning->device, options);
+  struct policy_setup setup = policy_setup(learning->trainer.device, options);
   setup.kernels = learning->train.simulation.kernels;
   if (rows < setup.batch) setup.batch = rows;
   if (!open_policy_network(learning, &setup, rows, error)) return false;
@@ -152,7 +134,7 @@ bool learn_normalises(const struct options *options) {
 }
 
 static bool open_rollout(struct learning *learning, struct error *error) {
-  const struct options *options = learning->options;
+  const struct options *options = learning->trainer.options;
   struct rollout_setup setup = {.simulation = &learning->train.simulation,
                                 .scans = options->learn.scans,
                                 .launch = options->world.envs,
@@ -179,14 +161,14 @@ static double scaled_rate(const struct options *options) {
 }
 
 static bool open_optimiser(struct learning *learning, struct error *error) {
-  const struct options *options = learning->options;
+  const struct options *options = learning->trainer.options;
   bool ppo = options->learn.algorithm == LEARN_PPO;
   bool adam = options->learn.optimiser == LEARN_AUTO ? ppo : options->learn.optimiser == LEARN_ADAM;
   struct optimiser_setup setup =
       optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, scaled_rate(options));
   setup.epsilon = options->learn.epsilon;
   setup.clip = options->learn.clip;
-  return optimise_open(&learning->optimiser, learning->policy.graph, &setup, error);
+  return optimise_open(&learning->trainer.optimiser, learning->policy.graph, &setup, error);
 }
 
 static bool open_update(struct learning *learning, struct error *error) {
@@ -196,35 +178,33 @@ static bool open_update(struct learning *learning, struct error *error) {
          schedule_prepare(&learning->update, learning->train.simulation.kernels, error);
 }
 
-static bool open_history(struct learning *learning, uint64_t steps, struct error *error) {
-  struct arena *arena = learning->arena;
+static bool count_rollouts(struct learning *learning, uint64_t steps, struct error *error) {
+  struct trainer *trainer = &learning->trainer;
+  const struct options *options = trainer->options;
   size_t rows = learning->rollout.rows;
-  learning->wanted = divide_up(steps, rows);
-  size_t looks = learning->wanted / learning->options->learn.log_every + 2;
-  size_t validations = learning->options->learn.validations + 2;
-  bool good = (learning->look_at = arena_try(arena, sizeof(double) * looks)) &&
-              (learning->score = arena_try(arena, sizeof(double) * validations)) &&
-              (learning->score_at = arena_try(arena, sizeof(double) * validations)) &&
-              (learning->order = arena_try(arena, sizeof(uint32_t) * rows)) &&
-              (learning->terms = arena_try(arena, 4 * sizeof(float) * rows)) &&
-              (learning->rewards = arena_try(arena, sizeof(float) * rows));
-  for (int v = 0; good && v < LEARN_VALUE_COUNT; v++)
-    good = (learning->look[v] = arena_try(arena, sizeof(double) * looks));
-  return good ? true
-              : fail_memory(error,
-                            "no host memory for the log of %llu roll-outs of %zu steps; lower learn.steps",
-                            (unsigned long long)learning->wanted, rows);
+  trainer->wanted = divide_up(steps, rows);
+  trainer->each = divide_up(trainer->wanted, options->learn.validations);
+  trainer->look_every = options->learn.log_every;
+  trainer->save_every = options->learn.save_every;
+  trainer->work = (double)rows;
+  trainer->event_each = rows; /* over the environment-steps of all rounds */
+  trainer->event_per = 1;
+  bool good = (learning->order = arena_try_array(trainer->arena, sizeof(uint32_t), rows)) &&
+              (learning->terms = arena_try_array(trainer->arena, 4 * sizeof(float), rows)) &&
+              (learning->rewards = arena_try_array(trainer->arena, sizeof(float), rows));
+  return (good || fail_memory(error, "no host memory for rollouts of %zu steps; lower learn.scans", rows)) &&
+         trainer_open_history(trainer, error);
 }
 
 /* Parameters and optimiser of another training's policy. */
 static bool start_from(struct learning *learning, const char *path, struct error *error) {
   struct store *store;
   if (!store_open(&store, path, error)) return fail_in(error, "the policy");
-  double rate = learning->optimiser.rate;
+  double rate = learning->trainer.optimiser.rate;
   bool good = checkpoint_read_parameters(store, "param", learning->policy.graph, error) &&
-              checkpoint_read_optimiser(store, &learning->optimiser, error);
+              checkpoint_read_optimiser(store, &learning->trainer.optimiser, error);
   store_close(store);
-  learning->optimiser.rate = rate;
+  learning->trainer.optimiser.rate = rate;
   policy_changed(&learning->policy);
   return good ? true : fail_in(error, "the policy %s", path);
 }
@@ -261,37 +241,86 @@ bool learn_check(struct device *device, const struct options *options, uint32_t 
   return good;
 }
 
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+/* They say where and what is printed; or are of other work, as PPO's keys are of A2C's. */
+#define MAY_DIFFER                                                                                           \
+  "evaluate.", "phantom.", "train.", "alternate.", "data.path", "pgmri.", "loupe.", "tau.",                  \
+      "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every", "world.envs",              \
+      "data.window", "learn.reconstructor"
+static const char *const ppo_may_differ[] = {MAY_DIFFER, NULL};
+static const char *const a2c_may_differ[] = {MAY_DIFFER, "learn.epochs", "learn.rows", "learn.ratio", NULL};
+
+static bool open_files(struct learning *learning, const struct trainer_config *config, struct error *error) {
+  bool ppo = learning->trainer.options->learn.algorithm == LEARN_PPO;
+  struct run_files *run = &learning->trainer.run;
+  *run = (struct run_files){.train = split_data(&learning->train),
+                            .validation = split_data(&learning->validation),
+                            .origin = {{.name = "reconstructor"}, {.name = config->policy ? "policy" : NULL}},
+                            .may_differ = ppo ? ppo_may_differ : a2c_may_differ};
+  return checkpoint_hash(learning->reconstructor.graph, run->origin[0].value, error) &&
+         (!config->policy || checkpoint_hash(learning->policy.graph, run->origin[1].value, error)) &&
+         trainer_open_files(&learning->trainer, config, error);
+}
+
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
+static void number_scans(struct learning *learning, uint32_t round) {
+  const struct options *options = learning->trainer.options;
+  uint64_t before = rollouts_of(options, learning->acquisition.budget, round);
+  learning->first_scan = (uint32_t)(before * options->learn.scans);
+  learning->trainer.event_before = (uint64_t)learning->first_scan * learning->rollout.steps;
+}
+
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,
-                const struct learn_wish *wish, struct error *error) {
-  *learning =
-      (struct learning){.arena = arena_open(), .device = device, .options = options, .best = -INFINITY};
-  if (learn_check(device, options, wish->round + 1, error) &&
-      acquisition_only(&learning->acquisition, options, learning->arena, error) &&
-      open_split(learning, &learning->train, SPLIT_TRAIN, wish, error) &&
-      open_split(learning, &learning->validation, SPLIT_VAL, wish, error) &&
-      open_reconstructor(learning, wish->reconstructor, error) && open_policy(learning, error) &&
+                const struct trainer_config *config, struct error *error) {
+  *learning = (struct learning){
+      .trainer = {.task = &task_policy, .arena = arena_open(), .device = device, .options = options}};
+  if (learn_check(device, options, config->round + 1, error) &&
+      acquisition_only(&learning->acquisition, options, learning->trainer.arena, error) &&
+      open_split(learning, &learning->train, SPLIT_TRAIN, config, error) &&
+      open_split(learning, &learning->validation, SPLIT_VAL, config, error) &&
+      open_reconstructor(learning, config->reconstructor, error) && open_policy(learning, error) &&
       open_rollout(learning, error) && open_optimiser(learning, error) && open_update(learning, error) &&
-      open_history(learning, wish->steps, error) &&
-      (!wish->policy || start_from(learning, wish->policy, error))) {
-    uint64_t before = rollouts_of(options, learning->acquisition.budget, wish->round);
-    learning->first_scan = (uint32_t)(before * options->learn.scans);
-    if ((!wish->folder || learn_open_files(learning, wish, error)) && device_finish(device, error))
-      return true;
+      count_rollouts(learning, config->steps, error) &&
+      (!config->policy || start_from(learning, config->policy, error))) {
+    number_scans(learning, config->round);
+    if (open_files(learning, config, error) && device_finish(device, error)) return true;
   }
   learn_close(learning);
   return false;
 }
 
 void learn_close(struct learning *learning) {
-  run_close(&learning->run);
-  if (learning->optimiser.device) optimise_close(&learning->optimiser);
+  trainer_close(&learning->trainer);
   if (learning->rollout.simulation) rollout_close(&learning->rollout);
   policy_close(&learning->policy);
   reconstructor_close(&learning->reconstructor);
-  learn_close_split(&learning->validation);
-  learn_close_split(&learning->train);
-  arena_close(learning->arena);
+  split_close(&learning->validation);
+  split_close(&learning->train);
+  arena_close(learning->trainer.arena);
   *learning = (struct learning){0};
 }
+
+static bool run(struct device *device, const struct options *options, const struct trainer_config *config,
+                struct error *error) {
+  struct learning learning;
+  if (!learn_open(&learning, device, options, config, error)) return false;
+  bool good = trainer_run_stage(&learning.trainer, config, error);
+  learn_close(&learning);
+  return good;
+}
+
+static bool describe(struct lists *lists, const struct options *options, struct arena *arena,
+                     struct error *error) {
+  struct learning *learning = ARENA_NEW(arena, struct learning, 1);
+  struct schedule *play = ARENA_NEW(arena, struct schedule, 1);
+  if (!learn_describe(learning, options, play, error)) return false;
+  lists_put(lists, "policy", "play", "for every rollout", play);
+  lists_put(lists, "policy", "update", "after every rollout", &learning->update);
+  lists_put(lists, "policy", "validate", "one scan of every validation slice, by the most probable actions",
+            &learning->train.simulation.scan);
+  return true;
+}
+
+const struct policy_trainer trainer_of_policies = {learn_check, run, describe};

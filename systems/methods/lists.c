@@ -1,7 +1,9 @@
 #include "systems/methods/lists.h"
 
-#include "systems/methods/alternate.h"
 #include "systems/methods/evaluate.h"
+#include "systems/methods/learn.h"
+#include "systems/methods/pgmri.h"
+#include "systems/methods/train.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
 
@@ -57,14 +59,13 @@ const struct system *const *const system_groups[] = {load_systems,      scan_sys
                                                      rollout_systems,   learn_systems,  trajectories_systems,
                                                      pgmri_systems,     NULL};
 
-static void put(struct lists *lists, const char *stage, const char *name, const char *when,
-                const struct schedule *schedule) {
+void lists_put(struct lists *lists, const char *stage, const char *name, const char *when,
+               const struct schedule *schedule) {
   REQUIRE(lists->count < LISTS_MOST, "a scene has at most %d lists", LISTS_MOST);
   if (schedule->count) lists->list[lists->count++] = (struct list){stage, name, when, schedule};
 }
 
-/* by_policy: its masks are a policy's. */
-static bool add_training(struct lists *lists, const struct options *options, const char *stage, bool by_policy,
+bool lists_add_training(struct lists *lists, const struct options *options, const char *stage, bool by_policy,
                          struct arena *arena, struct error *error) {
   struct training *training = ARENA_NEW(arena, struct training, 1);
   struct schedule *masks = ARENA_NEW(arena, struct schedule, 1);
@@ -72,58 +73,19 @@ static bool add_training(struct lists *lists, const struct options *options, con
   schedule_open(masks, &component_schema);
   feed_add_masks(&training->train, masks);
   if (!schedule_close(masks, false, error)) return false;
-  put(lists, stage, "masks", "before every epoch", masks);
-  put(lists, stage, "update", "for every minibatch", &training->update);
-  put(lists, stage, "validation masks", "after every epoch", &training->draw);
-  put(lists, stage, "validate", "for every part of the validation data", &training->validate);
+  lists_put(lists, stage, "masks", "before every epoch", masks);
+  lists_put(lists, stage, "update", "for every minibatch", &training->update);
+  lists_put(lists, stage, "validation masks", "after every epoch", &training->draw);
+  lists_put(lists, stage, "validate", "for every part of the validation data", &training->validate);
   return true;
 }
 
-static bool add_policy(struct lists *lists, const struct options *options, struct arena *arena,
-                       struct error *error) {
-  struct learning *learning = ARENA_NEW(arena, struct learning, 1);
-  struct schedule *play = ARENA_NEW(arena, struct schedule, 1);
-  if (!learn_describe(learning, options, play, error)) return false;
-  put(lists, "policy", "play", "for every rollout", play);
-  put(lists, "policy", "update", "after every rollout", &learning->update);
-  put(lists, "policy", "validate", "one scan of every validation slice, by the most probable actions",
-      &learning->train.simulation.scan);
-  return true;
-}
-
-static bool add_pgmri(struct lists *lists, const struct options *options, struct arena *arena,
-                      struct error *error) {
-  struct pgmri *pgmri = ARENA_NEW(arena, struct pgmri, 1);
-  struct schedule *play = ARENA_NEW(arena, struct schedule, 1);
-  if (!pgmri_describe(pgmri, options, play, error)) return false;
-  put(lists, "policy", "play", "for every update", play);
-  put(lists, "policy", "update", "after every play", &pgmri->update);
-  put(lists, "policy", "validate", "one scan of every validation slice", &pgmri->validation.simulation.scan);
-  return true;
-}
-
-static bool add_stages(struct lists *lists, const struct options *options, struct arena *arena,
-                       struct error *error) {
-  bool first = !*options->learn.reconstructor, pgmri = options->train.method == METHOD_PGMRI;
-  if (first && !add_training(lists, options, "reconstructor", false, arena, error)) return false;
-  return (pgmri ? add_pgmri : add_policy)(lists, options, arena, error) &&
-         (options->train.method != METHOD_L2SR ||
-          add_training(lists, options, "reconstructor again", true, arena, error));
-}
-
-static bool add_evaluation(struct lists *lists, const struct options *options, struct arena *arena,
+bool lists_add_evaluation(struct lists *lists, const struct options *options, struct arena *arena,
                            struct error *error) {
   struct simulation *simulation = ARENA_NEW(arena, struct simulation, 1);
   if (!evaluate_describe(simulation, options, error)) return false;
-  put(lists, "evaluate", "scan", "for as many slices as there are environments", &simulation->scan);
+  lists_put(lists, "evaluate", "scan", "for as many slices as there are environments", &simulation->scan);
   return true;
-}
-
-bool lists_make(struct lists *lists, const struct options *options, struct arena *arena, struct error *error) {
-  *lists = (struct lists){0};
-  return (alternate_takes(options) ? add_stages(lists, options, arena, error)
-                                   : add_training(lists, options, "train", false, arena, error)) &&
-         add_evaluation(lists, options, arena, error);
 }
 
 bool lists_columns(const struct options *options, struct arena *arena, component_set *columns,

@@ -18,8 +18,15 @@ struct lists {
   int count;
 };
 
-/* All lists of training by the scene's method and of evaluating its first sampler; they are in the arena. */
-bool lists_make(struct lists *lists, const struct options *options, struct arena *arena, struct error *error);
+/* Adds one that has systems. */
+void lists_put(struct lists *lists, const char *stage, const char *name, const char *when,
+               const struct schedule *schedule);
+/* Those of training a reconstructor, and what learns masks beside it; by_policy: its masks are a policy's. */
+bool lists_add_training(struct lists *lists, const struct options *options, const char *stage, bool by_policy,
+                        struct arena *arena, struct error *error);
+/* The scan that evaluates the scene's first sampler. */
+bool lists_add_evaluation(struct lists *lists, const struct options *options, struct arena *arena,
+                          struct error *error);
 /* Columns of the scan that evaluates the scene, with those that are loaded. */
 bool lists_columns(const struct options *options, struct arena *arena, component_set *columns,
                    struct error *error);

@@ -11,6 +11,7 @@ static void run_views(struct world *world, void *context) {
   struct training *training = context;
   struct loupe *loupe = &training->loupe;
   size_t images = world->rows[TABLE_ENV];
+  loupe_number(loupe, training_update(training), training_sample(training));
   observe_present(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
   loupe_forward_views(loupe, images);
   device_copy(loupe->device, loupe_observed(loupe), 0, world_out(world, BATCH_input).as.m, 0,
@@ -39,6 +40,24 @@ static const struct system backward_views = {.name = "backward_loupe",
                                              .run = run_views_back};
 
 /* ---- where scans are observed as any ------------------------------------------------------------------- */
+
+static void run_draw_masks(struct world *world, void *context) {
+  struct training *training = context;
+  struct loupe *loupe = &training->loupe;
+  size_t images = world->rows[TABLE_ENV];
+  loupe_number(loupe, training_update(training), training_sample(training));
+  loupe_bind(loupe, world);
+  loupe_forward(loupe, images);
+  kernel_run(world->kernels, "loupe_keep", images * world->shape[SHAPE_A],
+             ARGS(world_written(world, BATCH_drawn), world_part(world, ENV_mask), arg_u32(0)));
+}
+
+static const struct system draw_masks = {
+    .name = "forward_loupe",
+    .doc = "LOUPE's forward pass: a mask of exactly the budget, the same for a minibatch or each sample's own",
+    .writes = SET(BATCH_drawn) | SET(ENV_mask),
+    .kernels = {"loupe_number", "loupe_keep"},
+    .run = run_draw_masks};
 
 static void run_observe_back(struct world *world, void *context) {
   struct training *training = context;
@@ -75,11 +94,10 @@ static const struct system backward_loupe = {.name = "backward_loupe",
 
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
-  const struct options *options = training->options;
-  double own = options->loupe.rate;
+  const struct options *options = training->trainer.options;
+  double own = options->loupe.rate, rate = own > 0 ? own : options->train.rate;
   (void)world;
-  training->loupe.optimiser.rate =
-      training_scheduled_rate(training, own > 0 ? own : options->train.rate);
+  training->loupe.optimiser.rate = training_rate(training, rate, training_epoch(training));
   optimise_step(&training->loupe.optimiser);
 }
 
@@ -107,15 +125,22 @@ static const struct system draw_validation = {.name = "draw_validation",
                                               .kernels = {"loupe_number", "loupe_keep"},
                                               .run = run_draw};
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
+/* ---- the row -------------------------------------------------------------------------------------------- */
 
-void loupe_add_observe(struct training *training, struct schedule *schedule) {
-  if (loupe_views(training->options))
-    schedule_add(schedule, &forward_loupe, training)->reads |= observation_chosen(training->options)->kspace;
+static void add_forward(struct training *training, struct schedule *schedule) {
+  const struct options *options = training->trainer.options;
+  struct simulation *simulation = &training->train.simulation;
+  if (loupe_views(options)) {
+    schedule_add(schedule, &forward_loupe, training)->reads |= observation_chosen(options)->kspace;
+    return;
+  }
+  schedule_add(schedule, &draw_masks, training);
+  simulation_add_observe(simulation, schedule);
+  simulation_add_encode(simulation, schedule);
 }
 
-void loupe_add_backward(struct training *training, struct schedule *schedule) {
-  if (loupe_views(training->options)) {
+static void add_backward(struct training *training, struct schedule *schedule) {
+  if (loupe_views(training->trainer.options)) {
     schedule_add(schedule, &backward_views, training);
     return;
   }
@@ -123,13 +148,73 @@ void loupe_add_backward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &backward_loupe, training);
 }
 
-void loupe_add_optimise(struct training *training, struct schedule *schedule) {
+static void add_optimise(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &optimise_loupe, training);
 }
 
-void loupe_add_draw(struct training *training, struct schedule *schedule) {
+static void add_draw(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &draw_validation, training);
 }
 
-const struct system *const loupe_systems[] = {&forward_loupe,  &backward_views, &observe_back,
-                                              &backward_loupe, &optimise_loupe, &draw_validation, NULL};
+static uint32_t one_pass(const struct options *options) {
+  (void)options;
+  return 1;
+}
+
+static bool check(const struct options *options, struct error *error) {
+  return masks_check(options, "loupe", error);
+}
+
+static struct loupe_setup setup_of(const struct training *training, size_t batch) {
+  return (struct loupe_setup){training->trainer.device, training->train.simulation.kernels,
+                              training->trainer.options, batch};
+}
+
+static bool measure(struct training *training, size_t batch, size_t *bytes, size_t *image,
+                    struct error *error) {
+  struct loupe_setup setup = setup_of(training, batch);
+  return loupe_measure(&setup, bytes, image, error);
+}
+
+static bool open(struct training *training, struct error *error) {
+  struct loupe_setup setup = setup_of(training, training->reconstructor.batch);
+  return loupe_open(&training->loupe, &setup, error);
+}
+
+static void close(struct training *training) {
+  if (training->loupe.graph) loupe_close(&training->loupe);
+}
+
+static void zero(struct training *training) {
+  graph_zero_gradients(training->loupe.graph);
+}
+
+static bool write(const struct training *training, struct store *store, struct error *error) {
+  return loupe_write(&training->loupe, store, error);
+}
+
+/* Both optimisers have made the same steps. */
+static bool read(struct training *training, struct store *store, struct error *error) {
+  training->loupe.optimiser.step = training->trainer.optimiser.step;
+  return loupe_read(&training->loupe, store, error);
+}
+
+const struct masks masks_loupe = {.name = "loupe",
+                                  .method = METHOD_LOUPE,
+                                  .absolute = true,
+                                  .passes = one_pass,
+                                  .check = check,
+                                  .measure = measure,
+                                  .open = open,
+                                  .close = close,
+                                  .zero = zero,
+                                  .add_forward = add_forward,
+                                  .add_backward = add_backward,
+                                  .add_optimise = add_optimise,
+                                  .add_draw = add_draw,
+                                  .write = write,
+                                  .read = read};
+
+const struct system *const loupe_systems[] = {&forward_loupe,   &backward_views, &draw_masks,
+                                              &observe_back,    &backward_loupe, &optimise_loupe,
+                                              &draw_validation, NULL};

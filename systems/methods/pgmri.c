@@ -1,11 +1,11 @@
 #include "systems/methods/pgmri.h"
 
-#include "engine/base/log.h"
 #include "engine/base/round.h"
+#include "systems/methods/lists.h"
+#include "systems/networks/checkpoint.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/slice_cache.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- options ------------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static const struct system zero = {
 static void run_optimise(struct world *world, void *context) {
   struct pgmri *pgmri = context;
   (void)world;
-  optimise_step(&pgmri->optimiser);
+  optimise_step(&pgmri->trainer.optimiser);
   policy_changed(&pgmri->policy);
 }
 
@@ -97,7 +97,7 @@ bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct s
                     struct error *error) {
   struct simulation *simulation = &pgmri->train.simulation;
   struct simulation_plan plan = trajectories_plan(options, 1, 1, options->pgmri.trajectories, 1);
-  *pgmri = (struct pgmri){.options = options};
+  *pgmri = (struct pgmri){.trainer = {.options = options}};
   struct simulation_plan validation = trajectories_validation_plan(options, 1, 1, 1);
   plan.network = validation.network = true;
   if (!simulation_describe(simulation, options, &plan, &sampler_policy, error) ||
@@ -111,8 +111,8 @@ bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct s
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static struct simulation_plan plan_split(const struct pgmri *pgmri, const struct learn_split *split,
-                                         size_t slices) {
+static struct simulation_plan plan_split(const void *context, const struct split *split, size_t slices) {
+  const struct pgmri *pgmri = context;
   const struct options *options = &split->options;
   size_t budget = pgmri->acquisition.budget, envs = options->world.envs;
   bool trains = split == &pgmri->train;
@@ -120,36 +120,26 @@ static struct simulation_plan plan_split(const struct pgmri *pgmri, const struct
       trains ? trajectories_plan(options, slices, pgmri->group, options->pgmri.trajectories, budget)
              : trajectories_validation_plan(options, slices, envs < slices ? envs : slices, budget + 1);
   plan.together = trains ? pgmri->group : plan.envs;
+  plan.network = pgmri->reconstructs;
+  plan.kernels = trains ? NULL : pgmri->train.simulation.kernels;
   return plan;
 }
 
-static bool open_split(struct pgmri *pgmri, struct learn_split *split, enum data_split which,
-                       const struct pgmri_wish *wish, struct error *error) {
-  static const char *const names[] = {"training", "validation"};
-  bool first = split == &pgmri->train;
-  split->options = *pgmri->options;
-  split->options.data.split = which;
+static bool open_split(struct pgmri *pgmri, struct split *split, enum data_split which,
+                       const struct trainer_config *config, struct error *error) {
+  split->options = *pgmri->trainer.options;
   split->options.reward.form = REWARD_DENSE;
-  if (!dataset_open(&split->dataset, &split->options, error)) return fail_in(error, "%s data", names[which]);
-  size_t slices = split->dataset.slice_count, most = split->options.data.most;
-  struct simulation_plan plan = plan_split(pgmri, split, most && most < slices ? most : slices);
-  plan.network = wish->reconstructor;
-  plan.coils = dataset_coils(&split->dataset);
-  plan.kernels = first ? NULL : pgmri->train.simulation.kernels;
-  plan.kernel_folder = wish->kernel_folder;
-  if (!simulation_open(&split->simulation, pgmri->device, &split->options, &plan, error) ||
-      !load_simulation(&split->simulation, &split->dataset, &split->options, pgmri->arena, &split->report,
-                       error))
-    return fail_in(error, "%s data", names[which]);
-  return simulation_set(&split->simulation, &pgmri->acquisition, &sampler_policy, error);
+  return split_open(split, pgmri->trainer.device, which, plan_split, pgmri, config, pgmri->trainer.arena,
+                    error) &&
+         simulation_set(&split->simulation, &pgmri->acquisition, &sampler_policy, error);
 }
 
 static bool open_reconstructor(struct pgmri *pgmri, const char *path, struct error *error) {
-  const struct options *options = pgmri->options;
+  const struct options *options = pgmri->trainer.options;
   size_t scans = pgmri->train.simulation.world.capacity[TABLE_ENV];
   size_t others = pgmri->validation.simulation.world.capacity[TABLE_ENV],
          most = scans > others ? scans : others;
-  struct reconstructor_setup setup = {.device = pgmri->device,
+  struct reconstructor_setup setup = {.device = pgmri->trainer.device,
                                       .kernels = pgmri->train.simulation.kernels,
                                       .size = options->data.size,
                                       .precision = (enum block_precision)options->network.precision,
@@ -162,9 +152,9 @@ static bool open_reconstructor(struct pgmri *pgmri, const char *path, struct err
 }
 
 static bool open_policy(struct pgmri *pgmri, struct error *error) {
-  const struct options *options = pgmri->options;
+  const struct options *options = pgmri->trainer.options;
   size_t most = (size_t)pgmri->acquisition.budget * pgmri->group * options->pgmri.trajectories;
-  struct policy_setup setup = policy_setup(pgmri->device, options);
+  struct policy_setup setup = policy_setup(pgmri->trainer.device, options);
   setup.kernels = pgmri->train.simulation.kernels;
   if (most < setup.batch) setup.batch = most;
   if (!policy_open(&pgmri->policy, &setup, error)) return false;
@@ -178,7 +168,7 @@ static bool open_policy(struct pgmri *pgmri, struct error *error) {
 }
 
 static bool open_trajectories(struct pgmri *pgmri, struct error *error) {
-  const struct options *options = pgmri->options;
+  const struct options *options = pgmri->trainer.options;
   struct trajectories_setup setup = {.simulation = &pgmri->train.simulation,
                                      .batch = options->pgmri.batch,
                                      .minibatches = options->pgmri.accumulation,
@@ -188,174 +178,224 @@ static bool open_trajectories(struct pgmri *pgmri, struct error *error) {
                                      .gamma = options->pgmri.gamma};
   struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, options->pgmri.rate);
   return trajectories_open(&pgmri->trajectories, &setup, error) &&
-         optimise_open(&pgmri->optimiser, pgmri->policy.graph, &adam, error);
+         optimise_open(&pgmri->trainer.optimiser, pgmri->policy.graph, &adam, error);
 }
 
 /* An epoch has whole updates only; the last minibatch of the slices may be short. */
-static bool plan_epochs(struct pgmri *pgmri, struct error *error) {
-  const struct options *options = pgmri->options;
+static bool count_updates(struct pgmri *pgmri, struct error *error) {
+  struct trainer *trainer = &pgmri->trainer;
+  const struct options *options = trainer->options;
   size_t draws = options->pgmri.trajectories, rows = pgmri->acquisition.budget * pgmri->group * draws;
   pgmri->slices = pgmri->train.report.slices;
-  pgmri->each = divide_up(pgmri->slices, options->pgmri.batch) / options->pgmri.accumulation;
-  pgmri->wanted = (uint64_t)pgmri->each * options->pgmri.epochs;
-  if (!pgmri->each)
+  trainer->each = divide_up(pgmri->slices, options->pgmri.batch) / options->pgmri.accumulation;
+  if (!trainer->each)
     return fail(error,
                 "training slices: %zu, minibatches: %zu of pgmri.batch %u; an update takes "
                 "pgmri.accumulation %u of them; lower one of the two",
                 pgmri->slices, divide_up(pgmri->slices, options->pgmri.batch), options->pgmri.batch,
                 options->pgmri.accumulation);
-  bool good = (pgmri->order = arena_try(pgmri->arena, sizeof(uint32_t) * pgmri->slices)) &&
-              (pgmri->terms = arena_try(pgmri->arena, 2 * sizeof(float) * rows)) &&
-              (pgmri->rewards = arena_try(pgmri->arena, sizeof(float) * rows));
-  return good ? true : fail_memory(error, "no host memory for the log of %zu draws; lower pgmri.batch", rows);
+  trainer->wanted = trainer->each * options->pgmri.epochs;
+  trainer->look_every = options->pgmri.log_every;
+  trainer->save_every = options->pgmri.save_every;
+  trainer->work = (double)(pgmri->group * (1 + draws * pgmri->trajectories.steps));
+  trainer->event_each = trainer->event_per = 1;
+  bool good = (pgmri->order = arena_try_array(trainer->arena, sizeof(uint32_t), pgmri->slices)) &&
+              (pgmri->terms = arena_try_array(trainer->arena, 2 * sizeof(float), rows)) &&
+              (pgmri->rewards = arena_try_array(trainer->arena, sizeof(float), rows));
+  return (good || fail_memory(error, "no host memory for the log of %zu draws; lower pgmri.batch", rows)) &&
+         trainer_open_history(trainer, error);
+}
+
+/* They say where, how long, and what is printed or kept; or are of other work. */
+static const char *const may_differ[] = {
+    "evaluate.",    "phantom.",   "train.",           "loupe.",      "tau.",       "alternate.",
+    "learn.",       "sampler.",   "data.path",        "data.split",  "world.envs", "data.window",
+    "pgmri.epochs", "pgmri.keep", "pgmri.save_every", "reward.form", NULL};
+
+static bool open_files(struct pgmri *pgmri, const struct trainer_config *config, struct error *error) {
+  struct run_files *run = &pgmri->trainer.run;
+  *run = (struct run_files){.train = split_data(&pgmri->train),
+                            .validation = split_data(&pgmri->validation),
+                            .origin = {{.name = pgmri->reconstructs ? "reconstructor" : NULL}},
+                            .may_differ = may_differ};
+  return (!pgmri->reconstructs ||
+          checkpoint_hash(pgmri->reconstructor.graph, run->origin[0].value, error)) &&
+         trainer_open_files(&pgmri->trainer, config, error);
 }
 
 bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options *options,
-                const struct pgmri_wish *wish, struct error *error) {
-  *pgmri =
-      (struct pgmri){.arena = arena_open(), .device = device, .options = options, .folder = wish->folder};
+                const struct trainer_config *config, struct error *error) {
+  *pgmri = (struct pgmri){
+      .trainer = {.task = &task_pgmri, .arena = arena_open(), .device = device, .options = options},
+      .reconstructs = config->reconstructor};
   pgmri->group = (size_t)options->pgmri.batch * options->pgmri.accumulation;
   if (pgmri_check(device, options, error) &&
       optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, pgmri->milestone,
                                &pgmri->milestones, error) &&
-      acquisition_only(&pgmri->acquisition, options, pgmri->arena, error) &&
-      open_split(pgmri, &pgmri->train, SPLIT_TRAIN, wish, error) &&
-      open_split(pgmri, &pgmri->validation, SPLIT_VAL, wish, error) &&
-      open_reconstructor(pgmri, wish->reconstructor, error) && open_policy(pgmri, error) &&
-      open_trajectories(pgmri, error) && build_update(pgmri, error) && plan_epochs(pgmri, error) &&
-      (!wish->folder || pgmri_open_files(pgmri, wish->resume, error)) && device_finish(device, error))
+      acquisition_only(&pgmri->acquisition, options, pgmri->trainer.arena, error) &&
+      open_split(pgmri, &pgmri->train, SPLIT_TRAIN, config, error) &&
+      open_split(pgmri, &pgmri->validation, SPLIT_VAL, config, error) &&
+      open_reconstructor(pgmri, config->reconstructor, error) && open_policy(pgmri, error) &&
+      open_trajectories(pgmri, error) && build_update(pgmri, error) && count_updates(pgmri, error) &&
+      open_files(pgmri, config, error) && device_finish(device, error))
     return true;
   pgmri_close(pgmri);
   return false;
 }
 
 void pgmri_close(struct pgmri *pgmri) {
-  run_close(&pgmri->run);
-  if (pgmri->optimiser.device) optimise_close(&pgmri->optimiser);
+  trainer_close(&pgmri->trainer);
   policy_close(&pgmri->policy);
   reconstructor_close(&pgmri->reconstructor);
-  learn_close_split(&pgmri->validation);
-  learn_close_split(&pgmri->train);
-  arena_close(pgmri->arena);
+  split_close(&pgmri->validation);
+  split_close(&pgmri->train);
+  arena_close(pgmri->trainer.arena);
   *pgmri = (struct pgmri){0};
 }
 
-/* ---- one update ---------------------------------------------------------------------------------------- */
+/* ---- the task ------------------------------------------------------------------------------------------ */
+
+static struct pgmri *pgmri_of(struct trainer *trainer) {
+  return (struct pgmri *)trainer;
+}
 
 static void shuffle(struct pgmri *pgmri, uint64_t epoch) {
   struct random random;
-  if (pgmri->ordered == epoch + 1) return;
-  random_start(&random, pgmri->options->world.seed, STREAM_ORDER, (uint32_t)epoch);
+  random_start(&random, pgmri->trainer.options->world.seed, STREAM_ORDER, (uint32_t)epoch);
   random_order(&random, pgmri->order, pgmri->slices);
   slice_cache_order(&pgmri->train.simulation, pgmri->order, pgmri->slices);
-  pgmri->ordered = epoch + 1;
 }
 
 /* A multiple of the slices, so that slice number i takes entry i of the order; scans have numbers of their
  * own up to q times as large. */
 static uint32_t first_slice(const struct pgmri *pgmri, uint64_t epoch) {
-  uint64_t slices = pgmri->slices, most = UINT32_MAX / pgmri->options->pgmri.trajectories / slices;
+  uint64_t slices = pgmri->slices,
+           most = UINT32_MAX / pgmri->trainer.options->pgmri.trajectories / slices;
   return (uint32_t)(most ? epoch % most * slices : 0);
 }
 
 static double rate_of(const struct pgmri *pgmri, uint64_t epoch) {
-  const struct options *options = pgmri->options;
+  const struct options *options = pgmri->trainer.options;
   double rate = options->pgmri.rate, factor = options->pgmri.rate_factor;
   return options->pgmri.schedule == SCHEDULE_STEP
              ? optimise_step_rate(rate, factor, options->pgmri.rate_every, (uint32_t)epoch)
              : optimise_milestone_rate(rate, factor, pgmri->milestone, pgmri->milestones, (uint32_t)epoch);
 }
 
-void pgmri_step(struct pgmri *pgmri) {
-  uint64_t epoch = pgmri->updates / pgmri->each;
-  size_t first = pgmri->updates % pgmri->each * pgmri->group, left = pgmri->slices - first;
-  shuffle(pgmri, epoch);
-  pgmri->optimiser.rate = rate_of(pgmri, epoch);
+/* Going on may begin in the middle of an epoch. */
+static void step(struct trainer *trainer) {
+  struct pgmri *pgmri = pgmri_of(trainer);
+  uint64_t epoch = trainer->done / trainer->each;
+  size_t first = trainer->done % trainer->each * pgmri->group, left = pgmri->slices - first;
+  if (pgmri->ordered != epoch + 1) shuffle(pgmri, epoch);
+  pgmri->ordered = epoch + 1;
+  trainer->optimiser.rate = rate_of(pgmri, epoch);
   trajectories_play(&pgmri->trajectories, first_slice(pgmri, epoch) + (uint32_t)first,
                     left < pgmri->group ? left : pgmri->group);
   schedule_run(&pgmri->update, &pgmri->train.simulation.world);
-  pgmri->updates++;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
-
-static bool refuse_loss(const struct pgmri *pgmri, double value, struct error *error) {
-  return fail_as(error, L2SR_DIVERGED,
-                 "update %llu: loss, reward or gradient is %g, not a finite number; lower pgmri.rate",
-                 (unsigned long long)pgmri->updates, value);
-}
-
-/* Of the update that was done last. */
-static bool look(struct pgmri *pgmri, struct error *error) {
+/* What the last update was worth. */
+static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+  struct pgmri *pgmri = pgmri_of(trainer);
+  struct world *world = &pgmri->train.simulation.world;
   const struct trajectories *trajectories = &pgmri->trajectories;
   size_t images = trajectories_images(trajectories), scans = trajectories->slices * trajectories->setup.draws;
-  double loss = 0, entropy = 0, reward = 0, norm = 0;
-  world_read(&pgmri->train.simulation.world, STATE_terms, 0, images, pgmri->terms);
-  world_read(&pgmri->train.simulation.world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->rewards);
-  if (!device_finish(pgmri->device, error) || !optimise_norm(&pgmri->optimiser, &norm, error)) return false;
+  world_read(world, STATE_terms, 0, images, pgmri->terms);
+  world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->rewards);
+  if (!device_finish(trainer->device, error)) return false;
   for (size_t i = 0; i < images; i++) {
-    loss += pgmri->terms[2 * i];
-    entropy += pgmri->terms[2 * i + 1] / (double)images;
+    values[PGMRI_loss] += pgmri->terms[2 * i];
+    values[PGMRI_entropy] += pgmri->terms[2 * i + 1] / (double)images;
   }
-  for (size_t i = 0; i < trajectories->steps * scans; i++) reward += pgmri->rewards[i] / (double)scans;
-  const double values[] = {[PGMRI_reward] = reward,
-                           [PGMRI_loss] = loss,
-                           [PGMRI_entropy] = entropy,
-                           [PGMRI_gradient_norm] = norm,
-                           [PGMRI_rate] = pgmri->optimiser.rate};
-  for (int v = 0; v < PGMRI_VALUE_COUNT; v++) pgmri->look[v] = values[v];
-  return isfinite(loss + reward + norm) ? true : refuse_loss(pgmri, loss + reward + norm, error);
+  for (size_t i = 0; i < trajectories->steps * scans; i++)
+    values[PGMRI_reward] += pgmri->rewards[i] / (double)scans;
+  values[PGMRI_rate] = trainer->optimiser.rate;
+  return optimise_norm(&trainer->optimiser, &values[PGMRI_gradient_norm], error);
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------- */
-
-static bool end_epoch(struct pgmri *pgmri, struct error *error) {
-  uint64_t epoch = pgmri->updates / pgmri->each - 1;
-  char name[48], number[24];
-  if (!learn_score_split(&pgmri->validation, &pgmri->score, error)) return false;
-  if (!isfinite(pgmri->score)) return refuse_loss(pgmri, pgmri->score, error);
-  pgmri_log_validation(pgmri, pgmri->run.log);
-  pgmri_log_validation_event(pgmri);
-  log_info("epoch %llu of %u: validation %s %.5f", (unsigned long long)(epoch + 1),
-           pgmri->options->pgmri.epochs, metric_list[pgmri->options->reward.metric].name, pgmri->score);
-  snprintf(number, sizeof number, "%llu", (unsigned long long)epoch);
-  snprintf(name, sizeof name, "epoch_%s.h5", number);
-  return !pgmri->folder || !option_has(pgmri->options->pgmri.keep, number) || pgmri_save(pgmri, name, error);
+static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+  return split_score(&pgmri_of(trainer)->validation, &values[0], error);
 }
 
-/* What is to be done after an update. */
-static bool attend(struct pgmri *pgmri, const struct pgmri_wish *wish, struct learn_pace *pace,
-                   struct error *error) {
-  const struct options *options = pgmri->options;
-  uint64_t done = pgmri->updates;
-  bool ended = done % pgmri->each == 0;
-  if (learn_due(done, options->pgmri.log_every, pgmri->wanted)) {
-    if (!look(pgmri, error)) return false;
-    size_t images = pgmri->group * (1 + (size_t)options->pgmri.trajectories * pgmri->trajectories.steps);
-    pgmri->images_per_second = learn_pace_take(pace, done) * (double)images;
-    pgmri_log_look(pgmri, pgmri->run.log);
-    pgmri_log_look_event(pgmri);
-    if (wish->see) wish->see(pgmri, wish->context);
-  }
-  if (ended && !device_finish(pgmri->device, error)) return false;
-  double start = clock_seconds();
-  if (ended && !end_epoch(pgmri, error)) return false;
-  pace->seconds += clock_seconds() - start;
-  return !pgmri->folder || !(ended || learn_due(done, options->pgmri.save_every, pgmri->wanted)) ||
-         pgmri_save(pgmri, "last.h5", error);
+static bool write(const struct trainer *trainer, struct store *store, struct error *error) {
+  return policy_write(&((const struct pgmri *)trainer)->policy, store, error);
 }
 
-bool pgmri_run(struct pgmri *pgmri, const struct pgmri_wish *wish, struct error *error) {
-  struct progress progress;
-  uint64_t start = pgmri->updates;
-  struct learn_pace pace = {start, clock_seconds()};
-  bool good = true;
-  progress_open(&progress, "learning", "updates", (size_t)(pgmri->wanted - start));
-  while (good && pgmri->updates < pgmri->wanted) {
-    pgmri_step(pgmri);
-    good = attend(pgmri, wish, &pace, error);
-    progress_move(&progress, (size_t)(pgmri->updates - start));
-  }
-  progress_close(&progress);
+static bool read(struct trainer *trainer, struct store *store, struct error *error) {
+  struct pgmri *pgmri = pgmri_of(trainer);
+  if (!policy_same(&pgmri->policy, store, error)) return false;
+  policy_changed(&pgmri->policy);
+  return true;
+}
+
+/* pgmri.keep counts epochs from 0. */
+static bool keeps(const struct trainer *trainer, char name[TRAINER_NAME]) {
+  char number[24];
+  snprintf(number, sizeof number, "%llu", (unsigned long long)(trainer->done / trainer->each - 1));
+  snprintf(name, TRAINER_NAME, "epoch_%s.h5", number);
+  return option_has(trainer->options->pgmri.keep, number);
+}
+
+static const struct trainer_value look_values[] = {
+#define X(name, tag, doc) {#name, tag, doc},
+    PGMRI_VALUES(X)
+#undef X
+        {NULL, NULL, NULL}};
+
+static const struct trainer_value score_values[] = {
+    {"score", "%s/validation", "the mean of the scene's metric over the validation slices"},
+    {NULL, NULL, NULL}};
+
+const struct task task_pgmri = {.network = "pgmri",
+                                .unit = "update",
+                                .worked = "images",
+                                .train = {"look", look_values, (1 << PGMRI_VALUE_COUNT) - 1},
+                                .validation = {"validation", score_values, 1},
+                                .epochs = true,
+                                .scores = true,
+                                .more = "pgmri.epochs",
+                                .advice = "lower pgmri.rate",
+                                .step = step,
+                                .look = look,
+                                .validate = validate,
+                                .write = write,
+                                .read = read,
+                                .keeps = keeps};
+
+bool pgmri_run(struct pgmri *pgmri, const struct trainer_config *config, struct error *error) {
+  return trainer_run(&pgmri->trainer, config, error);
+}
+
+static bool check_stage(struct device *device, const struct options *options, uint32_t rounds,
+                        struct error *error) {
+  struct acquisition acquisition;
+  struct arena *arena = arena_open();
+  bool good = acquisition_only(&acquisition, options, arena, error) && pgmri_check(device, options, error);
+  (void)rounds;
+  arena_close(arena);
   return good;
 }
+
+static bool run_stage(struct device *device, const struct options *options,
+                      const struct trainer_config *config, struct error *error) {
+  struct pgmri pgmri;
+  if (!pgmri_open(&pgmri, device, options, config, error)) return false;
+  bool good = trainer_run_stage(&pgmri.trainer, config, error);
+  pgmri_close(&pgmri);
+  return good;
+}
+
+static bool describe_stage(struct lists *lists, const struct options *options, struct arena *arena,
+                           struct error *error) {
+  struct pgmri *pgmri = ARENA_NEW(arena, struct pgmri, 1);
+  struct schedule *play = ARENA_NEW(arena, struct schedule, 1);
+  if (!pgmri_describe(pgmri, options, play, error)) return false;
+  lists_put(lists, "policy", "play", "for every update", play);
+  lists_put(lists, "policy", "update", "after every play", &pgmri->update);
+  lists_put(lists, "policy", "validate", "one scan of every validation slice",
+            &pgmri->validation.simulation.scan);
+  return true;
+}
+
+const struct policy_trainer trainer_of_pgmri = {check_stage, run_stage, describe_stage};

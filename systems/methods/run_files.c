@@ -123,10 +123,9 @@ static bool folder_takes(const struct run_files *run, bool resume, struct arena 
   if (file_is_there(run_path(run, arena, "last.h5")))
     return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
                 folder);
-  for (size_t i = 0; run->others[i]; i++)
-    if (file_is_there(run_path(run, arena, run->others[i])))
-      return fail(error, "%s holds %s of another training and no last.h5; choose another train.output",
-                  folder, run->others[i]);
+  if (run->selects && file_is_there(run_path(run, arena, "best.h5")))
+    return fail(error, "%s holds best.h5 of another training and no last.h5; choose another train.output",
+                folder);
   return true;
 }
 

@@ -31,7 +31,7 @@ struct run_files {
   struct run_data train, validation;
   struct run_origin origin[RUN_ORIGINS];
   const char *network;           /* attribute of its checkpoints: what kind of network they hold */
-  const char *const *others;     /* what is written beside last.h5; a list ended by NULL */
+  bool selects;                  /* it writes best.h5 too */
   const char *const *may_differ; /* keys of the scene, or whole sections as `section.`; another such list */
   FILE *log, *events;            /* log.jsonl, EVENTS_NAME; NULL: none */
 };
@@ -39,7 +39,7 @@ struct run_files {
 typedef bool run_reader(struct store *store, void *context, struct error *error);
 
 /* Opens the files, to append; holds the folder against a second training there. Unless it goes on, a folder
- * that holds last.h5 or one of the others is refused. If last.h5 is there: refuses one of another scene,
+ * that holds last.h5 or best.h5 is refused. If last.h5 is there: refuses one of another scene,
  * other data or another origin, naming the difference; reads parameters and optimiser; `read` takes the rest;
  * what was appended after it is appended again. */
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);

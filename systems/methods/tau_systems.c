@@ -117,10 +117,10 @@ static const struct system look_back = {.name = "backward_reconstruction",
 
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
-  const struct options *options = training->options;
-  double own = options->tau.rate;
+  const struct options *options = training->trainer.options;
+  double own = options->tau.rate, rate = own > 0 ? own : options->train.rate;
   (void)world;
-  training->tau.optimiser.rate = training_scheduled_rate(training, own > 0 ? own : options->train.rate);
+  training->tau.optimiser.rate = training_rate(training, rate, training_epoch(training));
   optimise_step(&training->tau.optimiser);
   tau_changed(&training->tau);
 }
@@ -154,10 +154,10 @@ static const struct system draw_validation = {
     .kernels = {"loupe_keep"},
     .run = run_draw};
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
+/* ---- the row -------------------------------------------------------------------------------------------- */
 
-void tau_add_forward(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->options);
+static void add_forward(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->trainer.options);
   schedule_add(schedule, &repeat_steps, training);
   schedule_add(schedule, &forward_sampler, training);
   schedule_add(schedule, &look, training);
@@ -165,20 +165,91 @@ void tau_add_forward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &forward_last, training);
 }
 
-void tau_add_backward(struct training *training, struct schedule *schedule) {
+static void add_backward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &repeat_back, training);
   schedule_add(schedule, &backward_sampler, training);
   schedule_add(schedule, &look_back, training);
   schedule_add(schedule, &system_end, NULL);
 }
 
-void tau_add_optimise(struct training *training, struct schedule *schedule) {
+static void add_optimise(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &optimise_sampler, training);
 }
 
-void tau_add_draw(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &draw_validation, training)->reads |= tau_encode_reads(training->options);
+static void add_draw(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &draw_validation, training)->reads |= tau_encode_reads(training->trainer.options);
 }
+
+static bool check(const struct options *options, struct error *error) {
+  if (!masks_check(options, "tau_step", error)) return false;
+  if (options->acquisition.geometry != GEOMETRY_POINTS || options->data.size % (1u << options->tau.pools) == 0)
+    return true;
+  return fail_usage(
+      error,
+      "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
+      "data.size %u %u times (tau.pools); set it to a multiple of %u, or tau.pools lower",
+      options->data.size, options->tau.pools, 1u << options->tau.pools);
+}
+
+static uint32_t passes(const struct options *options) {
+  return (uint32_t)tau_passes(options);
+}
+
+static bool setup_of(const struct training *training, size_t batch, struct tau_setup *setup,
+                     struct error *error) {
+  const struct trainer *trainer = &training->trainer;
+  *setup = (struct tau_setup){.device = trainer->device,
+                              .kernels = training->train.simulation.kernels,
+                              .options = trainer->options,
+                              .batch = batch,
+                              .train = true};
+  return acquisition_only(&setup->acquisition, trainer->options, trainer->arena, error);
+}
+
+static bool measure(struct training *training, size_t batch, size_t *bytes, size_t *image,
+                    struct error *error) {
+  struct tau_setup setup;
+  return setup_of(training, batch, &setup, error) && tau_measure(&setup, bytes, image, error);
+}
+
+static bool open(struct training *training, struct error *error) {
+  struct tau_setup setup;
+  return setup_of(training, training->reconstructor.batch, &setup, error) &&
+         tau_open(&training->tau, &setup, &training->reconstructor, error);
+}
+
+static void close(struct training *training) {
+  if (training->tau.graph) tau_close(&training->tau);
+}
+
+static void zero(struct training *training) {
+  graph_zero_gradients(tau_parameters(&training->tau));
+}
+
+static bool write(const struct training *training, struct store *store, struct error *error) {
+  return tau_write(&training->tau, store, error);
+}
+
+/* Both optimisers have made the same steps. */
+static bool read(struct training *training, struct store *store, struct error *error) {
+  training->tau.optimiser.step = training->trainer.optimiser.step;
+  return tau_read(&training->tau, store, error);
+}
+
+const struct masks masks_tau = {.name = "tau_step",
+                                .method = METHOD_TAU_STEP,
+                                .passes = passes,
+                                .check = check,
+                                .measure = measure,
+                                .open = open,
+                                .close = close,
+                                .zero = zero,
+                                .add_forward = add_forward,
+                                .add_backward = add_backward,
+                                .add_optimise = add_optimise,
+                                .add_draw = add_draw,
+                                .write = write,
+                                .read = read};
 
 const struct system *const tau_systems[] = {&encode_slices,    &repeat_steps,     &forward_sampler, &look,
                                             &forward_last,     &repeat_back,      &backward_sampler,

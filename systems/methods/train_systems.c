@@ -5,23 +5,14 @@
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
 uint32_t training_sample(const struct training *training) {
-  uint64_t sample = (uint64_t)training->epoch * training->train.slices + training->first + training->done;
+  uint64_t sample = training_epoch(training) * training->train.slices + training->first + training->done;
   return (uint32_t)(sample % 0x80000000u);
 }
 
 uint32_t training_update(const struct training *training) {
-  uint64_t first = training->first + training->done, batch = training->options->train.batch;
-  return (uint32_t)(((uint64_t)training->epoch * training->updates + first / batch) % 0x80000000u);
-}
-
-/* What starts at another rate than the network goes the same way. */
-double training_scheduled_rate(const struct training *training, double rate) {
-  const struct options *options = training->options;
-  double factor = options->train.rate_factor;
-  return options->train.schedule == SCHEDULE_STEP
-             ? optimise_step_rate(rate, factor, options->train.rate_every, training->epoch)
-             : optimise_milestone_rate(rate, factor, training->milestone, training->milestones,
-                                       training->epoch);
+  const struct trainer *trainer = &training->trainer;
+  uint64_t first = training->first + training->done, batch = trainer->options->train.batch;
+  return (uint32_t)((training_epoch(training) * trainer->each + first / batch) % 0x80000000u);
 }
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
@@ -30,8 +21,7 @@ static void run_zero(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
   graph_zero_gradients(training->reconstructor.graph);
-  if (training->loupe.graph) graph_zero_gradients(training->loupe.graph);
-  if (training->tau.graph) graph_zero_gradients(tau_parameters(&training->tau));
+  if (training->masks) training->masks->zero(training);
 }
 
 static const struct system zero = {
@@ -46,8 +36,6 @@ static bool next_part(struct world *world, void *context, size_t turn) {
   feed_deal(&training->train, training->first + done,
             training->count - done < batch ? training->count - done : batch);
   reconstructor_bind(&training->reconstructor, world);
-  if (training->loupe.graph)
-    loupe_number(&training->loupe, training_update(training), training_sample(training));
   return true;
 }
 
@@ -71,8 +59,8 @@ static void run_loss(struct world *world, void *context) {
   size_t images = world->rows[TABLE_ENV], image = sizeof(float) * training->loss.tiles;
   loss_run(&training->loss, &target, world_in(world, BATCH_output).as.m,
            world_out(world, BATCH_output_gradient).as.m, images, 1.0 / (double)training->count);
-  device_copy(training->device, training->loss.part, 0, training->parts,
-              image * (training->pending * training->options->train.batch + training->done), image * images);
+  device_copy(training->trainer.device, training->loss.part, 0, training->parts,
+              image * (training->pending * training->trainer.options->train.batch + training->done), image * images);
 }
 
 static const struct system loss = {.name = "loss",
@@ -96,8 +84,10 @@ static const struct system backward = {.name = "backward_reconstructor",
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
-  training->optimiser.rate = training_rate(training, training->epoch);
-  optimise_step(&training->optimiser);
+  struct trainer *trainer = &training->trainer;
+  trainer->optimiser.rate =
+      training_rate(training, trainer->options->train.rate, training_epoch(training));
+  optimise_step(&trainer->optimiser);
   reconstructor_changed(&training->reconstructor);
 }
 
@@ -119,35 +109,24 @@ static const struct system validation_loss = {.name = "validation_loss",
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
-bool training_learns_masks(const struct training *training) {
-  uint32_t method = training->options->train.method;
-  return method == METHOD_LOUPE || method == METHOD_TAU_STEP;
-}
-
 static void add_update(struct training *training, struct schedule *schedule) {
-  bool loupe = training->options->train.method == METHOD_LOUPE,
-       tau = training->options->train.method == METHOD_TAU_STEP;
-  struct simulation *simulation = &training->train.simulation;
+  const struct masks *masks = training->masks;
   schedule_add(schedule, &zero, training);
   schedule_add(schedule, &repeat_parts, training);
   feed_add_batch(&training->train, schedule);
-  if (loupe) loupe_add_observe(training, schedule);
-  if (tau) tau_add_forward(training, schedule);
-  schedule_add(schedule, &system_forward_reconstructor, simulation);
+  if (masks) masks->add_forward(training, schedule);
+  schedule_add(schedule, &system_forward_reconstructor, &training->train.simulation);
   schedule_add(schedule, &loss, training);
   struct system *back = schedule_add(schedule, &backward, training);
-  if (loupe || tau) back->writes |= SET(BATCH_input_gradient);
-  if (loupe) loupe_add_backward(training, schedule);
-  if (tau) tau_add_backward(training, schedule);
+  if (masks) back->writes |= SET(BATCH_input_gradient);
+  if (masks) masks->add_backward(training, schedule);
   schedule_add(schedule, &system_end, NULL);
   schedule_add(schedule, &optimise, training);
-  if (loupe) loupe_add_optimise(training, schedule);
-  if (tau) tau_add_optimise(training, schedule);
+  if (masks) masks->add_optimise(training, schedule);
 }
 
 static void add_draw(struct training *training, struct schedule *schedule) {
-  if (training->options->train.method == METHOD_LOUPE) loupe_add_draw(training, schedule);
-  if (training->options->train.method == METHOD_TAU_STEP) tau_add_draw(training, schedule);
+  if (training->masks) training->masks->add_draw(training, schedule);
 }
 
 static void add_validate(struct training *training, struct schedule *schedule) {

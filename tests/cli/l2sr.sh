@@ -105,8 +105,8 @@ stale() {
   [ "$sums" = "$(find cut -name '*.h5' -exec cksum {} + | sort)" ] || complain "$what: files have changed"
 }
 stale 'learn.steps was 8064 and is 9072 now' --set learn.steps=9072
-stale 'it has 18 roll-outs of 112 steps, 9 wanted; set alternate.steps to 2016 or more' --set alternate.steps=1000
-stale 'policy_2: 18 of 36 roll-outs are done, and cut/reconstructor_2 was made from it as it is' --set alternate.steps=4032
+stale 'it has 18 rollouts, and 9 are wanted; raise learn.steps or alternate.steps' --set alternate.steps=1000
+stale 'policy_2: 18 of 36 rollouts are done, and cut/reconstructor_2 was made from it as it is' --set alternate.steps=4032
 stale 'reconstructor_1: 12 of 13 epochs are done, and cut/policy_2 was made from it' --set alternate.epochs=13
 stale 'reconstructor: 10 of 11 epochs are done, and cut/policy_1 was made from it' --epochs 11
 stale 'it was trained with actions best, now it would be with drawn' --set alternate.actions=drawn

@@ -21,7 +21,7 @@ policy=whole/policy_1 dense=whole/reconstructor/best.h5
 for file in last.h5 epoch_0.h5 epoch_9.h5 log.jsonl; do
   [ -s $policy/$file ] || complain "train wrote no $file"
 done
-[ "$(grep -c '"kind":"look"' $policy/log.jsonl)" = 35 ] || complain "log.jsonl has not one line every 2 updates"
+[ "$(grep -c '"kind":"look"' $policy/log.jsonl)" = 42 ] || complain "log.jsonl has not 3 lines for the 5 updates of an epoch"
 [ "$(grep -c '"kind":"validation"' $policy/log.jsonl)" = 14 ] || complain "log.jsonl has not one line an epoch"
 [ "$(sed -n 's/.*"kind":"look".*"rate":\([0-9.]*\).*/\1/p' $policy/log.jsonl | sort -u | tr '\n' ' ')" = '0.005 0.01 ' ] ||
   complain "the rate is not halved at the milestone"
@@ -130,7 +130,7 @@ refuse_train 1 'training slices: 40, minibatches: 10 of pgmri.batch 4; an update
 refuse_train 1 'was trained for 32x32 images, data.size is 40' --set data.size=40 --set data.pad=40
 refuse 1 'is no checkpoint of a reconstructor' train scene --quiet --output none --set learn.reconstructor=$policy/last.h5
 refuse 1 'pgmri.gamma was 0.9 and is 1 now' train scene --quiet --output whole --resume --set pgmri.gamma=1
-refuse 1 'at most 65 updates of pgmri.epochs 13' train scene --quiet --output whole --resume --set pgmri.epochs=13
+refuse 1 'it has 70 updates, and 65 are wanted; raise pgmri.epochs' train scene --quiet --output whole --resume --set pgmri.epochs=13
 refuse 2 'evaluate.samplers names policy and evaluate.policy no file' evaluate scene
 refuse 1 'is no checkpoint of a policy' evaluate scene --policy $dense
 refuse 2 'there is no scene nowhere' evaluate scene nowhere

@@ -14,7 +14,7 @@ run "phantom" "$l2sr" phantom data --train 5 --val 1 --test 1 --slices 4 --size 
 run "train" "$l2sr" train scene --output whole
 grep -q 'written: whole/best.h5' out || complain "train names no files"
 events=events.out.tfevents.l2sr
-for file in best.h5 last.h5 log.h5 log.jsonl $events curves.png; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
+for file in best.h5 last.h5 log.jsonl $events curves.png; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
 [ "$(grep -c '"kind":"epoch"' whole/log.jsonl)" = 60 ] || complain "log.jsonl has not one line an epoch"
 [ "$(grep -c '"kind":"update"' whole/log.jsonl)" = 120 ] ||
   complain "log.jsonl has not one line every two updates"
@@ -33,7 +33,7 @@ for at in 0 1 9 20 31; do
 done
 [ "$(epochs)" -lt 60 ] || complain "the training had ended before it was killed"
 run "going on" "$l2sr" train scene --output cut --resume
-for file in best last log; do
+for file in best last; do
   run "killed and gone on with equals never stopped" "$l2sr" compare cut/$file.h5 whole/$file.h5
 done
 for folder in cut whole; do sed 's/,"images_per_second.*//' $folder/log.jsonl >$folder/lines; done
@@ -98,8 +98,8 @@ for rate in 0.001 0.01; do
 done
 run "the same by hand" "$l2sr" train scene --output hand --epochs 1 --set train.rate=0.01 \
   --set network.channels=2
-run "sweep trains what train does" "$l2sr" compare hand/log.h5 \
-  grid/train.rate=0.01/log.h5
+run "sweep trains what train does" "$l2sr" compare hand/last.h5 \
+  grid/train.rate=0.01/last.h5
 says grid/sweep.csv 'train.rate,train.initial_accelerations,network.channels,epochs,best_epoch,val_loss,'
 says grid/sweep.csv '0.01,[8],2,1,1,-0.'
 cp grid/sweep.csv first.csv
@@ -122,7 +122,7 @@ what='a sweep of which one fails'
 [ $? = 1 ] || complain "$what: exit status other than 1"
 says out 'failed       -          -            partly/train.rate=1e9'
 says out 'best by SSIM: train.rate=0.001'
-says err 'warning: train.rate=1e9: the loss is '
+says err 'warning: train.rate=1e9: the loss of update '
 run "a sweep of which one has no SSIM" "$l2sr" sweep scene --output huge --epochs 1 --set train.loss=l1 \
   --set train.rate=1e9,0.001
 says out 'best by SSIM: train.rate=0.001'
@@ -160,7 +160,7 @@ cp "$1" same/train/"${2##*/}"
 refuse 1 "1 of $# training files changed under the same name since, same/train/${2##*/} the first; put back" \
   train scene --output whole --resume --data same
 rm -r same
-refuse 1 'it has 60 epochs, train.epochs is 3' train scene --output whole --resume --epochs 3
+refuse 1 'it has 240 updates, and 12 are wanted; raise train.epochs' train scene --output whole --resume --epochs 3
 refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
@@ -169,8 +169,8 @@ refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output 
   --set network.pools=12
 refuse 2 'network.pools 6 at data.size 96' bench network --size 96 --set network.pools=6
 refuse 2 'it takes 2 channels or more' train scene --output new --set network.channels=1
-refuse 1 'the loss is ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
-grep -q 'slices of its batch: file.*; no checkpoint was written before' err ||
+refuse 1 'the loss of update ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
+grep -q 'slices of its minibatch: file.*; no checkpoint was written before' err ||
   complain "a loss of nan names no slices"
 dd if=whole/best.h5 of=short.h5 bs=1000 count=4 2>/dev/null
 refuse 1 'short.h5' evaluate scene --reconstructor short.h5

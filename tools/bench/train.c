@@ -5,6 +5,7 @@
 
 #include "engine/base/log.h"
 #include "engine/base/text.h"
+#include "systems/methods/methods.h"
 #include "systems/methods/train.h"
 
 #include <math.h>
@@ -26,8 +27,8 @@ static bool check(struct work *work, struct error *error) {
   struct training *training = &work->training;
   size_t parts = work->batch * training->loss.tiles;
   update(work);
-  device_read(training->device, training->parts, 0, sizeof(float) * parts, training->part);
-  if (!device_finish(training->device, error)) return false;
+  device_read(training->trainer.device, training->parts, 0, sizeof(float) * parts, training->part);
+  if (!device_finish(training->trainer.device, error)) return false;
   for (size_t i = 0; i < parts; i++)
     if (!isfinite(training->part[i])) return fail(error, "part %zu of the loss is %g", i, (double)training->part[i]);
   return true;
@@ -38,10 +39,10 @@ static bool open_work(struct work *work, struct call *call, struct device *devic
   uint32_t slices = 1024;
   if (!call_number(call, "slices", 1, 1000000, &slices, error)) return false;
   work->batch = options->train.batch < slices ? options->train.batch : slices;
-  struct training_wish wish = {.kernel_folder = call_flag(call, "kernels"),
+  struct trainer_config config = {.kernel_folder = call_flag(call, "kernels"),
                                .fill = *options->data.path ? NULL : bench_slices,
                                .slices = slices};
-  if (!training_open(&work->training, device, options, &wish, error)) return false;
+  if (!training_open(&work->training, device, options, &config, error)) return false;
   if (work->batch > work->training.train.slices) work->batch = work->training.train.slices;
   if (feed_epoch(&work->training.train, 0, error)) return true;
   training_close(&work->training);
@@ -49,14 +50,14 @@ static bool open_work(struct work *work, struct call *call, struct device *devic
 }
 
 static bool time_work(struct work *work, struct error *error) {
-  return check(work, error) && bench_passes(work->training.device, update, work, &work->seconds, error);
+  return check(work, error) && bench_passes(work->training.trainer.device, update, work, &work->seconds, error);
 }
 
 /* Times the same scene with masks from heuristics. */
 static bool time_alone(struct call *call, struct device *device, double *seconds, struct error *error) {
   struct options options = call->options;
   struct work work;
-  options.train.method = METHOD_RECONSTRUCTOR;
+  options.train.method = 0; /* the first row: a reconstructor alone */
   if (!open_work(&work, call, device, &options, error)) return false;
   bool good = time_work(&work, error);
   *seconds = work.seconds;
@@ -66,10 +67,10 @@ static bool time_alone(struct call *call, struct device *device, double *seconds
 
 static bool print_json(struct work *work, const char *method, double alone, bool profile, struct error *error) {
   const struct training *training = &work->training;
-  const struct options *options = training->options;
+  const struct options *options = training->trainer.options;
   bool good = true;
   printf("{\"bench\":\"train\",\"device\":");
-  json_text(stdout, training->device->facts.name);
+  json_text(stdout, training->trainer.device->facts.name);
   printf(",\"method\":\"%s\",\"size\":%u,\"batch\":%zu,\"pass\":%zu,\"precision\":\"%s\",\"fused\":%s,"
          "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
          method, options->data.size, work->batch, training->reconstructor.batch,
@@ -78,25 +79,25 @@ static bool print_json(struct work *work, const char *method, double alone, bool
          1e3 * work->seconds);
   if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
   if (profile) printf(",\"profile\":");
-  if (profile) good = bench_profile(training->device, update, work, true, error);
+  if (profile) good = bench_profile(training->trainer.device, update, work, true, error);
   printf("}\n");
   return good;
 }
 
 static bool print_text(struct work *work, const char *method, double alone, bool profile, struct error *error) {
   const struct training *training = &work->training;
-  const struct options *options = training->options;
+  const struct options *options = training->trainer.options;
   printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, options->data.size,
          options->data.size, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.fused ? "fused" : "portable", training->device->facts.name);
+         training->reconstructor.fused ? "fused" : "portable", training->trainer.device->facts.name);
   printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,
          text_number(1e3 * work->seconds, 4).text);
   if (alone > 0)
     printf(": %.3f times the %s ms of the reconstructor alone", work->seconds / alone,
            text_number(1e3 * alone, 4).text);
   printf("\n");
-  return !profile || bench_profile(training->device, update, work, false, error);
+  return !profile || bench_profile(training->trainer.device, update, work, false, error);
 }
 
 bool bench_train(struct call *call, struct device *device, struct error *error) {
@@ -105,13 +106,12 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
       option_text(option_find(&option_table, "train.method"), options, call->arena);
   struct work work;
   double alone = 0; /* the scene's method is the reconstructor's */
-  if (options->train.method != METHOD_RECONSTRUCTOR && options->train.method != METHOD_LOUPE &&
-      options->train.method != METHOD_TAU_STEP)
+  if (method_of(options)->policy)
     return fail_usage(error,
                       "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn "
                       "and bench pgmri measure policies",
                       method);
-  if ((options->train.method != METHOD_RECONSTRUCTOR && !time_alone(call, device, &alone, error)) ||
+  if ((masks_chosen(options) && !time_alone(call, device, &alone, error)) ||
       !open_work(&work, call, device, options, error))
     return false;
   bool good = time_work(&work, error) &&

@@ -3,8 +3,8 @@
 #include "engine/base/log.h"
 #include "engine/ecs/schedule.h"
 #include "kernels/kernels.h"
-#include "systems/methods/alternate.h"
-#include "systems/methods/lists.h"
+#include "systems/methods/methods.h"
+#include "systems/networks/loupe.h"
 #include "systems/networks/net_pgmri.h"
 #include "systems/networks/net_policy.h"
 #include "systems/networks/net_tau.h"
@@ -22,6 +22,7 @@
   X("components", components, 0, "json", "every column of every table")                                      \
   X("kernels", kernels, 0, "json", "every OpenCL kernel and its arguments")                                  \
   X("systems", systems, 0, "json", "every system, what it reads, writes and launches")                       \
+  X("methods", methods, 0, "json", "every method of training, its paper and its networks")                   \
   X("samplers", samplers, 0, "json", "every sampler")                                                        \
   X("options", options, 0, "json yaml", "every key of a scene; --yaml: as a scene file")                     \
   X("commands", commands, 0, "json", "every command")                                                        \
@@ -168,6 +169,21 @@ static bool print_systems(struct call *call, struct error *error) {
   return true;
 }
 
+static bool print_methods(struct call *call, struct error *error) {
+  static const struct column columns[] = {{"name", 14, false},  {"stages", 46, false}, {"networks", 34, false},
+                                          {"doc", 72, false},   {"paper", 0, false},   {NULL, 0, false}};
+  (void)error;
+  print_header(call, columns);
+  for (const struct method *method = method_list; method->name; method++) {
+    const char *stages = method->alternates ? "reconstructor, then policy and reconstructor in turn"
+                         : method->policy   ? "reconstructor, policy"
+                                            : "one";
+    print_row(call, columns,
+              (const char *const[]){method->name, stages, method->networks, method->doc, method->paper});
+  }
+  return true;
+}
+
 static bool print_samplers(struct call *call, struct error *error) {
   static const struct column columns[] = {{"name", 26, false}, {"doc", 0, false}, {NULL, 0, false}};
   (void)error;
@@ -254,7 +270,7 @@ static void print_list(const struct call *call, const struct list *list) {
 static bool print_schedule(struct call *call, struct error *error) {
   struct lists lists;
   if (!call_scene(call, call->operand[1], error) ||
-      !lists_make(&lists, &call->options, call->arena, error))
+      !method_lists(&lists, &call->options, call->arena, error))
     return false;
   for (int i = 0; i < lists.count; i++) print_list(call, &lists.list[i]);
   return true;
@@ -400,7 +416,7 @@ static bool print_steps(struct call *call, struct error *error) {
 static bool print_network(struct call *call, struct error *error) {
   const struct options *options = &call->options;
   if (!call_scene(call, call->operand[1], error)) return false;
-  bool policy = alternate_takes(options), mask = options->train.method == METHOD_LOUPE,
+  bool policy = method_of(options)->policy, mask = options->train.method == METHOD_LOUPE,
        steps = options->train.method == METHOD_TAU_STEP;
   return net_unet_check(options, error) && (!policy || net_policy_check(options, error)) &&
          print_reconstructor(call, error) && (!policy || print_policy(call, error)) &&

@@ -3,7 +3,8 @@
 #include "engine/base/log.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
-#include "systems/methods/alternate.h"
+#include "systems/methods/methods.h"
+#include "systems/methods/train.h"
 #include "systems/networks/net_policy.h"
 #include "systems/networks/net_unet.h"
 #include "tools/commands/command.h"
@@ -125,7 +126,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
   }
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
-  bool policy = alternate_takes(&row->options);
+  bool policy = method_of(&row->options)->policy;
   bool good = net_unet_check(&row->options, error) && (!policy || net_policy_check(&row->options, error));
   return good ? true : fail_in(error, "%s", row->name);
 }
@@ -139,39 +140,26 @@ static bool make_rows(struct call *call, struct sweep *sweep, struct error *erro
 
 /* ---- training ------------------------------------------------------------------------------------------ */
 
-static void keep_best(struct row *row, const struct training *training) {
-  row->epochs = training->epoch;
-  row->best_epoch = training->best_epoch;
-  for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = training->epoch_value[v][training->best_epoch - 1];
-}
-
 /* The last stage stays: of a policy its scans' SSIM where that is the reward, of a reconstructor its best. */
-static void keep_stage(const struct stage *stage, void *context) {
+static bool end_stage(struct trainer *trainer, const struct stage *stage, void *context, struct error *error) {
   struct row *row = context;
-  bool is_ssim = !stage->policy || row->options.reward.metric == 0;
-  for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = NAN;
-  if (is_ssim) row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : stage->best;
-}
-
-static bool train_stages(struct call *call, struct device *device, struct row *row, struct error *error) {
-  struct alternate_wish wish = {.resume = true,
-                                .see_stage = keep_stage,
-                                .draw_training = curves_draw,
-                                .draw_learning = curves_draw_policy,
-                                .context = row,
-                                .kernel_folder = call_flag(call, "kernels")};
-  return alternate_run(device, &row->options, &wish, error);
+  const struct history *history = &trainer->validations;
+  size_t best = 0;
+  while (best + 1 < history->count && history->at[best] != (double)trainer->best_at) best++;
+  for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = *stage->name ? NAN : history->value[v][best];
+  if (!*stage->name) {
+    row->epochs = (uint32_t)trainer_epochs(trainer);
+    row->best_epoch = (uint32_t)(trainer->best_at / trainer->each);
+  } else if (!stage->policy || row->options.reward.metric == 0) {
+    row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : stage->best;
+  }
+  return curves_draw(trainer, error);
 }
 
 static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {
-  struct training training;
-  struct training_wish wish = {.resume = true, .kernel_folder = call_flag(call, "kernels")};
-  if (alternate_takes(&row->options)) return train_stages(call, device, row, error);
-  if (!training_open(&training, device, &row->options, &wish, error)) return false;
-  bool good = training_run(&training, &wish, error) && curves_draw(&training, error);
-  if (good) keep_best(row, &training);
-  training_close(&training);
-  return good;
+  struct method_config config = {
+      .resume = true, .end = end_stage, .context = row, .kernel_folder = call_flag(call, "kernels")};
+  return method_train(device, &row->options, &config, error);
 }
 
 /* Trains all rows: one that fails leaves the others; a sweep that trained nothing fails itself. */

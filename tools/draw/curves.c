@@ -1,18 +1,13 @@
 #include "tools/draw/curves.h"
 
 #include "engine/base/log.h"
+#include "systems/methods/learn.h"
+#include "systems/methods/pgmri.h"
+#include "systems/methods/train.h"
 #include "tools/draw/chart.h"
 #include "tools/report/score_text.h"
 
 enum { PIXELS = 2 /* a unit */, TRAINING = 0, VALIDATION = 1 /* styles */ };
-
-/* Over what is counted from 1. */
-static struct chart_line count_line(struct arena *arena, const char *name, size_t style, const double *value,
-                                    size_t points) {
-  double *at = ARENA_NEW(arena, double, points);
-  for (size_t i = 0; i < points; i++) at[i] = (double)i + 1;
-  return (struct chart_line){name, at, value, points, style};
-}
 
 static struct chart panel_of(const char *across, const char *up, const struct chart_line *lines,
                              size_t line_count, size_t last) {
@@ -26,55 +21,74 @@ static bool save(const char *title, const struct chart *panels, size_t count, co
   return figure_save(path, FIGURE_PNG, PIXELS, chart_draw_panels, &all, error);
 }
 
+static struct chart_line line_of(const char *name, size_t style, const struct history *history,
+                                 const double *at, size_t value) {
+  return (struct chart_line){name, at, history->value[value], history->count, style};
+}
+
+/* ---- a reconstructor ----------------------------------------------------------------------------------- */
+
 /* Minus the loss where that is the SSIM, and validation's, which is always that of tables; returns how many.
  */
-static size_t ssim_lines(const struct training *training, struct chart_line lines[2]) {
-  double *const *value = training->epoch_value;
-  bool uniform = training->loss.kind == LOSS_SSIM_UNIFORM;
-  size_t epochs = training->epoch, count = 0;
-  if (loss_is_ssim(training->loss.kind)) {
-    double *ssim = ARENA_NEW(training->arena, double, epochs);
-    for (size_t i = 0; i < epochs; i++) ssim[i] = -value[EPOCH_LOSS][i];
-    lines[count++] = count_line(training->arena, uniform ? "uniform window, training" : "training", TRAINING,
-                                ssim, epochs);
+static size_t ssim_lines(const struct trainer *trainer, const double *epoch, struct chart_line lines[2]) {
+  enum loss_kind kind = (enum loss_kind)trainer->options->train.loss;
+  const struct history *history = &trainer->validations;
+  bool uniform = kind == LOSS_SSIM_UNIFORM;
+  size_t epochs = history->count, count = 0;
+  if (loss_is_ssim(kind)) {
+    double *ssim = ARENA_NEW(trainer->arena, double, epochs);
+    for (size_t i = 0; i < epochs; i++) ssim[i] = -history->value[EPOCH_LOSS][i];
+    lines[count++] = (struct chart_line){uniform ? "uniform window, training" : "training", epoch, ssim, epochs,
+                                         TRAINING};
   }
-  lines[count++] = count_line(training->arena, uniform ? "Gaussian window, validation" : "validation",
-                              VALIDATION, value[EPOCH_VAL_SSIM], epochs);
+  lines[count++] = line_of(uniform ? "Gaussian window, validation" : "validation", VALIDATION, history, epoch,
+                           EPOCH_VAL_SSIM);
   return count;
 }
 
-bool curves_draw(const struct training *training, struct error *error) {
-  struct arena *arena = training->arena;
-  size_t epochs = training->epoch;
-  if (!epochs) return true;
-  struct chart_line ssim[2],
-      loss[] = {count_line(arena, "training", TRAINING, training->epoch_value[EPOCH_LOSS], epochs),
-                count_line(arena, "validation", VALIDATION, training->epoch_value[EPOCH_VAL_LOSS], epochs)};
+static bool draw_reconstructor(const struct trainer *trainer, struct error *error) {
+  struct arena *arena = trainer->arena;
+  const struct history *history = &trainer->validations;
+  size_t epochs = history->count;
+  double *epoch = ARENA_NEW(arena, double, epochs);
+  for (size_t i = 0; i < epochs; i++) epoch[i] = history->at[i] / (double)trainer->each;
+  struct chart_line ssim[2], loss[] = {line_of("training", TRAINING, history, epoch, EPOCH_LOSS),
+                                       line_of("validation", VALIDATION, history, epoch, EPOCH_VAL_LOSS)};
   struct chart panels[] = {panel_of("epoch", "loss", loss, 2, epochs),
-                           panel_of("epoch", "SSIM", ssim, ssim_lines(training, ssim), epochs)};
-  const char *title =
-      arena_text(arena, "%s: %zu slice%s, best epoch %u", training->options->train.output,
-                 training->train.slices, plural(training->train.slices), training->best_epoch);
-  return save(title, panels, 2, training_path(training, "curves.png"), error);
+                           panel_of("epoch", "SSIM", ssim, ssim_lines(trainer, epoch, ssim), epochs)};
+  const char *title = arena_text(arena, "%s: %zu slice%s, best epoch %llu", trainer->run.folder,
+                                 trainer->run.train.slices, plural(trainer->run.train.slices),
+                                 (unsigned long long)(trainer->best_at / trainer->each));
+  return save(title, panels, 2, trainer_path(trainer, "curves.png"), error);
 }
 
-bool curves_draw_policy(const struct learning *learning, struct error *error) {
-  struct arena *arena = learning->arena;
-  size_t looks = learning->looks, last = learning->rollouts;
-  const double *at = learning->look_at;
-  if (!last) return true;
+/* ---- a policy ------------------------------------------------------------------------------------------ */
+
+static bool draw_policy(const struct trainer *trainer, size_t reward_value, size_t entropy_value,
+                        struct error *error) {
+  struct arena *arena = trainer->arena;
+  const struct history *looks = &trainer->looks, *scores = &trainer->validations;
   const char *axis =
-      arena_text(arena, "roll-outs of %zu step%s", learning->rollout.rows, plural(learning->rollout.rows));
-  struct chart_line reward = {"training", at, learning->look[LEARN_reward], looks, TRAINING},
-                    entropy = {"training", at, learning->look[LEARN_entropy], looks, TRAINING},
-                    score = {"validation", learning->score_at, learning->score, learning->validations,
-                             VALIDATION};
+      arena_text(arena, "%ss of %.0f %s", trainer->task->unit, trainer->work, trainer->task->worked);
+  struct chart_line reward = line_of("training", TRAINING, looks, looks->at, reward_value),
+                    entropy = line_of("training", TRAINING, looks, looks->at, entropy_value),
+                    score = line_of("validation", VALIDATION, scores, scores->at, 0);
   struct chart panels[] = {
-      panel_of(axis, "reward of a scan", &reward, 1, last),
-      panel_of(axis, score_name(arena, learning->options->reward.metric), &score, 1, last),
-      panel_of(axis, "entropy of a choice", &entropy, 1, last)};
-  const char *title = arena_text(arena, "%s: %zu slice%s, best after %llu roll-out%s", learning->run.folder,
-                                 learning->train.report.slices, plural(learning->train.report.slices),
-                                 (unsigned long long)learning->best_at, plural(learning->best_at));
-  return save(title, panels, 3, learn_path(learning, "curves.png"), error);
+      panel_of(axis, "reward of a scan", &reward, 1, trainer->done),
+      panel_of(axis, score_name(arena, trainer->options->reward.metric), &score, 1, trainer->done),
+      panel_of(axis, "entropy of a choice", &entropy, 1, trainer->done)};
+  const char *best =
+      trainer->best_at ? arena_text(arena, ", best after %llu %s%s", (unsigned long long)trainer->best_at,
+                                    trainer->task->unit, plural(trainer->best_at))
+                       : "";
+  const char *title = arena_text(arena, "%s: %zu slice%s%s", trainer->run.folder, trainer->run.train.slices,
+                                 plural(trainer->run.train.slices), best);
+  return save(title, panels, 3, trainer_path(trainer, "curves.png"), error);
+}
+
+bool curves_draw(const struct trainer *trainer, struct error *error) {
+  if (!trainer->validations.count || !trainer->run.folder) return true;
+  if (trainer->task == &task_reconstructor) return draw_reconstructor(trainer, error);
+  return trainer->task == &task_policy ? draw_policy(trainer, LEARN_reward, LEARN_entropy, error)
+                                       : draw_policy(trainer, PGMRI_reward, PGMRI_entropy, error);
 }

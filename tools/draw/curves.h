@@ -3,12 +3,8 @@
 #ifndef L2SR_TOOLS_CURVES_H
 #define L2SR_TOOLS_CURVES_H
 
-#include "systems/methods/learn.h"
-#include "systems/methods/train.h"
+#include "systems/methods/trainer.h"
 
-/* Losses and SSIM over the epochs. */
-bool curves_draw(const struct training *training, struct error *error);
-/* Reward, validation score and entropy over the roll-outs. */
-bool curves_draw_policy(const struct learning *learning, struct error *error);
+bool curves_draw(const struct trainer *trainer, struct error *error);
 
 #endif

@@ -1,0 +1,25 @@
+#include "systems/methods/masks.h"
+
+#include "systems/sampling/geometry.h"
+
+static const struct masks *const rows[] = {&masks_loupe, &masks_tau};
+
+const struct masks *masks_chosen(const struct options *options) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i]->method == (enum train_method)options->train.method) return rows[i];
+  return NULL;
+}
+
+bool masks_check(const struct options *options, const char *method, struct error *error) {
+  if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
+    return fail_usage(error,
+                      "train.method is %s, which transforms images, and data.kspace is measured; set it to "
+                      "image, network.input to complex, or train.method to reconstructor, l2s, l2sr or pgmri",
+                      method);
+  if (options->acquisition.geometry != GEOMETRY_SPOKES) return true;
+  return fail_usage(
+      error,
+      "train.method is %s, which learns masks of lines or points, and acquisition.geometry is %s; "
+      "set it to one of these, or train.method to reconstructor, l2s, l2sr or pgmri",
+      method, geometry_chosen(options)->name);
+}

@@ -1,0 +1,293 @@
+#include "systems/methods/methods.h"
+
+#include "engine/base/log.h"
+#include "systems/methods/learn.h"
+#include "systems/methods/pgmri.h"
+#include "systems/methods/train.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the rows ------------------------------------------------------------------------------------------ */
+
+const struct method method_list[] = {
+    [METHOD_RECONSTRUCTOR] = {.name = "reconstructor",
+                              .doc = "the network that makes an image of a zero-filled one, on masks of heuristics",
+                              .paper = "U-Net, arXiv:1505.04597; as in L2SR, "
+                                       "doi:10.1088/1361-6420/ad3b34",
+                              .networks = "U-Net"},
+    [METHOD_L2S] = {.name = "l2s",
+                    .doc = "a policy that chooses one action after the other, rewarded once a scan",
+                    .paper = "L2SR, doi:10.1088/1361-6420/ad3b34; A2C, arXiv:1602.01783; PPO, "
+                             "arXiv:1707.06347",
+                    .networks = "policy with a critic; a U-Net first",
+                    .policy = &trainer_of_policies},
+    [METHOD_L2SR] = {.name = "l2sr",
+                     .doc = "policy and reconstructor in turn, each on what the other has become",
+                     .paper = "L2SR, doi:10.1088/1361-6420/ad3b34",
+                     .networks = "policy with a critic, U-Net",
+                     .policy = &trainer_of_policies,
+                     .alternates = true},
+    [METHOD_PGMRI] = {.name = "pgmri",
+                      .doc = "a policy that looks at reconstructions, rewarded after every action",
+                      .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
+                      .networks = "policy; a U-Net first",
+                      .policy = &trainer_of_pgmri},
+    [METHOD_LOUPE] = {.name = "loupe",
+                      .doc = "one mask for all scans, learned with the reconstructor from its loss",
+                      .paper = "Bahadir et al. 2019, arXiv:1901.01960; with an exact budget as in Yin et al. "
+                               "2021, arXiv:2105.06460",
+                      .networks = "probabilities of actions, U-Net"},
+    [METHOD_TAU_STEP] = {.name = "tau_step",
+                         .doc = "actions in tau steps, each by what the reconstructor has made until then",
+                         .paper = "Yin et al. 2021, arXiv:2105.06460",
+                         .networks = "sampler, U-Net"},
+    {.name = NULL}};
+
+const struct method *method_of(const struct options *options) {
+  return &method_list[options->train.method];
+}
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+static bool add_stages(struct lists *lists, const struct options *options, struct arena *arena,
+                       struct error *error) {
+  const struct method *method = method_of(options);
+  if (!method->policy) return lists_add_training(lists, options, "train", false, arena, error);
+  bool first = !*options->learn.reconstructor;
+  return (!first || lists_add_training(lists, options, "reconstructor", false, arena, error)) &&
+         method->policy->describe(lists, options, arena, error) &&
+         (!method->alternates ||
+          lists_add_training(lists, options, "reconstructor again", true, arena, error));
+}
+
+bool method_lists(struct lists *lists, const struct options *options, struct arena *arena,
+                  struct error *error) {
+  *lists = (struct lists){0};
+  return add_stages(lists, options, arena, error) && lists_add_evaluation(lists, options, arena, error);
+}
+
+/* ---- stages -------------------------------------------------------------------------------------------- */
+
+struct stages {
+  struct arena *arena;
+  struct device *device;
+  const struct options *options;
+  const struct method *method;
+  const struct method_config *config;
+  const char *reconstructor, *policy; /* checkpoints of the last stages; NULL: none yet */
+  FILE *log;                          /* stages.jsonl; holds the folder */
+  off_t noted;                        /* bytes of it that are of stages done */
+  struct stage stage;                 /* the running one */
+};
+
+static const char *path_of(const struct stages *all, const char *stage, const char *file) {
+  return arena_text(all->arena, "%s%s%s%s%s", all->options->train.output, *stage ? "/" : "", stage,
+                    *file ? "/" : "", file);
+}
+
+static void name_stage(char name[32], bool policy, uint32_t round) {
+  const char *what = policy ? "policy" : "reconstructor";
+  if (round)
+    snprintf(name, 32, "%s_%u", what, round);
+  else
+    snprintf(name, 32, "%s", what);
+}
+
+/* A stage is not changed under the next one, which was made from it. */
+static bool check_next(struct trainer *trainer, void *context, struct error *error) {
+  const struct stages *all = context;
+  bool epochs = trainer->task->epochs;
+  uint64_t per = epochs ? trainer->each : 1;
+  char next[32];
+  name_stage(next, !all->stage.policy, all->stage.policy ? all->stage.round : all->stage.round + 1);
+  if (!*all->stage.name || trainer_done(trainer) || !file_is_there(path_of(all, next, "last.h5"))) return true;
+  return fail(error,
+              "%llu of %llu %ss are done, and %s was made from it as it is; set the steps or epochs back to "
+              "what they were, or move %s and the stages after it away",
+              (unsigned long long)(trainer->done / per), (unsigned long long)(trainer->wanted / per),
+              epochs ? "epoch" : trainer->task->unit,
+              path_of(all, next, ""), path_of(all, next, ""));
+}
+
+/* Of a reconstructor the stage tells the SSIM, which its loss may not be. */
+static void tell_scores(struct stage *stage, const struct trainer *trainer) {
+  const struct history *history = &trainer->validations;
+  size_t value = stage->policy ? trainer->task->selected : EPOCH_VAL_SSIM;
+  stage->best = NAN;
+  for (size_t i = 0; i < history->count; i++)
+    if (trainer->task->select != SELECT_NOTHING && history->at[i] == (double)trainer->best_at)
+      stage->best = history->value[value][i];
+  stage->score = history->count ? history->value[value][history->count - 1] : NAN;
+}
+
+static bool end_stage(struct trainer *trainer, void *context, struct error *error) {
+  struct stages *all = context;
+  tell_scores(&all->stage, trainer);
+  return !all->config->end || all->config->end(trainer, &all->stage, all->config->context, error);
+}
+
+static struct trainer_config config_of(struct stages *all) {
+  return (struct trainer_config){.folder = *all->options->train.output ? path_of(all, all->stage.name, "") : NULL,
+                                 .resume = all->config->resume,
+                                 .see = all->config->see,
+                                 .context = all->config->context,
+                                 .opened = check_next,
+                                 .ended = end_stage,
+                                 .stage = all,
+                                 .kernel_folder = all->config->kernel_folder};
+}
+
+/* ---- a reconstructor ----------------------------------------------------------------------------------- */
+
+/* Options of the reconstructor's part of a round: what alternate.* says. */
+static void set_round(struct options *options, uint32_t round) {
+  const double divisor = pow(options->alternate.divisor, round - 1.0);
+  options->train.epochs = options->alternate.epochs;
+  options->train.batch = options->alternate.batch;
+  options->train.rate = options->alternate.rate / divisor;
+  options->train.schedule = SCHEDULE_STEP;
+  options->train.rate_factor = options->alternate.rate_factor;
+  options->train.rate_every = options->alternate.rate_every;
+  options->train.optimiser = OPTIMISER_ADAM;
+  options->train.clip = options->train.weight_decay = 0;
+  options->train.early_stopping = 0;
+}
+
+static bool run_reconstructor(struct stages *all, struct error *error) {
+  struct options options = *all->options;
+  struct trainer_config config = config_of(all);
+  struct training training;
+  if (all->stage.round) {
+    set_round(&options, all->stage.round);
+    config.start = all->reconstructor;
+    config.policy = all->policy;
+    config.drawn = options.alternate.actions == ACTIONS_DRAWN;
+  }
+  options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
+  if (!training_open(&training, all->device, &options, &config, error)) return false;
+  bool good = trainer_run_stage(&training.trainer, &config, error);
+  training_close(&training);
+  all->reconstructor = path_of(all, all->stage.name, "best.h5");
+  return good;
+}
+
+/* ---- a policy ------------------------------------------------------------------------------------------ */
+
+/* What alternate.* says of the rounds after the first. */
+static void set_policy_round(struct options *options, uint32_t round) {
+  if (round > 1 && options->alternate.policy_rate > 0) options->learn.rate = options->alternate.policy_rate;
+  options->learn.rate /= pow(options->alternate.policy_divisor, round - 1.0);
+  if (round > 1 && options->alternate.entropy >= 0) options->learn.entropy = options->alternate.entropy;
+}
+
+static bool run_policy(struct stages *all, struct error *error) {
+  struct options options = *all->options;
+  struct trainer_config config = config_of(all);
+  set_policy_round(&options, all->stage.round);
+  config.reconstructor = all->reconstructor;
+  config.policy = all->policy;
+  config.steps = all->stage.round == 1 ? options.learn.steps : options.alternate.steps;
+  config.round = all->stage.round - 1;
+  bool good = all->method->policy->run(all->device, &options, &config, error);
+  all->policy = path_of(all, all->stage.name, "last.h5");
+  return good;
+}
+
+/* ---- stages.jsonl -------------------------------------------------------------------------------------- */
+
+/* What stands in stages.jsonl already stays: a stage that refuses to go on leaves the file as it was. */
+static bool write_line(struct stages *all, const char *line, size_t bytes, struct error *error) {
+  int file = fileno(all->log);
+  char *before = arena_new(all->arena, bytes);
+  bool same = pread(file, before, bytes, all->noted) == (ssize_t)bytes && !memcmp(before, line, bytes);
+  if (!same && (ftruncate(file, all->noted) || fwrite(line, 1, bytes, all->log) != bytes || fflush(all->log)))
+    return fail_file(error, "cannot write %s: %s", path_of(all, "", "stages.jsonl"), strerror(errno));
+  all->noted += (off_t)bytes;
+  return true;
+}
+
+void method_print_stage(const struct stage *stage, FILE *file) {
+  fprintf(file, "{\"kind\":\"stage\",\"stage\":\"%s\",\"round\":%u,\"validation\":", stage->name,
+          stage->round);
+  json_number(file, stage->score);
+  fprintf(file, ",\"best\":");
+  json_number(file, stage->best);
+  fprintf(file, "}\n");
+}
+
+static bool note_stage(struct stages *all, struct error *error) {
+  char *line = NULL;
+  size_t bytes = 0;
+  FILE *text = open_memstream(&line, &bytes);
+  if (!text) return fail_memory(error, "no host memory for the log of the stages");
+  method_print_stage(&all->stage, text);
+  fclose(text);
+  bool good = write_line(all, line, bytes, error);
+  free(line);
+  if (good && all->config->see_stage) all->config->see_stage(&all->stage, all->config->context);
+  return good;
+}
+
+static bool run_stage(struct stages *all, uint32_t round, bool policy, struct error *error) {
+  all->stage = (struct stage){.policy = policy, .round = round};
+  name_stage(all->stage.name, policy, round);
+  log_info("stage %s", all->stage.name);
+  if (!(policy ? run_policy : run_reconstructor)(all, error)) return fail_in(error, "%s", all->stage.name);
+  return note_stage(all, error);
+}
+
+static bool run_stages(struct stages *all, struct error *error) {
+  const struct options *options = all->options;
+  bool turns = all->method->alternates;
+  all->reconstructor = *options->learn.reconstructor ? options->learn.reconstructor : NULL;
+  if (!all->reconstructor && !run_stage(all, 0, false, error)) return false;
+  for (uint32_t round = 1; round <= (turns ? options->alternate.rounds : 1); round++)
+    if (!run_stage(all, round, true, error) || (turns && !run_stage(all, round, false, error))) return false;
+  return true;
+}
+
+static bool open_log(struct stages *all, struct error *error) {
+  const char *folder = all->options->train.output;
+  if (file_is_there(path_of(all, "", "last.h5")))
+    return fail(error,
+                "%s holds the training of one network (last.h5), train.method l2s, l2sr or pgmri makes a folder "
+                "of stages; choose another train.output",
+                folder);
+  if (!run_hold(&all->log, folder, path_of(all, "", "stages.jsonl"), error)) return false;
+  if (all->config->resume || (fseek(all->log, 0, SEEK_END) == 0 && ftell(all->log) == 0)) return true;
+  return fail(error,
+              "%s holds a training (stages.jsonl); go on with --resume, or choose another train.output",
+              folder);
+}
+
+/* Where not even the first stage has begun, the folder is as it was. */
+static void forget_stages(const struct stages *all) {
+  bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, "policy_1", ""));
+  if (!begun && !ftell(all->log)) unlink(path_of(all, "", "stages.jsonl"));
+}
+
+/* What a policy would refuse is refused before the reconstructor is trained. */
+static bool train_policy(struct stages *all, struct error *error) {
+  uint32_t rounds = all->method->alternates ? all->options->alternate.rounds : 1;
+  bool good = all->method->policy->check(all->device, all->options, rounds, error) && open_log(all, error) &&
+              run_stages(all, error);
+  if (!good && all->log) forget_stages(all);
+  if (all->log) fclose(all->log);
+  return good;
+}
+
+bool method_train(struct device *device, const struct options *options, const struct method_config *config,
+                  struct error *error) {
+  struct stages all = {.arena = arena_open(),
+                       .device = device,
+                       .options = options,
+                       .method = method_of(options),
+                       .config = config};
+  bool good = all.method->policy ? train_policy(&all, error) : run_reconstructor(&all, error);
+  arena_close(all.arena);
+  return good;
+}

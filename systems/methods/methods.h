@@ -1,0 +1,59 @@
+/* The methods of the paper: a row each, trained in stages.
+ *
+ * A method without a policy has one stage, in train.output itself: a reconstructor, and what learns masks beside it.
+ * One with a policy has folders in it:
+ *
+ *   reconstructor         where learn.reconstructor names none: trained first, as train.* says
+ *   policy_1              the policy, with that reconstructor scoring
+ *   reconstructor_1       where both are trained in turn: the reconstructor on the policy's masks, with a new
+ *                         optimiser
+ *   policy_2 ...          the policy goes on, scored by the last reconstructor
+ *
+ * A stage takes its predecessors' best reconstructor and last policy. Going on skips what is finished and goes on
+ * inside of what is not. stages.jsonl holds the validation score after every stage. */
+#ifndef L2SR_SYSTEMS_METHODS_H
+#define L2SR_SYSTEMS_METHODS_H
+
+#include "systems/methods/lists.h"
+#include "systems/methods/trainer.h"
+
+struct method {
+  const char *name; /* as in train.method */
+  const char *doc, *paper;
+  const char *networks;                /* that learn, in words */
+  const struct policy_trainer *policy; /* NULL: it trains none */
+  bool alternates;                     /* policy and reconstructor in turn */
+};
+
+extern const struct method method_list[]; /* by enum train_method; ended by a NULL name */
+const struct method *method_of(const struct options *options);
+
+struct stage {
+  char name[32];  /* its folder; "": train.output itself */
+  bool policy;    /* else a reconstructor */
+  uint32_t round; /* from 1; 0: before the first */
+  double score;   /* its last validation: the scene's metric of the policy's scans, SSIM of the reconstructor */
+  double best;    /* its best one; NaN where none is selected by it */
+};
+
+struct method_config {
+  bool resume;
+  void (*see)(const struct trainer *trainer, const struct trainer_record *record, void *context);
+  void (*see_stage)(const struct stage *stage, void *context); /* NULL allowed, as the one before */
+  /* At the end of a stage, before the next: its trainer is still open. */
+  bool (*end)(struct trainer *trainer, const struct stage *stage, void *context, struct error *error);
+  void *context;
+  const char *kernel_folder;
+};
+
+/* The stage as a line of stages.jsonl. */
+void method_print_stage(const struct stage *stage, FILE *file);
+
+/* Trains what the scene's method names, all stages. */
+bool method_train(struct device *device, const struct options *options, const struct method_config *config,
+                  struct error *error);
+
+/* All lists of systems of the scene's training, and of evaluating its first sampler; they are in the arena. */
+bool method_lists(struct lists *lists, const struct options *options, struct arena *arena, struct error *error);
+
+#endif
