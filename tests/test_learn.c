@@ -182,7 +182,7 @@ static void copy_file(const struct copying *copying, const char *name) {
   arena_close(arena);
 }
 
-/* What a training leaves that is killed after so many roll-outs. */
+/* What a training leaves that is killed after so many rollouts. */
 static void copy_folder(const struct trainer *trainer, const struct trainer_record *record, void *context) {
   const struct copying *copying = context;
   struct error error;
@@ -518,7 +518,7 @@ static void numbers_of_scans_do_not_wrap(void **state) {
   run.options.alternate.steps = UINT32_MAX;
   run.config.steps = ROWS;
   run.config.round = 4; /* 5 budgets of a fifth each, rounded up */
-  refuse_open(&run, "roll-outs in 5 rounds are more than the 715827882 whose scans and passes have numbers");
+  refuse_open(&run, "rollouts in 5 rounds are more than the 715827882 whose scans and passes have numbers");
   run.options.alternate.steps = UINT32_MAX - 7 * ROWS;
   open_run(&run);
   assert_true(run.learning.first_scan > UINT32_MAX - UINT32_MAX / 5 - 200);

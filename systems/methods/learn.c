@@ -11,7 +11,7 @@ static uint32_t next_scan(const struct learning *learning) {
 /* From draws of the rollout's own. */
 static void shuffle(struct learning *learning, uint32_t epoch) {
   struct random random;
-  uint64_t before = next_scan(learning) / learning->rollout.scans; /* roll-outs, of all rounds */
+  uint64_t before = next_scan(learning) / learning->rollout.scans; /* rollouts, of all rounds */
   uint64_t pass = before * learning->trainer.options->learn.epochs + epoch;
   random_start(&random, learning->trainer.options->world.seed, STREAM_ORDER, (uint32_t)pass);
   random_order(&random, learning->order, learning->rollout.rows);

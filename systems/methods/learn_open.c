@@ -73,7 +73,7 @@ static bool open_keeping(struct learning *learning, struct policy_setup setup, s
                          struct error *error) {
   const struct options *options = learning->trainer.options;
   if (options->learn.algorithm != LEARN_A2C)
-    return fail(error, "learn.algorithm ppo updates more than once a roll-out; a2c keeps them");
+    return fail(error, "learn.algorithm ppo updates more than once a rollout; a2c keeps them");
   if (!rollout_can_keep(learning->trainer.device, options->learn.scans, options->world.envs))
     return fail(error,
                 "they are of one launch of an even number of scans on a device with matrix instructions; "
@@ -84,7 +84,7 @@ static bool open_keeping(struct learning *learning, struct policy_setup setup, s
   if (!policy_open(&learning->policy, &setup, error)) return false;
   if (learning->policy.blocks && learning->policy.batch == rows && leaves_room(learning)) return true;
   policy_close(&learning->policy);
-  return fail(error, "%zu steps of a roll-out leave too little memory on %s; lower learn.scans", rows,
+  return fail(error, "%zu steps of a rollout leave too little memory on %s; lower learn.scans", rows,
               learning->trainer.device->facts.name);
 }
 
@@ -226,7 +226,7 @@ static bool check_numbers(const struct options *options, uint32_t budget, uint32
       options->learn.algorithm == LEARN_PPO && epochs > options->learn.scans ? epochs : options->learn.scans;
   if (rollouts <= UINT32_MAX / each) return true;
   return fail_usage(error,
-                    "%llu roll-outs in %u rounds are more than the %llu whose scans and passes have numbers; "
+                    "%llu rollouts in %u rounds are more than the %llu whose scans and passes have numbers; "
                     "lower learn.steps, alternate.steps or alternate.rounds",
                     (unsigned long long)rollouts, rounds, (unsigned long long)(UINT32_MAX / each));
 }

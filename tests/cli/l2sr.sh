@@ -28,7 +28,7 @@ for stage in $stages; do
   grep -q "\"stage\":\"$stage\"" json || complain "--json does not tell the end of $stage"
 done
 [ "$(grep -c '"kind":"stage"' whole/stages.jsonl)" = 5 ] || complain "stages.jsonl has not one line a stage"
-[ "$(grep -c '"kind":"look"' whole/policy_1/log.jsonl)" = 24 ] || complain "log.jsonl has not one line every 3 roll-outs"
+[ "$(grep -c '"kind":"look"' whole/policy_1/log.jsonl)" = 24 ] || complain "log.jsonl has not one line every 3 rollouts"
 [ "$(grep -c '"kind":"validation"' whole/policy_1/log.jsonl)" = 6 ] || complain "log.jsonl has not one line a validation"
 
 # ---- the table ----------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ tried=$((tried + 1))
 ! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"
 refuse 1 "the policy's precision is half, the portable path computes in f32 only" train scene --output late \
   --set policy.precision=half
-refuse 2 'roll-outs in 900 rounds are more than the 268435455' train scene --output late --set alternate.rounds=900 \
+refuse 2 'rollouts in 900 rounds are more than the 268435455' train scene --output late --set alternate.rounds=900 \
   --set alternate.steps=4000000000
 [ ! -e late ] || complain "what is refused before the first stage leaves a folder"
 refuse 1 'lower learn.rate or learn.clip (0 is no limit)' train l2s --quiet --output burst --set learn.rate=1e9 --set learn.clip=0 \
