@@ -80,10 +80,10 @@ run "bench policy" "$l2sr" bench policy --size 32 --batch 3 --train --json --set
 grep -q '"batch":3,"precision":"f32"' "$temp/out" || { echo "FAILED: bench policy does not take --batch"; failed=1; }
 run "bench learn" "$l2sr" bench learn --size 32 --scans 40 --envs 30 --slices 3 --batch 2 --profile --json \
   --set policy.channels=2 --set policy.pools=2 --set network.channels=2 --set network.pools=2
-for part in observe policy_forward policy_act reconstruct_network score_ssim advantage; do
+for part in observe forward_policy act forward_reconstructor score_ssim advantage; do
   grep -q "\"phase\":\"rollout\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }
 done
-for part in recall observe present policy_forward policy_loss policy_backward optimise; do
+for part in gather observe encode_policy forward_policy policy_loss backward_policy optimise_policy; do
   grep -q "\"phase\":\"update\",\"part\":\"$part\"" "$temp/out" || { echo "FAILED: bench learn has no $part"; failed=1; }
 done
 run "verify stored vectors" "$l2sr" verify "$source"/tests/data/acquisition_45.h5 "$source"/tests/data/metrics_50.h5
