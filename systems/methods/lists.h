@@ -31,7 +31,4 @@ bool lists_add_evaluation(struct lists *lists, const struct options *options, st
 bool lists_columns(const struct options *options, struct arena *arena, component_set *columns,
                    struct error *error);
 
-/* Every system of every list that there can be; groups of them, each ended by NULL, and NULL after the last. */
-extern const struct system *const *const system_groups[];
-
 #endif

@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/ecs/schedule.h"
 #include "kernels/kernels.h"
+#include "systems/methods/groups.h"
 #include "systems/methods/methods.h"
 #include "systems/networks/loupe.h"
 #include "systems/networks/net_pgmri.h"

@@ -1,0 +1,59 @@
+#include "systems/methods/groups.h"
+
+#include "systems/methods/learn.h"
+#include "systems/methods/pgmri.h"
+#include "systems/methods/train.h"
+#include "systems/scan/systems.h"
+#include "systems/scan/transform.h"
+
+static const struct system *const scan_systems[] = {&system_restart,
+                                                    &system_reset,
+                                                    &system_repeat_steps,
+                                                    &system_decide_draw,
+                                                    &system_decide_next,
+                                                    &system_decide_disc,
+                                                    &system_decide_exact,
+                                                    &system_decide_oracle,
+                                                    &system_decide_points,
+                                                    &system_decide_points_sequence,
+                                                    &system_order_lines,
+                                                    &system_decide_sequence,
+                                                    &system_repeat_policy,
+                                                    &system_encode_policy,
+                                                    &system_forward_policy,
+                                                    &system_act,
+                                                    &system_estimate,
+                                                    &system_repeat_states,
+                                                    &system_encode_reconstruction,
+                                                    &system_keep_state,
+                                                    &system_act_draws,
+                                                    &system_spread,
+                                                    &system_follow,
+                                                    &system_acquire,
+                                                    &system_observe,
+                                                    &system_observe_cells,
+                                                    &system_observe_coils,
+                                                    &system_reconstruct,
+                                                    &system_repeat_reconstructor,
+                                                    &system_encode,
+                                                    &system_encode_complex,
+                                                    &system_forward_reconstructor,
+                                                    &system_restore,
+                                                    &system_score_ssim,
+                                                    &system_score_ssim_uniform,
+                                                    &system_score_error,
+                                                    &system_reward,
+                                                    &system_record,
+                                                    &system_expand,
+                                                    &system_extend,
+                                                    &system_weigh,
+                                                    NULL};
+
+static const struct system *const load_systems[] = {&system_normalise_slices, &system_transform_lines,
+                                                    &system_transform_planes, &system_load_coils,
+                                                    &system_scale_coils,      NULL};
+
+const struct system *const *const system_groups[] = {load_systems,      scan_systems,   feed_systems,
+                                                     train_systems,     loupe_systems,  tau_systems,
+                                                     rollout_systems,   learn_systems,  trajectories_systems,
+                                                     pgmri_systems,     NULL};
