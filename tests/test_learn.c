@@ -437,7 +437,7 @@ static void scenes_are_refused(void **state) {
   refuse_open(&run, "no line is left to acquire");
   run.options.acquisition.initial_lines = 3;
   run.options.policy.pools = 6;
-  refuse_open(&run, "policy.channels 2 and policy.pools 6 at data.size 32: policy with 6 pools on 32x32");
+  refuse_open(&run, "policy.channels 2, policy.pools 6, policy.hidden 16, data.size 32: policy with 6 pools on 32x32");
   run.options.policy.pools = 2;
   run.config.reconstructor = support_path(&folder, "nowhere.h5");
   refuse_open(&run, "the reconstructor: ");

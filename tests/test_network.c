@@ -3,6 +3,8 @@
 #include "systems/checks/verify_network.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/networks.h"
+#include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
 #include "tests/support.h"
 
@@ -338,6 +340,159 @@ static void test_fused_does_not_build(void **state) {
   device->facts.matrix = matrix;
 }
 
+/* ---- what checkpoints say ------------------------------------------------------------------------------ */
+
+enum damage { GOOD, MISSING, OTHER_TYPE, NO_NUMBER, NEGATIVE, TOO_LARGE, DAMAGES };
+
+static bool is_word(const struct fact *fact) {
+  return fact->kind == FACT_NAME || fact->kind == FACT_TEXT;
+}
+
+static const struct network_facts values = {.channels = 6,
+                                            .pools = 3,
+                                            .hidden = 40,
+                                            .size = 32,
+                                            .absolute = 1,
+                                            .scale = 1e-4,
+                                            .steps = 2,
+                                            .adaptive = 1,
+                                            .noise_seed = 7,
+                                            .initial_lines = 2,
+                                            .budget = 6,
+                                            .input = "complex",
+                                            .geometry = "spokes"};
+
+static bool put_damaged(const struct fact *fact, enum damage damage, struct store *store, struct error *error) {
+  static const double numbers[DAMAGES] = {[NO_NUMBER] = NAN, [NEGATIVE] = -4};
+  if (damage == MISSING) return true;
+  if (is_word(fact) != (damage == OTHER_TYPE))
+    return store_put_text(store, fact->name, "a word that is longer than any of the others", error);
+  return store_put_number(store, fact->name, damage == TOO_LARGE ? 2 * fact->high + 2 : numbers[damage], error);
+}
+
+/* All facts of the network, of which one is damaged. */
+static void write_facts(const char *path, const struct fact *facts, const struct fact *damaged,
+                        enum damage damage) {
+  struct store *store;
+  struct error error;
+  assert_good(store_create(&store, path, &error), &error);
+  for (const struct fact *fact = facts; fact->name; fact++) {
+    struct fact one[2] = {*fact, {.name = NULL}};
+    assert_good(fact == damaged && damage != GOOD ? put_damaged(fact, damage, store, &error)
+                                                  : facts_write(one, &values, store, &error),
+                &error);
+  }
+  assert_good(store_commit(store, &error), &error);
+}
+
+/* What the scene must say is expected; everything else comes from the file. */
+static bool read_facts(const char *path, const struct fact *facts, struct network_facts *read,
+                       struct error *error) {
+  struct store *store;
+  *read = (struct network_facts){.size = values.size, .scale = values.scale};
+  strcpy(read->input, facts == network_unet.facts ? "magnitude" : values.input);
+  strcpy(read->geometry, values.geometry);
+  assert_good(store_open(&store, path, error), error);
+  bool good = facts_read(facts, read, store, error);
+  store_close(store);
+  return good;
+}
+
+static void facts_survive(void **state) {
+  struct folder folder;
+  struct network_facts read;
+  struct store *store;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  const char *path = support_path(&folder, "facts.h5");
+  for (size_t n = 0; network_list[n]; n++) {
+    const struct fact *facts = network_list[n]->facts;
+    write_facts(path, facts, NULL, GOOD);
+    assert_good(read_facts(path, facts, &read, &error), &error);
+    assert_good(store_open(&store, path, &error), &error);
+    assert_good(facts_same(facts, &read, store, &error), &error);
+    store_close(store);
+    for (const struct fact *fact = facts; fact->name; fact++)
+      if (fact->kind != FACT_NAME && !fact->unwritten)
+        assert_memory_equal((char *)&read + fact->place, (const char *)&values + fact->place,
+                            is_word(fact) ? strlen(values.geometry) : sizeof(double));
+  }
+  support_close_folder(&folder);
+}
+
+static void try_damage(const char *path, const struct fact *facts, const struct fact *fact,
+                       enum damage damage) {
+  struct network_facts read;
+  struct error error;
+  char part[64];
+  if (is_word(fact) && damage > OTHER_TYPE) return;
+  write_facts(path, facts, fact, damage);
+  bool good = read_facts(path, facts, &read, &error);
+  if (damage == MISSING && fact->may_lack && (!fact->key || !fact->text || fact->unwritten)) {
+    assert_good(good, &error);
+    return;
+  }
+  assert_false(good);
+  snprintf(part, sizeof part, "ttribute %s", fact->name);
+  assert_holds(error.text, part);
+}
+
+/* A fact that good files may lack is what the reader expects, or what files meant before there was a choice: that is
+ * refused here, where the scene says otherwise. */
+static void damaged_facts_are_refused(void **state) {
+  struct folder folder;
+  (void)state;
+  support_open_folder(&folder);
+  const char *path = support_path(&folder, "facts.h5");
+  for (size_t n = 0; network_list[n]; n++)
+    for (const struct fact *fact = network_list[n]->facts; fact->name; fact++)
+      for (enum damage damage = MISSING; damage < DAMAGES; damage++)
+        try_damage(path, network_list[n]->facts, fact, damage);
+  support_close_folder(&folder);
+}
+
+static void expect_ports(struct world *world, const struct network_desc *network) {
+  component_set there = 0;
+  for (unsigned c = 0; c < COMPONENT_COUNT; c++)
+    if (world->column[c]) there |= SET(c);
+  assert_true(there == (network->in | network->out));
+  *world = (struct world){.schema = world->schema};
+}
+
+/* A network binds the columns that its row names. */
+static void ports_are_those_of_the_rows(void **state) {
+  struct world world = {.schema = &component_schema};
+  struct kernel_setup kernel_setup = {32, 32, false, ""};
+  struct reconstructor_setup setup = {
+      .device = *state, .size = 32, .channels = 4, .pools = 2, .batch = 2, .train = true, .input_gradient = true};
+  struct reconstructor reconstructor;
+  struct error error;
+  assert_good(kernels_open(&setup.kernels, *state, &kernel_table, &kernel_setup, &error), &error);
+  for (int dense = 0; dense < 2; dense++) {
+    const struct network_desc *network = dense ? &network_pgmri : &network_policy;
+    struct policy_setup policy_setup = {.device = *state,
+                                        .kernels = setup.kernels,
+                                        .size = 32,
+                                        .channels = 2,
+                                        .pools = 2,
+                                        .hidden = 8,
+                                        .batch = 2,
+                                        .train = true,
+                                        .dense = dense};
+    struct policy policy;
+    assert_good(policy_open(&policy, &policy_setup, &error), &error);
+    policy_bind(&policy, &world);
+    expect_ports(&world, network);
+    policy_close(&policy);
+  }
+  assert_good(reconstructor_open(&reconstructor, &setup, &error), &error);
+  reconstructor_bind(&reconstructor, &world);
+  expect_ports(&world, &network_unet);
+  reconstructor_close(&reconstructor);
+  kernels_close(setup.kernels);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parameter_counts),   cmocka_unit_test(test_size_refusal),
@@ -346,6 +501,9 @@ int main(void) {
       cmocka_unit_test(test_small_reference),    cmocka_unit_test(test_large_reference),
       cmocka_unit_test(steps_are_judged_where_the_sign_is_known),
       cmocka_unit_test(test_fused_does_not_build),
+      cmocka_unit_test(facts_survive),
+      cmocka_unit_test(damaged_facts_are_refused),
+      cmocka_unit_test(ports_are_those_of_the_rows),
   };
   return cmocka_run_group_tests_name("network", tests, support_open_device, support_close_device);
 }

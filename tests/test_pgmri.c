@@ -162,7 +162,7 @@ static void comes_back_from_a_file(void **state) {
   policy_close(&again);
   setup.size = 2 * N;
   assert_false(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error));
-  assert_holds(error.text, "was trained for 32x32 images, data.size is 64");
+  assert_holds(error.text, "it was trained with data.size 32 (attribute network_size), and data.size is 64");
   close_bench(&bench);
   support_close_folder(&folder);
 }

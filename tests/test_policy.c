@@ -207,7 +207,7 @@ static void test_round_trip(void **state) {
   assert_int_equal(bench.device->allocations, allocations);
   setup.size = 40;
   assert_false(policy_load(&other.policy, path, &setup, &error));
-  assert_holds(error.text, "policy.h5: the policy was trained for 20x20 images, data.size is 40");
+  assert_holds(error.text, "policy.h5: it was trained with data.size 20 (attribute network_size), and data.size is 40; set it to 20");
   close_bench(&other);
   close_bench(&bench);
 }

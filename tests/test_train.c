@@ -711,14 +711,14 @@ static void damaged_networks_are_refused(void **state) {
   run_epochs(&run);
   const char *path = support_path(&folder, "sizes/best.h5");
   damage(path, "network_pools", false, 1.5);
-  refuse_network(&run, path, "network_channels is 4 and network_pools 1.5; they must be whole numbers");
+  refuse_network(&run, path, "its attribute network_pools is 1.5; expected a whole number from 1 to 12: the file is damaged");
   damage(path, "network_pools", false, 13);
-  refuse_network(&run, path, "from 2 to 1024 and 1 to 12");
+  refuse_network(&run, path, "its attribute network_pools is 13; expected a whole number from 1 to 12");
   damage(path, "network_pools", false, 12);
   refuse_network(&run, path, "U-Net with 12 pools on 32x32");
   damage(path, "network_pools", false, 2);
   damage(path, "network_channels", false, NAN);
-  refuse_network(&run, path, "network_channels is nan");
+  refuse_network(&run, path, "its attribute network_channels is nan; expected a whole number from 2 to 1024");
   damage(path, "network_channels", false, 1024);
   refuse_network(&run, path, "down_sample_layers.0.layers.0.weight (4x1x3x3, expected 1024x1x3x3)");
   damage(path, "network_channels", false, 4);

@@ -49,6 +49,7 @@ bool store_read_known(struct store *store, const char *name, enum store_type typ
 /* Attribute or scalar dataset; false without a message when it is not there or of another kind. */
 bool store_text(struct store *store, const char *name, char *text, size_t size);
 bool store_number(struct store *store, const char *name, double *value);
+bool store_has_value(struct store *store, const char *name); /* an attribute or a dataset of any kind */
 /* Reads one value of whatever type (text, whole or broken numbers, an array of one) as a text without the
  * blanks around it: 7 and "7" are the same word. False where there is none or it is empty. */
 bool store_word(struct store *store, const char *name, char *text, size_t size);

@@ -99,6 +99,10 @@ bool store_number(struct store *store, const char *name, double *value) {
   return good;
 }
 
+bool store_has_value(struct store *store, const char *name) {
+  return H5Aexists(store->file, name) > 0 || store_has(store, name);
+}
+
 /* ---- words of any type --------------------------------------------------------------------------------- */
 
 static void write_number(double value, char *text, size_t size) {

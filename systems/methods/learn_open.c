@@ -5,6 +5,7 @@
 #include "engine/base/round.h"
 #include "systems/methods/lists.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/networks/networks.h"
 #include "systems/sampling/geometry.h"
 
 #include <math.h>
@@ -235,7 +236,7 @@ bool learn_check(struct device *device, const struct options *options, uint32_t 
   struct acquisition acquisition;
   struct policy_setup setup = policy_setup(device, options);
   struct arena *arena = arena_open();
-  bool good = acquisition_only(&acquisition, options, arena, error) && net_policy_check(options, error) &&
+  bool good = acquisition_only(&acquisition, options, arena, error) && network_check(&network_policy, options, error) &&
               check_numbers(options, acquisition.budget, rounds, error) && policy_check(&setup, error);
   arena_close(arena);
   return good;

@@ -3,6 +3,7 @@
 #include "engine/base/round.h"
 #include "systems/methods/lists.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/networks/networks.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/slice_cache.h"
 
@@ -34,7 +35,7 @@ static struct policy_setup policy_setup(struct device *device, const struct opti
 
 static bool check_network(struct device *device, const struct options *options, struct error *error) {
   struct policy_setup setup = policy_setup(device, options);
-  return net_policy_check(options, error) && policy_check(&setup, error);
+  return network_check(&network_pgmri, options, error) && policy_check(&setup, error);
 }
 
 bool pgmri_check(struct device *device, const struct options *options, struct error *error) {

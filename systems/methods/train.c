@@ -3,7 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/round.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/networks/net_unet.h"
+#include "systems/networks/networks.h"
 
 #include <math.h>
 #include <string.h>
@@ -227,7 +227,7 @@ bool training_open(struct training *training, struct device *device, const struc
   if ((!training->masks || training->masks->check(options, error)) &&
       optimise_read_milestones("train.milestones", options->train.milestones, training->milestone,
                                &training->milestones, error) &&
-      net_unet_check(options, error) && open_feeds(training, batch, config, error) &&
+      network_check(&network_unet, options, error) && open_feeds(training, batch, config, error) &&
       open_network(training, batch, config->start, error) &&
       (!training->masks || training->masks->open(training, error)) && open_loss(training, error) &&
       open_optimiser(training, error) && open_schedules(training, error) && count_updates(training, error) &&

@@ -221,49 +221,7 @@ bool checkpoint_write_parameters(struct store *store, const char *group, const s
   return write_flat(store, flat_parameters(group, graph), error);
 }
 
-/* ---- facts --------------------------------------------------------------------------------------------- */
-
-bool checkpoint_write_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error) {
-  for (; facts->name; facts++)
-    if (!(facts->text ? store_put_text(store, facts->name, facts->text, error)
-                      : store_put_number(store, facts->name, facts->number, error)))
-      return false;
-  return true;
-}
-
-static bool same_text(struct store *store, const struct checkpoint_fact *fact, struct error *error) {
-  char found[64];
-  if (!store_text(store, fact->name, found, sizeof found))
-    return fail_file(error,
-                "its attribute %s is missing or no text; expected '%s': the file is damaged, start anew in "
-                "another train.output",
-                fact->name, fact->text);
-  if (!strcmp(found, fact->text)) return true;
-  return fail_file(error,
-              "its attribute %s is '%s'; expected '%s': the file is damaged, start anew in another "
-              "train.output",
-              fact->name, found, fact->text);
-}
-
-static bool same_number(struct store *store, const struct checkpoint_fact *fact, struct error *error) {
-  double found;
-  if (!store_number(store, fact->name, &found))
-    return fail_file(error,
-                "its attribute %s is missing or no number; expected %.9g: the file is damaged, start anew in "
-                "another train.output",
-                fact->name, fact->number);
-  if (found == fact->number) return true;
-  return fail_file(error,
-              "its attribute %s is %.9g; expected %.9g: the file is damaged, start anew in another "
-              "train.output",
-              fact->name, found, fact->number);
-}
-
-bool checkpoint_same_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error) {
-  for (; facts->name; facts++)
-    if (!(facts->text ? same_text : same_number)(store, facts, error)) return false;
-  return true;
-}
+/* ---- what tells parameters apart ------------------------------------------------------------------------- */
 
 bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *error) {
   struct arena *arena = arena_open();

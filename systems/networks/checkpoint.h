@@ -21,16 +21,6 @@ bool checkpoint_write_parameters(struct store *store, const char *group, const s
 bool checkpoint_check_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
 
-/* What a network is, as attributes beside its parameters. Lists end by a name of NULL. */
-struct checkpoint_fact {
-  const char *name;
-  double number;
-  const char *text; /* NULL: it is the number */
-};
-bool checkpoint_write_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error);
-/* Whether the file says the same; what it lacks or says otherwise is refused with its name. */
-bool checkpoint_same_facts(struct store *store, const struct checkpoint_fact *facts, struct error *error);
-
 /* A number among the attributes, from low to high: for NaN lies between no two. Refused with its name. */
 bool checkpoint_number(struct store *store, const char *name, double low, double high, double *value,
                        struct error *error);

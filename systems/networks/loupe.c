@@ -3,7 +3,10 @@
 #include "components/components.h"
 #include "kernels/kernels.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/networks/networks.h"
 #include "systems/sampling/geometry.h"
+
+#include <string.h>
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -15,18 +18,8 @@ static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) 
                rows);
 }
 
-bool loupe_views(const struct options *options) {
-  return options->network.input == INPUT_COMPLEX || geometry_chosen(options)->points;
-}
-
 static void build(struct loupe *loupe, const struct options *options) {
-  struct net_loupe_setup net = {.size = (int)options->data.size,
-                                .points = geometry_chosen(options)->points,
-                                .budget = loupe->acquisition.budget,
-                                .seed = options->world.seed,
-                                .slope = (float)options->loupe.slope,
-                                .views = loupe_views(options),
-                                .view = (enum net_view_kind)options->network.input};
+  struct net_loupe_setup net = net_loupe_setup(options, loupe->acquisition.budget);
   graph_open(&loupe->graph);
   loupe->net = net_loupe(loupe->graph, &net);
 }
@@ -147,6 +140,12 @@ void loupe_backward(struct loupe *loupe) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
+static struct network_facts facts_of(const struct loupe *loupe) {
+  struct network_facts facts = {0};
+  strcpy(facts.geometry, geometry_of(&loupe->acquisition)->name);
+  return facts;
+}
+
 bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
   const struct geometry *geometry = geometry_of(&loupe->acquisition);
@@ -159,8 +158,8 @@ bool loupe_write(const struct loupe *loupe, struct store *store, struct error *e
   acquisition_initial(&loupe->acquisition, taken);
   net_loupe_chances(weight, taken, lines, loupe->acquisition.budget, chance);
   net_loupe_best(chance, taken, lines, loupe->acquisition.budget, mask);
-  bool good = store_put_text(store, "sampler", "loupe", error) &&
-              store_put_text(store, "scan_geometry", geometry->name, error) &&
+  struct network_facts facts = facts_of(loupe);
+  bool good = facts_write(network_loupe.facts, &facts, store, error) &&
               checkpoint_write_parameters(store, "sampler", loupe->graph, error) &&
               checkpoint_write_moments(store, "sampler_optimiser", &loupe->optimiser, error) &&
               store_write(store, "probability", STORE_F64, rank, shape, chance, false, error) &&
@@ -170,6 +169,8 @@ bool loupe_write(const struct loupe *loupe, struct store *store, struct error *e
 }
 
 bool loupe_read(struct loupe *loupe, struct store *store, struct error *error) {
-  return checkpoint_read_parameters(store, "sampler", loupe->graph, error) &&
+  struct network_facts facts = facts_of(loupe);
+  return facts_same(network_loupe.facts, &facts, store, error) &&
+         checkpoint_read_parameters(store, "sampler", loupe->graph, error) &&
          checkpoint_read_moments(store, "sampler_optimiser", &loupe->optimiser, error);
 }

@@ -32,9 +32,6 @@ struct loupe {
   struct optimiser optimiser;
 };
 
-/* Whether the mask's graph observes the scans of this scene. */
-bool loupe_views(const struct options *options);
-
 /* The parameters are those of a new training. Refuses more than one setting, as wrong usage. */
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error);
 void loupe_close(struct loupe *loupe);

@@ -1,9 +1,25 @@
 #include "systems/networks/net_loupe.h"
 
+#include "systems/sampling/geometry.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 static const float SHARPNESS = 5; /* of the probabilities: sigmoid(5 weight) */
+
+bool loupe_views(const struct options *options) {
+  return options->network.input == INPUT_COMPLEX || geometry_chosen(options)->points;
+}
+
+struct net_loupe_setup net_loupe_setup(const struct options *options, uint32_t budget) {
+  return (struct net_loupe_setup){.size = (int)options->data.size,
+                                  .points = geometry_chosen(options)->points,
+                                  .budget = budget,
+                                  .seed = options->world.seed,
+                                  .slope = (float)options->loupe.slope,
+                                  .views = loupe_views(options),
+                                  .view = (enum net_view_kind)options->network.input};
+}
 
 /* The mask is read after the forward pass, and so are thresholds of a check. */
 static void see(struct graph *graph, struct net_loupe *net, const struct net_loupe_setup *setup, tensor drawn,

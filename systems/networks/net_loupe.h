@@ -4,6 +4,7 @@
 #ifndef L2SR_SYSTEMS_NET_LOUPE_H
 #define L2SR_SYSTEMS_NET_LOUPE_H
 
+#include "components/options.h"
 #include "systems/networks/net_view.h"
 
 struct net_loupe_setup {
@@ -15,6 +16,10 @@ struct net_loupe_setup {
   enum net_view_kind view;
   bool smooth; /* there acquired lines count as that sigmoid: what backward differentiates, to check it */
 };
+
+struct net_loupe_setup net_loupe_setup(const struct options *options, uint32_t budget);
+/* Whether the mask's graph observes the scans of this scene. */
+bool loupe_views(const struct options *options);
 
 struct net_loupe {
   tensor taken; /* input, [1][1][N]: 1 where a line is initial */

@@ -54,21 +54,3 @@ struct net_policy_heads net_policy_heads(struct graph *graph, tensor maps, tenso
   heads.value = graph_orthogonal(graph, linear(graph, concat(graph, mask, heads.logits), "value_net", 1), 1);
   return heads;
 }
-
-bool net_policy_check(const struct options *options, struct error *error) {
-  struct graph *graph;
-  int size = (int)options->data.size;
-  if (options->acquisition.geometry == GEOMETRY_POINTS)
-    return fail_usage(
-        error, "acquisition.geometry is points, of which a policy does not choose one after the other; "
-               "set it to lines or spokes, or train.method to reconstructor, loupe or tau_step");
-  if (!graph_open(&graph)) return fail_memory(error, "no host memory for a graph");
-  net_policy_maps(graph, graph_input(graph, "observation", 1, size, size), (int)options->policy.channels,
-                  (int)options->policy.pools);
-  bool good = graph_good(graph, error);
-  graph_close(graph);
-  if (good) return true;
-  struct error reason = *error;
-  return fail_usage(error, "policy.channels %u and policy.pools %u at data.size %u: %.1200s",
-                    options->policy.channels, options->policy.pools, options->data.size, reason.text);
-}

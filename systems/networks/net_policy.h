@@ -4,7 +4,6 @@
 #ifndef L2SR_SYSTEMS_NET_POLICY_H
 #define L2SR_SYSTEMS_NET_POLICY_H
 
-#include "components/options.h"
 #include "engine/graph/graph.h"
 
 /* Whether x halves so often; if not the graph has failed and says why. */
@@ -21,8 +20,5 @@ struct net_policy_heads {
 
 /* Pooled maps, flattened, through two hidden layers of `hidden` to one logit for each entry of the mask. */
 struct net_policy_heads net_policy_heads(struct graph *graph, tensor maps, tensor mask, int hidden);
-
-/* Refuses sizes of options that no policy has, as wrong usage; before anything is loaded. */
-bool net_policy_check(const struct options *options, struct error *error);
 
 #endif

@@ -1,6 +1,21 @@
 #include "systems/networks/net_tau.h"
 
 #include "systems/networks/net_unet.h"
+#include "systems/sampling/geometry.h"
+
+struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budget) {
+  return (struct net_tau_setup){.size = (int)options->data.size,
+                                .hidden = (int)options->tau.hidden,
+                                .points = geometry_chosen(options)->points,
+                                .channels = (int)options->tau.channels,
+                                .pools = (int)options->tau.pools,
+                                .steps = options->tau.steps,
+                                .budget = budget,
+                                .seed = options->world.seed,
+                                .slope = (float)options->tau.slope,
+                                .view = (enum net_view_kind)options->network.input,
+                                .adaptive = options->tau.adaptive};
+}
 
 uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
   uint64_t before = ((uint64_t)budget * step + steps - 1) / steps,

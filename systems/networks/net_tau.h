@@ -8,6 +8,7 @@
 #ifndef L2SR_SYSTEMS_NET_TAU_H
 #define L2SR_SYSTEMS_NET_TAU_H
 
+#include "components/options.h"
 #include "systems/networks/net_view.h"
 
 enum { TAU_MOST = 8, TAU_LAYERS = 5 };
@@ -25,6 +26,8 @@ struct net_tau_setup {
   /* The reconstruction of pass i from its input; NULL: an input of the graph, from another path. */
   tensor (*reconstruct)(struct graph *graph, tensor observed, uint32_t pass);
 };
+
+struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budget);
 
 struct net_tau {
   tensor image;                    /* input, [2][N][N]: real, imaginary; VIEW_COMPLEX: its frequencies */

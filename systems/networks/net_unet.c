@@ -57,17 +57,3 @@ tensor net_unet_sum(struct graph *graph, tensor residual, tensor image, bool abs
   tensor sum = add(graph, residual, magnitude(graph, image));
   return absolute ? add(graph, relu(graph, sum), relu(graph, scale(graph, sum, -1))) : sum;
 }
-
-bool net_unet_check(const struct options *options, struct error *error) {
-  struct graph *graph;
-  int size = (int)options->data.size;
-  if (!graph_open(&graph)) return fail_memory(error, "no host memory for a graph");
-  net_unet(graph, graph_input(graph, "input", options->network.input == INPUT_COMPLEX ? 2 : 1, size, size),
-           (int)options->network.channels, (int)options->network.pools);
-  bool good = graph_good(graph, error);
-  graph_close(graph);
-  if (good) return true;
-  struct error reason = *error;
-  return fail_usage(error, "network.channels %u and network.pools %u at data.size %u: %.1200s",
-                    options->network.channels, options->network.pools, options->data.size, reason.text);
-}

@@ -2,7 +2,6 @@
 #ifndef L2SR_SYSTEMS_NET_UNET_H
 #define L2SR_SYSTEMS_NET_UNET_H
 
-#include "components/options.h"
 #include "engine/graph/graph.h"
 
 /* Appends the network: `channels` after the first block, doubled at each of the `pools` poolings. Of an input
@@ -15,8 +14,5 @@ tensor net_unet_named(struct graph *graph, tensor x, const char *before, int cha
 /* The reconstruction from complex images [2][N][N] (PROTOCOL 3.2), in their units: the network's output,
  * added to their magnitude; absolute: of that the absolute value. */
 tensor net_unet_sum(struct graph *graph, tensor residual, tensor image, bool absolute);
-
-/* Refuses sizes of options that no network has, as wrong usage; before anything is loaded. */
-bool net_unet_check(const struct options *options, struct error *error);
 
 #endif

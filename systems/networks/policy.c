@@ -3,14 +3,11 @@
 #include "components/components.h"
 #include "engine/base/log.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/sampling/geometry.h"
+#include "systems/networks/networks.h"
 
-#include <math.h>
 #include <string.h>
 
-/* The second of each is PG-MRI's, dense. */
-static const char *const kinds[] = {"policy", "pgmri"}; /* attribute network */
-/* Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
+/* The second is PG-MRI's, dense. Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
  * where the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
 static const double maps_scale[] = {64, 1024};
 
@@ -252,94 +249,56 @@ void policy_reinforce(struct policy *policy, const struct policy_draws *draws, s
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-enum { FACTS = 9 };
+static const struct network_desc *desc_of(const struct policy_setup *setup) {
+  return setup->dense ? &network_pgmri : &network_policy;
+}
 
-static void list_facts(const struct policy *policy, struct checkpoint_fact facts[FACTS]) {
+static struct network_facts facts_of(const struct policy *policy) {
   const struct policy_setup *setup = &policy->setup;
-  const struct checkpoint_fact all[FACTS] = {{"network", 0, kinds[setup->dense]},
-                                             {"network_channels", setup->channels, NULL},
-                                             {"network_pools", setup->pools, NULL},
-                                             {"network_hidden", setup->hidden, NULL},
-                                             {"network_size", (double)setup->size, NULL},
-                                             {"scan_geometry", 0, policy->geometry},
-                                             {"scan_initial_lines", policy->initial_lines, NULL},
-                                             {"scan_budget", policy->budget, NULL},
-                                             {NULL, 0, NULL}};
-  memcpy(facts, all, sizeof all);
+  struct network_facts facts = {.channels = setup->channels,
+                                .pools = setup->pools,
+                                .hidden = setup->hidden,
+                                .size = (double)setup->size,
+                                .initial_lines = policy->initial_lines,
+                                .budget = policy->budget};
+  strcpy(facts.geometry, policy->geometry);
+  return facts;
 }
 
 bool policy_write(const struct policy *policy, struct store *store, struct error *error) {
-  struct checkpoint_fact facts[FACTS];
-  list_facts(policy, facts);
-  return checkpoint_write_facts(store, facts, error) &&
+  struct network_facts facts = facts_of(policy);
+  return facts_write(desc_of(&policy->setup)->facts, &facts, store, error) &&
          checkpoint_write_parameters(store, "param", policy->graph, error);
 }
 
 bool policy_same(const struct policy *policy, struct store *store, struct error *error) {
-  struct checkpoint_fact facts[FACTS];
-  list_facts(policy, facts);
-  return checkpoint_same_facts(store, facts, error);
-}
-
-static bool read_kind(struct store *store, bool *dense) {
-  char network[32] = "";
-  bool found = store_text(store, "network", network, sizeof network);
-  *dense = found && !strcmp(network, kinds[1]);
-  return *dense || (found && !strcmp(network, kinds[0]));
+  struct network_facts facts = facts_of(policy);
+  return facts_same(desc_of(&policy->setup)->facts, &facts, store, error);
 }
 
 bool policy_is_dense(const char *path, bool *dense, struct error *error) {
   struct store *store;
   *dense = false;
   if (!store_open(&store, path, error)) return false;
-  read_kind(store, dense); /* what is no policy at all is refused with more to say by policy_load */
+  *dense = facts_are(network_pgmri.facts, store); /* what is no policy at all is refused with more to say by policy_load */
   store_close(store);
   return true;
 }
 
-static bool is_whole(double value, double most) {
-  return value >= 1 && value <= most && value == floor(value);
-}
-
-static bool read_sizes(struct store *store, struct policy_setup *setup, struct error *error) {
-  double channels, pools, hidden, size;
-  if (!read_kind(store, &setup->dense) || !store_number(store, "network_channels", &channels) ||
-      !store_number(store, "network_pools", &pools) || !store_number(store, "network_hidden", &hidden) ||
-      !store_number(store, "network_size", &size))
-    return fail_file(error,
-                     "it is no checkpoint of a policy: the attributes network (policy or pgmri), "
-                     "network_channels, network_pools, network_hidden and network_size are missing or of "
-                     "another kind; give one that training a policy has written");
-  if (!(is_whole(channels, 1024) && is_whole(pools, 12) && is_whole(hidden, 65536)))
-    return fail_file(
-        error,
-        "network_channels %g, network_pools %g and network_hidden %g; they must be whole numbers to 1024, "
-        "to 12 and to 65536: the file is damaged",
-        channels, pools, hidden);
-  if (size != (double)setup->size)
-    return fail(error,
-                "the policy was trained for %.0fx%.0f images, data.size is %zu; set data.size to %.0f or "
-                "train one for %zu",
-                size, size, setup->size, size, setup->size);
-  setup->channels = (uint32_t)channels;
-  setup->pools = (uint32_t)pools;
-  setup->hidden = (uint32_t)hidden;
-  return true;
-}
-
-/* Where the checkpoint tells them: one of another program does not; the first ones knew lines only. */
-static void read_origin(struct policy *policy, struct store *store) {
-  double initial_lines, budget;
+/* Of scans that the file does not tell, their geometry is not known either. */
+static bool read_facts(struct policy *policy, struct store *store, struct error *error) {
+  struct policy_setup *setup = &policy->setup;
+  struct network_facts facts = facts_of(policy);
+  setup->dense = facts_are(network_pgmri.facts, store);
+  if (!facts_read(desc_of(setup)->facts, &facts, store, error)) return false;
+  setup->channels = (uint32_t)facts.channels;
+  setup->pools = (uint32_t)facts.pools;
+  setup->hidden = (uint32_t)facts.hidden;
+  policy->initial_lines = (uint32_t)facts.initial_lines;
+  policy->budget = (uint32_t)facts.budget;
+  if (policy->budget) strcpy(policy->geometry, facts.geometry);
   store_text(store, "origin_reconstructor", policy->reconstructor, sizeof policy->reconstructor);
-  if (!store_number(store, "scan_initial_lines", &initial_lines) ||
-      !store_number(store, "scan_budget", &budget) ||
-      !(initial_lines >= 0 && initial_lines <= UINT16_MAX && initial_lines == floor(initial_lines)) ||
-      !is_whole(budget, UINT16_MAX))
-    return;
-  policy->initial_lines = (uint32_t)initial_lines;
-  policy->budget = (uint32_t)budget;
-  if (!store_text(store, "scan_geometry", policy->geometry, sizeof policy->geometry))
-    strcpy(policy->geometry, geometry_list[GEOMETRY_LINES].name);
+  return true;
 }
 
 bool policy_stored(const struct policy_setup *setup, struct store *store, const char *group,
@@ -350,21 +309,28 @@ bool policy_stored(const struct policy_setup *setup, struct store *store, const 
   return good;
 }
 
+static void take_origin(struct policy *policy, const struct policy *read) {
+  policy->initial_lines = read->initial_lines;
+  policy->budget = read->budget;
+  strcpy(policy->geometry, read->geometry);
+  strcpy(policy->reconstructor, read->reconstructor);
+}
+
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
                  struct error *error) {
-  struct policy_setup own = *setup;
+  struct policy read = {.setup = *setup};
   struct store *store;
   *policy = (struct policy){0};
   if (!store_open(&store, path, error)) return false;
-  bool good = read_sizes(store, &own, error) && policy_stored(&own, store, "param", error) &&
-              policy_open(policy, &own, error);
+  bool good = read_facts(&read, store, error) && policy_stored(&read.setup, store, "param", error) &&
+              policy_open(policy, &read.setup, error);
   if (good && !checkpoint_read_parameters(store, "param", policy->graph, error)) {
     policy_close(policy);
     good = false;
   }
-  if (good) read_origin(policy, store);
   store_close(store);
   if (!good) return fail_in(error, "%s", path);
+  take_origin(policy, &read);
   policy_changed(policy);
   return true;
 }

@@ -6,8 +6,8 @@
 #include "engine/base/log.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/networks.h"
 
-#include <math.h>
 #include <string.h>
 
 static size_t image_bytes(const struct reconstructor *reconstructor) {
@@ -590,92 +590,37 @@ void reconstructor_changed(struct reconstructor *reconstructor) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-enum { FACTS = 8 };
-
-/* Networks of magnitudes have no facts about complex images. */
-static void list_facts(const struct reconstructor_setup *setup, struct checkpoint_fact facts[FACTS]) {
-  const struct checkpoint_fact all[FACTS] = {{"network", 0, "unet"},
-                                             {"network_channels", setup->channels, NULL},
-                                             {"network_pools", setup->pools, NULL},
-                                             {"network_size", (double)setup->size, NULL},
-                                             {setup->complex ? "network_input" : NULL, 0, "complex"},
-                                             {"network_absolute", setup->absolute, NULL},
-                                             {"data_scale", setup->scale, NULL},
-                                             {NULL, 0, NULL}};
-  memcpy(facts, all, sizeof all);
+static const struct fact *facts_of(const struct reconstructor_setup *setup, struct network_facts *facts) {
+  *facts = (struct network_facts){.channels = setup->channels,
+                                  .pools = setup->pools,
+                                  .size = (double)setup->size,
+                                  .absolute = setup->absolute,
+                                  .scale = setup->scale};
+  strcpy(facts->input, setup->complex ? "complex" : "magnitude");
+  return network_of_reconstructor(setup->complex)->facts;
 }
 
 bool reconstructor_write(const struct reconstructor *reconstructor, struct store *store,
                          struct error *error) {
-  struct checkpoint_fact facts[FACTS];
-  list_facts(&reconstructor->setup, facts);
-  return checkpoint_write_facts(store, facts, error) &&
+  struct network_facts values;
+  const struct fact *facts = facts_of(&reconstructor->setup, &values);
+  return facts_write(facts, &values, store, error) &&
          checkpoint_write_parameters(store, "param", reconstructor->graph, error);
 }
 
 bool reconstructor_same(const struct reconstructor *reconstructor, struct store *store, struct error *error) {
-  struct checkpoint_fact facts[FACTS];
-  list_facts(&reconstructor->setup, facts);
-  return checkpoint_same_facts(store, facts, error);
+  struct network_facts values;
+  const struct fact *facts = facts_of(&reconstructor->setup, &values);
+  return facts_same(facts, &values, store, error);
 }
 
-/* A complex network works in the units of its images. */
-static bool check_scale(struct store *store, const struct reconstructor_setup *setup, struct error *error) {
-  double scale = setup->scale;
-  if (!setup->complex || !store_number(store, "data_scale", &scale) ||
-      fabs(scale - setup->scale) <= 1e-6 * fabs(scale))
-    return true;
-  return fail(
-      error,
-      "the network was trained on images divided by %g (attribute data_scale), and data.scale is %g; set "
-      "data.scale to %g, or train one in these units",
-      scale, setup->scale, scale);
-}
-
-/* Networks of magnitudes have no such attributes. */
-static bool read_input(struct store *store, struct reconstructor_setup *setup, struct error *error) {
-  char input[32] = "magnitude";
-  double absolute = 0;
-  store_text(store, "network_input", input, sizeof input);
-  if (strcmp(input, setup->complex ? "complex" : "magnitude") != 0)
-    return fail(error,
-                "the network takes %s images (attribute network_input), and network.input is %s; set it to "
-                "%s or use another checkpoint",
-                input, setup->complex ? "complex" : "magnitude", input);
-  if (setup->complex && !store_number(store, "network_absolute", &absolute))
-    return fail_file(
-        error, "its attribute network_absolute is missing: the file is damaged, use another checkpoint");
-  if (absolute != 0 && absolute != 1)
-    return fail_file(error,
-                     "its attribute network_absolute is %g; it must be 0 or 1: the file is damaged, use "
-                     "another checkpoint",
-                     absolute);
-  setup->absolute = absolute != 0;
-  return check_scale(store, setup, error);
-}
-
-static bool read_sizes(struct store *store, struct reconstructor_setup *setup, struct error *error) {
-  char network[32] = "";
-  double channels, pools, size;
-  if (!store_text(store, "network", network, sizeof network) || strcmp(network, "unet") ||
-      !store_number(store, "network_channels", &channels) || !store_number(store, "network_pools", &pools))
-    return fail_file(
-        error, "it is no checkpoint of a reconstructor: the attributes network (unet), network_channels and "
-               "network_pools are missing or of another kind; tools/convert_checkpoint.py writes them");
-  if (!(channels >= 2 && channels <= 1024 && channels == floor(channels) && pools >= 1 && pools <= 12 &&
-        pools == floor(pools)))
-    return fail_file(
-        error,
-        "network_channels is %g and network_pools %g; they must be whole numbers from 2 to 1024 and 1 "
-        "to 12: the file is damaged, use another checkpoint",
-        channels, pools);
-  if (store_number(store, "network_size", &size) && size != (double)setup->size)
-    return fail(error,
-                "the network was trained for %.0fx%.0f images, data.size is %zu; set data.size to %.0f or "
-                "train one for %zu",
-                size, size, setup->size, size, setup->size);
-  setup->channels = (uint32_t)channels;
-  setup->pools = (uint32_t)pools;
+static bool read_facts(struct store *store, struct reconstructor_setup *setup, struct error *error) {
+  struct network_facts values;
+  const struct fact *facts = facts_of(setup, &values);
+  if (!facts_read(facts, &values, store, error)) return false;
+  setup->channels = (uint32_t)values.channels;
+  setup->pools = (uint32_t)values.pools;
+  setup->absolute = setup->complex && values.absolute != 0;
   return true;
 }
 
@@ -693,7 +638,7 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
   struct store *store;
   *reconstructor = (struct reconstructor){0};
   if (!store_open(&store, path, error)) return false;
-  bool good = read_sizes(store, &own, error) && read_input(store, &own, error) &&
+  bool good = read_facts(store, &own, error) &&
               reconstructor_stored(&own, store, "param", error) &&
               reconstructor_open(reconstructor, &own, error);
   if (good && !checkpoint_read_parameters(store, "param", reconstructor->graph, error)) {

@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/random.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/networks/networks.h"
 #include "systems/sampling/geometry.h"
 
 #include <string.h>
@@ -36,16 +37,11 @@ static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
 static void build(struct tau *tau, const struct tau_setup *setup) {
   enum device_matrix matrix = setup->device->facts.matrix;
   const struct options *options = setup->options;
-  struct net_tau_setup net = {.size = (int)tau->size,
-                              .hidden = (int)tau->hidden,
-                              .points = tau->points,
-                              .apart = tau->points,
-                              .steps = tau->steps,
-                              .budget = tau->acquisition.budget,
-                              .seed = options->world.seed,
-                              .slope = (float)options->tau.slope,
-                              .view = tau->complex ? VIEW_COMPLEX : VIEW_MAGNITUDE,
-                              .adaptive = tau->adaptive};
+  struct net_tau_setup net = net_tau_setup(options, tau->acquisition.budget);
+  net.hidden = (int)tau->hidden;
+  net.steps = tau->steps;
+  net.adaptive = tau->adaptive;
+  net.apart = tau->points;
   graph_open(&tau->graph);
   tau->net = net_tau(tau->graph, &net);
   if (matrix == MATRIX_NVIDIA || matrix == MATRIX_EMULATED)
@@ -330,29 +326,24 @@ void tau_backward(struct tau *tau, uint32_t part, size_t images) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-enum { FACTS = 10 };
-
-/* Of lines the sampler is of so many hidden values, of points a U-Net. */
-static void list_facts(const struct tau *tau, struct checkpoint_fact facts[FACTS]) {
+static const struct fact *facts_of(const struct tau *tau, struct network_facts *facts) {
   const struct acquisition *scan = &tau->acquisition;
-  const struct checkpoint_fact all[FACTS] = {
-      {"sampler", 0, "tau_step"},
-      {"scan_geometry", 0, geometry_of(scan)->name},
-      {"sampler_steps", tau->steps, NULL},
-      {tau->points ? "sampler_channels" : "sampler_hidden", tau->points ? tau->channels : tau->hidden, NULL},
-      {"sampler_adaptive", tau->adaptive, NULL},
-      {"sampler_noise_seed", tau->noise_seed, NULL},
-      {"initial_lines", scan->initial_lines, NULL},
-      {"budget", scan->budget, NULL},
-      {tau->points ? "sampler_pools" : NULL, tau->pools, NULL},
-      {NULL, 0, NULL}};
-  memcpy(facts, all, sizeof all);
+  *facts = (struct network_facts){.channels = tau->channels,
+                                  .pools = tau->pools,
+                                  .hidden = tau->hidden,
+                                  .steps = tau->steps,
+                                  .adaptive = tau->adaptive,
+                                  .noise_seed = tau->noise_seed,
+                                  .initial_lines = scan->initial_lines,
+                                  .budget = scan->budget};
+  strcpy(facts->geometry, geometry_of(scan)->name);
+  return network_of_sampler(tau->points)->facts;
 }
 
 bool tau_write(const struct tau *tau, struct store *store, struct error *error) {
-  struct checkpoint_fact facts[FACTS];
-  list_facts(tau, facts);
-  return checkpoint_write_facts(store, facts, error) &&
+  struct network_facts values;
+  const struct fact *facts = facts_of(tau, &values);
+  return facts_write(facts, &values, store, error) &&
          checkpoint_write_parameters(store, "sampler", tau_parameters(tau), error) &&
          checkpoint_write_moments(store, "sampler_optimiser", &tau->optimiser, error);
 }
@@ -364,76 +355,33 @@ static bool read_parameters(struct tau *tau, struct store *store, struct error *
 }
 
 bool tau_read(struct tau *tau, struct store *store, struct error *error) {
-  struct checkpoint_fact facts[FACTS];
-  list_facts(tau, facts);
-  return checkpoint_same_facts(store, facts, error) && read_parameters(tau, store, error) &&
+  struct network_facts values;
+  const struct fact *facts = facts_of(tau, &values);
+  return facts_same(facts, &values, store, error) && read_parameters(tau, store, error) &&
          checkpoint_read_moments(store, "sampler_optimiser", &tau->optimiser, error);
 }
 
-static bool read_whole(struct store *store, const char *name, double low, double high, uint32_t *value,
-                       struct error *error) {
-  double found = -1;
-  if (store_number(store, name, &found) && found >= low && found <= high && found == (uint32_t)found) {
-    *value = (uint32_t)found;
-    return true;
-  }
-  return fail_file(
-      error,
-      "its attribute %s is missing or %g; it must be a whole number from %g to %g: the file is damaged, "
-      "use another checkpoint",
-      name, found, low, high);
-}
-
-static bool check_scans(const struct tau *tau, uint32_t initial, uint32_t budget, struct error *error) {
+static bool check_scans(const struct tau *tau, const struct network_facts *facts, struct error *error) {
   const struct acquisition *scan = &tau->acquisition;
-  if (initial == scan->initial_lines && budget == scan->budget) return true;
+  if (facts->initial_lines == scan->initial_lines && facts->budget == scan->budget) return true;
   return fail(error,
-              "it was trained for scans of %u initial and %u acquired %s%s; x%u %s has %u and %u: use the "
+              "it was trained for scans of %.0f initial and %.0f acquired %s%s; x%u %s has %u and %u: use the "
               "checkpoint that was trained for this acquisition",
-              initial, budget, geometry_of(scan)->one, plural(budget), scan->acceleration, scan->horizon,
+              facts->initial_lines, facts->budget, geometry_of(scan)->one, plural((size_t)facts->budget), scan->acceleration, scan->horizon,
               scan->initial_lines, scan->budget);
 }
 
-/* What the sampler is, of the attributes. */
-static bool check_kind(struct store *store, struct error *error) {
-  char sampler[32] = "";
-  if (store_text(store, "sampler", sampler, sizeof sampler) && !strcmp(sampler, "tau_step")) return true;
-  return fail_file(error, "it holds no sampler of tau steps%s%s; train one with train.method tau_step",
-                   *sampler ? " but of " : "", sampler);
-}
-
-/* Checkpoints of before there were others are of lines. */
-static bool check_geometry(const struct tau *tau, struct store *store, struct error *error) {
-  const char *wanted = geometry_of(&tau->acquisition)->name;
-  char found[32] = "lines";
-  store_text(store, "scan_geometry", found, sizeof found);
-  return !strcmp(found, wanted) ||
-         fail(error, "it was trained for scans of %s and acquisition.geometry is %s; set it to %s", found,
-              wanted, found);
-}
-
-/* The first checkpoints of points say no pools: there were four. */
-static bool read_unet(struct tau *tau, struct store *store, struct error *error) {
-  double pools;
-  tau->pools = 4;
-  return read_whole(store, "sampler_channels", 2, 1024, &tau->channels, error) &&
-         (!store_number(store, "sampler_pools", &pools) ||
-          read_whole(store, "sampler_pools", 1, 12, &tau->pools, error));
-}
-
-static bool read_kind(struct tau *tau, struct store *store, struct error *error) {
-  uint32_t adaptive = 0, initial = 0, budget = 0;
-  if (!check_geometry(tau, store, error) ||
-      !read_whole(store, "sampler_steps", 1, TAU_MOST, &tau->steps, error) ||
-      !(tau->points ? read_unet(tau, store, error)
-                    : read_whole(store, "sampler_hidden", 1, 65536, &tau->hidden, error)) ||
-      !read_whole(store, "sampler_adaptive", 0, 1, &adaptive, error) ||
-      !read_whole(store, "sampler_noise_seed", 0, UINT32_MAX, &tau->noise_seed, error) ||
-      !read_whole(store, "initial_lines", 0, tau->acquisition.lines, &initial, error) ||
-      !read_whole(store, "budget", 1, tau->acquisition.lines, &budget, error))
-    return false;
-  tau->adaptive = adaptive;
-  return check_scans(tau, initial, budget, error);
+static bool read_facts(struct tau *tau, struct store *store, struct error *error) {
+  struct network_facts values;
+  const struct fact *facts = facts_of(tau, &values);
+  if (!facts_read(facts, &values, store, error)) return false;
+  tau->steps = (uint32_t)values.steps;
+  tau->hidden = (uint32_t)values.hidden;
+  tau->channels = (uint32_t)values.channels;
+  tau->pools = (uint32_t)values.pools;
+  tau->adaptive = values.adaptive != 0;
+  tau->noise_seed = (uint32_t)values.noise_seed;
+  return check_scans(tau, &values, error);
 }
 
 /* Before memory is taken for what the attributes say. */
@@ -452,7 +400,7 @@ static bool is_stored(struct tau *tau, const struct tau_setup *setup, struct sto
 /* After its reconstructor, whose images are of the size. */
 static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
   tau->batch = tau->own.batch;
-  return read_kind(tau, store, error) && check_lines(tau, error) && is_stored(tau, setup, store, error) &&
+  return read_facts(tau, store, error) && check_lines(tau, error) && is_stored(tau, setup, store, error) &&
          open_planned(tau, setup, error) && read_parameters(tau, store, error);
 }
 
@@ -469,7 +417,7 @@ bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, 
   tau->reconstructor = &tau->own;
   bool good = store_open(&store, path, error);
   if (good) {
-    good = (check_kind(store, error) || fail_in(error, "%s", path)) &&
+    good = (facts_kind(network_of_sampler(tau->points)->facts, store, error) || fail_in(error, "%s", path)) &&
            reconstructor_load(&tau->own, path, &own, error) &&
            (load(tau, store, setup, error) || fail_in(error, "%s", path));
     store_close(store);

@@ -64,11 +64,11 @@ run "a training of magnitudes" "$l2sr" train scene --method loupe --set network.
 
 # ---- refusals -----------------------------------------------------------------------------------------------
 
-refuse 1 'takes complex images (attribute network_input), and network.input is magnitude; set it to complex' evaluate scene \
+refuse 1 "trained with network.input 'complex' (attribute network_input), and network.input is 'magnitude'; set it to 'complex'" evaluate scene \
   --set network.input=magnitude --samplers random --reconstructor scene/loupe/best.h5
-refuse 1 'takes magnitude images (attribute network_input), and network.input is complex; set it to magnitude' \
+refuse 1 "trained with network.input 'magnitude' (attribute network_input), and network.input is 'complex'; set it to 'magnitude'" \
   evaluate scene --samplers random --reconstructor magnitude/best.h5
-refuse 1 'takes complex images (attribute network_input), and network.input is magnitude' evaluate scene \
+refuse 1 "trained with network.input 'complex' (attribute network_input), and network.input is 'magnitude'" evaluate scene \
   --set network.input=magnitude --set sampler.tau_step=scene/tau/best.h5
 refuse 1 'network.input was complex and is magnitude now' train scene --quiet --output scene/tau --resume \
   --set network.input=magnitude
@@ -86,7 +86,7 @@ refuse 2 'data.kspace is measured; set it to image, network.input to complex' tr
 run "phantom of coils" "$l2sr" phantom coils --train 2 --val 1 --test 1 --slices 2 --coils 3 --size 32 --rows 64 --columns 38
 refuse 2 'a network takes one complex image, and these files have 3 coils; set data.kspace to image' train measured --quiet \
   --output none --set data.path=coils
-refuse 1 'the network was trained on images divided by 0.0001 (attribute data_scale), and data.scale is 1; set data.scale to' \
+refuse 1 'it was trained with data.scale 0.0001 (attribute data_scale), and data.scale is 1; set it to' \
   evaluate scene --samplers random --reconstructor scene/random/best.h5 --set data.scale=1
 for bench in step learn pgmri inference; do
   refuse 2 "bench $bench measures scans whose magnitude is looked at; set it to magnitude" bench $bench scene

@@ -173,12 +173,12 @@ refuse 1 'whole holds stages of train.method l2s, l2sr or pgmri' train scene --q
 refuse 2 'train.output is empty; give --output DIR' train l2s
 refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output none --set learn.reconstructor=nowhere.h5
 refuse 1 'it is no checkpoint of a reconstructor' train l2s --quiet --output none --set learn.reconstructor=l2s/policy_1/last.h5
-refuse 1 'was trained for 32x32 images, data.size is 40' train l2s --quiet --output none --set data.size=40 --set data.pad=40
+refuse 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' train l2s --quiet --output none --set data.size=40 --set data.pad=40
 refuse 2 'the scene has 2 settings' train l2s --quiet --output none --set acquisition.horizon=base,long
 refuse 2 'no line is left to acquire' train l2s --quiet --output none --set acquisition.initial_lines=8
 refuse 1 'training data: nowhere is not a folder' train l2s --quiet --output none --data nowhere
-refuse 2 'policy.pools 6 at data.size 32: ' train l2s --quiet --output none --set policy.pools=6
-refuse 2 'policy.pools=6: policy.channels 2 and policy.pools 6' sweep l2s --quiet --output none --set policy.pools=2,6
+refuse 2 'policy.pools 6, policy.hidden ' train l2s --quiet --output none --set policy.pools=6
+refuse 2 'policy.pools=6: policy.channels 2, policy.pools 6' sweep l2s --quiet --output none --set policy.pools=2,6
 tried=$((tried + 1))
 "$l2sr" train scene --output late --set policy.pools=6 2>err && complain "policy.pools=6 is taken"
 ! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"

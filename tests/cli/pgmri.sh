@@ -122,12 +122,12 @@ refuse_train 2 'pgmri.trajectories is 1; the baseline divides by one less, it mu
 refuse_train 2 'only the greedy one goes without a baseline' --set pgmri.baseline=false
 refuse_train 2 "pgmri.milestones has 'late'" --set pgmri.milestones=late
 refuse_train 2 "pgmri.keep has '-1'" --set pgmri.keep=-1
-refuse_train 2 'policy.pools 6 at data.size 32: ' --set policy.pools=6
+refuse_train 2 'policy.pools 6, policy.hidden ' --set policy.pools=6
 refuse_train 2 'no line is left to acquire' --set acquisition.initial_lines=8
 refuse_train 2 'the scene has 2 settings' --set acquisition.horizon=base,long
 refuse_train 1 'training slices: 40, minibatches: 10 of pgmri.batch 4; an update takes pgmri.accumulation 11' \
   --set pgmri.accumulation=11
-refuse_train 1 'was trained for 32x32 images, data.size is 40' --set data.size=40 --set data.pad=40
+refuse_train 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' --set data.size=40 --set data.pad=40
 refuse 1 'is no checkpoint of a reconstructor' train scene --quiet --output none --set learn.reconstructor=$policy/last.h5
 refuse 1 'pgmri.gamma was 0.9 and is 1 now' train scene --quiet --output whole --resume --set pgmri.gamma=1
 refuse 1 'it has 70 updates, and 65 are wanted; raise pgmri.epochs' train scene --quiet --output whole --resume --set pgmri.epochs=13

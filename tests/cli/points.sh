@@ -104,7 +104,7 @@ refuse 1 'is of points and acquisition.geometry is lines' evaluate scene --sampl
   --set sampler.mask=loupe/best.h5 --set acquisition.geometry=lines
 refuse 1 'has probabilities for 220 points beside the 16 initial ones, the budget is 112' evaluate scene \
   --samplers learned_mask --set sampler.mask=loupe/best.h5 --set acquisition.acceleration=8
-refuse 1 'it was trained for scans of points and acquisition.geometry is lines; set it to points' evaluate scene \
+refuse 1 "it was trained with acquisition.geometry 'points' (attribute scan_geometry), and acquisition.geometry is 'lines'; set it to 'points'" evaluate scene \
   --samplers tau_step --set sampler.tau_step=tau/best.h5 --set acquisition.geometry=lines
 refuse 1 'tau.channels was 2 and is 4 now' train scene --quiet --method tau_step --output tau --resume --set tau.channels=4
 for bench in step learn pgmri inference; do

@@ -426,7 +426,7 @@ refuse 2 'train.method is l2s; bench train measures reconstructor, loupe and tau
 refuse 2 'bench step takes no --train, which network and policy do' bench step --train
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0
 refuse 2 "network.precision is 'x' at --precision" bench network --precision x
-refuse 2 'policy.pools 6 at data.size 32' bench policy --size 32 --set policy.pools=6
+refuse 2 'policy.pools 6, policy.hidden ' bench policy --size 32 --set policy.pools=6
 
 # ---- device memory -------------------------------------------------------------------------------------
 

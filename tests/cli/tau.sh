@@ -83,10 +83,10 @@ refuse 1 'tau.slope was 10 and is 5 now' train scene --quiet --output whole --re
 refuse 1 'it was trained with train.method tau_step; go on with that' train scene --quiet --output whole --resume --method reconstructor
 refuse 1 'train.method was tau_step and is loupe now' train scene --quiet --output whole --resume --method loupe
 refuse 2 'sampler.tau_step is empty; name a checkpoint of train.method tau_step' evaluate scene
-refuse 1 'it holds no sampler of tau steps; train one with train.method tau_step' evaluate scene --set sampler.tau_step=plain/best.h5
+refuse 1 'it is no checkpoint of a sampler of tau steps: its attribute sampler is missing' evaluate scene --set sampler.tau_step=plain/best.h5
 refuse 1 'it was trained for scans of 1 initial and 7 acquired lines; x8 long has 1 and 3' evaluate scene \
   --set sampler.tau_step=whole/best.h5 --set acquisition.acceleration=8
-refuse 1 'the network was trained for 32x32 images, data.size is 64' evaluate scene --set sampler.tau_step=whole/best.h5 \
+refuse 1 'it was trained with data.size 32 (attribute network_size), and data.size is 64' evaluate scene --set sampler.tau_step=whole/best.h5 \
   --set data.size=64 --set data.pad=64
 refuse 2 'sampler tau_step is for the one setting that it was trained for and the scene has several' evaluate scene \
   --set sampler.tau_step=whole/best.h5 --set acquisition.horizon=base,long

@@ -136,7 +136,7 @@ refuse 2 '--set gives train.rate twice; join the values' sweep scene --output no
   --set train.rate=2
 refuse 2 'train.output, in which sweep makes the folders' sweep scene --output none --set train.output=a,b
 refuse 2 'train.output is empty' sweep scene --set train.rate=1,2
-refuse 2 'network.pools=6: network.channels 4 and network.pools 6' sweep scene --output none --set network.pools=2,6
+refuse 2 'network.pools=6: network.channels 4, network.pools 6' sweep scene --output none --set network.pools=2,6
 refuse 2 'two combinations would have the folder data.path=a-b' sweep scene --output none --set data.path=a/b,a-b
 refuse 2 'more than 1000 combinations' sweep scene --output none --set world.seed=$(seq -s, 40) \
   --set train.batch=$(seq -s, 40)
@@ -164,10 +164,10 @@ refuse 1 'it has 240 updates, and 12 are wanted; raise train.epochs' train scene
 refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
-refuse 2 'network.pools 6 at data.size 32: U-Net with 6 pools' train scene --output new --set network.pools=6
+refuse 2 'network.pools 6, data.size 32: U-Net with 6 pools' train scene --output new --set network.pools=6
 refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output new \
   --set network.pools=12
-refuse 2 'network.pools 6 at data.size 96' bench network --size 96 --set network.pools=6
+refuse 2 'network.pools 6, data.size 96' bench network --size 96 --set network.pools=6
 refuse 2 'it takes 2 channels or more' train scene --output new --set network.channels=1
 refuse 1 'the loss of update ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
 grep -q 'slices of its minibatch: file.*; no checkpoint was written before' err ||
@@ -175,7 +175,7 @@ grep -q 'slices of its minibatch: file.*; no checkpoint was written before' err 
 dd if=whole/best.h5 of=short.h5 bs=1000 count=4 2>/dev/null
 refuse 1 'short.h5' evaluate scene --reconstructor short.h5
 refuse 1 'has no HDF5 signature' evaluate scene --reconstructor scene.yaml
-refuse 1 'was trained for 32x32 images, data.size is 40' evaluate scene --reconstructor whole/best.h5 \
+refuse 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' evaluate scene --reconstructor whole/best.h5 \
   --set data.size=40 --set data.pad=40
 refuse 1 'it is no checkpoint of a reconstructor' evaluate scene --reconstructor data/val/file1000002.h5
 dd if=whole/last.h5 of=cut/last.h5 bs=1000 count=9 2>/dev/null

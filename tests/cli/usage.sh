@@ -49,7 +49,7 @@ for command in $commands; do
   says out '--verbose'
   silent err
 done
-for topic in components kernels systems samplers options commands flags; do
+for topic in components kernels systems networks samplers options commands flags; do
   expect 0 describe $topic
   expect 0 describe $topic --json
   tried=$((tried + 1))
@@ -170,7 +170,7 @@ says out 'features_extractor.extractors.reconstruction_input.fc_out.4'
 says out '1024 images to train: '
 expect 2 describe network small --set train.method=l2s --set policy.pools=6 --set data.size=32 --set network.pools=2
 expect 2 describe network small --set data.size=48 --set network.pools=5
-says err 'network.pools 5 at data.size 48: U-Net with 5 pools on 48x48'
+says err 'network.pools 5, data.size 48: U-Net with 5 pools on 48x48'
 expect 2 describe scene small --set world.envz=9
 says err 'unknown key world.envz at --set; did you mean world.envs?'
 expect 2 describe scene small --set world.envs=0

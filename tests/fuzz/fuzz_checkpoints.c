@@ -1,6 +1,7 @@
 /* Checkpoints: parameters and optimiser of a small network, and what stands beside them. */
 #include "kernels/kernels.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/networks/networks.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct device device;
@@ -26,15 +27,14 @@ static void open_network(void) {
   FUZZ_MUST(optimise_open(&optimiser, graph, &adam, &error));
 }
 
-static const struct checkpoint_fact facts[] = {
-    {"network", 0, "unet"}, {"network_channels", 2, NULL}, {NULL, 0, NULL}};
+static const struct network_facts said = {.channels = 2, .pools = 1, .size = N, .input = "magnitude"};
 
 static void write_good(void) {
   struct store *store;
   struct error error;
   open_network();
   FUZZ_MUST(store_create(&store, fuzz_path("good.h5"), &error));
-  FUZZ_MUST(checkpoint_write_facts(store, facts, &error) &&
+  FUZZ_MUST(facts_write(network_unet.facts, &said, store, &error) &&
             checkpoint_write_parameters(store, "param", graph, &error) &&
             checkpoint_write_optimiser(store, &optimiser, &error) &&
             store_put_number(store, "epoch", 3, &error));
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!ready) write_good();
   ready = true;
   if (!store_open(&store, fuzz_change(data, size), &error)) return 0;
-  checkpoint_same_facts(store, facts, &error);
+  facts_same(network_unet.facts, &said, store, &error);
   if (checkpoint_check_parameters(store, "param", graph, &error))
     checkpoint_read_parameters(store, "param", graph, &error);
   checkpoint_read_optimiser(store, &optimiser, &error);

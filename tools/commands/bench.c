@@ -5,8 +5,7 @@
 #include "engine/base/random.h"
 #include "engine/base/text.h"
 #include "engine/files/scene.h"
-#include "systems/networks/net_policy.h"
-#include "systems/networks/net_unet.h"
+#include "systems/networks/networks.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/bench/bench.h"
@@ -215,17 +214,25 @@ static bool check_step(const struct options *options, struct error *error) {
   return bench_check_scans(options, "step", error);
 }
 
+static bool check_network(const struct options *options, struct error *error) {
+  return network_check(&network_unet, options, error);
+}
+
+static bool check_policy(const struct options *options, struct error *error) {
+  return network_check(&network_policy, options, error);
+}
+
 static bool check_learn(const struct options *options, struct error *error) {
-  return bench_check_scans(options, "learn", error) && net_policy_check(options, error) &&
-         net_unet_check(options, error);
+  return bench_check_scans(options, "learn", error) && check_policy(options, error) &&
+         check_network(options, error);
 }
 
 static bool check_pgmri(const struct options *options, struct error *error) {
-  return bench_check_scans(options, "pgmri", error) && net_unet_check(options, error);
+  return bench_check_scans(options, "pgmri", error) && check_network(options, error);
 }
 
 static bool check_inference(const struct options *options, struct error *error) {
-  return bench_check_scans(options, "inference", error) && net_unet_check(options, error);
+  return bench_check_scans(options, "inference", error) && check_network(options, error);
 }
 
 static bool run(struct call *call, struct error *error) {
@@ -235,9 +242,9 @@ static bool run(struct call *call, struct error *error) {
     call_work *run;
     bool many; /* takes more than one scene */
   } list[] = {{"step", NULL, check_step, run_step, false},
-              {"network", "network", net_unet_check, bench_network, false},
-              {"policy", "policy", net_policy_check, bench_policy, false},
-              {"train", "train", net_unet_check, bench_train, false},
+              {"network", "network", check_network, bench_network, false},
+              {"policy", "policy", check_policy, bench_policy, false},
+              {"train", "train", check_network, bench_train, false},
               {"learn", "policy", check_learn, bench_learn, false},
               {"pgmri", "policy", check_pgmri, bench_pgmri, false},
               {"inference", NULL, check_inference, bench_inference, true}};

@@ -5,11 +5,6 @@
 #include "kernels/kernels.h"
 #include "systems/methods/groups.h"
 #include "systems/methods/methods.h"
-#include "systems/networks/loupe.h"
-#include "systems/networks/net_pgmri.h"
-#include "systems/networks/net_policy.h"
-#include "systems/networks/net_tau.h"
-#include "systems/networks/net_unet.h"
 #include "systems/sampling/geometry.h"
 #include "systems/sampling/samplers.h"
 #include "systems/scan/systems.h"
@@ -24,12 +19,13 @@
   X("kernels", kernels, 0, "json", "every OpenCL kernel and its arguments")                                  \
   X("systems", systems, 0, "json", "every system, what it reads, writes and launches")                       \
   X("methods", methods, 0, "json", "every method of training, its paper and its networks")                   \
+  X("networks", networks, 0, "json", "every network: its paper, columns, options and what checkpoints say of it")                  \
   X("samplers", samplers, 0, "json", "every sampler")                                                        \
   X("options", options, 0, "json yaml", "every key of a scene; --yaml: as a scene file")                     \
   X("commands", commands, 0, "json", "every command")                                                        \
   X("flags", flags, 0, "json", "every flag of every command")                                                \
   X("schedule", schedule, 1, "json dot", "SCENE: the systems that its training and scanning run, in order; --dot: as graphs") \
-  X("network", network, 1, "json", "SCENE: nodes, shapes, bytes and operations of reconstructor and policy") \
+  X("network", network, 1, "json", "SCENE: nodes, shapes, bytes and operations of its networks") \
   X("scene", scene, 1, "json",                                                                               \
     "SCENE: the scene with all it extends, its scans, and the memory of its tables")                         \
   X("completion-bash", bash, 0, "",                                                                          \
@@ -182,6 +178,51 @@ static bool print_methods(struct call *call, struct error *error) {
     print_row(call, columns,
               (const char *const[]){method->name, stages, method->networks, method->doc, method->paper});
   }
+  return true;
+}
+
+static const char *keys_text(const struct network_desc *network, struct arena *arena) {
+  const char *text = "";
+  for (size_t k = 0; network->keys[k]; k++)
+    text = arena_text(arena, "%s%s%s", text, k ? " " : "", network->keys[k]);
+  return text;
+}
+
+static const char *fact_text(const struct fact *fact, struct arena *arena) {
+  if (fact->kind == FACT_NAME) return arena_text(arena, "%s=%s", fact->name, fact->text);
+  if (fact->kind == FACT_TEXT) return fact->name;
+  return arena_text(arena, "%s=%.10g..%.10g", fact->name, fact->low, fact->high);
+}
+
+static const char *facts_text(const struct network_desc *network, struct arena *arena) {
+  const char *text = "";
+  for (const struct fact *fact = network->facts; fact->name; fact++)
+    if (!fact->unwritten) text = arena_text(arena, "%s%s%s", text, *text ? " " : "", fact_text(fact, arena));
+  return text;
+}
+
+static void print_network_row(const struct call *call, const struct network_desc *network) {
+  static const struct column columns[] = {{"name", 0, false},   {"doc", 0, false},     {"paper", 0, false},
+                                          {"reads", 0, false},  {"writes", 0, false},  {"options", 0, false},
+                                          {"attributes", 0, false}, {NULL, 0, false}};
+  const char *const cells[] = {network->name,
+                               network->doc,
+                               network->paper,
+                               set_text(network->in, call->arena),
+                               set_text(network->out, call->arena),
+                               keys_text(network, call->arena),
+                               facts_text(network, call->arena)};
+  if (wants_json(call)) {
+    print_json_row(columns, cells);
+    return;
+  }
+  printf("%s: %s\n", cells[0], cells[1]);
+  for (size_t i = 2; columns[i].name; i++) printf("    %-10s %s\n", columns[i].name, cells[i]);
+}
+
+static bool print_networks(struct call *call, struct error *error) {
+  (void)error;
+  for (size_t i = 0; network_list[i]; i++) print_network_row(call, network_list[i]);
   return true;
 }
 
@@ -338,90 +379,24 @@ static void print_graph(const struct call *call, const char *name, struct graph 
   print_activations(call, graph, batch);
 }
 
-static bool print_reconstructor(struct call *call, struct error *error) {
-  const struct options *options = &call->options;
+static bool print_desc(struct call *call, const struct network_desc *network, struct error *error) {
   struct graph *graph;
-  int size = (int)options->data.size;
+  uint32_t batch;
+  memcpy(&batch, (const char *)&call->options + network->batch, sizeof batch);
   if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
-  tensor input = graph_input(graph, "input", options->network.input == INPUT_COMPLEX ? 2 : 1, size, size);
-  net_unet(graph, input, (int)options->network.channels, (int)options->network.pools);
-  print_graph(call, "reconstructor", graph, options->network.batch);
-  graph_close(graph);
-  return true;
-}
-
-static bool print_policy(struct call *call, struct error *error) {
-  const struct options *options = &call->options;
-  struct graph *graph;
-  int size = (int)options->data.size;
-  if (!graph_open(&graph)) return fail(error, "no host memory for a graph");
-  bool dense = options->train.method == METHOD_PGMRI;
-  int channels = (int)options->policy.channels, pools = (int)options->policy.pools;
-  int hidden = (int)options->policy.hidden;
-  tensor input = graph_input(graph, dense ? "reconstruction" : "observation", 1, size, size);
-  if (dense)
-    net_pgmri_logits(graph, net_pgmri_maps(graph, input, channels, pools), hidden, size);
-  else
-    net_policy_heads(graph, net_policy_maps(graph, input, channels, pools),
-                     graph_input(graph, "mask", size, 1, 1), hidden);
-  print_graph(call, "policy", graph, options->policy.batch);
-  graph_close(graph);
-  return true;
-}
-
-static bool print_mask(struct call *call, struct error *error) {
-  const struct options *options = &call->options;
-  struct acquisition acquisition;
-  struct graph *graph;
-  if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
-  struct net_loupe_setup setup = {.size = (int)options->data.size,
-                                  .points = geometry_chosen(options)->points,
-                                  .budget = acquisition.budget,
-                                  .seed = options->world.seed,
-                                  .slope = (float)options->loupe.slope,
-                                  .views = loupe_views(options),
-                                  .view = (enum net_view_kind)options->network.input};
-  graph_open(&graph);
-  net_loupe(graph, &setup);
-  bool good = graph_good(graph, error);
-  if (good) print_graph(call, "mask", graph, options->train.batch);
-  graph_close(graph);
-  return good;
-}
-
-/* All steps, between which the reconstructor runs. */
-static bool print_steps(struct call *call, struct error *error) {
-  const struct options *options = &call->options;
-  struct acquisition acquisition;
-  struct graph *graph;
-  if (!acquisition_only(&acquisition, options, call->arena, error)) return false;
-  struct net_tau_setup setup = {.size = (int)options->data.size,
-                                .hidden = (int)options->tau.hidden,
-                                .points = geometry_chosen(options)->points,
-                                .channels = (int)options->tau.channels,
-                                .pools = (int)options->tau.pools,
-                                .steps = options->tau.steps,
-                                .budget = acquisition.budget,
-                                .seed = options->world.seed,
-                                .slope = (float)options->tau.slope,
-                                .view = (enum net_view_kind)options->network.input,
-                                .adaptive = options->tau.adaptive};
-  graph_open(&graph);
-  net_tau(graph, &setup);
-  bool good = graph_good(graph, error);
-  if (good) print_graph(call, "sampler", graph, options->train.batch);
+  bool good = network->append(graph, &call->options, error) && graph_good(graph, error);
+  if (good) print_graph(call, network->name, graph, batch);
   graph_close(graph);
   return good;
 }
 
 static bool print_network(struct call *call, struct error *error) {
-  const struct options *options = &call->options;
-  if (!call_scene(call, call->operand[1], error)) return false;
-  bool policy = method_of(options)->policy, mask = options->train.method == METHOD_LOUPE,
-       steps = options->train.method == METHOD_TAU_STEP;
-  return net_unet_check(options, error) && (!policy || net_policy_check(options, error)) &&
-         print_reconstructor(call, error) && (!policy || print_policy(call, error)) &&
-         (!mask || print_mask(call, error)) && (!steps || print_steps(call, error));
+  const struct network_desc *networks[METHOD_NETWORKS + 1];
+  if (!call_scene(call, call->operand[1], error) || !method_check_networks(&call->options, error)) return false;
+  method_networks(&call->options, networks);
+  for (size_t i = 0; networks[i]; i++)
+    if (!print_desc(call, networks[i], error)) return false;
+  return true;
 }
 
 static void print_scans(const struct call *call, const struct acquisition *scan) {

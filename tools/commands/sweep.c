@@ -5,8 +5,6 @@
 #include "engine/files/store.h"
 #include "systems/methods/methods.h"
 #include "systems/methods/train.h"
-#include "systems/networks/net_policy.h"
-#include "systems/networks/net_unet.h"
 #include "tools/commands/command.h"
 #include "tools/draw/curves.h"
 #include "tools/report/csv.h"
@@ -126,9 +124,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
   }
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
-  bool policy = method_of(&row->options)->policy;
-  bool good = net_unet_check(&row->options, error) && (!policy || net_policy_check(&row->options, error));
-  return good ? true : fail_in(error, "%s", row->name);
+  return method_check_networks(&row->options, error) || fail_in(error, "%s", row->name);
 }
 
 static bool make_rows(struct call *call, struct sweep *sweep, struct error *error) {
