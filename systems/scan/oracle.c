@@ -74,16 +74,13 @@ const struct system system_weigh = {.name = "weigh",
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool build_schedule(struct oracle *oracle, bool network, struct error *error) {
+static bool build_schedule(struct oracle *oracle, struct error *error) {
   struct simulation *simulation = oracle->simulation;
   struct schedule *schedule = &oracle->schedule;
   schedule_open(schedule, &component_schema);
   schedule_add(schedule, oracle->rank_one ? &system_expand : &system_extend, oracle);
   if (!oracle->rank_one) simulation_add_observe(simulation, schedule);
-  if (network)
-    simulation_add_network(simulation, schedule);
-  else
-    schedule_add(schedule, &system_reconstruct, simulation);
+  simulation_add_reconstruct(simulation, schedule);
   schedule_add(schedule, oracle->metric->system, simulation);
   schedule_add(schedule, &system_weigh, oracle)->reads |= SET(oracle->metric->env);
   return schedule_close(schedule, false, error) && schedule_prepare(schedule, simulation->kernels, error);
@@ -120,14 +117,14 @@ static bool open_world(struct oracle *oracle, struct error *error) {
   return true;
 }
 
-bool oracle_open(struct oracle **opened, struct simulation *simulation, bool network, struct error *error) {
+bool oracle_open(struct oracle **opened, struct simulation *simulation, struct error *error) {
   struct arena *arena = arena_open();
   struct oracle *oracle = *opened = ARENA_NEW(arena, struct oracle, 1);
   *oracle = (struct oracle){.arena = arena,
                             .simulation = simulation,
                             .metric = &metric_list[simulation->options->reward.metric],
                             .rank_one = observation_chosen(simulation->options)->rank_one};
-  return build_schedule(oracle, network, error) && open_world(oracle, error);
+  return build_schedule(oracle, error) && open_world(oracle, error);
 }
 
 void oracle_close(struct oracle *oracle) {

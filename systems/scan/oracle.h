@@ -10,8 +10,8 @@
 
 #include "systems/scan/simulation.h"
 
-/* For a simulation whose world is open; `network`: it reconstructs by one. */
-bool oracle_open(struct oracle **oracle, struct simulation *simulation, bool network, struct error *error);
+/* For a simulation whose world is open. */
+bool oracle_open(struct oracle **oracle, struct simulation *simulation, struct error *error);
 void oracle_close(struct oracle *oracle); /* NULL allowed */
 
 /* Adds the columns that system decide_oracle reads and writes beside its row's; ORACLE_COLUMNS: those of any

@@ -146,7 +146,8 @@ void simulation_add_restart(struct simulation *simulation, struct schedule *sche
 void simulation_add_observe(struct simulation *simulation, struct schedule *schedule);
 /* The reconstructor's input of the running pass. */
 void simulation_add_encode(struct simulation *simulation, struct schedule *schedule);
-/* ENV.reconstruction by the network, in passes. */
+/* ENV.reconstruction by the plan's reconstructor (systems/scan/reconstruction.h), or by the network in any case. */
+void simulation_add_reconstruct(struct simulation *simulation, struct schedule *schedule);
 void simulation_add_network(struct simulation *simulation, struct schedule *schedule);
 
 #endif

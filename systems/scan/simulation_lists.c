@@ -2,6 +2,7 @@
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
+#include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 
 #include <string.h>
@@ -41,10 +42,6 @@ static void add_end(struct schedule *schedule) {
   schedule_add(schedule, &system_end, NULL);
 }
 
-static bool is_complex(const struct simulation *simulation) {
-  return simulation->options->network.input == INPUT_COMPLEX;
-}
-
 static component_set kspace_of(const struct simulation *simulation) {
   return observation_chosen(simulation->options)->kspace;
 }
@@ -54,30 +51,40 @@ void simulation_add_observe(struct simulation *simulation, struct schedule *sche
   if (observe) put(simulation, schedule, observe);
 }
 
-/* Encoding complex images reads the k-space that an observation would read. */
+/* An encode that views k-space reads what an observation would read. */
+static void add_encode(struct simulation *simulation, struct schedule *schedule,
+                       const struct reconstruction *reconstruction) {
+  struct system *encode = put(simulation, schedule, reconstruction->encode);
+  if (reconstruction->views) encode->reads |= kspace_of(simulation);
+}
+
+static void add_reconstruction(struct simulation *simulation, struct schedule *schedule,
+                               const struct reconstruction *reconstruction) {
+  for (const struct system *const *system = reconstruction->systems; *system; system++)
+    if (*system == reconstruction->encode)
+      add_encode(simulation, schedule, reconstruction);
+    else
+      put(simulation, schedule, *system);
+}
+
 void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {
-  if (is_complex(simulation))
-    put(simulation, schedule, &system_encode_complex)->reads |= kspace_of(simulation);
-  else
-    put(simulation, schedule, &system_encode);
+  add_encode(simulation, schedule, reconstruction_chosen(simulation->options, true));
 }
 
 void simulation_add_network(struct simulation *simulation, struct schedule *schedule) {
-  put(simulation, schedule, &system_repeat_reconstructor);
-  simulation_add_encode(simulation, schedule);
-  put(simulation, schedule, &system_forward_reconstructor);
-  put(simulation, schedule, &system_restore);
-  add_end(schedule);
+  add_reconstruction(simulation, schedule, reconstruction_chosen(simulation->options, true));
+}
+
+void simulation_add_reconstruct(struct simulation *simulation, struct schedule *schedule) {
+  add_reconstruction(simulation, schedule,
+                     reconstruction_chosen(simulation->options, simulation->plan.network));
 }
 
 static void add_scores(struct simulation *simulation, struct schedule *schedule) {
   const struct simulation_plan *plan = &simulation->plan;
   const struct metric *reward = &metric_list[simulation->options->reward.metric];
   const struct system *last = NULL;
-  if (plan->network)
-    simulation_add_network(simulation, schedule);
-  else
-    put(simulation, schedule, &system_reconstruct);
+  simulation_add_reconstruct(simulation, schedule);
   if (plan->unscored) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(plan->metrics, metric->name) || metric == reward) && metric->system != last)

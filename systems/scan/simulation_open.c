@@ -162,7 +162,7 @@ static bool open_tables(struct simulation *simulation, struct error *error) {
   if (world_has(&simulation->world, SCENE_cells)) write_cells(simulation);
   return (rows >= plan->slices || slice_cache_open(&simulation->cache, simulation, plan->slices, error)) &&
          observation->open(simulation, error) &&
-         (!plan->oracle || oracle_open(&simulation->oracle, simulation, plan->network, error));
+         (!plan->oracle || oracle_open(&simulation->oracle, simulation, error));
 }
 
 static bool prepare(struct simulation *simulation, struct error *error) {

@@ -19,7 +19,7 @@ done
 for scene in "$source"/scenes/*.yaml; do
   "$l2sr" describe scene "$scene" >/dev/null || { echo "FAILED: $scene is refused"; failed=1; }
 done
-for what in components kernels systems networks samplers options commands; do
+for what in components kernels systems networks reconstructors samplers options commands; do
   [ "$("$l2sr" describe $what | wc -l)" -gt 3 ] || { echo "FAILED: describe $what is empty"; failed=1; }
 done
 # what the pages tell people to type and to read exists

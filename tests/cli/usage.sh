@@ -49,7 +49,7 @@ for command in $commands; do
   says out '--verbose'
   silent err
 done
-for topic in components kernels systems networks samplers options commands flags; do
+for topic in components kernels systems networks reconstructors samplers options commands flags; do
   expect 0 describe $topic
   expect 0 describe $topic --json
   tried=$((tried + 1))

@@ -7,6 +7,7 @@
 #include "systems/methods/methods.h"
 #include "systems/sampling/geometry.h"
 #include "systems/sampling/samplers.h"
+#include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "tools/commands/command.h"
 #include "tools/commands/help.h"
@@ -20,6 +21,7 @@
   X("systems", systems, 0, "json", "every system, what it reads, writes and launches")                       \
   X("methods", methods, 0, "json", "every method of training, its paper and its networks")                   \
   X("networks", networks, 0, "json", "every network: its paper, columns, options and what checkpoints say of it")                  \
+  X("reconstructors", reconstructors, 0, "json", "every reconstructor, its network and its systems")        \
   X("samplers", samplers, 0, "json", "every sampler")                                                        \
   X("options", options, 0, "json yaml", "every key of a scene; --yaml: as a scene file")                     \
   X("commands", commands, 0, "json", "every command")                                                        \
@@ -223,6 +225,25 @@ static void print_network_row(const struct call *call, const struct network_desc
 static bool print_networks(struct call *call, struct error *error) {
   (void)error;
   for (size_t i = 0; network_list[i]; i++) print_network_row(call, network_list[i]);
+  return true;
+}
+
+static const char *systems_text(const struct reconstruction *row, struct arena *arena) {
+  const char *text = "";
+  for (size_t i = 0; row->systems[i]; i++)
+    if (row->systems[i] != &system_end) text = arena_text(arena, "%s%s%s", text, i ? " " : "", row->systems[i]->name);
+  return text;
+}
+
+static bool print_reconstructors(struct call *call, struct error *error) {
+  static const struct column columns[] = {
+      {"name", 12, false}, {"network", 12, false}, {"systems", 54, false}, {"doc", 0, false}, {NULL, 0, false}};
+  (void)error;
+  print_header(call, columns);
+  for (const struct reconstruction *row = reconstruction_list; row->name; row++)
+    print_row(call, columns,
+              (const char *const[]){row->name, row->network ? row->network->name : "",
+                                    systems_text(row, call->arena), row->doc});
   return true;
 }
 
