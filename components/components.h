@@ -86,8 +86,8 @@ enum shape {
   X(ROLLOUT, advantage, F32, ONE, SAVED, "generalised advantage of the step")                                \
   X(ROLLOUT, return, F32, ONE, SAVED, "advantage plus value: the critic's target")                           \
   X(ROLLOUT, normalised, F32, ONE, SAVED, "advantage brought to mean 0 and deviation 1 within an update")    \
-  X(ROLLOUT, last_value, F32, ONE, SAVED, "estimate after a scan's last step: 0, scans end truly")           \
-  X(ROLLOUT, order, U32, ONE, SAVED, "step of a scan that is this row of the update")                        \
+  X(ROLLOUT, last_value, F32, ONE, SCENE, "estimate after a scan's last step: 0, scans end truly")           \
+  X(ROLLOUT, order, U32, ONE, SCENE, "step of a scan that is this row of the update")                        \
   X(ROLLOUT, terms, F128, ONE, SAVED, "of this row of the update: policy, entropy, value loss, log ratio")   \
   X(ROLLOUT, ssim, F32, ONE, SAVED, "ssim after this many actions")                                          \
   X(ROLLOUT, ssim_uniform, F32, ONE, SAVED, "ssim_uniform after this many actions")                          \

@@ -106,6 +106,12 @@ void learn_step(struct learning *learning) {
 
 /* ---- the task ------------------------------------------------------------------------------------------ */
 
+static void add_all(struct trainer *trainer, struct schedule *schedule) {
+  struct learning *learning = (struct learning *)trainer;
+  rollout_add_play(&learning->rollout, schedule);
+  learn_add_update(learning, schedule);
+}
+
 static void step(struct trainer *trainer) {
   learn_step((struct learning *)trainer);
 }
@@ -176,6 +182,7 @@ const struct task task_policy = {.network = "policy",
                                  .scores = true,
                                  .more = "learn.steps or alternate.steps",
                                  .advice = "lower learn.rate or learn.clip (0 is no limit)",
+                                 .add = add_all,
                                  .step = step,
                                  .look = look,
                                  .validate = validate,

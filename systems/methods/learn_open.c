@@ -187,6 +187,7 @@ static bool count_rollouts(struct learning *learning, uint64_t steps, struct err
   trainer->each = divide_up(trainer->wanted, options->learn.validations);
   trainer->look_every = options->learn.log_every;
   trainer->save_every = options->learn.save_every;
+  trainer->world = &learning->train.simulation.world;
   trainer->work = (double)rows;
   trainer->event_each = rows; /* over the environment-steps of all rounds */
   trainer->event_per = 1;

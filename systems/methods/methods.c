@@ -90,7 +90,8 @@ static bool add_stages(struct lists *lists, const struct options *options, struc
 bool method_lists(struct lists *lists, const struct options *options, struct arena *arena,
                   struct error *error) {
   *lists = (struct lists){0};
-  return add_stages(lists, options, arena, error) && lists_add_evaluation(lists, options, arena, error);
+  return method_check_networks(options, error) && add_stages(lists, options, arena, error) &&
+         lists_add_evaluation(lists, options, arena, error);
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------- */

@@ -83,13 +83,16 @@ static void run_optimise(struct world *world, void *context) {
 static const struct system optimise = {
     .name = "optimise_policy", .doc = "a step of the policy's parameters", .run = run_optimise};
 
-static bool build_update(struct pgmri *pgmri, struct error *error) {
-  struct schedule *schedule = &pgmri->update;
-  schedule_open(schedule, &component_schema);
+static void add_update(struct pgmri *pgmri, struct schedule *schedule) {
   schedule_add(schedule, &zero, pgmri);
   trajectories_add_gradient(&pgmri->trajectories, schedule);
   schedule_add(schedule, &optimise, pgmri);
-  return schedule_close(schedule, false, error);
+}
+
+static bool build_update(struct pgmri *pgmri, struct error *error) {
+  schedule_open(&pgmri->update, &component_schema);
+  add_update(pgmri, &pgmri->update);
+  return schedule_close(&pgmri->update, false, error);
 }
 
 const struct system *const pgmri_systems[] = {&zero, &optimise, NULL};
@@ -198,6 +201,7 @@ static bool count_updates(struct pgmri *pgmri, struct error *error) {
   trainer->wanted = trainer->each * options->pgmri.epochs;
   trainer->look_every = options->pgmri.log_every;
   trainer->save_every = options->pgmri.save_every;
+  trainer->world = &pgmri->train.simulation.world;
   trainer->work = (double)(pgmri->group * (1 + draws * pgmri->trajectories.steps));
   trainer->event_each = trainer->event_per = 1;
   bool good = (pgmri->order = arena_try_array(trainer->arena, sizeof(uint32_t), pgmri->slices)) &&
@@ -258,6 +262,12 @@ void pgmri_close(struct pgmri *pgmri) {
 
 static struct pgmri *pgmri_of(struct trainer *trainer) {
   return (struct pgmri *)trainer;
+}
+
+static void add_all(struct trainer *trainer, struct schedule *schedule) {
+  struct pgmri *pgmri = pgmri_of(trainer);
+  trajectories_add_play(&pgmri->trajectories, schedule);
+  add_update(pgmri, schedule);
 }
 
 static void shuffle(struct pgmri *pgmri, uint64_t epoch) {
@@ -357,6 +367,7 @@ const struct task task_pgmri = {.network = "pgmri",
                                 .scores = true,
                                 .more = "pgmri.epochs",
                                 .advice = "lower pgmri.rate",
+                                .add = add_all,
                                 .step = step,
                                 .look = look,
                                 .validate = validate,

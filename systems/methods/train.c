@@ -154,6 +154,7 @@ static bool count_updates(struct training *training, struct error *error) {
   trainer->wanted = trainer->each * options->train.epochs;
   trainer->look_every = options->train.log_every;
   trainer->patience = options->train.early_stopping;
+  trainer->world = &training->train.simulation.world;
   trainer->work = (double)slices / (double)trainer->each;
   trainer->event_each = 1;
   trainer->event_per = trainer->each;
@@ -434,6 +435,12 @@ static bool read(struct trainer *trainer, struct store *store, struct error *err
 
 /* ---- the task ------------------------------------------------------------------------------------------ */
 
+static void add_all(struct trainer *trainer, struct schedule *schedule) {
+  struct training *training = training_of(trainer);
+  feed_add_masks(&training->train, schedule);
+  training_add_update(training, schedule);
+}
+
 static const struct trainer_value update_values[] = {
     {"loss", NULL, "the mean loss of the updates since the last look"},
     {"gradient_norm", NULL, "the norm of the last update's gradient, before clipping"},
@@ -458,6 +465,7 @@ const struct task task_reconstructor = {.network = "unet",
                                         .epochs = true,
                                         .more = "train.epochs",
                                         .advice = "lower train.rate or set train.clip",
+                                        .add = add_all,
                                         .begin = begin_epoch,
                                         .step = step,
                                         .look = look,

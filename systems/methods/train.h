@@ -61,6 +61,7 @@ bool training_describe(struct training *training, const struct options *options,
 /* ---- lists (train_systems.c) --------------------------------------------------------------------------- */
 
 bool training_build(struct training *training, struct error *error);
+void training_add_update(struct training *training, struct schedule *schedule);
 /* The number of the running part's first sample, and of the update, over all epochs, below 2^31. */
 uint32_t training_sample(const struct training *training);
 uint32_t training_update(const struct training *training);

@@ -109,7 +109,7 @@ static const struct system validation_loss = {.name = "validation_loss",
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
-static void add_update(struct training *training, struct schedule *schedule) {
+void training_add_update(struct training *training, struct schedule *schedule) {
   const struct masks *masks = training->masks;
   schedule_add(schedule, &zero, training);
   schedule_add(schedule, &repeat_parts, training);
@@ -142,7 +142,7 @@ static bool build(struct training *training, struct schedule *schedule,
 }
 
 bool training_build(struct training *training, struct error *error) {
-  return build(training, &training->update, add_update, error) &&
+  return build(training, &training->update, training_add_update, error) &&
          build(training, &training->draw, add_draw, error) &&
          build(training, &training->validate, add_validate, error);
 }

@@ -266,6 +266,58 @@ static bool write_history(const struct trainer *trainer, const struct trainer_re
   return good;
 }
 
+/* ---- what is carried ----------------------------------------------------------------------------------- */
+
+/* What a unit reads before anything in it has written it, some earlier one has left. */
+static bool find_carried(const struct trainer *trainer, component_set *carried, struct error *error) {
+  struct arena *arena = arena_open();
+  struct schedule *schedule = ARENA_NEW(arena, struct schedule, 1);
+  schedule_open(schedule, trainer->world->schema);
+  trainer->task->add((struct trainer *)trainer, schedule);
+  bool good = schedule_close(schedule, false, error);
+  *carried = schedule->carried;
+  arena_close(arena);
+  return good;
+}
+
+/* Calls for every column that is carried: its dataset, rows, and room for it. */
+static bool each_carried(const struct trainer *trainer, struct store *store,
+                         bool (*call)(const struct trainer *trainer, struct store *store, unsigned component,
+                                      const char *name, size_t shape[2], void *data, struct error *error),
+                         struct error *error) {
+  const struct schema *schema = trainer->world->schema;
+  component_set carried;
+  bool good = find_carried(trainer, &carried, error);
+  for (unsigned c = 0; good && c < schema->component_count; c++) {
+    const struct component_desc *row = &schema->components[c];
+    if (!(carried & SET(c))) continue;
+    struct arena *arena = arena_open();
+    size_t shape[] = {trainer->world->capacity[row->table], world_column_bytes(trainer->world, c)};
+    const char *name = arena_text(arena, "carried/%s.%s", schema->table_names[row->table], row->name);
+    void *data = arena_try_array(arena, shape[0], shape[1]);
+    good = data ? call(trainer, store, c, name, shape, data, error)
+                : fail_memory(error, "no host memory for %s", name);
+    arena_close(arena);
+  }
+  return good;
+}
+
+static bool write_column(const struct trainer *trainer, struct store *store, unsigned component,
+                         const char *name, size_t shape[2], void *data, struct error *error) {
+  world_read(trainer->world, component, 0, shape[0], data);
+  return device_finish(trainer->device, error) &&
+         store_write(store, name, STORE_U8, 2, shape, data, false, error);
+}
+
+static bool read_carried_column(const struct trainer *trainer, struct store *store, unsigned component,
+                                const char *name, size_t shape[2], void *data, struct error *error) {
+  if (!store_read_known(store, name, STORE_U8, shape[0] * shape[1], data, error)) return false;
+  world_write(trainer->world, component, 0, shape[0], data);
+  return true;
+}
+
+/* ---- what a checkpoint holds --------------------------------------------------------------------------- */
+
 static bool write_state(const struct trainer *trainer, struct store *store, struct error *error) {
   char key[32];
   snprintf(key, sizeof key, "%ss", trainer->task->unit);
@@ -274,7 +326,8 @@ static bool write_state(const struct trainer *trainer, struct store *store, stru
           (store_put_number(store, "best", trainer->best, error) &&
            store_put_number(store, "best_at", (double)trainer->best_at, error))) &&
          write_history(trainer, &trainer->task->train, store, error) &&
-         write_history(trainer, &trainer->task->validation, store, error);
+         write_history(trainer, &trainer->task->validation, store, error) &&
+         each_carried(trainer, store, write_column, error);
 }
 
 bool trainer_save(const struct trainer *trainer, const char *name, struct error *error) {
@@ -357,7 +410,8 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   if (!read_done(trainer, store, error) ||
       !read_history(trainer, &trainer->looks, &task->train, store, error) ||
       !read_history(trainer, &trainer->validations, &task->validation, store, error) ||
-      !read_best(trainer, store, error) || !task->read(trainer, store, error))
+      !read_best(trainer, store, error) || !each_carried(trainer, store, read_carried_column, error) ||
+      !task->read(trainer, store, error))
     return false;
   log_info("going on from %s after %llu %s%s", trainer_path(trainer, "last.h5"),
            (unsigned long long)trainer->done, task->unit, plural(trainer->done));

@@ -8,7 +8,7 @@
 #ifndef L2SR_SYSTEMS_TRAINER_H
 #define L2SR_SYSTEMS_TRAINER_H
 
-#include "engine/ecs/world.h"
+#include "engine/ecs/schedule.h"
 #include "systems/methods/run_files.h"
 
 enum { TRAINER_VALUES = 8, TRAINER_NAME = 48 };
@@ -41,6 +41,8 @@ struct task {
   bool scores;        /* validation tells the scene's metric */
   const char *more;   /* which keys to raise for more units */
   const char *advice; /* against numbers that are not finite */
+  /* All systems of a unit, with those that come before it in an epoch: what they carry is kept in checkpoints. */
+  void (*add)(struct trainer *trainer, struct schedule *schedule);
   bool (*begin)(struct trainer *trainer, uint64_t epoch, struct error *error); /* NULL: nothing */
   void (*step)(struct trainer *trainer);                                       /* one unit; only enqueues */
   /* The values of the records; both wait. */
@@ -64,6 +66,7 @@ struct trainer {
   struct arena *arena;
   struct device *device;
   const struct options *options;
+  struct world *world;         /* that the systems run over */
   struct optimiser optimiser;
   uint64_t done, wanted;       /* units */
   uint64_t each;               /* units from a validation to the next */

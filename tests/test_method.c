@@ -1,0 +1,327 @@
+/* A method that the program does not have, made of rows alone: a network of one convolution, systems of its own beside
+ * the program's, and a task for the trainer. It learns, is told, validated, kept, and gone on with as every other;
+ * what its systems carry from one update to the next is in its checkpoints. */
+#include "systems/methods/methods.h"
+#include "systems/methods/train.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/scan/systems.h"
+#include "tests/training.h"
+
+#include <math.h>
+#include <string.h>
+
+struct toy {
+  struct trainer trainer;
+  struct feed feed;
+  struct graph *graph;
+  tensor in, out;
+  struct loss loss;
+  struct schedule update;
+  double last; /* loss */
+};
+
+/* ---- its systems ---------------------------------------------------------------------------------------- */
+
+static void run_forward(struct world *world, void *context) {
+  struct toy *toy = context;
+  world_in(world, BATCH_input);
+  world_out(world, BATCH_output);
+  graph_set_images(toy->graph, world->rows[TABLE_ENV]);
+  graph_forward(toy->graph);
+}
+
+static const struct system forward_toy = {.name = "forward_toy",
+                                          .doc = "one convolution",
+                                          .reads = SET(BATCH_input),
+                                          .writes = SET(BATCH_output),
+                                          .run = run_forward};
+
+static void run_learn(struct world *world, void *context) {
+  struct toy *toy = context;
+  size_t images = world->rows[TABLE_ENV];
+  const struct loss_target target = {world_in(world, ENV_slice).as.m, world_in(world, SLICE_image).as.m,
+                                     world_in(world, SLICE_mean).as.m, world_in(world, SLICE_std).as.m,
+                                     world_in(world, SLICE_data_range).as.m};
+  graph_zero_gradients(toy->graph);
+  loss_run(&toy->loss, &target, world_in(world, BATCH_output).as.m, world_out(world, BATCH_output_gradient).as.m,
+           images, 1.0 / (double)images);
+  graph_backward(toy->graph);
+  optimise_step(&toy->trainer.optimiser);
+}
+
+static const struct system learn_toy = {.name = "learn_toy",
+                                        .doc = "loss, backward pass and a step of it",
+                                        .reads = SET(ENV_slice) | SET(BATCH_output) | SET(SLICE_image) |
+                                                 SET(SLICE_mean) | SET(SLICE_std) | SET(SLICE_data_range),
+                                        .writes = SET(BATCH_output_gradient),
+                                        .run = run_learn};
+
+/* Reads what the update before has left. */
+static void run_count(struct world *world, void *context) {
+  (void)context;
+  kernel_run(world->kernels, "scale_into", 1,
+             ARGS(arg_unnamed(world_in(world, SLICE_unit)), arg_unnamed(world_inout(world, ENV_quality)),
+                  arg_f32(0.5f), arg_u32(BATCH), arg_u32(true)));
+}
+
+static const struct system count_toy = {.name = "count_toy",
+                                        .doc = "adds to what it had",
+                                        .reads = SET(ENV_quality) | SET(SLICE_unit),
+                                        .writes = SET(ENV_quality),
+                                        .kernels = {"scale_into"},
+                                        .run = run_count};
+
+static void add_all(struct trainer *trainer, struct schedule *schedule) {
+  struct toy *toy = (struct toy *)trainer;
+  feed_add_masks(&toy->feed, schedule);
+  feed_add_batch(&toy->feed, schedule);
+  schedule_add(schedule, &forward_toy, toy);
+  schedule_add(schedule, &learn_toy, toy);
+  schedule_add(schedule, &count_toy, toy);
+}
+
+/* ---- its task ------------------------------------------------------------------------------------------- */
+
+static bool begin(struct trainer *trainer, uint64_t epoch, struct error *error) {
+  return feed_epoch(&((struct toy *)trainer)->feed, (uint32_t)epoch, error);
+}
+
+static void step(struct trainer *trainer) {
+  struct toy *toy = (struct toy *)trainer;
+  feed_deal(&toy->feed, trainer->done % trainer->each * BATCH, BATCH);
+  schedule_run(&toy->update, trainer->world);
+}
+
+static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+  struct toy *toy = (struct toy *)trainer;
+  double each[BATCH];
+  if (!loss_read(&toy->loss, BATCH, each, error)) return false;
+  for (int i = 0; i < BATCH; i++) values[0] += each[i] / BATCH;
+  toy->last = values[0];
+  return true;
+}
+
+static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+  (void)error;
+  values[0] = ((struct toy *)trainer)->last;
+  return true;
+}
+
+static bool write(const struct trainer *trainer, struct store *store, struct error *error) {
+  return store_put_text(store, "network", "toy", error) &&
+         checkpoint_write_parameters(store, "param", ((const struct toy *)trainer)->graph, error);
+}
+
+static bool read(struct trainer *trainer, struct store *store, struct error *error) {
+  (void)trainer, (void)store, (void)error;
+  return true;
+}
+
+static const struct trainer_value values[] = {{"loss", "loss/train", "the loss"}, {NULL, NULL, NULL}};
+static const struct task task_toy = {.network = "toy",
+                                     .unit = "update",
+                                     .worked = "images",
+                                     .train = {"look", values, 1},
+                                     .validation = {"validation", values, 1},
+                                     .select = SELECT_LOWEST,
+                                     .epochs = true,
+                                     .more = "epochs of the toy",
+                                     .advice = "do nothing",
+                                     .add = add_all,
+                                     .begin = begin,
+                                     .step = step,
+                                     .look = look,
+                                     .validate = validate,
+                                     .write = write,
+                                     .read = read};
+
+/* ---- opening -------------------------------------------------------------------------------------------- */
+
+static void open_feed(struct toy *toy, const struct options *options) {
+  struct feed_setup setup = {
+      .device = &device, .options = options, .split = SPLIT_TRAIN, .batch = BATCH, .kernel_folder = ""};
+  struct error error;
+  feed_describe(&toy->feed, &setup);
+  schedule_open(&toy->update, &component_schema);
+  add_all(&toy->trainer, &toy->update);
+  assert_good(schedule_close(&toy->update, false, &error), &error);
+  setup.columns = toy->update.touched;
+  assert_good(feed_open(&toy->feed, &setup, &error), &error);
+}
+
+static void open_network(struct toy *toy, const struct options *options) {
+  struct kernels *kernels = toy->feed.simulation.kernels;
+  struct graph_setup plan = {.device = &device, .kernels = kernels, .batch = BATCH, .train = true};
+  struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, 0.02);
+  struct world *world = &toy->feed.simulation.world;
+  struct error error;
+  graph_open(&toy->graph);
+  toy->in = graph_input(toy->graph, "input", 1, N, N);
+  toy->out = conv2d(toy->graph, toy->in, "only", 1, 3);
+  assert_good(graph_plan(toy->graph, &plan, &error), &error);
+  graph_start(toy->graph, options->world.seed);
+  assert_good(loss_open(&toy->loss, &device, kernels, LOSS_MSE, N, N, BATCH, &error), &error);
+  assert_good(optimise_open(&toy->trainer.optimiser, toy->graph, &adam, &error), &error);
+  world_bind(world, BATCH_input, graph_value(toy->graph, toy->in), BATCH);
+  world_bind(world, BATCH_output, graph_value(toy->graph, toy->out), BATCH);
+  world_bind(world, BATCH_output_gradient, graph_gradient(toy->graph, toy->out), BATCH);
+}
+
+/* Of the two whole minibatches of every epoch. */
+static void open_toy(struct toy *toy, const struct options *options, const char *folder_of_toy, uint64_t epochs,
+                     bool resume) {
+  static const char *const may_differ[] = {"train.", NULL};
+  struct trainer_config config = {.folder = folder_of_toy, .resume = resume, .kernel_folder = ""};
+  struct error error;
+  *toy = (struct toy){
+      .trainer = {.task = &task_toy, .arena = arena_open(), .device = &device, .options = options}};
+  open_feed(toy, options);
+  open_network(toy, options);
+  struct trainer *trainer = &toy->trainer;
+  struct run_data data = {toy->feed.dataset.hash, toy->feed.slices, &toy->feed.dataset};
+  trainer->world = &toy->feed.simulation.world;
+  trainer->each = trainer->save_every = 2;
+  trainer->wanted = 2 * epochs;
+  trainer->look_every = trainer->event_each = trainer->event_per = 1;
+  trainer->work = BATCH;
+  trainer->run = (struct run_files){.train = data, .validation = data, .may_differ = may_differ};
+  schedule_open(&toy->update, &component_schema);
+  feed_add_batch(&toy->feed, &toy->update);
+  schedule_add(&toy->update, &forward_toy, toy);
+  schedule_add(&toy->update, &learn_toy, toy);
+  schedule_add(&toy->update, &count_toy, toy);
+  assert_good(schedule_close(&toy->update, false, &error) &&
+                  schedule_prepare(&toy->update, toy->feed.simulation.kernels, &error),
+              &error);
+  assert_good(trainer_open_history(trainer, &error) && trainer_open_files(trainer, &config, &error), &error);
+}
+
+static void run_toy(struct toy *toy) {
+  struct trainer_config config = {.kernel_folder = ""};
+  struct error error;
+  assert_good(trainer_run(&toy->trainer, &config, &error), &error);
+}
+
+static void close_toy(struct toy *toy) {
+  trainer_close(&toy->trainer);
+  loss_close(&toy->loss);
+  graph_close(toy->graph);
+  feed_close(&toy->feed);
+  arena_close(toy->trainer.arena);
+}
+
+static void set_options(struct options *options, struct arena *arena) {
+  option_defaults(&option_table, options, arena);
+  options->data.path = support_path(&folder, "data");
+  options->data.size = N;
+}
+
+/* ---- tests ---------------------------------------------------------------------------------------------- */
+
+static void read_toy(struct toy *toy, struct arena *arena, float **parameters, float quality[BATCH]) {
+  *parameters = read_floats(arena, toy->graph->values, toy->graph->elements);
+  world_read(toy->trainer.world, ENV_quality, 0, BATCH, quality);
+}
+
+/* Six epochs at once against two and then four: parameters, the log, and the column that is carried. */
+static void it_learns_and_goes_on(void **state) {
+  struct arena *arena = arena_open();
+  struct options options;
+  struct toy whole, half, rest;
+  float *parameters[2], quality[2][BATCH];
+  (void)state;
+  set_options(&options, arena);
+  open_toy(&whole, &options, support_path(&folder, "toy"), 6, false);
+  run_toy(&whole);
+  const struct history *looks = &whole.trainer.looks;
+  assert_int_equal(looks->count, 12);
+  assert_true(looks->value[0][11] < 0.8 * looks->value[0][0]);
+  open_toy(&half, &options, support_path(&folder, "toy_halves"), 2, false);
+  run_toy(&half);
+  close_toy(&half);
+  open_toy(&rest, &options, support_path(&folder, "toy_halves"), 6, true);
+  assert_int_equal(rest.trainer.done, 4);
+  run_toy(&rest);
+  read_toy(&whole, arena, &parameters[0], quality[0]);
+  read_toy(&rest, arena, &parameters[1], quality[1]);
+  assert_memory_equal(parameters[0], parameters[1], sizeof(float) * whole.graph->elements);
+  assert_memory_equal(quality[0], quality[1], sizeof quality[0]);
+  assert_true(quality[0][0] > 0);
+  assert_memory_equal(looks->value[0], rest.trainer.looks.value[0], sizeof(double) * 12);
+  close_toy(&whole);
+  close_toy(&rest);
+  arena_close(arena);
+}
+
+/* What is carried is there by its name; without it the checkpoint is refused. */
+static void what_it_carries_is_kept(void **state) {
+  struct arena *arena = arena_open();
+  struct options options;
+  struct toy toy;
+  struct store *store;
+  struct error error;
+  float quality[BATCH];
+  uint8_t bytes[BATCH * sizeof(float)];
+  (void)state;
+  set_options(&options, arena);
+  open_toy(&toy, &options, support_path(&folder, "toy_carried"), 1, false);
+  run_toy(&toy);
+  world_read(toy.trainer.world, ENV_quality, 0, BATCH, quality);
+  assert_good(store_open(&store, support_path(&folder, "toy_carried/last.h5"), &error), &error);
+  assert_good(store_read_known(store, "carried/ENV.quality", STORE_U8, sizeof bytes, bytes, &error), &error);
+  store_close(store);
+  assert_memory_equal(bytes, quality, sizeof bytes);
+  close_toy(&toy);
+  arena_close(arena);
+}
+
+/* No method of the program leaves anything for the next unit but parameters and optimisers. */
+static void methods_carry_nothing(void **state) {
+  (void)state;
+  for (uint32_t method = 0; method_list[method].name; method++)
+    for (uint32_t geometry = GEOMETRY_LINES; geometry <= GEOMETRY_POINTS; geometry++) {
+      struct arena *arena = arena_open();
+      struct options options;
+      struct lists lists;
+      struct error error;
+      component_set written = 0, carried = 0;
+      set_options(&options, arena);
+      options.train.method = method;
+      options.acquisition.geometry = geometry;
+      bool good = method_lists(&lists, &options, arena, &error);
+      assert_true(good || (method_list[method].policy && geometry == GEOMETRY_POINTS)); /* chosen at once */
+      for (int i = 0; i < lists.count; i++) {
+        const struct schedule *schedule = lists.list[i].schedule;
+        if (!strcmp(lists.list[i].name, "masks") || !strcmp(lists.list[i].name, "play")) written = 0;
+        if (!strcmp(lists.list[i].stage, "evaluate") || strstr(lists.list[i].name, "valid")) continue;
+        carried |= schedule->carried & ~written;
+        written |= schedule_written(schedule);
+      }
+      if (carried) fail_msg("%s carries %s", method_list[method].name, schema_first(&component_schema, carried));
+      arena_close(arena);
+    }
+}
+
+/* Every row says what it is and where it is from; its name is a choice of train.method, in the same order. */
+static void rows_are_whole(void **state) {
+  const struct option *row = option_find(&option_table, "train.method");
+  const char *choices = row->choices;
+  (void)state;
+  for (const struct method *method = method_list; method->name; method++) {
+    size_t length = strlen(method->name);
+    assert_true(*method->doc && *method->paper && *method->networks);
+    assert_memory_equal(choices, method->name, length);
+    choices += length + (choices[length] == '|');
+  }
+  assert_int_equal(*choices, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(it_learns_and_goes_on),
+      cmocka_unit_test(what_it_carries_is_kept),
+      cmocka_unit_test(methods_carry_nothing),
+      cmocka_unit_test(rows_are_whole),
+  };
+  return cmocka_run_group_tests_name("method", tests, open_trainings, close_trainings);
+}
