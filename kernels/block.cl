@@ -82,7 +82,7 @@
 #define PLANES 8
 #define CHUNKS (CIN / CHUNK)
 #endif
-#define PARTS (PRECISION == 0 ? 2 : 1) /* of an operand */
+#define PARTS (PRECISION == 0 ? 2 : 1) /* parts of an operand */
 #define LOADS (HALF_STORAGE || SOURCE == 0 ? 1 : 2) /* vectors that make four pixels of a plane */
 #define WEIGHT_SCALE 64.0f /* keeps the low parts of small weights normal numbers */
 
@@ -253,7 +253,7 @@ INLINE void back4(const uint4 *gradient, const uint4 *raw_output, float4 norm_ev
   }
 }
 
-/* As load_rows, through the norm and ReLU backwards. */
+/* Loads rows as load_rows, through the norm and ReLU backwards. */
 INLINE void load_back_rows(__global const uint *gradient, __global const uint *raw_output,
                            __local const float4 *norms, __local uint *tile, uint chunk, uint n, int left, int top) {
   const uint lane = (uint)get_local_id(0) & 31u, warp = (uint)get_local_id(0) >> 5;
@@ -420,7 +420,8 @@ INLINE void turn_bit(float *c, uint lane, int place_mask, int lane_mask LANES) {
   }
 }
 
-/* From AMD's order to NVIDIA's: lane (g, t) holds pixels 2g, 2g + 1 of channels 2t, 2t + 1, 2t + 8, 2t + 9. */
+/* Turns AMD's order into NVIDIA's: lane (g, t) holds pixels 2g, 2g + 1 of channels 2t, 2t + 1, 2t + 8, 2t +
+ * 9. */
 INLINE void turn_strip(float acc[STRIP][2][4], uint lane LANES) {
   UNROLL for (int r = 0; r < STRIP; r++) {
     turn_bit(&acc[r][0][0], lane, 4, 8 GIVE_LANES);
@@ -689,7 +690,7 @@ void block_forward(__global const uint *restrict first, __global const long *res
 
 #else /* STAGED: half storage; the whole tile is in flight at once, raw, normalised as it is used */
 
-#define COLUMN0 4                /* of the tile's first pixel: copies of 16 bytes start on a multiple of 4 words */
+#define COLUMN0 4                /* where the tile starts: copies of 16 bytes start on a multiple of 4 words */
 #if SOURCE == 3
 #define OUTSIDE 0u
 #else
@@ -779,7 +780,7 @@ INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], uin
 }
 
 #if SOURCE == 3
-/* As the other one, where NORMED: what comes is multiplied as it is. */
+/* Does the same where NORMED: gradients are multiplied as they come. */
 __kernel void block_gradient(__global const uint *restrict gradient, __global const uint *restrict raw_output,
                              __global const long *restrict sums, __global const long *restrict back,
                              __global const uint4 *restrict weights, __global uint *restrict full,

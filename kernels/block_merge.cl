@@ -326,7 +326,7 @@ block_weights_image(__global const float *restrict image, __global const uint *r
                     __global const long *restrict back, __global float *restrict part, uint rows) {
   OPEN_LANES(GROUP);
   __local float reduced[GROUP / 32 * SUMS];
-  const uint first = TAKEN == INPUTS ? 0u : (uint)get_group_id(0) % INPUTS; /* of the channels that are taken */
+  const uint first = TAKEN == INPUTS ? 0u : (uint)get_group_id(0) % INPUTS; /* first of the taken channels */
   const uint place = (uint)get_group_id(0) / (TAKEN == INPUTS ? 1u : INPUTS);
   uint plane = place % ALL_PLANES, n = place / ALL_PLANES;
   uint item = (uint)get_local_id(0), start = (n * ALL_PLANES + plane) * MAP;

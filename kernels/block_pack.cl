@@ -12,7 +12,7 @@
 
 #define FIELDS 8
 #define PARTS (PRECISION == 0 ? 2 : 1)
-#define WEIGHT_SCALE 64.0f /* as in block.cl */
+#define WEIGHT_SCALE 64.0f /* the same as in block.cl */
 
 /* The weight that stands at tap `tap` of input `in` for output `out`; a forward parameter is [out][in][9]. inputs,
  * outputs: those of the parameter. */

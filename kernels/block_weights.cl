@@ -50,11 +50,11 @@
 #define PRODUCT 8 /* pixels of a row in a product */
 #define ROWS_K 1
 #define WARP_OUT 16 /* output channels of a warp */
-#define LANE_CHANNEL (lane & 15u) /* of a fragment, and which of those with the same one */
+#define LANE_CHANNEL (lane & 15u) /* channel in a fragment; LANE_PART: place among its lanes */
 #define LANE_PART (lane >> 4)
 #define AHEAD false /* the next tile is in registers while one is multiplied; they do not suffice for it here */
 #else
-#define PAIRS (PRECISION == 2) /* of pixels, as halves in a word */
+#define PAIRS (PRECISION == 2) /* pixels in pairs, as halves in a word */
 #define PRODUCT (PAIRS ? 16 : 8)
 #define ROWS_K (PAIRS && TILE_X == 8 ? 2 : 1) /* rows of pixels in a product */
 #define WARP_OUT 8
@@ -64,7 +64,7 @@
 #endif
 #define STRIPS_X (TILE_X * ROWS_K / PRODUCT)
 #define SHARES (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / WARP_OUT))) /* warps for the same channels */
-#define SHARES_X (SHARES < STRIPS_X ? SHARES : STRIPS_X) /* of them side by side along x; the others idle */
+#define SHARES_X (SHARES < STRIPS_X ? SHARES : STRIPS_X) /* warps side by side along x; the others idle */
 #ifdef L2SR_AMD /* where there are more, they are one above the other too, two rows at least each */
 #define SHARES_Y (SHARES / SHARES_X < TILE_Y / 2 ? SHARES / SHARES_X : TILE_Y / 2)
 #else
@@ -113,7 +113,7 @@ INLINE __global const uint *in_plane(__global const uint *activation, __global c
 #endif
 }
 
-/* Its norm; what is up-sampled is normalised already, and ReLU leaves it alone. */
+/* The input's norm; up-sampled values are normalised already, and ReLU leaves them alone. */
 INLINE float2 in_norm(__global const long *in_sums, uint n, uint c) {
 #if UP
   if (c < UP) return (float2)(1.0f, 0.0f);
@@ -231,7 +231,7 @@ INLINE void clear_columns(__local uint *tile) {
 }
 
 #ifdef L2SR_AMD
-#define PRODUCTS (PRECISION == 0 ? 3 : 1) /* of high and low parts; one after the other, for want of registers */
+#define PRODUCTS (PRECISION == 0 ? 3 : 1) /* of high and low parts, one after the other, for want of registers */
 #define ACC 8u                            /* sums of a tap with a work-item */
 
 /* Two floats side by side as a pair of halves, or what that rounding leaves. */
@@ -342,7 +342,7 @@ void block_weights(__global const uint *restrict activation, __global const uint
     if (AHEAD && tile + 1u < end)
       fetch(activation, second, gradient, raw_output, tile + 1u, in_block, out_block, a, d, y);
     NO_UNROLL for (uint step = 0u; step < STEPS_X; step++) {
-      uint strip = share % SHARES_X * STEPS_X + step; /* of the pixels of a row that a product takes */
+      uint strip = share % SHARES_X * STEPS_X + step; /* strip of the row's pixels that a product takes */
 #ifdef L2SR_AMD
       uint x = 8 * strip, y = share / SHARES_X % SHARES_Y * SHARE_ROWS;
 #elif PAIRS

@@ -5,7 +5,7 @@
 #define WIDTH 128
 #endif
 #define PIXELS (HEIGHT * WIDTH)
-#ifndef ACTIONS /* of a scan, bytes of its mask: lines or spokes, or the points of k-space (PIXELS) */
+#ifndef ACTIONS /* actions of a scan, bytes of its mask: lines or spokes, or the points of k-space (PIXELS) */
 #define ACTIONS WIDTH
 #endif
 
@@ -417,7 +417,8 @@ INLINE float shuffle(float value, uint lane_mask LANES) {
 }
 
 #ifdef L2SR_AMD
-/* As the instruction: every half of the wave takes its own copy of A, and a lane's column of B is its own. */
+/* Does what the instruction does: every half of the wave takes its own copy of A, and a lane's column of B is
+ * its own. */
 INLINE void multiply_16(float *d, const uint *a, const uint *b LANES) {
   const uint lane = (uint)get_local_id(0) & 31u, half_wave = lane & 16u;
   __local uint *mine = lane_words(lanes, lane);

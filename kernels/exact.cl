@@ -149,7 +149,7 @@ exact_best(__global const float *restrict probability, __global const float *res
   barrier(CLK_LOCAL_MEM_FENCE);
   uint before = 0u;
   for (uint k = 0u; k < item; k++) before += equal[k];
-  for (uint i = start; i < end; i += 8u) { /* by eights, as above */
+  for (uint i = start; i < end; i += 8u) { /* eight at a time, as above */
     float value[8];
     for (uint k = 0u; k < 8u; k++) {
       uint place = from + min(i + k, entries - 1u), word = order_of(probability[place], taken[place]);

@@ -29,7 +29,7 @@ __kernel void fourier_unpack(__global const float2 *restrict work, __global floa
   output[imaginary] = add ? output[imaginary] + value.y : value.y;
 }
 
-/* The same of a real image, which is one plane. */
+/* Packs a real image, which is one plane. */
 __kernel void fourier_pack_real(__global const float *restrict input, __global float2 *restrict work, uint height,
                                 uint width, uint rows) {
   uint row = (uint)get_global_id(0);

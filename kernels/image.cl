@@ -1,4 +1,5 @@
-/* What a slice needs once, at load (PROTOCOL 1.2). `first` is the first row of SLICE that is meant. */
+/* The numbers of a slice that are computed once, at load (PROTOCOL 1.2). `first` is the first row of SLICE
+ * that is meant. */
 
 #define GROUP 256
 
@@ -55,7 +56,7 @@ image_pack(__global const float *restrict image, __global const float *restrict 
   }
 }
 
-/* The same with the centre of both axes moved to the start: ready for the two-dimensional transform. */
+/* Packs with the centre of both axes moved to the start: ready for the two-dimensional transform. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 image_pack_plane(__global const float *restrict image, __global const float *restrict unit,
                  __global float2 *restrict plane, uint first, uint rows) {

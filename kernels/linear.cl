@@ -113,7 +113,7 @@ INLINE void store_chunk(__local uint *words, uint part_words, const float4 *four
   }
 }
 
-/* What a lane brings of row r for sixteen k from `k` on: of TF32 every fourth, two instructions. */
+/* Words that a lane brings of row r for sixteen k from `k` on: of TF32 every fourth, two instructions. */
 #define FRAGMENT (TF32 ? 4 : 2)
 
 INLINE void load_fragment(uint *fragment, __local const uint *words, uint tile, bool turned, uint r, uint k) {
@@ -176,7 +176,7 @@ struct factor {
   uint first, rows, across;
 };
 
-/* What an item brings of a chunk. */
+/* The part of a chunk that an item brings. */
 struct share {
   float4 a[FOURS(TILE_A)], b[FOURS(TILE_B)];
 };
@@ -254,7 +254,7 @@ __kernel void linear_sum(__global const float *restrict part, __global const flo
   output[row] = fma(total, 1.0f / WEIGHT_SCALE, bias[row % outputs]);
 }
 
-/* The same of gradients, which have neither bias nor scale. */
+/* Gathers gradients, which have neither bias nor scale. */
 __kernel void linear_gather(__global const float *restrict part, __global float *restrict output, uint spans, uint add,
                             uint rows) {
   uint row = (uint)get_global_id(0);

@@ -12,9 +12,9 @@
 #define TILES_Y ((HEIGHT + TILE_Y - 1) / TILE_Y)
 #define TILES (TILES_X * TILES_Y)
 #define UNIFORM_RADIUS 3
-#define SLOPES 3 /* of the map's value at a pixel: by the sums of x, xx, xy */
+#define SLOPES 3 /* derivatives of the map's value at a pixel: by the sums of x, xx, xy */
 
-/* What makes pixels comparable: both images divided by the data range. The window's variances do not change
+/* Makes pixels comparable: both images are divided by the data range. The window's variances do not change
  * when all pixels, the zeros outside included, are moved by `pivot`; without it they would cancel. */
 typedef struct {
   __global const float *output, *image;

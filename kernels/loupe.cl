@@ -24,7 +24,7 @@ __kernel void loupe_number(__global uint *restrict scan, uint first, uint stride
   if (row < rows) scan[row] = first + stride * row;
 }
 
-/* From mask `first` on. A row is an entry of a mask. */
+/* Writes masks from mask `first` on. A row is an entry of a mask. */
 __kernel void loupe_keep(__global const float *restrict drawn, __global uchar *restrict mask, uint first,
                          uint rows) {
   uint row = (uint)get_global_id(0);

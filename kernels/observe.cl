@@ -171,7 +171,7 @@ observe_cells_direct(__global const uint *restrict slice, __global const uchar *
 
 #define INPUT_LIMIT 6.0f
 
-/* What an input's gradient needs to become that of a magnitude: z is the input before its clamp. */
+/* The numbers that turn an input's gradient into that of a magnitude: z is the input before its clamp. */
 typedef struct {
   float mean, scale;     /* z = (magnitude - mean) * scale */
   float average, share;  /* mean of the gradient; its sum with z over (PIXELS - 1) * deviation */
@@ -241,7 +241,7 @@ observe_back_direct(__global const uint *restrict slice, __global const uchar *r
     mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = total[n];
 }
 
-/* As direct_rows, over the images of `coils` coils. */
+/* Does direct_rows over the images of `coils` coils. */
 INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __global const float2 *phase,
                                  __global real *image) {
   float scale = 1.0f / sqrt((float)WIDTH);
@@ -330,7 +330,7 @@ INLINE void first_stage(__global const float2 *lines, __local const uchar *acqui
   turn_first(v, any, phase, second, re, im);
 }
 
-/* The same of one column of masked k-space. */
+/* Does the first stage for one column of masked k-space. */
 INLINE void first_stage_cells(__global const float2 *data, __local const uint *taken,
                               __global const float2 *phase, uint n, uint second, __local float *re,
                               __local float *im) {
@@ -528,7 +528,7 @@ observe_back_fft(__global const uint *restrict slice, __global const uchar *rest
 /* Values that an item has of BLOCK rows. */
 #define OWN_ROWS (BLOCK * FFT_FIRST / FFT_GROUP)
 
-/* As fft_rows, over the images of `coils` coils. Every item of the group must call it. */
+/* Does fft_rows over the images of `coils` coils. Every item of the group must call it. */
 INLINE moments fft_rows_coils(__global const float2 *lines, uint coils, __local const uchar *acquired,
                               __global const float2 *phase, __global real *image, __local float *re,
                               __local float *im) {

@@ -65,7 +65,8 @@ optimise_square(__global const float *restrict gradient, __global float *restric
   if (get_local_id(0) == 0) part[row] = sum;
 }
 
-/* From the chunks' sums the norm and the factor min(1, limit / (norm + 1e-6)). A row is a set of chunks. */
+/* Computes the norm and the factor min(1, limit / (norm + 1e-6)) from the chunks' sums. A row is a set of
+ * chunks. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 optimise_clip(__global const float *restrict part, __global float *restrict scale, uint parts, float limit,
               uint rows) {

@@ -57,8 +57,8 @@ oracle_base(__global const uint *restrict slice, __global const uchar *restrict 
   }
 }
 
-/* What system observe would give after the candidate's line: magnitude, mean and deviation. Candidates from
- * `first` on become rows from 0 on; those without a line are the scan as it is. */
+/* Gives what system observe would give after the candidate's line: magnitude, mean and deviation. Candidates
+ * from `first` on become rows from 0 on; those without a line are the scan as it is. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 oracle_observe(__global const uint *restrict slice, __global const uint *restrict line,
                __global const float2 *restrict base, __global const float2 *restrict hybrid,

@@ -50,10 +50,10 @@ pgmri_follow(__global const uint *restrict scan, __global const uint *restrict s
     reconstruction[(size_t)row * PIXELS + i] = reconstruction[from * PIXELS + i];
 }
 
-/* What the draws of a trajectory were worth, from the last of `steps` steps back to the first: the discounted
- * sum of its rewards from there on, each less the mean over the slice's trajectories (baseline) and over one
- * less than their number, so that the estimate is unbiased; in mean over a minibatch of `batch` slices, of
- * which the last may be short, and over `minibatches`. */
+/* The worth of a trajectory's draws, from the last of `steps` steps back to the first: the discounted sum of
+ * its rewards from there on. With a baseline the mean over the slice's trajectories is taken away, and the
+ * divisor is one less than their number, so that the estimate is unbiased. The divisor holds the slices of
+ * the minibatch, of which the last may have fewer than `batch`, and `minibatches`. */
 __kernel void pgmri_advantage(__global const float *restrict reward, __global float *restrict advantage,
                               uint steps, uint slices, uint batch, uint minibatches, float gamma,
                               uint baseline, uint rows) {

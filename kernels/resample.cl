@@ -109,7 +109,7 @@ __kernel void up_sample_forward(__global const float *restrict input, __global f
   up_sample_line(near, below, to + 2u * width, x, width);
 }
 
-/* What a fine line gives to four pixels of the input from x on. */
+/* The part of a fine line that four pixels of the input from x on get. */
 INLINE float4 gather_line(__global const float *line, uint x, uint width) {
   uint last = 2u * width - 1u, left = x > 0u ? 2u * x - 1u : 0u, right = min(2u * x + 8u, last);
   if (x + 4u <= width) {

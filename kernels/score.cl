@@ -13,7 +13,7 @@ typedef struct {
   float mean, deviation, scale;
 } pair_of_images;
 
-/* Of the window's place d, 0 to its width. */
+/* The weight at place d of the window, 0 to its width. */
 INLINE float window_weight(bool uniform_window, int d) { return uniform_window ? 1.0f / 7.0f : gaussian[d]; }
 
 /* Loads one tile with its halo; outside the image both are zero. */

@@ -93,7 +93,8 @@ __kernel void planes_forward(__global const float *restrict predicted, __global 
   store_eight(output + to + 4u * pixels, start, width, load_eight(mask + image * width, start, width));
 }
 
-/* Of the predicted frequencies alone: the first two of five planes. A row is a strip of an image's two. */
+/* Passes the gradient to the predicted frequencies alone: the first two of five planes. A row is a strip of
+ * an image's two. */
 __kernel void planes_backward(__global const float *restrict output_gradient,
                               __global float *restrict predicted_gradient, uint pixels, uint add, uint rows) {
   uint row = (uint)get_global_id(0), count = 2u * pixels, strips = (count + STRIP - 1u) / STRIP;
@@ -119,7 +120,7 @@ share_forward(__global const float *restrict input, __global const float *restri
   for (uint i = item; i < entries; i += SHARE_GROUP) top = fmax(top, input[from + i]);
   top = group_max(top, scratch);
   float largest = softplus_of(top);
-  for (uint i = STRIP * item; i < entries; i += STRIP * SHARE_GROUP) { /* by eights, as in exact.cl */
+  for (uint i = STRIP * item; i < entries; i += STRIP * SHARE_GROUP) { /* eight at a time, as in exact.cl */
     float8 x = load_eight(input + from, i, entries), mask = load_eight(taken + from, i, entries);
     float8 share = top < SMALL ? exp(x - top) : (fmax(x, (float8)0.0f) + log1p(exp(-fabs(x)))) / largest;
     store_eight(output + from, i, entries, select((float8)0.0f, share, mask == 0.0f));
@@ -201,8 +202,8 @@ level_find(__global const float *restrict value, __global uint *restrict largest
   if (item == 0u) atomic_max(largest, as_uint(most));
 }
 
-/* That magnitude times the largest one of the factors, where that is not 0: of values that are multiplied by them. The
- * first row is all there is to do. */
+/* Multiplies that magnitude by the largest one of the factors, where that is not 0: for values that are
+ * multiplied by them. There is one row of work. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 level_widen(__global const float *restrict factor, __global uint *restrict largest, uint count, uint rows) {
   __local float scratch[GROUP];

@@ -1,4 +1,5 @@
-/* What networks of complex images take (systems/networks/net_view.h): frequencies of slices, with the origin in the middle. */
+/* The input of networks of complex images (systems/networks/net_view.h): frequencies of slices, with the
+ * origin in the middle. */
 
 #define GROUP 256
 

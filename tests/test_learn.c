@@ -182,7 +182,7 @@ static void copy_file(const struct copying *copying, const char *name) {
   arena_close(arena);
 }
 
-/* What a training leaves that is killed after so many rollouts. */
+/* Copies the folder after so many rollouts, as a training that is killed then leaves it. */
 static void copy_folder(const struct trainer *trainer, const struct trainer_record *record, void *context) {
   const struct copying *copying = context;
   struct error error;

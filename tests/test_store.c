@@ -899,7 +899,7 @@ static void expect_of_child(uint32_t ready, const char *then, const char *words)
     assert_good(good, &error);
     store_close(store);
   }
-  write_damaged("good.h5", 1, sizeof "some text"); /* what was found is kept until it changes */
+  write_damaged("good.h5", 1, sizeof "some text"); /* the verdict is kept until the file changes */
 }
 
 /* How a child ends says what is wrong with the file, also where the system does not tell it. */

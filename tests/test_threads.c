@@ -21,7 +21,7 @@ struct result {
   size_t bytes;
 };
 
-/* What one thread does, and what comes of it. */
+/* The work of one thread, and its results. */
 struct job {
   uint32_t seed;
   const char *name; /* of the run */

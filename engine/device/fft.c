@@ -18,7 +18,7 @@ bool fft_takes(size_t length) {
 static struct {
   unsigned users;
   bool hushed;
-} library; /* of the process: LOCK_TRANSFORMS */
+} library; /* the process has one; LOCK_TRANSFORMS guards it */
 
 void fft_hush(bool hushed) {
   HOLD(LOCK_TRANSFORMS);

@@ -17,7 +17,8 @@
 
 enum { UNFINISHED = 128 }; /* a report has two files a table */
 static char unfinished[UNFINISHED][PART_PATH];
-/* Of the process. A signal may come between any two steps, and another thread take the next slot. */
+/* The process has one list. A signal may come between any two steps, and another thread take the next
+ * slot. */
 static atomic_int unfinished_used[UNFINISHED];
 enum { SLOT_FREE, SLOT_TAKEN, SLOT_NAMED };
 

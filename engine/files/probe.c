@@ -35,7 +35,7 @@ static struct {
   bool ready;          /* it has said so */
   struct arena *arena; /* holds the verdicts for as long as the program runs */
   const struct verdict *verdicts;
-} probe; /* of the process: LOCK_PROBE */
+} probe; /* the process has one; LOCK_PROBE guards it */
 
 /* ---- the child ----------------------------------------------------------------------------------------- */
 

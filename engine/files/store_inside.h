@@ -16,7 +16,7 @@ struct store {
   hid_t dataset; /* asked for last: it stays open, for its shape and parts are read one after the other */
   char dataset_name[128];
   bool has_cache; /* for its chunks, where a read needs them more than once */
-  int depth; /* of virtual datasets of virtual datasets: they may form a ring */
+  int depth; /* depth of virtual datasets of virtual datasets: they may form a ring */
 };
 
 enum { REASON = 256 };

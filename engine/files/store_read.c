@@ -130,9 +130,9 @@ enum { EXPANSION = 4096 };
 static const size_t MOST_ENTRIES = (size_t)1 << 52; /* a double holds every number below */
 
 struct extent {
-  double bytes;          /* what the shape asks for, up to whole chunks */
+  double bytes;          /* bytes of the whole shape, up to whole chunks */
   hsize_t stored;        /* bytes in the file */
-  hsize_t chunks, there; /* what the shape asks for; what is written */
+  hsize_t chunks, there; /* chunks of the whole shape; those that are written */
 };
 
 static void measure_chunks(hid_t dataset, hid_t plist, hid_t space, struct extent *extent) {

@@ -75,9 +75,9 @@ struct blocks {
   enum block_end end;
   int tail[3]; /* END_IMAGE: the 1x1 convolutions */
   struct kernel_variant fold, head /* or block_maps */, pack;
-  cl_mem sums /* of the present pass */, folded, nothing;
+  cl_mem sums /* the present pass's sums */, folded, nothing;
   cl_mem packed, table; /* all weights as fragments; what block_pack knows of them */
-  size_t sums_bytes, packed_bytes, packed_words /* of one part */, table_bytes;
+  size_t sums_bytes, packed_bytes, packed_words /* words of one part */, table_bytes;
 
   /* For training: */
   struct kernel_variant fold_back /* or block_maps_back */, reduce, image_gradient;

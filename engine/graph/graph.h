@@ -234,7 +234,7 @@ tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][heig
 tensor inverse_fourier(struct graph *graph, tensor x);
 /* Every line times mask [1][1][width], or every channel times a mask of points [1][height][width]. */
 tensor mask_columns(struct graph *graph, tensor x, tensor mask);
-tensor magnitude(struct graph *graph, tensor x);                 /* of a complex image, gradient 0 at 0 */
+tensor magnitude(struct graph *graph, tensor x);                 /* x is complex; gradient 0 at 0 */
 
 /* For the rows: adds a parameter to the node and returns its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
