@@ -94,18 +94,39 @@ static double log_softmax_at(const double *logits, const double *taken, int acti
   return logits[action] - top - log(sum);
 }
 
+enum { SIDE_MOST = 64 };
+
+/* cos and sin of the phases between the places of an axis; a graph asks for those of one or two sizes again
+ * and again. */
+static const struct turns {
+  int size;
+  double cosine[SIDE_MOST][SIDE_MOST], sine[SIDE_MOST][SIDE_MOST];
+} * turns_of(int size) {
+  static struct turns all[SIDE_MOST];
+  struct turns *turns = &all[size - 1];
+  assert_true(size <= SIDE_MOST);
+  for (int a = 0; a < size && turns->size != size; a++)
+    for (int b = 0; b < size; b++) {
+      double phase = 2 * acos(-1) * (double)((a - size / 2) * (b - size / 2)) / size;
+      turns->cosine[a][b] = cos(phase);
+      turns->sine[a][b] = sin(phase);
+    }
+  turns->size = size;
+  return turns;
+}
+
 /* The centred orthonormal transform from its formula; sign -1: forward. Part 0 is real, 1 imaginary. */
 static double transform_at(const double *planes, const struct tensor_shape *in, double sign, int part, int y,
                            int x) {
-  double sum = 0, turn = 2 * acos(-1);
   int height = in->height, width = in->width;
+  const struct turns *rows = turns_of(height), *columns = turns_of(width);
+  double sum = 0;
   for (int v = 0; v < height; v++)
     for (int u = 0; u < width; u++) {
-      double phase = sign * turn *
-                     ((double)((y - height / 2) * (v - height / 2)) / height +
-                      (double)((x - width / 2) * (u - width / 2)) / width);
+      double c = rows->cosine[y][v] * columns->cosine[x][u] - rows->sine[y][v] * columns->sine[x][u];
+      double s = sign * (rows->sine[y][v] * columns->cosine[x][u] + rows->cosine[y][v] * columns->sine[x][u]);
       double re = planes[v * width + u], im = in->channels > 1 ? planes[(height + v) * width + u] : 0;
-      sum += part ? re * sin(phase) + im * cos(phase) : re * cos(phase) - im * sin(phase);
+      sum += part ? re * s + im * c : re * c - im * s;
     }
   return sum / sqrt(height * width);
 }
