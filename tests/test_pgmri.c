@@ -307,7 +307,7 @@ static void expectation_is_the_gradient(void **state) {
                                           {.greedy = false, .draws = 5}};
   for (size_t w = 0; w < sizeof configs / sizeof *configs; w++) {
     struct config config = configs[w];
-    const size_t estimates = config.no_baseline ? 500 : 200;
+    const size_t estimates = config.no_baseline ? 200 : 80;
     config.batch = 40;
     config.slices = 1;
     struct moments moments = measure(*state, config, estimates);

@@ -488,6 +488,7 @@ static void going_on_equals_never_stopping(void **state) {
 
 /* Trains on as little as shows it, for emulated lanes are slow: on two images, and validates on two. */
 enum { SCANNED = 2 };
+
 static void set_points_files(struct run *run, const char *output) {
   set_wide_points(run, strcmp(output, "whole") ? "points_halves" : "points_whole");
   run->options.tau.steps = 1;
