@@ -493,6 +493,46 @@ static void ports_are_those_of_the_rows(void **state) {
   kernels_close(setup.kernels);
 }
 
+/* One text for all that is open or will be, with the options of all of them. */
+static void memory_is_refused_in_one_text(void **state) {
+  struct device *device = *state;
+  cl_ulong memory = device->facts.memory;
+  struct kernels *kernels;
+  struct kernel_setup kernel_setup = {32, 32, false, ""};
+  struct reconstructor reconstructor;
+  struct policy policy;
+  struct error error;
+  assert_good(kernels_open(&kernels, device, &kernel_table, &kernel_setup, &error), &error);
+  struct reconstructor_setup setup = {.device = device,
+                                      .kernels = kernels,
+                                      .size = 32,
+                                      .channels = 4,
+                                      .pools = 2,
+                                      .batch = 2,
+                                      .train = true,
+                                      .beside = {{&network_tau_step, (size_t)1 << 50, 1, false}}};
+  struct policy_setup policy_setup = {.device = device,
+                                      .kernels = kernels,
+                                      .size = 32,
+                                      .channels = 2,
+                                      .pools = 2,
+                                      .hidden = 8,
+                                      .batch = 2,
+                                      .beside = {&network_unet, (size_t)3 << 20, 0, true}};
+  cl_ulong before = device->bytes;
+  assert_false(reconstructor_open(&reconstructor, &setup, &error));
+  assert_holds(error.text, "MiB with 1 image a pass: unet ");
+  assert_holds(error.text, ", tau_step 1073741824.0 MiB, the loss ");
+  assert_holds(error.text, "lower network.channels, network.pools, data.size, tau.steps, tau.hidden or data.most");
+  device->facts.memory = device->bytes + 1000;
+  assert_false(policy_open(&policy, &policy_setup, &error));
+  device->facts.memory = memory;
+  assert_holds(error.text, ", unet 3.0 MiB (taken already)");
+  assert_holds(error.text, "lower policy.channels, policy.pools, policy.hidden, data.size, network.channels");
+  assert_int_equal(device->bytes, before);
+  kernels_close(kernels);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parameter_counts),   cmocka_unit_test(test_size_refusal),
@@ -504,6 +544,7 @@ int main(void) {
       cmocka_unit_test(facts_survive),
       cmocka_unit_test(damaged_facts_are_refused),
       cmocka_unit_test(ports_are_those_of_the_rows),
+      cmocka_unit_test(memory_is_refused_in_one_text),
   };
   return cmocka_run_group_tests_name("network", tests, support_open_device, support_close_device);
 }

@@ -221,7 +221,7 @@ static void test_refusals(void **state) {
   struct policy_setup setup = setup_of(&bench);
   setup.precision = BLOCK_HALF;
   assert_false(policy_open(&other, &setup, &error));
-  assert_holds(error.text, "the policy's precision is half, the portable path computes in f32 only");
+  assert_holds(error.text, "policy.precision is half, and the portable path computes in f32 only");
   const char *path = support_path(&bench.folder, "other.h5");
   assert_good(store_create(&store, path, &error), &error);
   assert_good(store_put_text(store, "network", "unet", &error), &error);

@@ -373,7 +373,7 @@ static void memory_is_refused_or_shared(void **state) {
   device.facts.memory = 50000;
   refuse_open(&run, false, "rows fit");
   device.facts.memory = taken - activations;
-  refuse_open(&run, false, "0 images would fit");
+  refuse_open(&run, false, "MiB with 1 image a pass: unet ");
   device.facts.memory = taken - activations / 2;
   open_run(&run, false);
   device.facts.memory = memory;

@@ -117,6 +117,7 @@ static bool open_policy(struct learning *learning, struct error *error) {
   size_t rows = learning->acquisition.budget * (size_t)options->learn.scans;
   struct policy_setup setup = policy_setup(learning->trainer.device, options);
   setup.kernels = learning->train.simulation.kernels;
+  setup.beside = network_need(&learning->reconstructor.network);
   if (rows < setup.batch) setup.batch = rows;
   if (!open_policy_network(learning, &setup, rows, error)) return false;
   learning->policy.initial_lines = learning->acquisition.initial_lines;

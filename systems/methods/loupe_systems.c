@@ -170,10 +170,9 @@ static struct loupe_setup setup_of(const struct training *training, size_t batch
                               training->trainer.options, batch};
 }
 
-static bool measure(struct training *training, size_t batch, size_t *bytes, size_t *image,
-                    struct error *error) {
+static bool measure(struct training *training, size_t batch, struct network_need *need, struct error *error) {
   struct loupe_setup setup = setup_of(training, batch);
-  return loupe_measure(&setup, bytes, image, error);
+  return loupe_measure(&setup, need, error);
 }
 
 static bool open(struct training *training, struct error *error) {

@@ -4,7 +4,7 @@
 
 #include "components/options.h"
 #include "engine/ecs/schedule.h"
-#include "engine/files/store.h"
+#include "systems/networks/network.h"
 
 struct training;
 
@@ -14,8 +14,8 @@ struct masks {
   bool absolute;             /* of complex images the reconstructor's output is an absolute value */
   uint32_t (*passes)(const struct options *options); /* of the reconstructor, that training keeps */
   bool (*check)(const struct options *options, struct error *error);
-  /* Bytes that it takes beside the network: in all, and for an image a pass. */
-  bool (*measure)(struct training *training, size_t batch, size_t *bytes, size_t *image, struct error *error);
+  /* What it takes beside the network. */
+  bool (*measure)(struct training *training, size_t batch, struct network_need *need, struct error *error);
   bool (*open)(struct training *training, struct error *error); /* the reconstructor is open */
   void (*close)(struct training *training);
   void (*zero)(struct training *training); /* its gradients */

@@ -160,6 +160,7 @@ static bool open_policy(struct pgmri *pgmri, struct error *error) {
   size_t most = (size_t)pgmri->acquisition.budget * pgmri->group * options->pgmri.trajectories;
   struct policy_setup setup = policy_setup(pgmri->trainer.device, options);
   setup.kernels = pgmri->train.simulation.kernels;
+  setup.beside = network_need(&pgmri->reconstructor.network);
   if (most < setup.batch) setup.batch = most;
   if (!policy_open(&pgmri->policy, &setup, error)) return false;
   pgmri->policy.initial_lines = pgmri->acquisition.initial_lines;

@@ -206,10 +206,9 @@ static bool setup_of(const struct training *training, size_t batch, struct tau_s
   return acquisition_only(&setup->acquisition, trainer->options, trainer->arena, error);
 }
 
-static bool measure(struct training *training, size_t batch, size_t *bytes, size_t *image,
-                    struct error *error) {
+static bool measure(struct training *training, size_t batch, struct network_need *need, struct error *error) {
   struct tau_setup setup;
-  return setup_of(training, batch, &setup, error) && tau_measure(&setup, bytes, image, error);
+  return setup_of(training, batch, &setup, error) && tau_measure(&setup, need, error);
 }
 
 static bool open(struct training *training, struct error *error) {

@@ -100,7 +100,7 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .train = true,
                                       .input_gradient = masks,
                                       .passes = masks ? masks->passes(options) : 0};
-  if ((masks && !masks->measure(training, batch, &setup.beside, &setup.beside_image, error)) ||
+  if ((masks && !masks->measure(training, batch, setup.beside, error)) ||
       !(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
               : reconstructor_open(&training->reconstructor, &setup, error)))
     return false;
@@ -212,8 +212,8 @@ static void state_memory(const struct training *training) {
   size_t batch = training->trainer.options->train.batch, images = training->reconstructor.batch;
   log_info("training takes %.1f of %.1f MiB: updates of %zu slice%s, %zu a pass%s, %zu %s of the network",
            (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20, batch, plural(batch),
-           images, images < batch ? " whose gradients add up" : "", training->reconstructor.passes,
-           training->reconstructor.passes == 1 ? "pass" : "passes");
+           images, images < batch ? " whose gradients add up" : "", training->reconstructor.network.passes,
+           training->reconstructor.network.passes == 1 ? "pass" : "passes");
 }
 
 bool training_open(struct training *training, struct device *device, const struct options *options,

@@ -25,7 +25,7 @@ static void build(struct loupe *loupe, const struct options *options) {
 }
 
 /* Parameters, their gradients and an optimiser's two moments; activations of an image. */
-bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+bool loupe_measure(const struct loupe_setup *setup, struct network_need *need, struct error *error) {
   struct loupe loupe = {0};
   struct arena *arena = arena_open();
   bool good = acquisition_only(&loupe.acquisition, setup->options, arena, error);
@@ -34,8 +34,9 @@ bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image
   build(&loupe, setup->options);
   good = graph_good(loupe.graph, error);
   if (good) {
-    *bytes = 4 * sizeof(float) * loupe.graph->elements;
-    *image = graph_measure(loupe.graph, 1, true, false);
+    need->desc = &network_loupe;
+    need->bytes = 4 * sizeof(float) * loupe.graph->elements;
+    need->image = graph_measure(loupe.graph, 1, true, false);
   }
   graph_close(loupe.graph);
   return good;

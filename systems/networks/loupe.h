@@ -36,7 +36,7 @@ struct loupe {
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error);
 void loupe_close(struct loupe *loupe);
 /* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
-bool loupe_measure(const struct loupe_setup *setup, size_t *bytes, size_t *image, struct error *error);
+bool loupe_measure(const struct loupe_setup *setup, struct network_need *need, struct error *error);
 
 /* What the next draws are for: sample i of the minibatch `number` is scan `first` + i; where all share a mask
  * its number is `number`. */

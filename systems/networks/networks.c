@@ -170,7 +170,7 @@ bool network_check(const struct network_desc *network, const struct options *opt
   .name = is, .doc = about, .paper = from, .in = SET(BATCH_input) | SET(BATCH_output_gradient),              \
   .out = SET(BATCH_output) | SET(BATCH_input_gradient), .facts = facts_of_it,                                \
   .keys = {"network.channels", "network.pools", "data.size"},                                                \
-  .batch = offsetof(struct options, network.batch), .append = append_unet
+  .precision_key = "network.precision", .batch = offsetof(struct options, network.batch), .append = append_unet
 
 const struct network_desc network_unet = {
     UNET_ROW("unet", "reconstructor: a U-Net from the standardised zero-filled image to the image", UNET_PAPER,
@@ -181,7 +181,7 @@ const struct network_desc network_complex_unet = {
 
 #define POLICY_ROW(facts_of_it)                                                                              \
   .facts = facts_of_it, .keys = {"policy.channels", "policy.pools", "policy.hidden", "data.size"},           \
-  .batch = offsetof(struct options, policy.batch)
+  .precision_key = "policy.precision", .batch = offsetof(struct options, policy.batch)
 
 const struct network_desc network_policy = {
     .name = "policy",

@@ -15,6 +15,7 @@ struct network_desc {
   component_set in, out;
   const struct fact *facts;             /* in checkpoints: the first one is the kind's */
   const char *keys[NETWORK_KEYS + 1];   /* options that size it, the one to lower first; ended by NULL */
+  const char *precision_key;            /* NULL: it computes in f32 */
   size_t batch;                         /* images a pass: place in struct options */
   /* Appends it to an empty graph. Refuses options that no such network has. */
   bool (*append)(struct graph *graph, const struct options *options, struct error *error);

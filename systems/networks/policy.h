@@ -5,9 +5,8 @@
 #ifndef L2SR_SYSTEMS_POLICY_H
 #define L2SR_SYSTEMS_POLICY_H
 
-#include "engine/files/store.h"
 #include "engine/ecs/world.h"
-#include "engine/fused/block.h"
+#include "systems/networks/network.h"
 #include "systems/networks/net_pgmri.h"
 #include "systems/networks/net_policy.h"
 
@@ -22,13 +21,15 @@ struct policy_setup {
   bool portable; /* the whole on the graph, wherever it runs */
   bool whole;    /* refuses where `batch` images do not fit, instead of taking fewer a pass */
   bool dense;    /* PG-MRI's, which looks at the reconstruction and has no critic */
+  struct network_need beside; /* what is open */
 };
 
 struct policy {
   struct policy_setup setup;
+  struct network network;
   size_t batch;        /* images a pass: the setup's, or what fits the device */
   struct graph *graph; /* owns the parameters, and their gradients to train */
-  tensor observation, lines, maps;
+  tensor lines;
   struct net_policy_heads heads;
   struct blocks *blocks;                  /* the fused encoder; NULL: the graph computes it */
   uint32_t initial_lines, budget;         /* of the scans that it was trained for; 0: not known */
@@ -41,9 +42,8 @@ struct policy {
   cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
 };
 
-/* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
- * run, with the reason. The parameters are not set:
- * graph_start or a checkpoint follows, then policy_changed. */
+/* Refuses as network_open. The parameters are not set: graph_start or a checkpoint follows, then policy_changed. Must
+ * not move while it is open. */
 bool policy_check(const struct policy_setup *setup, struct error *error); /* only that; takes no memory */
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error);
 void policy_close(struct policy *policy);

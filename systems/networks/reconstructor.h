@@ -5,9 +5,8 @@
 #ifndef L2SR_SYSTEMS_RECONSTRUCTOR_H
 #define L2SR_SYSTEMS_RECONSTRUCTOR_H
 
-#include "engine/files/store.h"
 #include "engine/ecs/world.h"
-#include "engine/fused/block.h"
+#include "systems/networks/network.h"
 
 struct reconstructor_setup {
   struct device *device;
@@ -26,34 +25,22 @@ struct reconstructor_setup {
   bool train;
   bool input_gradient; /* also that of the input, to train what made it */
   size_t passes;       /* forward passes side by side, of which each may be run backward; 0: one */
-  size_t beside, beside_image; /* bytes that training takes beside the network: in all, and an image a pass */
+  struct network_need beside[NETWORK_NEEDS + 1]; /* what is opened after it, and what is open */
 };
 
-enum { RECONSTRUCTOR_PASSES = 9 };
-
-struct reconstructor_ends {
-  cl_mem input, output, output_gradient, input_gradient;
-};
-
-struct reconstructor_pass {
-  struct graph *graph; /* of the portable path; the first is the reconstructor's own */
-  struct graph *sum;   /* complex: from the network's output and input to the image */
-  tensor image, residual, out; /* of it */
-  struct reconstructor_ends network, whole;
-  struct reconstructor_ends own; /* of the network, fused: what no one has lent (reconstructor_lend) */
+struct reconstructor_sum { /* complex: from the network's output and input to the image */
+  struct graph *graph;
+  tensor image, residual, out;
 };
 
 struct reconstructor {
   struct reconstructor_setup setup;
-  size_t batch;        /* images a pass: the setup's, or to train what fits the device */
-  struct graph *graph; /* owns the parameters, and their gradients to train */
-  tensor in, out;
-  bool fused;             /* input and output are own buffers; else the graph's */
-  struct blocks *blocks;  /* NULL: the portable graph computes */
-  struct reconstructor_pass pass[RECONSTRUCTOR_PASSES];
-  size_t passes, selected;
-  struct reconstructor_ends shared; /* fused: the gradients of all passes that have no others */
-  cl_mem level; /* the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
+  struct network network;
+  size_t batch;          /* images a pass */
+  struct graph *graph;   /* owns the parameters, and their gradients to train */
+  struct blocks *blocks; /* NULL: the portable graph computes */
+  struct reconstructor_sum sum[NETWORK_PASSES];
+  cl_mem level; /* fused: the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
   struct graph *view; /* complex: from frequencies to the input */
   tensor frequencies, viewed;
   /* Of the selected pass: */
@@ -63,10 +50,8 @@ struct reconstructor {
   cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
 };
 
-/* Refuses sizes that the network does not take, and a precision other than f32 where the fused path does not
- * run, with the reason; and what leaves no room for one image. Where AMD's kernels do not build, f32 takes
- * the portable path with a warning. The parameters are not set: graph_start or a checkpoint follows, then
- * reconstructor_changed. */
+/* Refuses as network_open. The parameters are not set: graph_start or a checkpoint follows, then
+ * reconstructor_changed. Must not move while it is open. */
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
@@ -78,7 +63,7 @@ bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *byte
  * place of its own; NULL: on that of before. Where it cannot, nothing changes: values are the caller's to
  * copy. A pass must be selected anew. */
 void reconstructor_lend(struct reconstructor *reconstructor, size_t pass,
-                        const struct reconstructor_ends *ends);
+                        const struct network_ends *ends);
 
 /* What is read, written and run from here on is of this pass. */
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
@@ -109,9 +94,7 @@ bool reconstructor_same(const struct reconstructor *reconstructor, struct store 
 bool reconstructor_stored(const struct reconstructor_setup *setup, struct store *store, const char *group,
                           struct error *error);
 
-/* Opens the network of a checkpoint: channels, pools and whether it is absolute come from its attributes.
- * Refused when it was trained for another N, or takes complex images and the setup's does not, or the
- * reverse. */
+/* Opens the network of a checkpoint: channels, pools and whether it is absolute come from its attributes. */
 bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error);
 

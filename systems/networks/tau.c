@@ -134,7 +134,7 @@ static void lend(struct tau *tau) {
   const struct graph *graph = tau->graph;
   if (!tau->train || !tau->adaptive) return;
   for (uint32_t part = 0; part <= tau->steps; part++) {
-    struct reconstructor_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
+    struct network_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
     if (part) ends.input_gradient = graph_gradient(graph, tau->net.observed[part]);
     if (part < tau->steps) {
       ends.output = graph_value(graph, tau->net.reconstruction[part]);
@@ -183,16 +183,16 @@ void tau_close(struct tau *tau) {
 
 /* Parameters, their gradients and an optimiser's two moments; activations of an image. Of points with what
  * their U-Net takes. */
-bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+bool tau_measure(const struct tau_setup *setup, struct network_need *need, struct error *error) {
   struct tau tau = describe(setup);
   struct reconstructor_setup sampler = sampler_setup(&tau, setup);
-  size_t beside = 0, beside_image = 0;
   build(&tau, setup);
   bool good = graph_good(tau.graph, error) &&
-              (!tau.points || reconstructor_measure(&sampler, &beside, &beside_image, error));
+              (!tau.points || reconstructor_measure(&sampler, &need->bytes, &need->image, error));
   if (good) {
-    *bytes = 4 * sizeof(float) * tau.graph->elements + beside;
-    *image = graph_measure(tau.graph, 1, true, false) + beside_image;
+    need->desc = network_of_sampler(tau.points);
+    need->bytes += 4 * sizeof(float) * tau.graph->elements;
+    need->image += graph_measure(tau.graph, 1, true, false);
   }
   graph_close(tau.graph);
   return good;

@@ -51,7 +51,7 @@ void tau_changed(struct tau *tau);
 /* Passes of the reconstructor that training keeps. */
 size_t tau_passes(const struct options *options);
 /* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
-bool tau_measure(const struct tau_setup *setup, size_t *bytes, size_t *image, struct error *error);
+bool tau_measure(const struct tau_setup *setup, struct network_need *need, struct error *error);
 
 /* What it is shown: planes [images][2][N][N], of images or of frequencies as the reconstructor takes, and the
  * numbers of the scans, U32, which key the draws; written before tau_run or tau_forward. */

@@ -75,7 +75,7 @@ static bool print_json(struct work *work, const char *method, double alone, bool
          "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
          method, options->data.size, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.fused ? "true" : "false", (double)work->batch / work->seconds,
+         training->reconstructor.blocks ? "true" : "false", (double)work->batch / work->seconds,
          1e3 * work->seconds);
   if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
   if (profile) printf(",\"profile\":");
@@ -90,7 +90,7 @@ static bool print_text(struct work *work, const char *method, double alone, bool
   printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, options->data.size,
          options->data.size, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.fused ? "fused" : "portable", training->trainer.device->facts.name);
+         training->reconstructor.blocks ? "fused" : "portable", training->trainer.device->facts.name);
   printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,
          text_number(1e3 * work->seconds, 4).text);
   if (alone > 0)

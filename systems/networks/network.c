@@ -1,0 +1,474 @@
+#include "systems/networks/network.h"
+
+#include "engine/base/log.h"
+#include "systems/networks/checkpoint.h"
+
+#include <string.h>
+
+static bool build_graph(struct network *network, struct graph **graph, struct error *error) {
+  graph_open(graph);
+  network->out = network->setup.append(network->setup.owner, *graph, &network->in);
+  network->heads = network->out.node + 1 < (*graph)->nodes;
+  return graph_good(*graph, error);
+}
+
+static bool build(struct network *network, struct error *error) {
+  return build_graph(network, &network->graph, error);
+}
+
+static bool plan(struct network *network, struct graph *graph, size_t batch, struct error *error) {
+  const struct network_setup *setup = &network->setup;
+  struct graph_setup graph_setup = {.device = setup->device,
+                                    .kernels = setup->kernels,
+                                    .batch = batch,
+                                    .train = setup->train,
+                                    .input_gradient = setup->input_gradient,
+                                    .parameters = graph == network->graph ? NULL : network->graph};
+  return graph_plan(graph, &graph_setup, error);
+}
+
+static size_t input_bytes(const struct network *network) {
+  return sizeof(float) * graph_elements(network->graph, network->in) * network_room(network);
+}
+
+static size_t output_bytes(const struct network *network) {
+  return sizeof(float) * graph_elements(network->graph, network->out) * network_room(network);
+}
+
+size_t network_room(const struct network *network) {
+  return network->batch + (network->fused ? network->batch % 2 : 0);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+/* Bytes of what needs a larger allocation than the device makes. */
+static const size_t NO_ALLOCATION = SIZE_MAX / 2;
+
+static size_t memory_left(const struct network *network) {
+  return network->setup.device->facts.memory - network->setup.device->bytes;
+}
+
+/* What is still opened after it: its optimiser's two moments, the loss, and the networks beside. */
+static size_t bytes_beside(const struct network *network, size_t images) {
+  const struct network_setup *setup = &network->setup;
+  size_t bytes = setup->train ? 2 * sizeof(float) * network->graph->elements + setup->loss_image * images : 0;
+  for (const struct network_need *need = setup->beside; need->desc; need++)
+    if (!need->open) bytes += need->bytes + need->image * images;
+  return bytes;
+}
+
+static size_t portable_bytes(const struct network *network, size_t images) {
+  const struct network_setup *setup = &network->setup;
+  size_t activations = graph_measure(network->graph, images, setup->train, setup->input_gradient);
+  if (activations > SIZE_MAX / 64) return NO_ALLOCATION;
+  return network->passes * activations + sizeof(float) * network->graph->elements * (setup->train ? 2 : 1) +
+         (setup->bytes ? setup->bytes(setup->owner, images) : 0) + bytes_beside(network, images);
+}
+
+/* The largest batch of which all fits; 0: not one image. */
+static size_t find_room(const struct network *network) {
+  size_t low = 0, high = network->batch, left = memory_left(network);
+  while (low < high) {
+    size_t middle = (low + high + 1) / 2;
+    if (portable_bytes(network, middle) <= left)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/* What two images take and, for each, half of what two more do: buffers that grow less with the batch make it too much,
+ * never too little. */
+static bool measure_fused(const struct network *network, size_t *bytes, size_t *image, struct error *error) {
+  const struct network_setup *setup = &network->setup;
+  size_t in = graph_elements(network->graph, network->in), out = graph_elements(network->graph, network->out);
+  size_t values = network->passes * (in + out) + out + (setup->input_gradient ? in : 0);
+  size_t two, four;
+  struct block_setup blocks = {2, setup->precision, setup->train, setup->input_gradient, network->passes};
+  if (!blocks_measure(network->graph, setup->device, &blocks, &two, error)) return false;
+  blocks.batch = 4;
+  if (!blocks_measure(network->graph, setup->device, &blocks, &four, error)) return false;
+  *bytes += two + graph_measure(network->graph, 1, setup->train, setup->input_gradient);
+  *image = (four - two) / 2 + values * sizeof(float);
+  return true;
+}
+
+static bool measure(const struct network *network, size_t *bytes, size_t *image, struct error *error) {
+  const struct network_setup *setup = &network->setup;
+  struct error reason;
+  *bytes = (setup->train ? 4 : 1) * sizeof(float) * network->graph->elements;
+  *image = network->passes * graph_measure(network->graph, 1, setup->train, setup->input_gradient);
+  return setup->portable || !blocks_fit(network->graph, setup->device, &reason) ||
+         measure_fused(network, bytes, image, error);
+}
+
+static struct network described(const struct network_setup *setup) {
+  return (struct network){
+      .setup = *setup, .batch = setup->batch, .passes = setup->passes ? setup->passes : 1};
+}
+
+bool network_measure(const struct network_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+  struct network network = described(setup);
+  bool good = build(&network, error) && measure(&network, bytes, image, error);
+  graph_close(network.graph);
+  return good;
+}
+
+struct network_need network_need(const struct network *network) {
+  return (struct network_need){network->graph ? network->setup.desc : NULL, network->bytes, 0, true};
+}
+
+static double mebi(size_t bytes) {
+  return (double)bytes / 0x1p20;
+}
+
+/* Of a graph of its own, for measuring places its buffers: "unet 1.5 MiB, tau_step 0.3 MiB ..., in all" */
+static const char *list_needs(const struct network *network, size_t images, struct arena *arena) {
+  const struct network_setup *setup = &network->setup;
+  size_t bytes = 0, image = 0;
+  struct error error;
+  network_measure(setup, &bytes, &image, &error);
+  size_t loss = setup->train ? setup->loss_image * images : 0, all = bytes + image * images + loss;
+  const char *text = arena_text(arena, "%s %.1f MiB", setup->desc->name, mebi(all - loss));
+  if (network->passes > 1) text = arena_text(arena, "%s (%zu passes)", text, network->passes);
+  for (const struct network_need *need = setup->beside; need->desc; need++) {
+    size_t more = need->bytes + need->image * images;
+    text = arena_text(arena, "%s, %s %.1f MiB%s", text, need->desc->name, mebi(more),
+                      need->open ? " (taken already)" : "");
+    if (!need->open) all += more;
+  }
+  if (loss) text = arena_text(arena, "%s, the loss %.1f MiB", text, mebi(loss));
+  return arena_text(arena, "%.1f MiB with %zu image%s a pass: %s", mebi(all), images, plural(images), text);
+}
+
+static bool has_key(const char *const *keys, const char *const *end, const char *key) {
+  while (keys < end && strcmp(*keys, key) != 0) keys++;
+  return keys < end;
+}
+
+/* The options that size the networks, each once. */
+static const char *list_keys(const struct network *network, struct arena *arena) {
+  const struct network_need *need = network->setup.beside;
+  const char *all[(NETWORK_NEEDS + 1) * NETWORK_KEYS], *text = "";
+  size_t count = 0;
+  for (const struct network_desc *desc = network->setup.desc; desc; desc = need++->desc)
+    for (const char *const *key = desc->keys; *key; key++)
+      if (!has_key(all, all + count, *key)) all[count++] = *key;
+  for (size_t k = 0; k < count; k++) text = arena_text(arena, "%s%s%s", text, k ? ", " : "", all[k]);
+  return arena_text(arena, "%s or data.most", text);
+}
+
+static bool refuse(const struct network *network, const char *reason, struct error *error) {
+  const struct device *device = network->setup.device;
+  struct arena *arena = arena_open();
+  fail(error, "%s needs %s; %s has %.1f MiB left%s%.600s: lower %s",
+       network->setup.train ? "training" : "the network", list_needs(network, network->batch, arena),
+       device->facts.name, mebi(memory_left(network)), *reason ? ": " : "", reason, list_keys(network, arena));
+  arena_close(arena);
+  return false;
+}
+
+/* Whether what the caller still opens has room beside the network. */
+static bool check_room(const struct network *network, struct error *error) {
+  size_t need = bytes_beside(network, network->batch), left = memory_left(network);
+  if (!network->setup.train || need <= left) return true;
+  return fail(error, "no room for %.1f MiB beside it", mebi(need));
+}
+
+static void tell_room(const struct network *network) {
+  const struct device *device = network->setup.device;
+  struct arena *arena = arena_open();
+  if (network->batch < network->setup.batch)
+    log_info("%s has room for %zu image%s a pass through %s, of the %zu asked for", device->facts.name,
+             network->batch, plural(network->batch), network->setup.desc->name, network->setup.batch);
+  log_detail("%s needs %s; %s has %.1f MiB left", network->setup.train ? "training" : "the network",
+             list_needs(network, network->batch, arena), device->facts.name, mebi(memory_left(network)));
+  arena_close(arena);
+}
+
+/* ---- the portable path --------------------------------------------------------------------------------- */
+
+static bool open_parts(struct network *network, struct error *error) {
+  const struct network_setup *setup = &network->setup;
+  return !setup->open || setup->open(setup->owner, network_room(network), error);
+}
+
+static void find_ends(const struct network *network, struct network_pass *pass) {
+  pass->ends.input = graph_value(pass->graph, network->in);
+  pass->ends.output = graph_value(pass->graph, network->out);
+  if (network->setup.train) pass->ends.output_gradient = graph_gradient(pass->graph, network->out);
+  if (network->setup.input_gradient) pass->ends.input_gradient = graph_gradient(pass->graph, network->in);
+}
+
+static bool open_pass(struct network *network, struct network_pass *pass, struct error *error) {
+  pass->graph = network->graph;
+  if ((pass != network->pass && !build_graph(network, &pass->graph, error)) ||
+      !plan(network, pass->graph, network->batch, error))
+    return false;
+  find_ends(network, pass);
+  return true;
+}
+
+/* As many images a pass as fit; what needs one allocation that is too large is refused by the plan that follows. */
+static bool fit_batch(struct network *network, struct error *error) {
+  network->graph->largest = network->setup.device->facts.largest;
+  size_t room = find_room(network);
+  if (room < network->batch) network->batch = room ? room : 1;
+  return room || portable_bytes(network, 1) == NO_ALLOCATION || refuse(network, "", error);
+}
+
+static bool open_portable(struct network *network, struct error *error) {
+  if (!fit_batch(network, error)) return false;
+  for (size_t p = 0; p < network->passes; p++)
+    if (!open_pass(network, &network->pass[p], error)) return false;
+  if (!open_parts(network, error)) return false;
+  struct error reason;
+  return check_room(network, &reason) || refuse(network, reason.text, error);
+}
+
+/* ---- the fused path ------------------------------------------------------------------------------------ */
+
+static bool need_buffer(struct network *network, cl_mem *used, cl_mem *own, size_t bytes, const char *what,
+                        struct error *error) {
+  if (*used) return true;
+  *used = *own = device_buffer(network->setup.device, bytes, what, error);
+  return *own;
+}
+
+/* Gradients of the network's input and output are those of the pass that is run backward: all passes share them. */
+static bool open_gradients(struct network *network, struct error *error) {
+  struct network_ends *shared = &network->shared, used = {0};
+  return (!network->setup.train || network->heads ||
+          need_buffer(network, &used.output_gradient, &shared->output_gradient, output_bytes(network),
+                      "the output's gradient", error)) &&
+         (!network->setup.input_gradient ||
+          need_buffer(network, &used.input_gradient, &shared->input_gradient, input_bytes(network),
+                      "the input's gradient", error));
+}
+
+static bool open_buffers(struct network *network, struct error *error) {
+  if (!open_gradients(network, error)) return false;
+  for (size_t p = 0; p < network->passes; p++) {
+    struct network_ends *ends = &network->pass[p].ends, *own = &network->pass[p].own;
+    if (network->heads) {
+      ends->output = graph_value(network->graph, network->out);
+      if (network->setup.train) ends->output_gradient = graph_gradient(network->graph, network->out);
+    } else {
+      ends->output_gradient = network->shared.output_gradient;
+      ends->input_gradient = network->shared.input_gradient;
+    }
+    if (!need_buffer(network, &ends->input, &own->input, input_bytes(network), "the network's input", error) ||
+        !need_buffer(network, &ends->output, &own->output, output_bytes(network), "the network's output", error))
+      return false;
+    device_fill(network->setup.device, ends->input, 0, input_bytes(network), 0);
+  }
+  return true;
+}
+
+static void close_buffers(struct network *network) {
+  struct device *device = network->setup.device;
+  device_release(device, network->shared.output_gradient, output_bytes(network));
+  device_release(device, network->shared.input_gradient, input_bytes(network));
+  for (size_t p = 0; p < network->passes; p++) {
+    device_release(device, network->pass[p].own.input, input_bytes(network));
+    device_release(device, network->pass[p].own.output, output_bytes(network));
+  }
+}
+
+/* All but the choice of the path and of the batch. */
+static void close_all(struct network *network) {
+  if (network->setup.close) network->setup.close(network->setup.owner);
+  blocks_close(network->blocks);
+  if (network->graph && network->fused) close_buffers(network);
+  for (size_t p = 1; p < network->passes; p++) graph_close(network->pass[p].graph);
+  graph_close(network->graph);
+  memset(network->pass, 0, sizeof network->pass);
+  network->shared = (struct network_ends){0};
+  network->blocks = NULL;
+  network->graph = NULL;
+}
+
+/* Without heads the graph holds the parameters only; one image of activations is planned and not used. */
+static bool plan_fused(struct network *network, struct error *error) {
+  enum device_matrix matrix = network->setup.device->facts.matrix;
+  network->pass[0].graph = network->graph;
+  if (!network->heads) return plan(network, network->graph, 1, error);
+  graph_give(network->graph, network->out);
+  if (matrix == MATRIX_NVIDIA || matrix == MATRIX_EMULATED)
+    network->graph->products = network->setup.precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
+  return plan(network, network->graph, network->batch, error);
+}
+
+static bool try_fused(struct network *network, struct error *error) {
+  const struct network_setup *setup = &network->setup;
+  struct block_setup block_setup = {network->batch, setup->precision, setup->train, setup->input_gradient,
+                                    network->passes};
+  return plan_fused(network, error) && open_parts(network, error) && open_buffers(network, error) &&
+         blocks_open(&network->blocks, network->graph, setup->device, setup->kernels, &block_setup, error) &&
+         check_room(network, error);
+}
+
+/* Halves the images a pass until they fit. */
+static bool open_fused(struct network *network, struct error *error) {
+  network->fused = true;
+  while (!try_fused(network, error)) {
+    struct error reason = *error;
+    close_all(network);
+    if (!build(network, error)) return false;
+    if (network->setup.whole || network->batch == 1) return refuse(network, reason.text, error);
+    network->batch /= 2;
+  }
+  return true;
+}
+
+/* AMD's kernels have not met every driver: where they do not open, the portable path computes the same. */
+static bool open_fused_or_portable(struct network *network, struct error *error) {
+  const struct network_setup *setup = &network->setup;
+  if (open_fused(network, error)) return true;
+  if (setup->device->facts.matrix != MATRIX_AMD || setup->precision != BLOCK_F32 || setup->whole) return false;
+  log_warning("the fused network does not open, the portable path is taken: %s", error->text);
+  network->fused = false;
+  network->batch = setup->batch;
+  return open_portable(network, error);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* Whether the fused path runs; refused where the precision needs it and it does not. */
+static bool choose_path(const struct network *network, bool *fused, struct error *error) {
+  const struct network_setup *setup = &network->setup;
+  struct error reason = {.text = "it was not wanted"};
+  *fused = !setup->portable && blocks_fit(network->graph, setup->device, &reason);
+  if (*fused || setup->precision == BLOCK_F32 || setup->any_path) return true;
+  return fail(error,
+              "%s is %s, and the portable path computes in f32 only; set it to f32; the fused one cannot run: "
+              "%.900s",
+              setup->desc->precision_key, block_precision_name(setup->precision), reason.text);
+}
+
+bool network_check_path(const struct network_setup *setup, struct error *error) {
+  struct network network = described(setup);
+  bool fused, good = build(&network, error) && choose_path(&network, &fused, error);
+  graph_close(network.graph);
+  return good;
+}
+
+static bool open_path(struct network *network, struct error *error) {
+  bool fused;
+  if (!choose_path(network, &fused, error)) return false;
+  return (fused ? open_fused_or_portable : open_portable)(network, error);
+}
+
+bool network_open(struct network *network, const struct network_setup *setup, struct error *error) {
+  size_t before = setup->device->bytes;
+  *network = described(setup);
+  REQUIRE(network->passes <= NETWORK_PASSES, "%zu passes; there are at most %d", network->passes,
+          NETWORK_PASSES);
+  if (build(network, error) && open_path(network, error)) {
+    network->bytes = setup->device->bytes - before;
+    tell_room(network);
+    return true;
+  }
+  network_close(network);
+  return false;
+}
+
+void network_close(struct network *network) {
+  close_all(network);
+  *network = (struct network){0};
+}
+
+static void replace(struct network *network, cl_mem *own, cl_mem *used, cl_mem lent, size_t bytes) {
+  if (!lent) return;
+  device_release(network->setup.device, *own, bytes);
+  *own = NULL;
+  *used = lent;
+}
+
+void network_lend(struct network *network, size_t number, const struct network_ends *ends) {
+  struct network_pass *pass = &network->pass[number];
+  REQUIRE(network->fused && number < network->passes, "pass %zu; there are %zu", number, network->passes);
+  replace(network, &pass->own.input, &pass->ends.input, ends->input, input_bytes(network));
+  replace(network, &pass->own.output, &pass->ends.output, ends->output, output_bytes(network));
+  if (ends->output_gradient) pass->ends.output_gradient = ends->output_gradient;
+  if (ends->input_gradient) pass->ends.input_gradient = ends->input_gradient;
+}
+
+void network_select(struct network *network, size_t number) {
+  REQUIRE(number < network->passes, "pass %zu; there are %zu", number, network->passes);
+  network->selected = number;
+  if (network->blocks) blocks_select(network->blocks, number);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+void network_forward_heads(struct network *network, size_t images) {
+  const struct network_pass *pass = &network->pass[network->selected];
+  graph_set_images(pass->graph, images);
+  graph_forward(pass->graph);
+}
+
+void network_forward(struct network *network, size_t images) {
+  const struct network_pass *pass = &network->pass[network->selected];
+  REQUIRE(images <= network->batch, "%zu images; a pass takes %zu", images, network->batch);
+  if (network->blocks) blocks_forward(network->blocks, pass->ends.input, pass->ends.output, images);
+  if (!network->blocks || network->heads) network_forward_heads(network, images);
+}
+
+void network_backward(struct network *network, size_t images, double scale, bool input) {
+  const struct network_pass *pass = &network->pass[network->selected];
+  if (!network->blocks || network->heads) {
+    REQUIRE(images == pass->graph->images, "%zu images; the last forward had %zu", images,
+            pass->graph->images);
+    graph_backward(pass->graph);
+  }
+  if (!network->blocks) return;
+  blocks_backward(network->blocks, pass->ends.input, pass->ends.output_gradient, images, scale);
+  if (input) blocks_input_gradient(network->blocks, pass->ends.input_gradient, images);
+}
+
+void network_changed(struct network *network) {
+  if (network->blocks) blocks_pack(network->blocks);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+bool network_write(const struct network *network, const struct network_facts *facts, struct store *store,
+                   struct error *error) {
+  return facts_write(network->setup.desc->facts, facts, store, error) &&
+         checkpoint_write_parameters(store, "param", network->graph, error);
+}
+
+bool network_stored(const struct network_setup *setup, struct store *store, const char *group,
+                    struct error *error) {
+  struct network network = described(setup);
+  bool good = build(&network, error) && checkpoint_check_parameters(store, group, network.graph, error);
+  graph_close(network.graph);
+  return good;
+}
+
+static bool read(struct network *network, const struct network_setup *setup, struct store *store,
+                 bool (*take)(struct network_setup *setup, struct store *store, struct error *error),
+                 struct error *error) {
+  struct network_setup own = *setup;
+  if (!take(&own, store, error) || !network_stored(&own, store, "param", error) ||
+      !network_open(network, &own, error))
+    return false;
+  if (checkpoint_read_parameters(store, "param", network->graph, error)) return true;
+  network_close(network);
+  return false;
+}
+
+bool network_load(struct network *network, const struct network_setup *setup, const char *path,
+                  bool (*take)(struct network_setup *setup, struct store *store, struct error *error),
+                  struct error *error) {
+  struct store *store;
+  *network = (struct network){0};
+  if (!store_open(&store, path, error)) return false;
+  bool good = read(network, setup, store, take, error);
+  store_close(store);
+  if (!good) return fail_in(error, "%s", path);
+  network_changed(network);
+  return true;
+}

@@ -1,0 +1,103 @@
+/* A network on a device, to infer or to train: on the fused path (engine/fused/block.h) where the device and the sizes
+ * allow, else on the portable graph; with as many images a pass as there is room for, beside what else is trained.
+ *
+ * Its owner (systems/networks/reconstructor.h, policy.h) appends it to a graph and may open more beside it. Where the
+ * graph goes on after what the fused path computes, the graph runs those heads on either path. */
+#ifndef L2SR_SYSTEMS_NETWORK_H
+#define L2SR_SYSTEMS_NETWORK_H
+
+#include "engine/fused/block.h"
+#include "systems/networks/networks.h"
+
+enum { NETWORK_PASSES = 9, NETWORK_NEEDS = 2 };
+
+/* Memory of a network that is trained or used beside another: in all, and for an image a pass. */
+struct network_need {
+  const struct network_desc *desc; /* NULL: there is none, and none after it */
+  size_t bytes, image;
+  bool open; /* the memory is taken already */
+};
+
+struct network_setup {
+  const struct network_desc *desc;
+  struct device *device;
+  struct kernels *kernels;
+  enum block_precision precision;
+  size_t batch;        /* images a pass at most */
+  size_t passes;       /* forward passes side by side, of which each may be run backward; 0: one */
+  bool train;
+  bool input_gradient; /* also the gradient of the input, to train what made it */
+  bool portable;       /* the whole on the graph, wherever it runs */
+  bool any_path;       /* the portable path in f32 where the fused one does not run, whatever the precision */
+  bool whole;          /* refuses where the fused path has no room for `batch` images, instead of taking fewer */
+  size_t loss_image;   /* bytes of the loss, for an image a pass */
+  struct network_need beside[NETWORK_NEEDS + 1];
+  void *owner;
+  tensor (*append)(void *owner, struct graph *graph, tensor *in); /* returns what the fused path computes */
+  /* What the owner opens beside it for so many images a pass, before its buffers: NULL, or all three. */
+  bool (*open)(void *owner, size_t images, struct error *error);
+  void (*close)(void *owner); /* also where open has failed */
+  size_t (*bytes)(const void *owner, size_t images);
+};
+
+struct network_ends {
+  cl_mem input, output, output_gradient, input_gradient;
+};
+
+struct network_pass {
+  struct graph *graph;     /* the first is the network's own */
+  struct network_ends ends;
+  struct network_ends own; /* of the fused path: buffers that no one has lent */
+};
+
+struct network {
+  struct network_setup setup;
+  size_t batch;           /* images a pass: the setup's, or what fits the device */
+  size_t bytes;           /* that opening it took */
+  struct graph *graph;    /* owns the parameters, and their gradients to train */
+  tensor in, out;
+  bool fused, heads;
+  struct blocks *blocks;  /* NULL: the portable graph computes */
+  struct network_pass pass[NETWORK_PASSES];
+  size_t passes, selected;
+  struct network_ends shared; /* fused: the gradients of all passes that have no others */
+};
+
+/* Refuses what leaves no room for one image, with the memory of all networks and the options to lower; and a precision
+ * other than f32 where the fused path does not run, with the reason. Where AMD's kernels do not build, f32 takes the
+ * portable path with a warning. The parameters are not set: graph_start or network_load follows, then network_changed.
+ * Must not move, nor its owner, while it is open. */
+bool network_open(struct network *network, const struct network_setup *setup, struct error *error);
+void network_close(struct network *network);
+bool network_check_path(const struct network_setup *setup, struct error *error); /* whether it could; takes no memory */
+/* What training it takes, with its optimiser: bytes in all, and for an image a pass. */
+bool network_measure(const struct network_setup *setup, size_t *bytes, size_t *image, struct error *error);
+/* Of an open one, for the setup of another. */
+struct network_need network_need(const struct network *network);
+
+/* Images that buffers of a pass have room for: the fused path computes small maps two images at a time. */
+size_t network_room(const struct network *network);
+/* The pass works on buffers of the caller's, of that room, in place of its own; NULL: on that of before. */
+void network_lend(struct network *network, size_t pass, const struct network_ends *ends);
+void network_select(struct network *network, size_t pass); /* what runs from here on is of this pass */
+
+/* All enqueue. */
+void network_forward(struct network *network, size_t images);
+void network_forward_heads(struct network *network, size_t images); /* of values that are there */
+/* From the output's gradient of the images of the last forward; adds into the gradients of the parameters. scale: about
+ * one over the gradient's size. input: the gradient of the input too. */
+void network_backward(struct network *network, size_t images, double scale, bool input);
+void network_changed(struct network *network); /* after the parameters changed */
+
+/* Facts as attributes and parameters in group "param" of a checkpoint. */
+bool network_write(const struct network *network, const struct network_facts *facts, struct store *store,
+                   struct error *error);
+/* Whether the group holds the parameters of such a network; nothing is opened on the device. */
+bool network_stored(const struct network_setup *setup, struct store *store, const char *group,
+                    struct error *error);
+/* Opens the network of a checkpoint: `take` reads its facts into the setup. */
+bool network_load(struct network *network, const struct network_setup *setup, const char *path,
+                  bool (*take)(struct network_setup *setup, struct store *store, struct error *error),
+                  struct error *error);
+
+#endif
