@@ -127,8 +127,18 @@
     "scans of every slice by samplers that draw; tables are over all of them")                               \
   X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
     "checkpoint of the reconstructor; empty: the zero-filled image")
+/* Methods of training, in the order that `l2sr describe methods` has: X(enumerator, name). */
+#define TRAIN_METHODS(X)                                                                                     \
+  X(RECONSTRUCTOR, reconstructor)                                                                            \
+  X(L2S, l2s)                                                                                                \
+  X(L2SR, l2sr)                                                                                              \
+  X(PGMRI, pgmri)                                                                                            \
+  X(LOUPE, loupe)                                                                                            \
+  X(TAU_STEP, tau_step)
+#define METHOD_CHOICE(enumerator, name) "|" #name
+#define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
-  X(train, CHOICE, method, "reconstructor", 0, 0, "reconstructor|l2s|l2sr|pgmri|loupe|tau_step",             \
+  X(train, CHOICE, method, "reconstructor", 0, 0, METHOD_CHOICES,                                            \
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
     "reconstructor")                                                                                         \
@@ -330,14 +340,8 @@ enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; 
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
-enum train_method {
-  METHOD_RECONSTRUCTOR,
-  METHOD_L2S,
-  METHOD_L2SR,
-  METHOD_PGMRI,
-  METHOD_LOUPE,
-  METHOD_TAU_STEP
-};
+#define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,
+enum train_method { TRAIN_METHODS(METHOD_ENUMERATOR) METHOD_COUNT };
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };

@@ -278,7 +278,7 @@ static void what_it_carries_is_kept(void **state) {
 /* No method of the program leaves anything for the next unit but parameters and optimisers. */
 static void methods_carry_nothing(void **state) {
   (void)state;
-  for (uint32_t method = 0; method_list[method].name; method++)
+  for (uint32_t method = 0; method < METHOD_COUNT; method++)
     for (uint32_t geometry = GEOMETRY_LINES; geometry <= GEOMETRY_POINTS; geometry++) {
       struct arena *arena = arena_open();
       struct options options;
@@ -289,7 +289,7 @@ static void methods_carry_nothing(void **state) {
       options.train.method = method;
       options.acquisition.geometry = geometry;
       bool good = method_lists(&lists, &options, arena, &error);
-      assert_true(good || (method_list[method].policy && geometry == GEOMETRY_POINTS)); /* chosen at once */
+      assert_true(good || (method_list[method]->policy && geometry == GEOMETRY_POINTS)); /* chosen at once */
       for (int i = 0; i < lists.count; i++) {
         const struct schedule *schedule = lists.list[i].schedule;
         if (!strcmp(lists.list[i].name, "masks") || !strcmp(lists.list[i].name, "play")) written = 0;
@@ -297,17 +297,17 @@ static void methods_carry_nothing(void **state) {
         carried |= schedule->carried & ~written;
         written |= schedule_written(schedule);
       }
-      if (carried) fail_msg("%s carries %s", method_list[method].name, schema_first(&component_schema, carried));
+      if (carried) fail_msg("%s carries %s", method_list[method]->name, schema_first(&component_schema, carried));
       arena_close(arena);
     }
 }
 
 /* Every row says what it is and where it is from; its name is a choice of train.method, in the same order. */
 static void rows_are_whole(void **state) {
-  const struct option *row = option_find(&option_table, "train.method");
-  const char *choices = row->choices;
+  const char *choices = option_find(&option_table, "train.method")->choices;
   (void)state;
-  for (const struct method *method = method_list; method->name; method++) {
+  for (const struct method *const *row = method_list; *row; row++) {
+    const struct method *method = *row;
     size_t length = strlen(method->name);
     assert_true(*method->doc && *method->paper && *method->networks);
     assert_memory_equal(choices, method->name, length);

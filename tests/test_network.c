@@ -3,7 +3,7 @@
 #include "systems/checks/verify_network.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/net_unet.h"
-#include "systems/networks/networks.h"
+#include "systems/methods/method.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
 #include "tests/support.h"
@@ -406,8 +406,8 @@ static void facts_survive(void **state) {
   (void)state;
   support_open_folder(&folder);
   const char *path = support_path(&folder, "facts.h5");
-  for (size_t n = 0; network_list[n]; n++) {
-    const struct fact *facts = network_list[n]->facts;
+  for (size_t n = 0; network_at(n); n++) {
+    const struct fact *facts = network_at(n)->facts;
     write_facts(path, facts, NULL, GOOD);
     assert_good(read_facts(path, facts, &read, &error), &error);
     assert_good(store_open(&store, path, &error), &error);
@@ -445,10 +445,10 @@ static void damaged_facts_are_refused(void **state) {
   (void)state;
   support_open_folder(&folder);
   const char *path = support_path(&folder, "facts.h5");
-  for (size_t n = 0; network_list[n]; n++)
-    for (const struct fact *fact = network_list[n]->facts; fact->name; fact++)
+  for (size_t n = 0; network_at(n); n++)
+    for (const struct fact *fact = network_at(n)->facts; fact->name; fact++)
       for (enum damage damage = MISSING; damage < DAMAGES; damage++)
-        try_damage(path, network_list[n]->facts, fact, damage);
+        try_damage(path, network_at(n)->facts, fact, damage);
   support_close_folder(&folder);
 }
 

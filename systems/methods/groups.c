@@ -1,8 +1,9 @@
 #include "systems/methods/groups.h"
 
-#include "systems/methods/learn.h"
-#include "systems/methods/pgmri.h"
-#include "systems/methods/train.h"
+#include "systems/methods/feed.h"
+#include "systems/methods/method.h"
+#include "systems/methods/rollout.h"
+#include "systems/methods/trajectories.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
 
@@ -53,7 +54,21 @@ static const struct system *const load_systems[] = {&system_normalise_slices, &s
                                                     &system_transform_planes, &system_load_coils,
                                                     &system_scale_coils,      NULL};
 
-const struct system *const *const system_groups[] = {load_systems,      scan_systems,   feed_systems,
-                                                     train_systems,     loupe_systems,  tau_systems,
-                                                     rollout_systems,   learn_systems,  trajectories_systems,
-                                                     pgmri_systems,     NULL};
+/* Of several methods. */
+static const struct system *const *const shared[] = {load_systems, scan_systems, feed_systems, rollout_systems,
+                                                     trajectories_systems};
+enum { SHARED = sizeof shared / sizeof *shared };
+
+static const struct system *const none[] = {NULL};
+
+static const struct system *const *group(size_t place) {
+  const struct system *const *own = place < SHARED ? shared[place] : method_list[place - SHARED]->systems;
+  return own ? own : none;
+}
+
+const struct system *system_at(size_t place) {
+  for (size_t g = 0; g < SHARED + METHOD_COUNT; g++)
+    for (const struct system *const *system = group(g); *system; system++)
+      if (!place--) return *system;
+  return NULL;
+}

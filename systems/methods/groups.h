@@ -4,7 +4,7 @@
 
 #include "engine/ecs/system.h"
 
-/* Groups of systems, each ended by NULL, and NULL after the last. */
-extern const struct system *const *const system_groups[];
+/* NULL after the last. */
+const struct system *system_at(size_t place);
 
 #endif

@@ -56,7 +56,6 @@ bool learn_describe(struct learning *learning, const struct options *options, st
 bool learn_normalises(const struct options *options);
 
 extern const struct task task_policy;
-extern const struct policy_trainer trainer_of_policies;
 extern const struct system *const learn_systems[];
 
 #endif

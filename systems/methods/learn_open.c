@@ -4,8 +4,8 @@
 #include "engine/base/log.h"
 #include "engine/base/round.h"
 #include "systems/methods/lists.h"
+#include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/networks/networks.h"
 #include "systems/sampling/geometry.h"
 
 #include <math.h>
@@ -326,4 +326,21 @@ static bool describe(struct lists *lists, const struct options *options, struct 
   return true;
 }
 
-const struct policy_trainer trainer_of_policies = {learn_check, run, describe};
+static const struct policy_trainer trainer = {learn_check, run, describe};
+
+const struct method method_l2s = {.name = "l2s",
+                                  .doc = "a policy that chooses one action after the other, rewarded once a scan",
+                                  .paper = "L2SR, doi:10.1088/1361-6420/ad3b34; A2C, arXiv:1602.01783; PPO, "
+                                           "arXiv:1707.06347",
+                                  .networks = "policy with a critic; a U-Net first",
+                                  .network = &network_policy,
+                                  .systems = learn_systems,
+                                  .policy = &trainer};
+
+const struct method method_l2sr = {.name = "l2sr",
+                                   .doc = "policy and reconstructor in turn, each on what the other has become",
+                                   .paper = "L2SR, doi:10.1088/1361-6420/ad3b34",
+                                   .networks = "policy with a critic, U-Net",
+                                   .network = &network_policy,
+                                   .policy = &trainer,
+                                   .alternates = true};

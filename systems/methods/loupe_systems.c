@@ -1,6 +1,7 @@
 /* LOUPE (Bahadir et al. 2019, 2020; the exact budget as in Yin et al. 2021, PROTOCOL 3.2): the mask is drawn by
  * learned probabilities, and the loss of the reconstructor goes back through the observation to them. */
 #include "kernels/kernels.h"
+#include "systems/methods/method.h"
 #include "systems/methods/train.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
@@ -198,8 +199,7 @@ static bool read(struct training *training, struct store *store, struct error *e
   return loupe_read(&training->loupe, store, error);
 }
 
-const struct masks masks_loupe = {.name = "loupe",
-                                  .method = METHOD_LOUPE,
+static const struct masks masks_loupe = {.name = "loupe",
                                   .absolute = true,
                                   .passes = one_pass,
                                   .check = check,
@@ -214,6 +214,15 @@ const struct masks masks_loupe = {.name = "loupe",
                                   .write = write,
                                   .read = read};
 
-const struct system *const loupe_systems[] = {&forward_loupe,   &backward_views, &draw_masks,
+static const struct system *const loupe_systems[] = {&forward_loupe,   &backward_views, &draw_masks,
                                               &observe_back,    &backward_loupe, &optimise_loupe,
                                               &draw_validation, NULL};
+
+const struct method method_loupe = {.name = "loupe",
+                                    .doc = "one mask for all scans, learned with the reconstructor from its loss",
+                                    .paper = "Bahadir et al. 2019, arXiv:1901.01960; with an exact budget as in Yin et al. "
+                                             "2021, arXiv:2105.06460",
+                                    .networks = "probabilities of actions, U-Net",
+                                    .network = &network_loupe,
+                                    .systems = loupe_systems,
+                                    .masks = &masks_loupe};

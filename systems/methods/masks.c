@@ -2,14 +2,6 @@
 
 #include "systems/sampling/geometry.h"
 
-static const struct masks *const rows[] = {&masks_loupe, &masks_tau};
-
-const struct masks *masks_chosen(const struct options *options) {
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (rows[i]->method == (enum train_method)options->train.method) return rows[i];
-  return NULL;
-}
-
 bool masks_check(const struct options *options, const char *method, struct error *error) {
   if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
     return fail_usage(error,

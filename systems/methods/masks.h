@@ -1,4 +1,4 @@
-/* What learns masks beside a reconstructor, from its loss: a row each. */
+/* What learns masks beside a reconstructor, from its loss. */
 #ifndef L2SR_SYSTEMS_MASKS_H
 #define L2SR_SYSTEMS_MASKS_H
 
@@ -10,7 +10,6 @@ struct training;
 
 struct masks {
   const char *name; /* attribute `sampler` of checkpoints */
-  enum train_method method;
   bool absolute;             /* of complex images the reconstructor's output is an absolute value */
   uint32_t (*passes)(const struct options *options); /* of the reconstructor, that training keeps */
   bool (*check)(const struct options *options, struct error *error);
@@ -29,12 +28,7 @@ struct masks {
   bool (*read)(struct training *training, struct store *store, struct error *error);
 };
 
-extern const struct masks masks_loupe, masks_tau;
-const struct masks *masks_chosen(const struct options *options); /* NULL: masks are not learned */
-
 /* Masks are learned through the transform of an image, of lines or points. */
 bool masks_check(const struct options *options, const char *method, struct error *error);
-
-extern const struct system *const loupe_systems[], *const tau_systems[];
 
 #endif

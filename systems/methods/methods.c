@@ -1,78 +1,13 @@
 #include "systems/methods/methods.h"
 
 #include "engine/base/log.h"
-#include "systems/methods/learn.h"
-#include "systems/methods/pgmri.h"
 #include "systems/methods/train.h"
-#include "systems/sampling/geometry.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- the rows ------------------------------------------------------------------------------------------ */
-
-const struct method method_list[] = {
-    [METHOD_RECONSTRUCTOR] = {.name = "reconstructor",
-                              .doc = "the network that makes an image of a zero-filled one, on masks of heuristics",
-                              .paper = "U-Net, arXiv:1505.04597; as in L2SR, "
-                                       "doi:10.1088/1361-6420/ad3b34",
-                              .networks = "U-Net"},
-    [METHOD_L2S] = {.name = "l2s",
-                    .doc = "a policy that chooses one action after the other, rewarded once a scan",
-                    .paper = "L2SR, doi:10.1088/1361-6420/ad3b34; A2C, arXiv:1602.01783; PPO, "
-                             "arXiv:1707.06347",
-                    .networks = "policy with a critic; a U-Net first",
-                    .network = &network_policy,
-                    .policy = &trainer_of_policies},
-    [METHOD_L2SR] = {.name = "l2sr",
-                     .doc = "policy and reconstructor in turn, each on what the other has become",
-                     .paper = "L2SR, doi:10.1088/1361-6420/ad3b34",
-                     .networks = "policy with a critic, U-Net",
-                     .network = &network_policy,
-                     .policy = &trainer_of_policies,
-                     .alternates = true},
-    [METHOD_PGMRI] = {.name = "pgmri",
-                      .doc = "a policy that looks at reconstructions, rewarded after every action",
-                      .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
-                      .networks = "policy; a U-Net first",
-                      .network = &network_pgmri,
-                      .policy = &trainer_of_pgmri},
-    [METHOD_LOUPE] = {.name = "loupe",
-                      .doc = "one mask for all scans, learned with the reconstructor from its loss",
-                      .paper = "Bahadir et al. 2019, arXiv:1901.01960; with an exact budget as in Yin et al. "
-                               "2021, arXiv:2105.06460",
-                      .networks = "probabilities of actions, U-Net",
-                      .network = &network_loupe},
-    [METHOD_TAU_STEP] = {.name = "tau_step",
-                         .doc = "actions in tau steps, each by what the reconstructor has made until then",
-                         .paper = "Yin et al. 2021, arXiv:2105.06460",
-                         .networks = "sampler, U-Net",
-                         .network = &network_tau_step,
-                         .network_of_points = &network_tau_step_points},
-    {.name = NULL}};
-
-const struct method *method_of(const struct options *options) {
-  return &method_list[options->train.method];
-}
-
-void method_networks(const struct options *options, const struct network_desc *networks[METHOD_NETWORKS + 1]) {
-  const struct method *method = method_of(options);
-  bool points = geometry_chosen(options)->points && method->network_of_points;
-  networks[0] = network_of_reconstructor(options->network.input == INPUT_COMPLEX);
-  networks[1] = points ? method->network_of_points : method->network;
-  networks[2] = NULL;
-}
-
-bool method_check_networks(const struct options *options, struct error *error) {
-  const struct network_desc *networks[METHOD_NETWORKS + 1];
-  method_networks(options, networks);
-  for (size_t i = 0; networks[i]; i++)
-    if (!network_check(networks[i], options, error)) return false;
-  return true;
-}
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 

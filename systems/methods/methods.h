@@ -1,4 +1,4 @@
-/* The methods of the paper: a row each, trained in stages.
+/* Trains a method (method.h) in stages, and lists what it runs.
  *
  * A method without a policy has one stage, in train.output itself: a reconstructor, and what learns masks beside it.
  * One with a policy has folders in it:
@@ -15,27 +15,7 @@
 #define L2SR_SYSTEMS_METHODS_H
 
 #include "systems/methods/lists.h"
-#include "systems/methods/trainer.h"
-#include "systems/networks/networks.h"
-
-struct method {
-  const char *name; /* as in train.method */
-  const char *doc, *paper;
-  const char *networks;                /* that learn, in words */
-  const struct network_desc *network;  /* beside the reconstructor's; NULL: none */
-  const struct network_desc *network_of_points; /* where they are another's; NULL: the same */
-  const struct policy_trainer *policy; /* NULL: it trains none */
-  bool alternates;                     /* policy and reconstructor in turn */
-};
-
-extern const struct method method_list[]; /* by enum train_method; ended by a NULL name */
-const struct method *method_of(const struct options *options);
-
-/* The networks that the scene trains and scans with: the reconstructor's first, NULL after the last. */
-enum { METHOD_NETWORKS = 2 };
-void method_networks(const struct options *options, const struct network_desc *networks[METHOD_NETWORKS + 1]);
-/* Refuses sizes that one of them does not take, as wrong usage. */
-bool method_check_networks(const struct options *options, struct error *error);
+#include "systems/methods/method.h"
 
 struct stage {
   char name[32];  /* its folder; "": train.output itself */

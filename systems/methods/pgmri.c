@@ -2,8 +2,8 @@
 
 #include "engine/base/round.h"
 #include "systems/methods/lists.h"
+#include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/networks/networks.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/slice_cache.h"
 
@@ -95,7 +95,7 @@ static bool build_update(struct pgmri *pgmri, struct error *error) {
   return schedule_close(&pgmri->update, false, error);
 }
 
-const struct system *const pgmri_systems[] = {&zero, &optimise, NULL};
+static const struct system *const pgmri_systems[] = {&zero, &optimise, NULL};
 
 bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct schedule *play,
                     struct error *error) {
@@ -411,4 +411,12 @@ static bool describe_stage(struct lists *lists, const struct options *options, s
   return true;
 }
 
-const struct policy_trainer trainer_of_pgmri = {check_stage, run_stage, describe_stage};
+static const struct policy_trainer trainer_of_pgmri = {check_stage, run_stage, describe_stage};
+
+const struct method method_pgmri = {.name = "pgmri",
+                                    .doc = "a policy that looks at reconstructions, rewarded after every action",
+                                    .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
+                                    .networks = "policy; a U-Net first",
+                                    .network = &network_pgmri,
+                                    .systems = pgmri_systems,
+                                    .policy = &trainer_of_pgmri};

@@ -56,7 +56,5 @@ bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct s
                     struct error *error);
 
 extern const struct task task_pgmri;
-extern const struct policy_trainer trainer_of_pgmri;
-extern const struct system *const pgmri_systems[];
 
 #endif

@@ -1,6 +1,7 @@
 /* tau-step sequential sampling (Yin et al. 2021, PROTOCOL 3.3): in each of tau steps a sampler looks at the
  * reconstruction of what is acquired and draws a part of the budget; all steps learn from the loss of the last
  * reconstruction. */
+#include "systems/methods/method.h"
 #include "systems/methods/train.h"
 #include "systems/scan/systems.h"
 
@@ -235,8 +236,7 @@ static bool read(struct training *training, struct store *store, struct error *e
   return tau_read(&training->tau, store, error);
 }
 
-const struct masks masks_tau = {.name = "tau_step",
-                                .method = METHOD_TAU_STEP,
+static const struct masks masks_tau = {.name = "tau_step",
                                 .passes = passes,
                                 .check = check,
                                 .measure = measure,
@@ -250,6 +250,15 @@ const struct masks masks_tau = {.name = "tau_step",
                                 .write = write,
                                 .read = read};
 
-const struct system *const tau_systems[] = {&encode_slices,    &repeat_steps,     &forward_sampler, &look,
+static const struct system *const tau_systems[] = {&encode_slices,    &repeat_steps,     &forward_sampler, &look,
                                             &forward_last,     &repeat_back,      &backward_sampler,
                                             &look_back,        &optimise_sampler, &draw_validation, NULL};
+
+const struct method method_tau_step = {.name = "tau_step",
+                                       .doc = "actions in tau steps, each by what the reconstructor has made until then",
+                                       .paper = "Yin et al. 2021, arXiv:2105.06460",
+                                       .networks = "sampler, U-Net",
+                                       .network = &network_tau_step,
+                                       .network_of_points = &network_tau_step_points,
+                                       .systems = tau_systems,
+                                       .masks = &masks_tau};

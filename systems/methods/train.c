@@ -2,8 +2,8 @@
 
 #include "engine/base/log.h"
 #include "engine/base/round.h"
+#include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/networks/networks.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static bool describe(struct training *training, size_t batch, const struct train
 bool training_describe(struct training *training, const struct options *options, bool by_policy,
                        struct error *error) {
   *training = (struct training){.trainer = {.options = options},
-                                .masks = by_policy ? NULL : masks_chosen(options)};
+                                .masks = by_policy ? NULL : method_of(options)->masks};
   return describe(training, 1, &(struct trainer_config){.policy = by_policy ? "" : NULL}, error);
 }
 
@@ -224,7 +224,7 @@ bool training_open(struct training *training, struct device *device, const struc
                                             .arena = arena_open(),
                                             .device = device,
                                             .options = options},
-                                .masks = config->policy ? NULL : masks_chosen(options)};
+                                .masks = config->policy ? NULL : method_of(options)->masks};
   if ((!training->masks || training->masks->check(options, error)) &&
       optimise_read_milestones("train.milestones", options->train.milestones, training->milestone,
                                &training->milestones, error) &&
@@ -476,3 +476,10 @@ const struct task task_reconstructor = {.network = "unet",
 bool training_run(struct training *training, const struct trainer_config *config, struct error *error) {
   return trainer_run(&training->trainer, config, error);
 }
+
+const struct method method_reconstructor = {
+    .name = "reconstructor",
+    .doc = "the network that makes an image of a zero-filled one, on masks of heuristics",
+    .paper = "U-Net, arXiv:1505.04597; as in L2SR, doi:10.1088/1361-6420/ad3b34",
+    .networks = "U-Net",
+    .systems = train_systems};

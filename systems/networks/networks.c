@@ -231,10 +231,6 @@ const struct network_desc network_tau_step_points = {
     .keys = {"tau.steps", "tau.channels", "tau.pools", "data.size"},
     TAU_STEP_ROW};
 
-const struct network_desc *const network_list[] = {
-    &network_unet,  &network_complex_unet, &network_policy, &network_pgmri,
-    &network_loupe, &network_tau_step,     &network_tau_step_points, NULL};
-
 const struct network_desc *network_of_reconstructor(bool complex) {
   return complex ? &network_complex_unet : &network_unet;
 }

@@ -24,7 +24,6 @@ struct network_desc {
 /* By name: */
 extern const struct network_desc network_unet, network_complex_unet, network_policy, network_pgmri, network_loupe,
     network_tau_step, network_tau_step_points;
-extern const struct network_desc *const network_list[]; /* all, ended by NULL */
 
 const struct network_desc *network_of_reconstructor(bool complex); /* by the images that it takes */
 const struct network_desc *network_of_sampler(bool points);        /* of tau steps */

@@ -102,20 +102,19 @@ static bool print_text(struct work *work, const char *method, double alone, bool
 
 bool bench_train(struct call *call, struct device *device, struct error *error) {
   const struct options *options = &call->options;
-  const char *method =
-      option_text(option_find(&option_table, "train.method"), options, call->arena);
+  const struct method *method = method_of(options);
   struct work work;
   double alone = 0; /* the scene's method is the reconstructor's */
-  if (method_of(options)->policy)
+  if (method->policy)
     return fail_usage(error,
                       "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn "
                       "and bench pgmri measure policies",
-                      method);
-  if ((masks_chosen(options) && !time_alone(call, device, &alone, error)) ||
+                      method->name);
+  if ((method->masks && !time_alone(call, device, &alone, error)) ||
       !open_work(&work, call, device, options, error))
     return false;
   bool good = time_work(&work, error) &&
-              (call_flag(call, "json") ? print_json : print_text)(&work, method, alone,
+              (call_flag(call, "json") ? print_json : print_text)(&work, method->name, alone,
                                                                   call_flag(call, "profile"), error);
   training_close(&work.training);
   return good;

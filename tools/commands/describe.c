@@ -163,8 +163,7 @@ static void print_system(const struct call *call, const struct system *system) {
 
 static bool print_systems(struct call *call, struct error *error) {
   (void)error;
-  for (size_t g = 0; system_groups[g]; g++)
-    for (size_t i = 0; system_groups[g][i]; i++) print_system(call, system_groups[g][i]);
+  for (size_t i = 0; system_at(i); i++) print_system(call, system_at(i));
   return true;
 }
 
@@ -173,13 +172,9 @@ static bool print_methods(struct call *call, struct error *error) {
                                           {"doc", 72, false},   {"paper", 0, false},   {NULL, 0, false}};
   (void)error;
   print_header(call, columns);
-  for (const struct method *method = method_list; method->name; method++) {
-    const char *stages = method->alternates ? "reconstructor, then policy and reconstructor in turn"
-                         : method->policy   ? "reconstructor, policy"
-                                            : "one";
+  for (const struct method *const *row = method_list; *row; row++)
     print_row(call, columns,
-              (const char *const[]){method->name, stages, method->networks, method->doc, method->paper});
-  }
+              (const char *const[]){(*row)->name, method_stages(*row), (*row)->networks, (*row)->doc, (*row)->paper});
   return true;
 }
 
@@ -224,7 +219,7 @@ static void print_network_row(const struct call *call, const struct network_desc
 
 static bool print_networks(struct call *call, struct error *error) {
   (void)error;
-  for (size_t i = 0; network_list[i]; i++) print_network_row(call, network_list[i]);
+  for (size_t i = 0; network_at(i); i++) print_network_row(call, network_at(i));
   return true;
 }
 

@@ -1,0 +1,39 @@
+/* The methods of the paper, a row each: what it is, from where, its networks and systems, and how it is trained.
+ * Each row stands at the end of the method's own file; its name stands in TRAIN_METHODS (components/options.h). */
+#ifndef L2SR_SYSTEMS_METHOD_H
+#define L2SR_SYSTEMS_METHOD_H
+
+#include "systems/methods/masks.h"
+#include "systems/methods/trainer.h"
+#include "systems/networks/networks.h"
+
+struct method {
+  const char *name; /* as in train.method */
+  const char *doc, *paper;
+  const char *networks;                         /* that learn, in words */
+  const struct network_desc *network;           /* beside the reconstructor's; NULL: none */
+  const struct network_desc *network_of_points; /* where they are another's; NULL: the same */
+  const struct system *const *systems;          /* that no other row names, ended by NULL; NULL: none */
+  const struct masks *masks;                    /* NULL: it learns none beside a reconstructor */
+  const struct policy_trainer *policy;          /* NULL: it trains none */
+  bool alternates;                              /* policy and reconstructor in turn */
+};
+
+#define METHOD_ROW(enumerator, name) extern const struct method method_##name;
+TRAIN_METHODS(METHOD_ROW)
+
+extern const struct method *const method_list[METHOD_COUNT + 1]; /* by enum train_method; ended by NULL */
+const struct method *method_of(const struct options *options);
+/* Its stages in words. */
+const char *method_stages(const struct method *method);
+
+/* Every network of every method, each once; NULL after the last. */
+const struct network_desc *network_at(size_t place);
+
+/* The networks that the scene trains and scans with: the reconstructor's first, NULL after the last. */
+enum { METHOD_NETWORKS = 2 };
+void method_networks(const struct options *options, const struct network_desc *networks[METHOD_NETWORKS + 1]);
+/* Refuses sizes that one of them does not take, as wrong usage. */
+bool method_check_networks(const struct options *options, struct error *error);
+
+#endif
