@@ -35,7 +35,7 @@ const struct network_desc *network_at(size_t place) {
   return NULL;
 }
 
-void method_networks(const struct options *options, const struct network_desc *networks[METHOD_NETWORKS + 1]) {
+void method_networks(const struct options *options, const struct network_desc *networks[NETWORKS_MOST + 1]) {
   const struct method *method = method_of(options);
   bool points = geometry_chosen(options)->points && method->network_of_points;
   networks[0] = network_of_reconstructor(options->network.input == INPUT_COMPLEX);
@@ -44,7 +44,7 @@ void method_networks(const struct options *options, const struct network_desc *n
 }
 
 bool method_check_networks(const struct options *options, struct error *error) {
-  const struct network_desc *networks[METHOD_NETWORKS + 1];
+  const struct network_desc *networks[NETWORKS_MOST + 1];
   method_networks(options, networks);
   for (size_t i = 0; networks[i]; i++)
     if (!network_check(networks[i], options, error)) return false;

@@ -31,8 +31,8 @@ const char *method_stages(const struct method *method);
 const struct network_desc *network_at(size_t place);
 
 /* The networks that the scene trains and scans with: the reconstructor's first, NULL after the last. */
-enum { METHOD_NETWORKS = 2 };
-void method_networks(const struct options *options, const struct network_desc *networks[METHOD_NETWORKS + 1]);
+enum { NETWORKS_MOST = 2 };
+void method_networks(const struct options *options, const struct network_desc *networks[NETWORKS_MOST + 1]);
 /* Refuses sizes that one of them does not take, as wrong usage. */
 bool method_check_networks(const struct options *options, struct error *error);
 

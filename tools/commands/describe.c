@@ -407,7 +407,7 @@ static bool print_desc(struct call *call, const struct network_desc *network, st
 }
 
 static bool print_network(struct call *call, struct error *error) {
-  const struct network_desc *networks[METHOD_NETWORKS + 1];
+  const struct network_desc *networks[NETWORKS_MOST + 1];
   if (!call_scene(call, call->operand[1], error) || !method_check_networks(&call->options, error)) return false;
   method_networks(&call->options, networks);
   for (size_t i = 0; networks[i]; i++)
