@@ -48,7 +48,7 @@ static size_t memory_left(const struct network *network) {
   return network->setup.device->facts.memory - network->setup.device->bytes;
 }
 
-/* What is still opened after it: its optimiser's two moments, the loss, and the networks beside. */
+/* Bytes of what is opened after it: its optimiser's two moments, the loss, and the networks beside. */
 static size_t bytes_beside(const struct network *network, size_t images) {
   const struct network_setup *setup = &network->setup;
   size_t bytes = setup->train ? 2 * sizeof(float) * network->graph->elements + setup->loss_image * images : 0;
@@ -123,7 +123,7 @@ static double mebi(size_t bytes) {
   return (double)bytes / 0x1p20;
 }
 
-/* Of a graph of its own, for measuring places its buffers: "unet 1.5 MiB, tau_step 0.3 MiB ..., in all" */
+/* Measures a graph of its own, for measuring places the buffers anew: "unet 1.5 MiB, tau_step 0.3 MiB ..., in all" */
 static const char *list_needs(const struct network *network, size_t images, struct arena *arena) {
   const struct network_setup *setup = &network->setup;
   size_t bytes = 0, image = 0;

@@ -72,7 +72,7 @@ void network_close(struct network *network);
 bool network_check_path(const struct network_setup *setup, struct error *error); /* whether it could; takes no memory */
 /* What training it takes, with its optimiser: bytes in all, and for an image a pass. */
 bool network_measure(const struct network_setup *setup, size_t *bytes, size_t *image, struct error *error);
-/* Of an open one, for the setup of another. */
+/* What an open one has taken, for the setup of another. */
 struct network_need network_need(const struct network *network);
 
 /* Images that buffers of a pass have room for: the fused path computes small maps two images at a time. */

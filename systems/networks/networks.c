@@ -57,7 +57,7 @@ static const struct fact complex_unet_facts[] = {
 static const struct fact policy_facts[] = {POLICY_FACTS("policy")};
 static const struct fact pgmri_facts[] = {POLICY_FACTS("pgmri")};
 
-/* Those of before there were spokes and points are of lines. */
+/* The first checkpoints say no geometry: there were lines only. */
 #define GEOMETRY                                                                                             \
   WORD("scan_geometry", geometry, .key = "acquisition.geometry", .may_lack = true, .text = "lines")
 

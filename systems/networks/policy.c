@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The second is PG-MRI's, dense. Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
+/* By `dense`. Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
  * where the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
 static const double maps_scale[] = {64, 1024};
 

@@ -44,7 +44,7 @@ static void build_view(struct reconstructor *reconstructor) {
   reconstructor->viewed = inverse_fourier(reconstructor->view, reconstructor->frequencies);
 }
 
-/* Of the sums of all passes and of the view. */
+/* Bytes of the sums of all passes and of the view. */
 static size_t bytes_of_parts(const void *owner, size_t images) {
   const struct reconstructor *reconstructor = owner;
   struct reconstructor measured = {.setup = reconstructor->setup};
@@ -165,7 +165,7 @@ bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *byte
   return network_measure(&network, bytes, image, error);
 }
 
-/* Of an odd number of images the fused path computes one more, for which others' buffers have no room. */
+/* The fused path computes one image more than an odd number, for which others' buffers have no room. */
 void reconstructor_lend(struct reconstructor *reconstructor, size_t number, const struct network_ends *ends) {
   if (!reconstructor->blocks || reconstructor->setup.complex || reconstructor->batch % 2) return;
   network_lend(&reconstructor->network, number, ends);
