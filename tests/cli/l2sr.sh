@@ -182,7 +182,7 @@ refuse 2 'policy.pools=6: policy.channels 2, policy.pools 6' sweep l2s --quiet -
 tried=$((tried + 1))
 "$l2sr" train scene --output late --set policy.pools=6 2>err && complain "policy.pools=6 is taken"
 ! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"
-refuse 1 "the policy's precision is half, the portable path computes in f32 only" train scene --output late \
+refuse 1 'policy.precision is half, and the portable path computes in f32 only' train scene --output late \
   --set policy.precision=half
 refuse 2 'rollouts in 900 rounds are more than the 268435455' train scene --output late --set alternate.rounds=900 \
   --set alternate.steps=4000000000
