@@ -353,12 +353,12 @@ static void a_step_allocates_nothing(void **state) {
 static void the_budget_is_split_into_whole_lines(void **state) {
   static const uint32_t shares[] = {4, 3, 4, 3};
   (void)state;
-  for (uint32_t step = 0; step < 4; step++) assert_int_equal(net_tau_share(14, 4, step), shares[step]);
+  for (uint32_t step = 0; step < 4; step++) assert_int_equal(net_tau_lines(14, 4, step), shares[step]);
   for (uint32_t budget = 1; budget < 40; budget++)
     for (uint32_t steps = 1; steps <= TAU_MOST; steps++) {
       uint32_t sum = 0;
       for (uint32_t step = 0; step < steps; step++) {
-        uint32_t share = net_tau_share(budget, steps, step);
+        uint32_t share = net_tau_lines(budget, steps, step);
         assert_true(share == budget / steps || share == budget / steps + 1);
         sum += share;
       }
@@ -415,7 +415,7 @@ static void every_step_takes_its_lines(void **state) {
     uint32_t lines = INITIAL;
     for (int step = 0; step <= 4; step++) {
       assert_int_equal(count_lines(mask[step] + i * N), lines);
-      if (step < 4) lines += net_tau_share(LINES - INITIAL, 4, (uint32_t)step);
+      if (step < 4) lines += net_tau_lines(LINES - INITIAL, 4, (uint32_t)step);
       for (int k = 0; step && k < N; k++) assert_true(mask[step][i * N + k] >= mask[step - 1][i * N + k]);
     }
     same += !memcmp(mask[4] + i * N, mask[4], sizeof(float) * N);

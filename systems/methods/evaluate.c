@@ -164,7 +164,7 @@ static uint32_t most_steps(const struct evaluation *evaluation) {
   return most;
 }
 
-/* What an average oracle takes is best for all slices: it scans them side by side. */
+/* An average oracle takes the line that is best for all slices: it scans them side by side. */
 static bool scans_together(const struct evaluation *evaluation) {
   for (size_t r = 0; r < evaluation->run_count; r++)
     if (evaluation->runs[r].sampler->kind == SAMPLER_AVERAGE_ORACLE) return true;
@@ -240,7 +240,7 @@ static void gather_returns(struct work *work, struct evaluate_run *run) {
   }
 }
 
-/* Of slices that are kept the first trajectory is. */
+/* Results keep the first trajectory of a slice. */
 static void gather_image(struct work *work, struct evaluate_run *run, size_t env) {
   const struct evaluation *evaluation = work->evaluation;
   size_t place = 0, scan = work->scan[env], pixels = evaluation->size * evaluation->size;

@@ -1,5 +1,5 @@
-/* What a network is trained or validated on: the slices of one split, in an order, each with a mask of its
- * own.
+/* A feed deals what a network is trained or validated on: the slices of one split, in an order, each with a
+ * mask of its own.
  *
  * An epoch is drawn at its start into the table EPOCH: training shuffles the slices and gives each a fresh
  * mask, validation keeps order and masks. Both are pure functions of the seed and the epoch: sample i of
@@ -58,7 +58,7 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
 void feed_bring(struct feed *feed, size_t first, size_t count);
 /* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
 void feed_batch(struct feed *feed, size_t first, size_t count);
-/* The same in parts: what is dealt next; the system that deals, and those that observe, and encode or reconstruct
+/* Adds its parts: the next deal; the system that deals, and those that observe, and encode or reconstruct
  * and score. */
 void feed_deal(struct feed *feed, size_t first, size_t count);
 void feed_add_deal(struct feed *feed, struct schedule *schedule);

@@ -54,7 +54,7 @@ static const struct system *const load_systems[] = {&system_normalise_slices, &s
                                                     &system_transform_planes, &system_load_coils,
                                                     &system_scale_coils,      NULL};
 
-/* Of several methods. */
+/* Systems of several methods. */
 static const struct system *const *const shared[] = {load_systems, scan_systems, feed_systems, rollout_systems,
                                                      trajectories_systems};
 enum { SHARED = sizeof shared / sizeof *shared };

@@ -116,7 +116,7 @@ static void step(struct trainer *trainer) {
   learn_step((struct learning *)trainer);
 }
 
-/* What the last rollout was worth. */
+/* Tells the return of the last rollout. */
 static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct learning *learning = (struct learning *)trainer;
   struct world *world = &learning->train.simulation.world;

@@ -38,7 +38,7 @@ struct learning {
   uint32_t first_scan;    /* number of the training's first scan */
 };
 
-/* What a scene's policy is refused for before anything is loaded or trained: its acquisition, sizes and
+/* Checks a scene's policy before anything is loaded or trained: its acquisition, sizes and
  * precision, and more scans in all rounds than there are numbers for, which have 32 bits. */
 bool learn_check(struct device *device, const struct options *options, uint32_t rounds, struct error *error);
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,

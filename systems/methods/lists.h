@@ -21,7 +21,8 @@ struct lists {
 /* Adds one that has systems. */
 void lists_put(struct lists *lists, const char *stage, const char *name, const char *when,
                const struct schedule *schedule);
-/* Those of training a reconstructor, and what learns masks beside it; by_policy: its masks are a policy's. */
+/* Adds the lists that train a reconstructor, with masks where they are learned too; by_policy: a policy makes
+ * its masks. */
 bool lists_add_training(struct lists *lists, const struct options *options, const char *stage, bool by_policy,
                         struct arena *arena, struct error *error);
 /* The scan that evaluates the scene's first sampler. */

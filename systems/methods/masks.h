@@ -1,4 +1,4 @@
-/* What learns masks beside a reconstructor, from its loss. */
+/* A method that learns masks beside a reconstructor, from the reconstructor's loss. */
 #ifndef L2SR_SYSTEMS_MASKS_H
 #define L2SR_SYSTEMS_MASKS_H
 
@@ -13,7 +13,7 @@ struct masks {
   bool absolute;             /* of complex images the reconstructor's output is an absolute value */
   uint32_t (*passes)(const struct options *options); /* of the reconstructor, that training keeps */
   bool (*check)(const struct options *options, struct error *error);
-  /* What it takes beside the network. */
+  /* Bytes beside the network's. */
   bool (*measure)(struct training *training, size_t batch, struct network_need *need, struct error *error);
   bool (*open)(struct training *training, struct error *error); /* the reconstructor is open */
   void (*close)(struct training *training);

@@ -72,7 +72,7 @@ static bool check_next(struct trainer *trainer, void *context, struct error *err
               path_of(all, next, ""), path_of(all, next, ""));
 }
 
-/* Of a reconstructor the stage tells the SSIM, which its loss may not be. */
+/* A reconstructor's stage tells its SSIM, even where it is trained by another loss. */
 static void tell_scores(struct stage *stage, const struct trainer *trainer) {
   const struct history *history = &trainer->validations;
   size_t value = stage->policy ? trainer->task->selected : EPOCH_VAL_SSIM;
@@ -136,7 +136,7 @@ static bool run_reconstructor(struct stages *all, struct error *error) {
 
 /* ---- a policy ------------------------------------------------------------------------------------------ */
 
-/* What alternate.* says of the rounds after the first. */
+/* alternate.* sets the rounds after the first. */
 static void set_policy_round(struct options *options, uint32_t round) {
   if (round > 1 && options->alternate.policy_rate > 0) options->learn.rate = options->alternate.policy_rate;
   options->learn.rate /= pow(options->alternate.policy_divisor, round - 1.0);
@@ -158,7 +158,7 @@ static bool run_policy(struct stages *all, struct error *error) {
 
 /* ---- stages.jsonl -------------------------------------------------------------------------------------- */
 
-/* What stands in stages.jsonl already stays: a stage that refuses to go on leaves the file as it was. */
+/* Lines in stages.jsonl stay: a stage that refuses to go on leaves the file as it was. */
 static bool write_line(struct stages *all, const char *line, size_t bytes, struct error *error) {
   int file = fileno(all->log);
   char *before = arena_new(all->arena, bytes);
@@ -229,7 +229,7 @@ static void forget_stages(const struct stages *all) {
   if (!begun && !ftell(all->log)) unlink(path_of(all, "", "stages.jsonl"));
 }
 
-/* What a policy would refuse is refused before the reconstructor is trained. */
+/* The policy checks its options before the reconstructor is trained. */
 static bool train_policy(struct stages *all, struct error *error) {
   uint32_t rounds = all->method->alternates ? all->options->alternate.rounds : 1;
   bool good = all->method->policy->check(all->device, all->options, rounds, error) && open_log(all, error) &&

@@ -307,7 +307,7 @@ static void step(struct trainer *trainer) {
   schedule_run(&pgmri->update, &pgmri->train.simulation.world);
 }
 
-/* What the last update was worth. */
+/* Tells the return of the last update. */
 static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct pgmri *pgmri = pgmri_of(trainer);
   struct world *world = &pgmri->train.simulation.world;

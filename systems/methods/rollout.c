@@ -88,7 +88,7 @@ static const struct system clear_rewards = {.name = "clear_rewards",
                                             .writes = SET(ROLLOUT_reward),
                                             .run = run_clear};
 
-/* What begin records stands in the first step's row, what finish records in the last one's. */
+/* begin records in the row of the first step, finish in the row of the last. */
 static bool next_launch(struct world *world, void *context, size_t turn) {
   struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;

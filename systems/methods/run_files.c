@@ -94,8 +94,8 @@ static off_t whole_lines(int descriptor, off_t bytes) {
   return 0;
 }
 
-/* What was appended after the checkpoint is appended again. A file that was cut since then goes on after its
- * last whole line or record: half of one would make the rest unreadable. */
+/* Lines that were appended after the checkpoint are appended again. A file that was cut since then goes on
+ * after its last whole line or record: half of one would make the rest unreadable. */
 static bool shorten(FILE *file, const char *path, double bytes, off_t (*whole)(int descriptor, off_t bytes),
                     struct error *error) {
   struct stat status;
@@ -190,7 +190,7 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
-/* What could not be read, now or then, says nothing. */
+/* A file that could not be read, now or then, proves nothing. */
 static bool is_changed(const struct digest *before, const struct digest *now) {
   return digest_is_known(before) && digest_is_known(now) && memcmp(before, now, sizeof *now) != 0;
 }

@@ -17,7 +17,7 @@ struct run_data {
   const struct dataset *dataset; /* what its files hold; without volumes: made up */
 };
 
-/* What it was made from, by name: the hash of another training's parameters, or how they were used. */
+/* Inputs that it was made from, by name: the hash of another training's parameters, or how they were used. */
 enum { RUN_ORIGINS = 3 };
 struct run_origin {
   const char *name; /* NULL: none, and none follows */
@@ -52,7 +52,7 @@ typedef bool run_writer(void *context, struct error *error);
 bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
                    struct error *error);
 
-/* What a checkpoint counts on must have reached the disk before it. */
+/* Syncs the files that a checkpoint counts on: they must reach the disk before it. */
 bool run_flush(const struct run_files *run, struct error *error);
 /* Optimiser, scene, version, device, data, origin and lengths of the files; the caller writes what is its
  * own. */

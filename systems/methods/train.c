@@ -405,7 +405,7 @@ static bool check_steps(const struct trainer *trainer, struct error *error) {
                    (unsigned long long)trainer->optimiser.step, (unsigned long long)trainer->done);
 }
 
-/* What one of the methods has trained the others do not go on with. */
+/* No method goes on with a network that another has trained. */
 static bool read_masks(struct training *training, struct store *store, struct error *error) {
   const char *own = training->masks ? training->masks->name : "reconstructor";
   char sampler[32] = "reconstructor";

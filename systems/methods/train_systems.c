@@ -1,4 +1,4 @@
-/* Which systems an update of a reconstructor's training runs, and its validation. */
+/* The systems of an update of a reconstructor, and of its validation. */
 #include "systems/methods/train.h"
 #include "systems/scan/systems.h"
 
@@ -75,7 +75,7 @@ static void run_backward(struct world *world, void *context) {
   reconstructor_backward(&training->reconstructor, world->rows[TABLE_ENV]);
 }
 
-/* What made the input learns by BATCH.input_gradient: training_build adds it. */
+/* The systems that made the input learn by BATCH.input_gradient: training_build adds them. */
 static const struct system backward = {.name = "backward_reconstructor",
                                                      .doc = "the reconstructor's backward pass",
                                                      .reads = SET(BATCH_output_gradient) | SET(BATCH_input),

@@ -139,7 +139,7 @@ static bool check_finite(const struct trainer *trainer, const struct trainer_rec
   return true;
 }
 
-/* What a speed is counted from; time that is not training's is added to it. */
+/* Speeds are counted from here; time that is not training's is added to it. */
 struct pace {
   uint64_t done;
   double seconds;
@@ -196,7 +196,7 @@ static bool is_due(const struct trainer *trainer, uint64_t every) {
   return !counted || counted % every == 0 || trainer->done == trainer->wanted;
 }
 
-/* What is to be done after a unit. */
+/* Says what follows a unit. */
 static bool follow_up(struct trainer *trainer, const struct trainer_config *config, struct pace *pace,
                       struct error *error) {
   bool ended = trainer->done % trainer->each == 0 || trainer->done == trainer->wanted;
@@ -268,7 +268,7 @@ static bool write_history(const struct trainer *trainer, const struct trainer_re
 
 /* ---- what is carried ----------------------------------------------------------------------------------- */
 
-/* What a unit reads before anything in it has written it, some earlier one has left. */
+/* A unit carries a column that it reads before it writes it: an earlier unit has left it. */
 static bool find_carried(const struct trainer *trainer, component_set *carried, struct error *error) {
   struct arena *arena = arena_open();
   struct schedule *schedule = ARENA_NEW(arena, struct schedule, 1);

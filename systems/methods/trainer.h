@@ -30,7 +30,7 @@ enum trainer_select { SELECT_NOTHING, SELECT_LOWEST, SELECT_HIGHEST };
 
 struct trainer;
 
-/* What is trained. A unit is what it counts: an update, or a rollout with its updates. */
+/* A task trains one network by units: updates, or rollouts with their updates. */
 struct task {
   const char *network;       /* attribute of its checkpoints */
   const char *unit, *worked; /* "update"; what its speed counts: "images" */
@@ -93,7 +93,7 @@ struct trainer_config {
   /* After every record; NULL allowed. */
   void (*see)(const struct trainer *trainer, const struct trainer_record *record, void *context);
   void *context;
-  /* Of a stage (systems/methods/methods.h): once it is open, and when it has run; NULL allowed. */
+  /* A stage (systems/methods/methods.h) is told once it is open, and when it has run; NULL allowed. */
   bool (*opened)(struct trainer *trainer, void *stage, struct error *error);
   bool (*ended)(struct trainer *trainer, void *stage, struct error *error);
   void *stage;
@@ -105,9 +105,9 @@ struct trainer_config {
 
 struct lists;
 
-/* What trains a method's policy, a stage of it. */
+/* Trains a method's policy, one stage. */
 struct policy_trainer {
-  /* What it refuses before anything is trained. */
+  /* Refuses bad options before anything is trained. */
   bool (*check)(struct device *device, const struct options *options, uint32_t rounds, struct error *error);
   /* From opening to closing. */
   bool (*run)(struct device *device, const struct options *options, const struct trainer_config *config,

@@ -181,7 +181,7 @@ static bool read_flat(struct store *store, struct flat flat, struct error *error
   return good;
 }
 
-/* What could not be read again is not written. */
+/* Refuses to write values that could not be read again. */
 static bool check_written(const struct flat *flat, const float *values, struct error *error) {
   for (int i = 0; i < flat->graph->parameters; i++)
     for (size_t k = 0; k < flat->graph->parameter[i].count; k++) {
@@ -241,7 +241,7 @@ bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *erro
 
 typedef bool pass_flat(struct store *store, struct flat flat, struct error *error);
 
-/* Those that the optimiser has. */
+/* Only the moments that the optimiser has. */
 static bool pass_moments(struct store *store, const char *group, const struct optimiser *optimiser,
                          pass_flat *pass, struct error *error) {
   const struct graph *graph = optimiser->graph;

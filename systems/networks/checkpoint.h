@@ -16,15 +16,15 @@ bool checkpoint_read_parameters(struct store *store, const char *group, const st
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
 
-/* The same refusals, and of what the file cannot hold, without reading: the graph needs no plan. A network
- * whose sizes a file tells is looked at so before memory is taken for it. */
+/* Refuses as checkpoint_read does, and what the file cannot hold, without reading: the graph needs no plan. A
+ * network whose sizes a file tells is looked at so before memory is taken for it. */
 bool checkpoint_check_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
 
 /* A number among the attributes, from low to high: for NaN lies between no two. Refused with its name. */
 bool checkpoint_number(struct store *store, const char *name, double low, double high, double *value,
                        struct error *error);
-/* The same of a whole number from 0. */
+/* Reads a whole number from 0 in the same way. */
 bool checkpoint_whole(struct store *store, const char *name, double high, double *value, struct error *error);
 
 /* SHA-256 of all parameters. */
@@ -34,7 +34,7 @@ bool checkpoint_hash(const struct graph *graph, char hex[65], struct error *erro
  * be that of the optimiser. */
 bool checkpoint_read_optimiser(struct store *store, struct optimiser *optimiser, struct error *error);
 bool checkpoint_write_optimiser(struct store *store, const struct optimiser *optimiser, struct error *error);
-/* Of an optimiser that goes on with another one: the moments alone, as GROUP/first/NAME and
+/* Writes the moments alone, for an optimiser that goes on with another one, as GROUP/first/NAME and
  * GROUP/second/NAME. */
 bool checkpoint_read_moments(struct store *store, const char *group, const struct optimiser *optimiser,
                              struct error *error);

@@ -34,7 +34,7 @@ static struct told tell_number(const struct fact *fact, double number) {
   return put_in_words(fact, (struct told){.there = true, .number = number});
 }
 
-/* What the program has. */
+/* The program's value. */
 static struct told tell(const struct fact *fact, const struct network_facts *values) {
   const char *place = (const char *)values + fact->place;
   if (fact->kind == FACT_NAME) return tell_text(fact, fact->text);
@@ -42,7 +42,7 @@ static struct told tell(const struct fact *fact, const struct network_facts *val
   return tell_number(fact, *(const double *)(const void *)place);
 }
 
-/* What the file has. */
+/* The file's value. */
 static struct told find(const struct fact *fact, struct store *store) {
   struct told told = {0};
   told.there = is_text(fact) ? store_text(store, fact->name, told.text, sizeof told.text)
@@ -112,7 +112,7 @@ static bool agrees(const struct fact *fact, const struct told *found, const stru
   return fabs(found->number - own->number) <= (fact->kind == FACT_NUMBER ? 1e-6 * fabs(found->number) : 0);
 }
 
-/* What a good file that lacks it means. */
+/* The value that a good file without it means. */
 static struct told lacking(const struct fact *fact, const struct told *own) {
   if (fact->text) return tell_text(fact, fact->text);
   return fact->number != 0 ? tell_number(fact, fact->number) : *own;

@@ -1,5 +1,5 @@
-/* What a checkpoint says of its network, as attributes beside the parameters: written, read and compared by a list of
- * facts, of which each network has one (systems/networks/networks.h). */
+/* Facts say what a checkpoint's network is, as attributes beside the parameters: written, read and compared
+ * by a list of facts, of which each network has one (systems/networks/networks.h). */
 #ifndef L2SR_SYSTEMS_FACTS_H
 #define L2SR_SYSTEMS_FACTS_H
 

@@ -35,11 +35,11 @@ struct loupe {
 /* The parameters are those of a new training. Refuses more than one setting, as wrong usage. */
 bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error);
 void loupe_close(struct loupe *loupe);
-/* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
+/* Bytes that training takes beside the reconstructor: in all, and for an image a pass. */
 bool loupe_measure(const struct loupe_setup *setup, struct network_need *need, struct error *error);
 
-/* What the next draws are for: sample i of the minibatch `number` is scan `first` + i; where all share a mask
- * its number is `number`. */
+/* Says which samples the next draws are for: sample i of the minibatch `number` is scan `first` + i; where
+ * all share a mask its number is `number`. */
 void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first);
 
 /* Its ports become the columns of BATCH. */

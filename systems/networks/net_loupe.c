@@ -69,7 +69,7 @@ static int compare_falling(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* Those above the last one taken, and of its equals the first. */
+/* Takes those above the last one taken, and the first of its equals. */
 void net_loupe_best(const double *chance, const uint8_t *taken, size_t lines, uint32_t budget,
                     uint8_t *mask) {
   struct arena *arena = arena_open();

@@ -17,7 +17,7 @@ struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budge
                                 .adaptive = options->tau.adaptive};
 }
 
-uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step) {
+uint32_t net_tau_lines(uint32_t budget, uint32_t steps, uint32_t step) {
   uint64_t before = ((uint64_t)budget * step + steps - 1) / steps,
            after = ((uint64_t)budget * (step + 1) + steps - 1) / steps;
   return (uint32_t)(after - before);
@@ -37,8 +37,8 @@ static struct net_view look(struct graph *graph, struct net_tau *net, const stru
   return view;
 }
 
-/* Of a reconstruction in its own units the sampler sees the un-normalised transform, and acquired frequencies
- * as large (PROTOCOL 3.3). */
+/* For a reconstruction in its own units the sampler sees the un-normalised transform, and acquired
+ * frequencies as large (PROTOCOL 3.3). */
 static tensor see_complex(struct graph *graph, const struct net_tau *net, const struct net_tau_setup *setup,
                           tensor image, const struct net_view *view, uint32_t step) {
   float factor = (float)setup->size;
@@ -65,7 +65,7 @@ static bool is_seen(const struct net_tau_setup *setup, uint32_t step) {
   return setup->adaptive || step + 1 == setup->steps;
 }
 
-/* What the sampler gives for what it has seen: apart an input, and the caller's part ends before it. */
+/* The sampler's output is an input of its own here: the caller's part ends before it. */
 static tensor score(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup, tensor seen,
                     uint32_t step) {
   if (!setup->apart) return layers(graph, seen, setup);
@@ -80,7 +80,7 @@ static tensor score(struct graph *graph, struct net_tau *net, const struct net_t
 static tensor draw(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup, tensor seen,
                    uint32_t step) {
   tensor before = net->mask[step];
-  uint32_t budget = net_tau_share(setup->budget, setup->steps, step);
+  uint32_t budget = net_tau_lines(setup->budget, setup->steps, step);
   tensor scores = score(graph, net, setup, seen, step);
   tensor chance = rescale(graph, softplus_share(graph, scores, before), before, budget);
   tensor threshold = exact_threshold(graph, chance, before, net->scan, budget, setup->seed, step);

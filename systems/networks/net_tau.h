@@ -50,6 +50,6 @@ struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup);
 
 /* The lines of step i, from 0: whole numbers that add up to the budget, the first ones larger, as 4, 3, 4, 3
  * of 14. */
-uint32_t net_tau_share(uint32_t budget, uint32_t steps, uint32_t step);
+uint32_t net_tau_lines(uint32_t budget, uint32_t steps, uint32_t step);
 
 #endif

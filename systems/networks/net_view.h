@@ -1,5 +1,6 @@
-/* What a reconstructor sees of a scan, for networks that learn what is acquired (systems/networks/net_loupe.h,
- * systems/networks/net_tau.h): through this the gradient of its input reaches a mask. */
+/* A view is the reconstructor's input from a scan, for networks that learn what is acquired
+ * (systems/networks/net_loupe.h, systems/networks/net_tau.h): through this the gradient of its input reaches
+ * a mask. */
 #ifndef L2SR_SYSTEMS_NET_VIEW_H
 #define L2SR_SYSTEMS_NET_VIEW_H
 
@@ -20,7 +21,7 @@ struct net_view {
  * acquired, or of points, [1][N][N]. */
 struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, enum net_view_kind kind);
 
-/* What backward takes the step of a draw for, in its place: to check the gradient. */
+/* Puts the function that backward uses in place of a draw's step into forward too: to check the gradient. */
 tensor net_view_smooth(struct graph *graph, tensor chance, tensor threshold, float slope);
 
 #endif

@@ -78,8 +78,8 @@ static size_t find_room(const struct network *network) {
   return low;
 }
 
-/* What two images take and, for each, half of what two more do: buffers that grow less with the batch make it too much,
- * never too little. */
+/* Counts what two images take and, for each, half of what two more do: buffers that grow less with the batch
+ * make it too much, never too little. */
 static bool measure_fused(const struct network *network, size_t *bytes, size_t *image, struct error *error) {
   const struct network_setup *setup = &network->setup;
   size_t in = graph_elements(network->graph, network->in), out = graph_elements(network->graph, network->out);
@@ -386,7 +386,7 @@ static void replace(struct network *network, cl_mem *own, cl_mem *used, cl_mem l
   *used = lent;
 }
 
-void network_lend(struct network *network, size_t number, const struct network_ends *ends) {
+void network_share(struct network *network, size_t number, const struct network_ends *ends) {
   struct network_pass *pass = &network->pass[number];
   REQUIRE(network->fused && number < network->passes, "pass %zu; there are %zu", number, network->passes);
   replace(network, &pass->own.input, &pass->ends.input, ends->input, input_bytes(network));

@@ -34,7 +34,7 @@ struct network_setup {
   struct network_need beside[NETWORK_NEEDS + 1];
   void *owner;
   tensor (*append)(void *owner, struct graph *graph, tensor *in); /* returns what the fused path computes */
-  /* What the owner opens beside it for so many images a pass, before its buffers: NULL, or all three. */
+  /* Buffers that the owner opens beside it for so many images a pass, before its own: NULL, or all three. */
   bool (*open)(void *owner, size_t images, struct error *error);
   void (*close)(void *owner); /* also where open has failed */
   size_t (*bytes)(const void *owner, size_t images);
@@ -70,15 +70,15 @@ struct network {
 bool network_open(struct network *network, const struct network_setup *setup, struct error *error);
 void network_close(struct network *network);
 bool network_check_path(const struct network_setup *setup, struct error *error); /* whether it could; takes no memory */
-/* What training it takes, with its optimiser: bytes in all, and for an image a pass. */
+/* Bytes that training it takes, with its optimiser: in all, and for an image a pass. */
 bool network_measure(const struct network_setup *setup, size_t *bytes, size_t *image, struct error *error);
-/* What an open one has taken, for the setup of another. */
+/* Bytes that an open one has taken, for the setup of another. */
 struct network_need network_need(const struct network *network);
 
 /* Images that buffers of a pass have room for: the fused path computes small maps two images at a time. */
 size_t network_room(const struct network *network);
 /* The pass works on buffers of the caller's, of that room, in place of its own; NULL: on that of before. */
-void network_lend(struct network *network, size_t pass, const struct network_ends *ends);
+void network_share(struct network *network, size_t pass, const struct network_ends *ends);
 void network_select(struct network *network, size_t pass); /* what runs from here on is of this pass */
 
 /* All enqueue. */

@@ -53,7 +53,7 @@ void policy_bind(const struct policy *policy, struct world *world);
 
 /* All enqueue. */
 void policy_forward(struct policy *policy, size_t images);
-/* Of inputs from image `place` on; the fused encoder's activations stay there, for a backward of all parts.
+/* Runs inputs from image `place` on; the fused encoder's activations stay there, for a backward of all parts.
  * The masks, logits and values are from image 0 on. Part 0 comes first; place and images are even. */
 void policy_forward_part(struct policy *policy, size_t place, size_t images);
 /* Once more, of the activations that the parts left: what policy_forward of the same inputs would give. */
@@ -71,7 +71,7 @@ struct policy_choice {
 void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
                 uint32_t seed, bool best);
 
-/* What is learnt from: columns of a rollout, and which of its rows each row of the update is. */
+/* The policy learns from columns of a rollout; order says which of its rows each row of the update is. */
 struct policy_update {
   cl_mem order;                             /* U32 */
   cl_mem action, log_prob;                  /* as the rollout chose */
@@ -84,7 +84,7 @@ struct policy_update {
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share);
 
-/* What REINFORCE learns from (systems/methods/trajectories.h): draws of lines, several of one image where
+/* REINFORCE learns from these (systems/methods/trajectories.h): draws of lines, several of one image where
  * they share a state. */
 struct policy_draws {
   cl_mem action, advantage; /* of the draws, [step][draw][slice] */

@@ -166,9 +166,10 @@ bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *byte
 }
 
 /* The fused path computes one image more than an odd number, for which others' buffers have no room. */
-void reconstructor_lend(struct reconstructor *reconstructor, size_t number, const struct network_ends *ends) {
+void reconstructor_share(struct reconstructor *reconstructor, size_t number,
+                         const struct network_ends *ends) {
   if (!reconstructor->blocks || reconstructor->setup.complex || reconstructor->batch % 2) return;
-  network_lend(&reconstructor->network, number, ends);
+  network_share(&reconstructor->network, number, ends);
 }
 
 static struct network_ends whole_ends(const struct reconstructor *reconstructor, size_t number) {

@@ -43,7 +43,7 @@ struct reconstructor {
   cl_mem level; /* fused: the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
   struct graph *view; /* complex: from frequencies to the input */
   tensor frequencies, viewed;
-  /* Of the selected pass: */
+  /* The selected pass: */
   cl_mem input, output;   /* [batch][1][N][N], complex: input [batch][2][N][N], or setup.inputs channels; f32;
                              the caller writes the one and reads the other */
   cl_mem output_gradient; /* as the output, to train */
@@ -55,17 +55,16 @@ struct reconstructor {
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
-/* What training such a network takes, with its optimiser: bytes in all, and for an image a pass. */
+/* Bytes that training such a network takes, with its optimiser: in all, and for an image a pass. */
 bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *bytes, size_t *image,
                            struct error *error);
 
 /* After opening: the pass works on buffers of the caller's that outlive it and have room for the batch, in
  * place of its own; NULL: on that of before. Where it cannot, nothing changes: values are the caller's to
  * copy. A pass must be selected anew. */
-void reconstructor_lend(struct reconstructor *reconstructor, size_t pass,
-                        const struct network_ends *ends);
+void reconstructor_share(struct reconstructor *reconstructor, size_t pass, const struct network_ends *ends);
 
-/* What is read, written and run from here on is of this pass. */
+/* Selects the pass that is read, written and run from here on. */
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
 
 /* The ports of the selected pass become the columns of BATCH. */
@@ -79,7 +78,7 @@ void reconstructor_view(struct reconstructor *reconstructor, size_t images);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
 /* From output_gradient of the images of the last forward; adds into the gradients of the parameters. */
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
-/* The same from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the
+/* Goes back from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the
  * input means nothing. */
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input);
 void reconstructor_changed(struct reconstructor *reconstructor); /* after the parameters changed */

@@ -14,7 +14,7 @@ size_t tau_passes(const struct options *options) {
   return options->tau.adaptive ? options->tau.steps + 1 : 1;
 }
 
-/* The same numbers for every image and step. */
+/* Every image and step has the same numbers. */
 static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
   size_t count = 5 * tau->size * tau->size;
   float *noise = ARENA_NEW(arena, float, count);
@@ -33,7 +33,7 @@ static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
   device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * lines, rows);
 }
 
-/* Of a sampler of so many steps, hidden values and so on. */
+/* Sizes of a sampler: steps, hidden values and so on. */
 static void build(struct tau *tau, const struct tau_setup *setup) {
   enum device_matrix matrix = setup->device->facts.matrix;
   const struct options *options = setup->options;
@@ -129,8 +129,8 @@ static struct tau describe(const struct tau_setup *setup) {
                       .noise_seed = options->world.seed};
 }
 
-/* Of a training that looks at every pass the two work on the same images; else a pass serves many parts. */
-static void lend(struct tau *tau) {
+/* In training both work on the same images at every pass; else a pass serves many parts. */
+static void share_buffers(struct tau *tau) {
   const struct graph *graph = tau->graph;
   if (!tau->train || !tau->adaptive) return;
   for (uint32_t part = 0; part <= tau->steps; part++) {
@@ -140,7 +140,7 @@ static void lend(struct tau *tau) {
       ends.output = graph_value(graph, tau->net.reconstruction[part]);
       ends.output_gradient = graph_gradient(graph, tau->net.reconstruction[part]);
     }
-    reconstructor_lend(tau->reconstructor, part, &ends);
+    reconstructor_share(tau->reconstructor, part, &ends);
   }
   reconstructor_select(tau->reconstructor, 0);
 }
@@ -165,7 +165,7 @@ bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstruct
       (!setup->train || optimise_open(&tau->optimiser, tau_parameters(tau), &optimiser, error))) {
     graph_start(tau_parameters(tau), options->world.seed);
     tau_changed(tau);
-    lend(tau);
+    share_buffers(tau);
     return true;
   }
   tau_close(tau);
@@ -230,16 +230,16 @@ static void select_pass(struct tau *tau, uint32_t part) {
   reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
 }
 
-/* What the graph and a pass of the reconstructor have in common is one buffer, or is copied. */
-static void hand(const struct tau *tau, cl_mem from, cl_mem to, size_t bytes) {
+/* The graph and a pass of the reconstructor share a buffer, or it is copied between them. */
+static void copy_unshared(const struct tau *tau, cl_mem from, cl_mem to, size_t bytes) {
   if (from != to) device_copy(tau->device, from, 0, to, 0, bytes);
 }
 
-/* What a part ends in becomes the input of the reconstructor's pass. */
-static void hand_over(struct tau *tau, uint32_t part, size_t images) {
+/* The end of a part becomes the input of the reconstructor's pass. */
+static void pass_on(struct tau *tau, uint32_t part, size_t images) {
   select_pass(tau, part);
-  hand(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
-       observed_bytes(tau, images));
+  copy_unshared(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
+                observed_bytes(tau, images));
 }
 
 static void select_step(struct tau *tau, uint32_t step) {
@@ -250,20 +250,22 @@ static void select_step(struct tau *tau, uint32_t step) {
 static void forward_sampler(struct tau *tau, uint32_t step, size_t images) {
   const struct graph *graph = tau->graph;
   select_step(tau, step);
-  hand(tau, graph_value(graph, tau->net.planes[step]), tau->sampler.input, 5 * image_bytes(tau, images));
+  copy_unshared(tau, graph_value(graph, tau->net.planes[step]), tau->sampler.input,
+                5 * image_bytes(tau, images));
   reconstructor_forward(&tau->sampler, images);
-  hand(tau, tau->sampler.output, graph_value(graph, tau->net.scores[step]), image_bytes(tau, images));
+  copy_unshared(tau, tau->sampler.output, graph_value(graph, tau->net.scores[step]),
+                image_bytes(tau, images));
 }
 
 static void backward_sampler(struct tau *tau, uint32_t step, size_t images) {
   const struct graph *graph = tau->graph;
   select_step(tau, step);
-  hand(tau, graph_gradient(graph, tau->net.scores[step]), tau->sampler.output_gradient,
-       image_bytes(tau, images));
+  copy_unshared(tau, graph_gradient(graph, tau->net.scores[step]), tau->sampler.output_gradient,
+                image_bytes(tau, images));
   reconstructor_backward_level(&tau->sampler, images, tau->adaptive);
   if (tau->adaptive)
-    hand(tau, tau->sampler.input_gradient, graph_gradient(graph, tau->net.planes[step]),
-         5 * image_bytes(tau, images));
+    copy_unshared(tau, tau->sampler.input_gradient, graph_gradient(graph, tau->net.planes[step]),
+                  5 * image_bytes(tau, images));
 }
 
 /* A part of the graph, which of points is cut in two. */
@@ -292,12 +294,12 @@ static void backward_part(struct tau *tau, uint32_t part, size_t images) {
 void tau_forward(struct tau *tau, uint32_t part, size_t images) {
   graph_set_images(tau->graph, images);
   forward_part(tau, part, images);
-  if (tau->adaptive || part == tau->steps) hand_over(tau, part, images);
+  if (tau->adaptive || part == tau->steps) pass_on(tau, part, images);
 }
 
 void tau_look(struct tau *tau, uint32_t part, size_t images) {
-  hand(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
-       image_bytes(tau, images));
+  copy_unshared(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
+                image_bytes(tau, images));
 }
 
 /* After the last step the image of all lines is for the loss alone. */
@@ -306,7 +308,7 @@ void tau_run(struct tau *tau, size_t images) {
   for (uint32_t part = 0; part <= tau->steps; part++) {
     forward_part(tau, part, images);
     if (!tau->adaptive || part == tau->steps) continue;
-    hand_over(tau, part, images);
+    pass_on(tau, part, images);
     reconstructor_forward(tau->reconstructor, images);
     tau_look(tau, part, images);
   }
@@ -315,13 +317,13 @@ void tau_run(struct tau *tau, size_t images) {
 
 void tau_backward(struct tau *tau, uint32_t part, size_t images) {
   struct reconstructor *reconstructor = tau->reconstructor;
-  hand(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
-       observed_bytes(tau, images));
+  copy_unshared(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
+                observed_bytes(tau, images));
   backward_part(tau, part, images);
   if (!tau->adaptive) return;
   select_pass(tau, part - 1);
-  hand(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), reconstructor->output_gradient,
-       image_bytes(tau, images));
+  copy_unshared(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]),
+                reconstructor->output_gradient, image_bytes(tau, images));
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

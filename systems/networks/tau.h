@@ -50,10 +50,10 @@ void tau_changed(struct tau *tau);
 
 /* Passes of the reconstructor that training keeps. */
 size_t tau_passes(const struct options *options);
-/* What training takes beside the reconstructor: bytes in all, and for an image a pass. */
+/* Bytes that training takes beside the reconstructor: in all, and for an image a pass. */
 bool tau_measure(const struct tau_setup *setup, struct network_need *need, struct error *error);
 
-/* What it is shown: planes [images][2][N][N], of images or of frequencies as the reconstructor takes, and the
+/* Its input: planes [images][2][N][N], of images or of frequencies as the reconstructor takes, and the
  * numbers of the scans, U32, which key the draws; written before tau_run or tau_forward. */
 cl_mem tau_planes(const struct tau *tau);
 cl_mem tau_scans(const struct tau *tau);
@@ -66,7 +66,7 @@ void tau_run(struct tau *tau, size_t images);
 /* To train: part `part` of the graph, 0 before the first step, and the input of the reconstructor's pass of that
  * number, which is selected; after the last part it is the pass that the loss is of. */
 void tau_forward(struct tau *tau, uint32_t part, size_t images);
-/* What the reconstructor made of that part is shown to the next step. */
+/* The next step sees the reconstruction of that part. */
 void tau_look(struct tau *tau, uint32_t part, size_t images);
 /* Backward through part `part` > 0 from the input's gradient of the selected pass: into the gradients of the
  * sampler and, if it looks at reconstructions, the output's gradient of the pass before, which is selected. */
