@@ -7,7 +7,7 @@
 #include "systems/scan/systems.h"
 #include "tests/training.h"
 
-#include <math.h>
+#include <hdf5.h>
 #include <string.h>
 
 struct toy {
@@ -168,11 +168,10 @@ static void open_network(struct toy *toy, const struct options *options) {
 }
 
 /* Of the two whole minibatches of every epoch. */
-static void open_toy(struct toy *toy, const struct options *options, const char *folder_of_toy, uint64_t epochs,
-                     bool resume) {
+static bool try_toy(struct toy *toy, const struct options *options, const char *folder_of_toy, uint64_t epochs,
+                    bool resume, struct error *error) {
   static const char *const may_differ[] = {"train.", NULL};
   struct trainer_config config = {.folder = folder_of_toy, .resume = resume, .kernel_folder = ""};
-  struct error error;
   *toy = (struct toy){
       .trainer = {.task = &task_toy, .arena = arena_open(), .device = &device, .options = options}};
   open_feed(toy, options);
@@ -190,10 +189,15 @@ static void open_toy(struct toy *toy, const struct options *options, const char 
   schedule_add(&toy->update, &forward_toy, toy);
   schedule_add(&toy->update, &learn_toy, toy);
   schedule_add(&toy->update, &count_toy, toy);
-  assert_good(schedule_close(&toy->update, false, &error) &&
-                  schedule_prepare(&toy->update, toy->feed.simulation.kernels, &error),
-              &error);
-  assert_good(trainer_open_history(trainer, &error) && trainer_open_files(trainer, &config, &error), &error);
+  return schedule_close(&toy->update, false, error) &&
+         schedule_prepare(&toy->update, toy->feed.simulation.kernels, error) &&
+         trainer_open_history(trainer, error) && trainer_open_files(trainer, &config, error);
+}
+
+static void open_toy(struct toy *toy, const struct options *options, const char *folder_of_toy, uint64_t epochs,
+                     bool resume) {
+  struct error error;
+  assert_good(try_toy(toy, options, folder_of_toy, epochs, resume, &error), &error);
 }
 
 static void run_toy(struct toy *toy) {
@@ -253,7 +257,24 @@ static void it_learns_and_goes_on(void **state) {
   arena_close(arena);
 }
 
-/* What is carried is there by its name; without it the checkpoint is refused. */
+static herr_t delete_dataset(hid_t file, const char *name) {
+  return H5Ldelete(file, name, H5P_DEFAULT);
+}
+
+/* Takes it out of the checkpoint, which is then refused by its name. */
+static void refuse_without(const struct options *options, const char *name,
+                           herr_t (*delete)(hid_t file, const char *name)) {
+  const char *path = support_path(&folder, "toy_carried/last.h5");
+  struct toy toy;
+  struct error error;
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+  assert_true(file >= 0 && delete(file, name) >= 0 && H5Fclose(file) >= 0);
+  assert_false(try_toy(&toy, options, support_path(&folder, "toy_carried"), 2, true, &error));
+  assert_non_null(strstr(error.text, name));
+  close_toy(&toy);
+}
+
+/* Carried columns are there by their names; without one the checkpoint is refused, as without its updates. */
 static void what_it_carries_is_kept(void **state) {
   struct arena *arena = arena_open();
   struct options options;
@@ -272,6 +293,8 @@ static void what_it_carries_is_kept(void **state) {
   store_close(store);
   assert_memory_equal(bytes, quality, sizeof bytes);
   close_toy(&toy);
+  refuse_without(&options, "carried/ENV.quality", delete_dataset);
+  refuse_without(&options, "updates", H5Adelete);
   arena_close(arena);
 }
 

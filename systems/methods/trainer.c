@@ -397,6 +397,11 @@ static bool read_done(struct trainer *trainer, struct store *store, struct error
   double done;
   char key[32];
   snprintf(key, sizeof key, "%ss", task->unit);
+  if (!store_has_value(store, key))
+    return fail_file(error,
+                     "it does not tell how many %s it has: it is damaged, or a program of another version wrote it; "
+                     "train anew in another train.output (evaluate still takes its networks)",
+                     key);
   if (!checkpoint_whole(store, key, 1e15, &done, error)) return false;
   trainer->done = (uint64_t)done;
   if (trainer->done <= trainer->wanted) return true;
