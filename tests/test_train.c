@@ -690,6 +690,25 @@ static void logs_that_were_cut_go_on(void **state) {
   }
 }
 
+/* It keeps the lines that it has, and has room for those to come. */
+static void a_log_goes_on_less_often(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, "seldom");
+  run.options.train.batch = run.options.train.log_every = run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  size_t looks = run.training.trainer.looks.count;
+  assert_int_equal(looks, run.training.train.slices);
+  training_close(&run.training);
+  run.options.train.log_every = 1000;
+  run.options.train.epochs = 4;
+  open_run(&run, true);
+  run_epochs(&run);
+  assert_int_equal(run.training.trainer.looks.count, looks + 3);
+  close_run(&run);
+}
+
 /* Before anything of the network is allocated, but for the values of its parameters. */
 static void refuse_network(const struct run *run, const char *path, const char *part) {
   struct reconstructor_setup setup = {
@@ -752,6 +771,7 @@ int main(void) {
       cmocka_unit_test(damaged_facts_are_refused),
       cmocka_unit_test(a_best_checkpoint_that_went_is_noticed),
       cmocka_unit_test(logs_that_were_cut_go_on),
+      cmocka_unit_test(a_log_goes_on_less_often),
       cmocka_unit_test(damaged_networks_are_refused),
   };
   return cmocka_run_group_tests(tests, open_trainings, close_trainings);

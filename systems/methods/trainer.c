@@ -28,21 +28,20 @@ static const struct history *history_of(const struct trainer *trainer, const str
 /* ---- history ------------------------------------------------------------------------------------------- */
 
 static bool make_room(struct trainer *trainer, struct history *history, const struct trainer_record *record,
-                      uint64_t room) {
+                      uint64_t room, struct error *error) {
   bool good = (history->at = arena_try_array(trainer->arena, sizeof(double), room));
   for (size_t v = 0; good && record->values[v].name; v++)
     good = (history->value[v] = arena_try_array(trainer->arena, sizeof(double), room));
   history->room = room;
-  return good;
+  return good || fail_memory(error, "no host memory for the log of %llu %ss; lower %s",
+                             (unsigned long long)trainer->wanted, trainer->task->unit, trainer->task->more);
 }
 
 bool trainer_open_history(struct trainer *trainer, struct error *error) {
   uint64_t validations = trainer->wanted / trainer->each + 2;
   uint64_t looks = trainer->wanted / trainer->look_every + (trainer->task->epochs ? validations : 0) + 2;
-  return (make_room(trainer, &trainer->looks, &trainer->task->train, looks) &&
-          make_room(trainer, &trainer->validations, &trainer->task->validation, validations)) ||
-         fail_memory(error, "no host memory for the log of %llu %ss; lower %s",
-                     (unsigned long long)trainer->wanted, trainer->task->unit, trainer->task->more);
+  return make_room(trainer, &trainer->looks, &trainer->task->train, looks, error) &&
+         make_room(trainer, &trainer->validations, &trainer->task->validation, validations, error);
 }
 
 static void keep(const struct trainer *trainer, struct history *history, const struct trainer_record *record,
@@ -350,14 +349,16 @@ static bool read_column(struct store *store, const char *name, size_t count, dou
   return true;
 }
 
-static bool read_history(const struct trainer *trainer, struct history *history,
+/* With room for all that may follow: it may have been logged more often than it is now. */
+static bool read_history(struct trainer *trainer, struct history *history,
                          const struct trainer_record *record, struct store *store, struct error *error) {
   struct store_shape shape;
   char name[64];
   snprintf(name, sizeof name, "log/%s/%ss", record->kind, trainer->task->unit);
   if (!store_shape(store, name, &shape, error)) return false;
-  if (shape.rank != 1 || shape.size[0] + 1 > history->room)
+  if (shape.rank != 1 || shape.size[0] > trainer->done)
     return fail_file(error, "%s is longer than its training: the file is damaged", name);
+  if (!make_room(trainer, history, record, shape.size[0] + history->room, error)) return false;
   history->count = shape.size[0];
   bool good = read_column(store, name, history->count, history->at, error);
   for (size_t v = 0; good && record->values[v].name; v++) {
