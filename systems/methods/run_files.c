@@ -112,6 +112,13 @@ static bool shorten(FILE *file, const char *path, double bytes, off_t (*whole)(i
   return fail_file(error, "cannot shorten %s: %s", path, strerror(errno));
 }
 
+/* A log that was made for a training that is refused goes. */
+static bool forget_log(const struct run_files *run, const char *path) {
+  struct stat status;
+  if (fstat(fileno(run->log), &status) == 0 && !status.st_size) unlink(path);
+  return false;
+}
+
 static bool folder_takes(const struct run_files *run, bool resume, struct arena *arena, struct error *error) {
   const char *folder = run->folder;
   if (file_is_there(run_path(run, arena, "stages.jsonl")))
@@ -305,7 +312,8 @@ static bool open_files(struct run_files *run, bool resume, run_reader *read, voi
                        struct arena *arena, struct error *error) {
   const char *last = run_path(run, arena, "last.h5"), *log = run_path(run, arena, "log.jsonl");
   struct lengths lengths = {0};
-  if (!run_hold(&run->log, run->folder, log, error) || !folder_takes(run, resume, arena, error)) return false;
+  if (!run_hold(&run->log, run->folder, log, error)) return false;
+  if (!folder_takes(run, resume, arena, error)) return forget_log(run, log);
   if (file_is_there(last) && !go_on(run, last, &lengths, read, context, error)) return false;
   if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
   return shorten(run->log, log, lengths.log, whole_lines, error) &&

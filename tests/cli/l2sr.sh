@@ -170,6 +170,7 @@ refuse 1 'train.rate was 0.01 and is 0.02 now' train scene --quiet --output whol
 says err 'reconstructor_1: '
 run "a refused resume leaves what the stages told" cmp cut/stages.jsonl whole/stages.jsonl
 refuse 1 'whole holds stages of train.method l2s, l2sr or pgmri' train scene --quiet --output whole --resume --method reconstructor
+run "a training that is refused leaves no log among the stages" test ! -e whole/log.jsonl
 refuse 2 'train.output is empty; give --output DIR' train l2s
 refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output none --set learn.reconstructor=nowhere.h5
 refuse 1 'it is no checkpoint of a reconstructor' train l2s --quiet --output none --set learn.reconstructor=l2s/policy_1/last.h5
