@@ -208,7 +208,7 @@ static bool count_updates(struct pgmri *pgmri, struct error *error) {
   bool good = (pgmri->order = arena_try_array(trainer->arena, sizeof(uint32_t), pgmri->slices)) &&
               (pgmri->terms = arena_try_array(trainer->arena, 2 * sizeof(float), rows)) &&
               (pgmri->rewards = arena_try_array(trainer->arena, sizeof(float), rows));
-  return (good || fail_memory(error, "no host memory for the log of %zu draws; lower pgmri.batch", rows)) &&
+  return (good || fail_memory(error, "no host memory for the log of %zu draws; lower pgmri.batch or pgmri.accumulation", rows)) &&
          trainer_open_history(trainer, error);
 }
 
@@ -375,10 +375,6 @@ const struct task task_pgmri = {.network = "pgmri",
                                 .write = write,
                                 .read = read,
                                 .keeps = keeps};
-
-bool pgmri_run(struct pgmri *pgmri, const struct trainer_config *config, struct error *error) {
-  return trainer_run(&pgmri->trainer, config, error);
-}
 
 static bool check_stage(struct device *device, const struct options *options, uint32_t rounds,
                         struct error *error) {

@@ -49,7 +49,6 @@ bool pgmri_check(struct device *device, const struct options *options, struct er
 bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options *options,
                 const struct trainer_config *config, struct error *error);
 void pgmri_close(struct pgmri *pgmri);
-bool pgmri_run(struct pgmri *pgmri, const struct trainer_config *config, struct error *error);
 
 /* The lists of systems of what the scene trains, without a device: `play` and the update. */
 bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct schedule *play,

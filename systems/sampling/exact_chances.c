@@ -15,10 +15,6 @@ uint32_t *chances_table(struct arena *arena, const struct acquisition *acquisiti
   return ARENA_NEW(arena, uint32_t, acquisition->lines * width_of(acquisition));
 }
 
-size_t learned_table_bytes(size_t lines) {
-  return sizeof(uint32_t) * lines * (lines + 1);
-}
-
 void chances_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table) {
   double chance[513] = {1}; /* chance[c]: c of the actions after this one are drawn */
   size_t width = width_of(acquisition);

@@ -8,7 +8,6 @@
 
 /* Room for the chances of an acquisition: [action][actions that are left to draw, 0 to the budget]. */
 uint32_t *chances_table(struct arena *arena, const struct acquisition *acquisition);
-size_t learned_table_bytes(size_t lines); /* for the largest budget */
 
 /* The chance, in units of 2^-32, that an action is one of those that are left when those before it are
  * decided: p R(c - 1, after) / R(c, from it on), with R(c, ...) the probability that c of the actions are
