@@ -311,7 +311,7 @@ bool folder_make(const char *path, struct error *error) {
       *c = '/';
     }
   if (mkdir(part, 0777) && errno != EEXIST)
-    return fail_file(error, "cannot make folder %s: %s", path, strerror(errno));
+    return fail_file(error, "cannot make folder %s: %s; name another place for the output", path, strerror(errno));
   if (!folder_is_there(part))
     return fail_file(error, "%s is not a folder; name another place for the output", path);
   parts_clear(part);

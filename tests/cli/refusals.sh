@@ -455,7 +455,7 @@ fi
 
 echo kept >file
 refuse 1 'file is not a folder' evaluate scene --output file
-refuse 1 'cannot make folder file/below' evaluate scene --output file/below
+refuse 1 'cannot make folder file/below: Not a directory; name another place for the output' evaluate scene --output file/below
 refuse 1 'file' phantom file --train 1
 tried=$((tried + 1))
 [ "$(cat file)" = kept ] || complain 'a file in place of the output folder was changed'
