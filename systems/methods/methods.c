@@ -38,6 +38,7 @@ struct stages {
   const struct method *method;
   const struct method_config *config;
   const char *reconstructor, *policy; /* checkpoints of the last stages; NULL: none yet */
+  bool made;                          /* the folder was not there before */
   FILE *log;                          /* stages.jsonl; holds the folder */
   off_t noted;                        /* bytes of it that are of stages done */
   struct stage stage;                 /* the running one */
@@ -216,6 +217,7 @@ static bool open_log(struct stages *all, struct error *error) {
                 "%s holds the training of one network (last.h5), train.method l2s, l2sr or pgmri makes a folder "
                 "of stages; choose another train.output",
                 folder);
+  all->made = !folder_is_there(folder);
   if (!run_hold(&all->log, folder, path_of(all, "", "stages.jsonl"), error)) return false;
   if (all->config->resume || (fseek(all->log, 0, SEEK_END) == 0 && ftell(all->log) == 0)) return true;
   return fail(error,
@@ -223,10 +225,12 @@ static bool open_log(struct stages *all, struct error *error) {
               folder);
 }
 
-/* Where not even the first stage has begun, the folder is as it was. */
+/* Where not even the first stage has begun, the folder is as it was, or gone. */
 static void forget_stages(const struct stages *all) {
   bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, "policy_1", ""));
-  if (!begun && !ftell(all->log)) unlink(path_of(all, "", "stages.jsonl"));
+  if (begun || ftell(all->log)) return;
+  unlink(path_of(all, "", "stages.jsonl"));
+  if (all->made) rmdir(path_of(all, "", ""));
 }
 
 /* The policy checks its options before the reconstructor is trained. */

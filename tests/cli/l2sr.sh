@@ -173,6 +173,7 @@ refuse 1 'whole holds stages of train.method l2s, l2sr or pgmri' train scene --q
 run "a training that is refused leaves no log among the stages" test ! -e whole/log.jsonl
 refuse 2 'train.output is empty; give --output DIR' train l2s
 refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output none --set learn.reconstructor=nowhere.h5
+run "a training that is refused before its first stage leaves no folder" test ! -e none
 refuse 1 'it is no checkpoint of a reconstructor' train l2s --quiet --output none --set learn.reconstructor=l2s/policy_1/last.h5
 refuse 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' train l2s --quiet --output none --set data.size=40 --set data.pad=40
 refuse 2 'the scene has 2 settings' train l2s --quiet --output none --set acquisition.horizon=base,long
