@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
@@ -228,7 +229,8 @@ static bool open_log(struct stages *all, struct error *error) {
 /* Where not even the first stage has begun, the folder is as it was, or gone. */
 static void forget_stages(const struct stages *all) {
   bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, "policy_1", ""));
-  if (begun || ftell(all->log)) return;
+  struct stat status;
+  if (begun || fstat(fileno(all->log), &status) || status.st_size) return;
   unlink(path_of(all, "", "stages.jsonl"));
   if (all->made) rmdir(path_of(all, "", ""));
 }

@@ -174,6 +174,10 @@ run "a training that is refused leaves no log among the stages" test ! -e whole/
 refuse 2 'train.output is empty; give --output DIR' train l2s
 refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output none --set learn.reconstructor=nowhere.h5
 run "a training that is refused before its first stage leaves no folder" test ! -e none
+mkdir told
+echo '{"kind":"stage"}' >told/stages.jsonl
+refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output told --resume --set learn.reconstructor=nowhere.h5
+run "a refused resume leaves what stages that are gone have told" test -s told/stages.jsonl
 refuse 1 'it is no checkpoint of a reconstructor' train l2s --quiet --output none --set learn.reconstructor=l2s/policy_1/last.h5
 refuse 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' train l2s --quiet --output none --set data.size=40 --set data.pad=40
 refuse 2 'the scene has 2 settings' train l2s --quiet --output none --set acquisition.horizon=base,long
