@@ -1,7 +1,7 @@
 /* Actions drawn by learned probabilities, so that their number is exactly the budget (PROTOCOL 3.4): the
  * chances that kernel line_exact goes by. */
-#ifndef L2SR_SYSTEMS_LEARNED_H
-#define L2SR_SYSTEMS_LEARNED_H
+#ifndef L2SR_SYSTEMS_EXACT_CHANCES_H
+#define L2SR_SYSTEMS_EXACT_CHANCES_H
 
 #include "engine/base/arena.h"
 #include "systems/sampling/acquisition.h"

@@ -1,8 +1,8 @@
 /* Slices that do not all fit on the device: their images wait in host memory, and a cache of them is on the
  * device at a time, in the rows of SLICE. What a scan needs is brought before it begins. Rows of SLICE are
  * then places in the cache, not slices; results are the same as without one, byte for byte. */
-#ifndef L2SR_SYSTEMS_WINDOW_H
-#define L2SR_SYSTEMS_WINDOW_H
+#ifndef L2SR_SYSTEMS_SLICE_CACHE_H
+#define L2SR_SYSTEMS_SLICE_CACHE_H
 
 #include "systems/scan/simulation.h"
 
