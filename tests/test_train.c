@@ -709,6 +709,40 @@ static void a_log_goes_on_less_often(void **state) {
   close_run(&run);
 }
 
+/* Takes the line that begins with `key` out of the scene that the checkpoint holds. */
+static void forget_key(const char *path, const char *key) {
+  static char scene[1 << 16];
+  struct store *store;
+  struct error error;
+  assert_good(store_open(&store, path, &error), &error);
+  assert_true(store_text(store, "scene", scene, sizeof scene));
+  store_close(store);
+  char *line = strstr(scene, key), *next = strchr(line, '\n') + 1;
+  memmove(line, next, strlen(next) + 1);
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+  H5Tset_size(type, strlen(scene) + 1);
+  H5Adelete(file, "scene");
+  hid_t attribute = H5Acreate2(file, "scene", type, space, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(H5Awrite(attribute, type, scene) >= 0);
+  H5Aclose(attribute), H5Sclose(space), H5Tclose(type), H5Fclose(file);
+}
+
+/* Lists and texts too, which a scene writes in brackets and quotes. */
+static void a_key_that_is_newer_than_the_checkpoint_had_its_default(void **state) {
+  static const char *const keys[] = {"  milestones:", "  mask:", "  polynomial_power:"};
+  struct run run;
+  (void)state;
+  set_options(&run, "older");
+  run.options.train.epochs = 1;
+  open_run(&run, false);
+  run_epochs(&run);
+  training_close(&run.training);
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+    forget_key(support_path(&folder, "older/last.h5"), keys[k]);
+  open_run(&run, true);
+  close_run(&run);
+}
+
 /* Before anything of the network is allocated, but for the values of its parameters. */
 static void refuse_network(const struct run *run, const char *path, const char *part) {
   struct reconstructor_setup setup = {
@@ -772,6 +806,7 @@ int main(void) {
       cmocka_unit_test(a_best_checkpoint_that_went_is_noticed),
       cmocka_unit_test(logs_that_were_cut_go_on),
       cmocka_unit_test(a_log_goes_on_less_often),
+      cmocka_unit_test(a_key_that_is_newer_than_the_checkpoint_had_its_default),
       cmocka_unit_test(damaged_networks_are_refused),
   };
   return cmocka_run_group_tests(tests, open_trainings, close_trainings);

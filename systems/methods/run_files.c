@@ -46,6 +46,16 @@ static bool is_listed(const struct option *row, const char *const list[]) {
   return false;
 }
 
+/* A key that is newer than the checkpoint had its default then, in the words of a scene. */
+static const char *standard_value(const struct option *row, struct arena *arena) {
+  struct options *standard = ARENA_NEW(arena, struct options, 1);
+  option_defaults(&option_table, standard, arena);
+  char *scene = scene_text(standard);
+  const char *value = scene ? scene_value(scene, row->section, row->name, arena) : row->standard;
+  free(scene);
+  return value;
+}
+
 static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
   struct arena *arena = arena_open();
   char *scene = scene_text(run->options);
@@ -55,7 +65,7 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
     if (is_listed(row, run->may_differ)) continue;
     const char *before = scene_value(stored, row->section, row->name, arena);
     const char *now = scene_value(scene, row->section, row->name, arena);
-    if (!before) before = row->standard; /* written before there was the key */
+    if (!before) before = standard_value(row, arena);
     if (strcmp(before, now))
       same = fail(error,
                   "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
