@@ -268,13 +268,13 @@ static bool write_history(const struct trainer *trainer, const struct trainer_re
 /* ---- what is carried ----------------------------------------------------------------------------------- */
 
 /* A unit carries a column that it reads before it writes it: an earlier unit has left it. */
-static bool find_carried(const struct trainer *trainer, component_set *carried, struct error *error) {
+static bool find_carried(struct trainer *trainer, struct error *error) {
   struct arena *arena = arena_open();
   struct schedule *schedule = ARENA_NEW(arena, struct schedule, 1);
   schedule_open(schedule, trainer->world->schema);
-  trainer->task->add((struct trainer *)trainer, schedule);
+  trainer->task->add(trainer, schedule);
   bool good = schedule_close(schedule, false, error);
-  *carried = schedule->carried;
+  trainer->carried = schedule->carried;
   arena_close(arena);
   return good;
 }
@@ -285,11 +285,10 @@ static bool each_carried(const struct trainer *trainer, struct store *store,
                                       const char *name, size_t shape[2], void *data, struct error *error),
                          struct error *error) {
   const struct schema *schema = trainer->world->schema;
-  component_set carried;
-  bool good = find_carried(trainer, &carried, error);
+  bool good = true;
   for (unsigned c = 0; good && c < schema->component_count; c++) {
     const struct component_desc *row = &schema->components[c];
-    if (!(carried & SET(c))) continue;
+    if (!(trainer->carried & SET(c))) continue;
     struct arena *arena = arena_open();
     size_t shape[] = {trainer->world->capacity[row->table], world_column_bytes(trainer->world, c)};
     const char *name = arena_text(arena, "carried/%s.%s", schema->table_names[row->table], row->name);
@@ -436,7 +435,7 @@ bool trainer_open_files(struct trainer *trainer, const struct trainer_config *co
   trainer->run.network = trainer->task->network;
   trainer->run.selects = selects;
   if (!config->folder) return true;
-  return run_open(&trainer->run, config->resume, read_state, trainer, error) &&
+  return find_carried(trainer, error) && run_open(&trainer->run, config->resume, read_state, trainer, error) &&
          (!selects || run_mend_best(&trainer->run, trainer->best_at && trainer->best_at == trainer->done,
                                     write_best, trainer, error));
 }

@@ -67,6 +67,7 @@ struct trainer {
   struct device *device;
   const struct options *options;
   struct world *world;         /* that the systems run over */
+  component_set carried;       /* from a unit to the next; checkpoints hold it */
   struct optimiser optimiser;
   uint64_t done, wanted;       /* units */
   uint64_t each;               /* units from a validation to the next */
