@@ -52,7 +52,7 @@ static void open_run(struct run *run) {
 
 static void run_all(struct run *run) {
   struct error error;
-  assert_good(learn_run(&run->learning, &run->config, &error), &error);
+  assert_good(trainer_run(&run->learning.trainer, &run->config, &error), &error);
 }
 
 static void close_run(struct run *run) {
@@ -77,7 +77,7 @@ static int train_reconstructor(const char *output, uint32_t epochs) {
   run.options.train.epochs = epochs;
   bool good = training_open(&training, &device, &run.options, &config, &error);
   if (good) {
-    good = training_run(&training, &config, &error);
+    good = trainer_run(&training.trainer, &config, &error);
     training_close(&training);
   }
   arena_close(run.arena);
@@ -407,7 +407,7 @@ static void diverge(const char *output, uint32_t log_every, uint32_t save_every,
   open_run(&run);
   run.learning.trainer.optimiser.setup.clip = 0;
   run.learning.trainer.optimiser.rate = 1e30;
-  assert_false(learn_run(&run.learning, &run.config, &error));
+  assert_false(trainer_run(&run.learning.trainer, &run.config, &error));
   assert_holds(error.text, part);
   close_run(&run);
   set_options(&run, output);

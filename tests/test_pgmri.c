@@ -88,7 +88,6 @@ static void open_bench(struct bench *bench, struct device *device, struct config
 }
 
 static void close_bench(struct bench *bench) {
-  trajectories_close(&bench->trajectories);
   policy_close(&bench->policy);
   simulation_close(&bench->simulation);
   arena_close(bench->arena);

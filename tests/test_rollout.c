@@ -79,7 +79,6 @@ static void open_bench(struct bench *bench, struct device *device, size_t scans,
 }
 
 static void close_bench(struct bench *bench) {
-  rollout_close(&bench->rollout);
   policy_close(&bench->policy);
   simulation_close(&bench->simulation);
   arena_close(bench->arena);

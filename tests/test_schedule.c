@@ -80,6 +80,14 @@ static const struct system count = {"count", "move the number", SET(SCAN), SET(S
                                     {NULL},  nothing_run,       NULL, NULL};
 static const struct system *const step[] = {&choose, &acquire, &count, &observe, &score, NULL};
 
+/* From a list that ends with NULL, with the contexts of its rows. */
+static bool schedule_build(struct schedule *schedule, const struct schema *of, const struct system *const list[],
+                           struct error *error) {
+  schedule_open(schedule, of);
+  for (; *list; list++) schedule_add(schedule, *list, (*list)->context);
+  return schedule_close(schedule, false, error);
+}
+
 static struct schedule build(const struct system *const list[]) {
   struct schedule schedule;
   struct error error;

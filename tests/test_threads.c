@@ -78,7 +78,7 @@ static void train(struct job *job, enum train_method method) {
   set_options(job, &options, method);
   config.folder = options.train.output;
   assert_good(training_open(&training, &job->device, &options, &config, &error), &error);
-  assert_good(training_run(&training, &config, &error), &error);
+  assert_good(trainer_run(&training.trainer, &config, &error), &error);
   const struct history *history = &training.trainer.validations;
   size_t bytes = sizeof(double) * history->count;
   double *values = arena_new(job->arena, EPOCH_VALUES * bytes);

@@ -12,6 +12,11 @@ static void set_options(struct run *run, const char *output) {
   set_training(run, METHOD_RECONSTRUCTOR, output);
 }
 
+/* A value of the validation after an epoch, from 1. */
+static double value_after(const struct run *run, size_t value, uint64_t epoch) {
+  return run->training.trainer.validations.value[value][epoch - 1];
+}
+
 static float *read_parameters(struct run *run) {
   const struct graph *graph = run->training.reconstructor.graph;
   return read_floats(run->arena, graph->values, graph->elements);
@@ -273,7 +278,7 @@ static void the_loss_goes_down(void **state) {
   run_epochs(&run);
   const double *loss = run.training.trainer.validations.value[EPOCH_LOSS];
   if (loss[11] > loss[0] - 0.2) fail_msg("the loss went from %g to %g", loss[0], loss[11]);
-  assert_true(run.training.trainer.best <= training_value(&run.training, EPOCH_VAL_LOSS, 12));
+  assert_true(run.training.trainer.best <= value_after(&run, EPOCH_VAL_LOSS, 12));
   close_run(&run);
 }
 
@@ -285,8 +290,8 @@ static void the_validation_loss_is_the_score(void **state) {
   run.options.train.epochs = 1;
   open_run(&run, false);
   run_epochs(&run);
-  double loss = training_value(&run.training, EPOCH_VAL_LOSS, 1),
-         ssim = training_value(&run.training, EPOCH_VAL_SSIM, 1);
+  double loss = value_after(&run, EPOCH_VAL_LOSS, 1),
+         ssim = value_after(&run, EPOCH_VAL_SSIM, 1);
   assert_true(fabs(loss + ssim) < 1e-5);
   close_run(&run);
 }
@@ -327,7 +332,7 @@ static void training_stops_early(void **state) {
   open_run(&run, false);
   run_epochs(&run);
   assert_int_equal(training_epoch(&run.training), 3);
-  assert_int_equal(training_best_epoch(&run.training), 1);
+  assert_int_equal(run.training.trainer.best_at / run.training.trainer.each, 1);
   close_run(&run);
 }
 
@@ -395,7 +400,7 @@ static void a_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   device_write(&device, run.training.reconstructor.graph->values, 0, sizeof nan_value, &nan_value);
-  assert_false(training_run(&run.training, &config, &error));
+  assert_false(trainer_run(&run.training.trainer, &config, &error));
   assert_holds(error.text, "the loss of update 1 of epoch 2 (slices of its minibatch: file");
   assert_holds(error.text, "nan after 6 updates (6 steps of the optimiser); the last good checkpoint is");
   assert_holds(error.text, "nan/last.h5; lower train.rate or set train.clip and train anew");
@@ -421,7 +426,7 @@ static void a_validation_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   run.options.train.rate = 1e38;
-  assert_false(training_run(&run.training, &config, &error));
+  assert_false(trainer_run(&run.training.trainer, &config, &error));
   assert_holds(error.text, "the validation loss is ");
   assert_int_equal(error.code, L2SR_DIVERGED);
   assert_holds(error.text, " after 2 updates (2 steps of the optimiser); the last good checkpoint is ");
@@ -635,7 +640,7 @@ static void a_best_checkpoint_that_went_is_noticed(void **state) {
   open_run(&run, true);
   run_epochs(&run);
   run.training.trainer.best_at = run.training.trainer.each; /* as where the second epoch was the worse one */
-  run.training.trainer.best = training_value(&run.training, EPOCH_VAL_LOSS, 1);
+  run.training.trainer.best = value_after(&run, EPOCH_VAL_LOSS, 1);
   assert_good(trainer_save(&run.training.trainer, "last.h5", &error), &error);
   training_close(&run.training);
   assert_int_equal(unlink(best), 0);

@@ -62,7 +62,7 @@ void close_run(struct run *run) {
 void run_epochs(struct run *run) {
   struct trainer_config config = {.kernel_folder = ""};
   struct error error;
-  assert_good(training_run(&run->training, &config, &error), &error);
+  assert_good(trainer_run(&run->training.trainer, &config, &error), &error);
 }
 
 void refuse_open(struct run *run, bool resume, const char *part) {

@@ -20,12 +20,6 @@ struct system *schedule_add(struct schedule *schedule, const struct system *row,
   return system;
 }
 
-component_set schedule_written(const struct schedule *schedule) {
-  component_set written = 0;
-  for (int i = 0; i < schedule->count; i++) written |= schedule->system[i].writes;
-  return written;
-}
-
 static void find_loops(struct schedule *schedule) {
   int open[SYSTEMS_MOST];
   uint8_t depth = 0;
@@ -66,13 +60,6 @@ bool schedule_close(struct schedule *schedule, bool loads, struct error *error) 
     written |= system->writes;
   }
   return true;
-}
-
-bool schedule_build(struct schedule *schedule, const struct schema *schema, const struct system *const list[],
-                    struct error *error) {
-  schedule_open(schedule, schema);
-  for (; *list; list++) schedule_add(schedule, *list, (*list)->context);
-  return schedule_close(schedule, false, error);
 }
 
 bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, struct error *error) {

@@ -24,13 +24,8 @@ struct schedule {
 void schedule_open(struct schedule *schedule, const struct schema *schema);
 /* Appends a copy of the row with this context; what it reads and writes may be changed until the close. */
 struct system *schedule_add(struct schedule *schedule, const struct system *row, void *context);
-/* Columns that the rows until now write. */
-component_set schedule_written(const struct schedule *schedule);
 /* loads: its systems fill loaded columns (KEEP_SCENE). */
 bool schedule_close(struct schedule *schedule, bool loads, struct error *error);
-/* All of these from a list that ends with NULL, with the contexts of its rows. */
-bool schedule_build(struct schedule *schedule, const struct schema *schema, const struct system *const list[],
-                    struct error *error);
 /* Builds the kernels that the systems launch. */
 bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, struct error *error);
 /* Enqueues it once; failures are sticky on the device. */

@@ -188,7 +188,3 @@ const struct task task_policy = {.network = "policy",
                                  .validate = validate,
                                  .write = write,
                                  .read = read};
-
-bool learn_run(struct learning *learning, const struct trainer_config *config, struct error *error) {
-  return trainer_run(&learning->trainer, config, error);
-}

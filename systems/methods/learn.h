@@ -44,7 +44,6 @@ bool learn_check(struct device *device, const struct options *options, uint32_t 
 bool learn_open(struct learning *learning, struct device *device, const struct options *options,
                 const struct trainer_config *config, struct error *error);
 void learn_close(struct learning *learning);
-bool learn_run(struct learning *learning, const struct trainer_config *config, struct error *error);
 
 /* One rollout and what is learnt from it; only enqueues. */
 void learn_step(struct learning *learning);

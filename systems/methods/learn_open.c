@@ -296,7 +296,6 @@ bool learn_open(struct learning *learning, struct device *device, const struct o
 
 void learn_close(struct learning *learning) {
   trainer_close(&learning->trainer);
-  if (learning->rollout.simulation) rollout_close(&learning->rollout);
   policy_close(&learning->policy);
   reconstructor_close(&learning->reconstructor);
   split_close(&learning->validation);

@@ -200,29 +200,30 @@ static bool read(struct training *training, struct store *store, struct error *e
 }
 
 static const struct masks masks_loupe = {.name = "loupe",
-                                  .absolute = true,
-                                  .passes = one_pass,
-                                  .check = check,
-                                  .measure = measure,
-                                  .open = open,
-                                  .close = close,
-                                  .zero = zero,
-                                  .add_forward = add_forward,
-                                  .add_backward = add_backward,
-                                  .add_optimise = add_optimise,
-                                  .add_draw = add_draw,
-                                  .write = write,
-                                  .read = read};
+                                         .absolute = true,
+                                         .passes = one_pass,
+                                         .check = check,
+                                         .measure = measure,
+                                         .open = open,
+                                         .close = close,
+                                         .zero = zero,
+                                         .add_forward = add_forward,
+                                         .add_backward = add_backward,
+                                         .add_optimise = add_optimise,
+                                         .add_draw = add_draw,
+                                         .write = write,
+                                         .read = read};
 
-static const struct system *const loupe_systems[] = {&forward_loupe,   &backward_views, &draw_masks,
-                                              &observe_back,    &backward_loupe, &optimise_loupe,
-                                              &draw_validation, NULL};
+static const struct system *const loupe_systems[] = {
+    &forward_loupe,  &backward_views, &draw_masks,      &observe_back,
+    &backward_loupe, &optimise_loupe, &draw_validation, NULL};
 
-const struct method method_loupe = {.name = "loupe",
-                                    .doc = "one mask for all scans, learned with the reconstructor from its loss",
-                                    .paper = "Bahadir et al. 2019, arXiv:1901.01960; with an exact budget as in Yin et al. "
-                                             "2021, arXiv:2105.06460",
-                                    .networks = "probabilities of actions, U-Net",
-                                    .network = &network_loupe,
-                                    .systems = loupe_systems,
-                                    .masks = &masks_loupe};
+const struct method method_loupe = {
+    .name = "loupe",
+    .doc = "one mask for all scans, learned with the reconstructor from its loss",
+    .paper = "Bahadir et al. 2019, arXiv:1901.01960; with an exact budget as in Yin et al. "
+             "2021, arXiv:2105.06460",
+    .networks = "probabilities of actions, U-Net",
+    .network = &network_loupe,
+    .systems = loupe_systems,
+    .masks = &masks_loupe};

@@ -72,10 +72,6 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
          build(rollout, &rollout->gradient, rollout_add_gradient, error);
 }
 
-void rollout_close(struct rollout *rollout) {
-  *rollout = (struct rollout){0};
-}
-
 /* ---- playing ------------------------------------------------------------------------------------------- */
 
 static void run_clear(struct world *world, void *context) {

@@ -41,7 +41,6 @@ bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 
 /* After simulation_set: scans are as long as its acquisition says. */
 bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error);
-void rollout_close(struct rollout *rollout);
 
 /* All enqueue. The scans with numbers from first_scan on, from begin to reward, and their advantages. */
 void rollout_play(struct rollout *rollout, uint32_t first_scan);

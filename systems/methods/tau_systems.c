@@ -237,28 +237,37 @@ static bool read(struct training *training, struct store *store, struct error *e
 }
 
 static const struct masks masks_tau = {.name = "tau_step",
-                                .passes = passes,
-                                .check = check,
-                                .measure = measure,
-                                .open = open,
-                                .close = close,
-                                .zero = zero,
-                                .add_forward = add_forward,
-                                .add_backward = add_backward,
-                                .add_optimise = add_optimise,
-                                .add_draw = add_draw,
-                                .write = write,
-                                .read = read};
+                                       .passes = passes,
+                                       .check = check,
+                                       .measure = measure,
+                                       .open = open,
+                                       .close = close,
+                                       .zero = zero,
+                                       .add_forward = add_forward,
+                                       .add_backward = add_backward,
+                                       .add_optimise = add_optimise,
+                                       .add_draw = add_draw,
+                                       .write = write,
+                                       .read = read};
 
-static const struct system *const tau_systems[] = {&encode_slices,    &repeat_steps,     &forward_sampler, &look,
-                                            &forward_last,     &repeat_back,      &backward_sampler,
-                                            &look_back,        &optimise_sampler, &draw_validation, NULL};
+static const struct system *const tau_systems[] = {&encode_slices,
+                                                   &repeat_steps,
+                                                   &forward_sampler,
+                                                   &look,
+                                                   &forward_last,
+                                                   &repeat_back,
+                                                   &backward_sampler,
+                                                   &look_back,
+                                                   &optimise_sampler,
+                                                   &draw_validation,
+                                                   NULL};
 
-const struct method method_tau_step = {.name = "tau_step",
-                                       .doc = "actions in tau steps, each by what the reconstructor has made until then",
-                                       .paper = "Yin et al. 2021, arXiv:2105.06460",
-                                       .networks = "sampler, U-Net",
-                                       .network = &network_tau_step,
-                                       .network_of_points = &network_tau_step_points,
-                                       .systems = tau_systems,
-                                       .masks = &masks_tau};
+const struct method method_tau_step = {
+    .name = "tau_step",
+    .doc = "actions in tau steps, each by what the reconstructor has made until then",
+    .paper = "Yin et al. 2021, arXiv:2105.06460",
+    .networks = "sampler, U-Net",
+    .network = &network_tau_step,
+    .network_of_points = &network_tau_step_points,
+    .systems = tau_systems,
+    .masks = &masks_tau};

@@ -269,14 +269,6 @@ uint64_t training_epoch(const struct training *training) {
   return training->trainer.done / training->trainer.each;
 }
 
-double training_value(const struct training *training, size_t value, uint64_t epoch) {
-  return training->trainer.validations.value[value][epoch - 1];
-}
-
-uint64_t training_best_epoch(const struct training *training) {
-  return training->trainer.best_at / training->trainer.each;
-}
-
 void training_step(struct training *training, size_t first, size_t count) {
   const struct options *options = training->trainer.options;
   REQUIRE(count && count <= options->train.batch, "%zu samples an update", count);
@@ -472,10 +464,6 @@ const struct task task_reconstructor = {.network = "unet",
                                         .validate = validate,
                                         .write = write,
                                         .read = read};
-
-bool training_run(struct training *training, const struct trainer_config *config, struct error *error) {
-  return trainer_run(&training->trainer, config, error);
-}
 
 const struct method method_reconstructor = {
     .name = "reconstructor",

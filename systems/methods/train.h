@@ -42,16 +42,12 @@ struct training {
 bool training_open(struct training *training, struct device *device, const struct options *options,
                    const struct trainer_config *config, struct error *error);
 void training_close(struct training *training);
-bool training_run(struct training *training, const struct trainer_config *config, struct error *error);
 
 /* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
 void training_step(struct training *training, size_t first, size_t count);
 /* Learning rate of what starts at `rate`, in an epoch from 0. */
 double training_rate(const struct training *training, double rate, uint64_t epoch);
 uint64_t training_epoch(const struct training *training); /* the running one */
-/* A value of the validation after an epoch, from 1. */
-double training_value(const struct training *training, size_t value, uint64_t epoch);
-uint64_t training_best_epoch(const struct training *training); /* from 1; 0: none */
 
 /* The lists of systems of what the scene trains, without a device; they point into the training. by_policy: its
  * masks are a policy's. */

@@ -75,10 +75,6 @@ bool trajectories_open(struct trajectories *trajectories, const struct trajector
          build(trajectories, &trajectories->gradient, trajectories_add_gradient, error);
 }
 
-void trajectories_close(struct trajectories *trajectories) {
-  *trajectories = (struct trajectories){0};
-}
-
 /* ---- playing ------------------------------------------------------------------------------------------- */
 
 /* Greedy: a step's own gain, which is a discount of 0. */

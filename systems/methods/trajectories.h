@@ -43,7 +43,6 @@ struct simulation_plan trajectories_validation_plan(const struct options *option
 /* After simulation_set: scans are as long as its acquisition says. */
 bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,
                        struct error *error);
-void trajectories_close(struct trajectories *trajectories);
 
 /* Both enqueue. The scans of slices number first, first + 1 ... of SLICE_order; what each draw was worth. The
  * last minibatch may be short: its mean is over fewer slices. */

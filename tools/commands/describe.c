@@ -163,7 +163,8 @@ static void print_system(const struct call *call, const struct system *system) {
 
 static bool print_systems(struct call *call, struct error *error) {
   (void)error;
-  for (size_t i = 0; system_at(i); i++) print_system(call, system_at(i));
+  const struct system *system;
+  for (size_t i = 0; (system = system_at(i)); i++) print_system(call, system);
   return true;
 }
 
@@ -219,7 +220,8 @@ static void print_network_row(const struct call *call, const struct network_desc
 
 static bool print_networks(struct call *call, struct error *error) {
   (void)error;
-  for (size_t i = 0; network_at(i); i++) print_network_row(call, network_at(i));
+  const struct network_desc *network;
+  for (size_t i = 0; (network = network_at(i)); i++) print_network_row(call, network);
   return true;
 }
 
