@@ -39,7 +39,8 @@ static void set_options(struct run *run, const char *output) {
   options->learn.save_every = SAVE_EVERY;
   options->learn.log_every = 1;
   options->learn.rate = 0.001;
-  run->config = (struct trainer_config){.folder = output ? support_path(&folder, output) : NULL,
+  run->config = (struct trainer_config){.trains = &policy_trainer_l2s,
+                                  .folder = output ? support_path(&folder, output) : NULL,
                                   .reconstructor = support_path(&folder, "unet/best.h5"),
                                   .steps = ROWS * ROLLOUTS - 1,
                                   .kernel_folder = ""};
@@ -47,16 +48,16 @@ static void set_options(struct run *run, const char *output) {
 
 static void open_run(struct run *run) {
   struct error error;
-  assert_good(learn_open(&run->learning, &device, &run->options, &run->config, &error), &error);
+  assert_good(policy_training_open(&run->learning.base, &device, &run->options, &run->config, &error), &error);
 }
 
 static void run_all(struct run *run) {
   struct error error;
-  assert_good(trainer_run(&run->learning.trainer, &run->config, &error), &error);
+  assert_good(trainer_run(&run->learning.base.trainer, &run->config, &error), &error);
 }
 
 static void close_run(struct run *run) {
-  learn_close(&run->learning);
+  policy_training_close(&run->learning.base);
   arena_close(run->arena);
 }
 
@@ -206,8 +207,8 @@ static void go_on(enum learn_algorithm algorithm, const char *whole, const char 
   run.options.learn.algorithm = algorithm;
   run.config.resume = true;
   open_run(&run);
-  assert_int_equal(run.learning.trainer.done, (at - 1) / SAVE_EVERY * SAVE_EVERY);
-  assert_int_equal(run.learning.trainer.wanted, ROLLOUTS);
+  assert_int_equal(run.learning.base.trainer.done, (at - 1) / SAVE_EVERY * SAVE_EVERY);
+  assert_int_equal(run.learning.base.trainer.wanted, ROLLOUTS);
   run_all(&run);
   close_run(&run);
   assert_same_files(whole, cut);
@@ -233,9 +234,9 @@ static void a_finished_training_changes_nothing(void **state) {
   set_options(&run, "done");
   run.config.resume = true;
   open_run(&run);
-  assert_int_equal(run.learning.trainer.done, ROLLOUTS);
-  assert_int_equal(run.learning.trainer.looks.count, ROLLOUTS);
-  assert_int_equal(run.learning.trainer.validations.count, 3);
+  assert_int_equal(run.learning.base.trainer.done, ROLLOUTS);
+  assert_int_equal(run.learning.base.trainer.looks.count, ROLLOUTS);
+  assert_int_equal(run.learning.base.trainer.validations.count, 3);
   run_all(&run);
   close_run(&run);
   assert_same_files("done", "a2c");
@@ -289,7 +290,7 @@ static void rounds_number_their_scans_after_those_before(void **state) {
     open_run(&run);
     assert_int_equal(run.learning.first_scan, expected[round]);
     learn_step(&run.learning);
-    world_read(&run.learning.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
+    world_read(&run.learning.base.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
     for (uint32_t e = 0; e < SCANS; e++) assert_int_equal(slice[e], (expected[round] + e) % 7);
     close_run(&run);
   }
@@ -306,16 +307,16 @@ static void a_round_takes_up_the_policy(void **state) {
   run.config.round = 1;
   run.options.learn.rate = 0;
   open_run(&run);
-  assert_int_equal(run.learning.trainer.optimiser.step, ROLLOUTS);
-  assert_true(run.learning.trainer.optimiser.rate == 0 && run.learning.trainer.done == 0);
+  assert_int_equal(run.learning.base.trainer.optimiser.step, ROLLOUTS);
+  assert_true(run.learning.base.trainer.optimiser.rate == 0 && run.learning.base.trainer.done == 0);
   run_all(&run);
-  double score = run.learning.trainer.validations.value[0][0], best = run.learning.trainer.best;
+  double score = run.learning.base.trainer.validations.value[0][0], best = run.learning.base.trainer.best;
   close_run(&run);
   set_options(&run, NULL);
   run.config.policy = support_path(&folder, "round_2/last.h5");
   open_run(&run);
   struct error error;
-  assert_good(split_score(&run.learning.validation, &score, &error), &error);
+  assert_good(split_score(&run.learning.base.validation, &score, &error), &error);
   assert_true(score == best); /* a rate of 0 has left it as it was */
   close_run(&run);
 }
@@ -332,7 +333,7 @@ static void rounds_have_orders_of_their_own(void **state) {
     run.config.round = round;
     open_run(&run);
     learn_step(&run.learning);
-    memcpy(order[round], run.learning.order, sizeof order[round]);
+    memcpy(order[round], run.learning.base.order, sizeof order[round]);
     close_run(&run);
   }
   assert_memory_not_equal(order[0], order[1], sizeof order[0]);
@@ -356,8 +357,8 @@ static void the_optimiser_follows_the_algorithm(void **state) {
     run.options.learn.algorithm = rows[i].algorithm;
     run.options.learn.optimiser = rows[i].wanted;
     open_run(&run);
-    assert_int_equal(run.learning.trainer.optimiser.setup.kind, rows[i].kind);
-    assert_true(run.learning.trainer.optimiser.setup.epsilon == 1e-5);
+    assert_int_equal(run.learning.base.trainer.optimiser.setup.kind, rows[i].kind);
+    assert_true(run.learning.base.trainer.optimiser.setup.epsilon == 1e-5);
     close_run(&run);
   }
   assert_string_equal(option_find(&option_table, "learn.epochs")->standard, "10");
@@ -376,7 +377,7 @@ static void decibels_are_not_scaled(void **state) {
   run.config.steps = ROWS;
   open_run(&run);
   run_all(&run);
-  double reward = run.learning.trainer.looks.value[LEARN_reward][0];
+  double reward = run.learning.base.trainer.looks.value[LEARN_reward][0];
   if (!(reward > 5 && reward < 60)) fail_msg("the reward of PSNR is %g", reward);
   close_run(&run);
 }
@@ -385,7 +386,7 @@ static void decibels_are_not_scaled(void **state) {
 
 static void refuse_open(struct run *run, const char *part) {
   struct error error;
-  assert_false(learn_open(&run->learning, &device, &run->options, &run->config, &error));
+  assert_false(policy_training_open(&run->learning.base, &device, &run->options, &run->config, &error));
   assert_holds(error.text, part);
 }
 
@@ -399,15 +400,15 @@ static void diverge(const char *output, uint32_t log_every, uint32_t save_every,
   open_run(&run);
   for (int updates = 0; updates < 3; updates++) {
     learn_step(&run.learning);
-    run.learning.trainer.done++;
+    run.learning.base.trainer.done++;
   }
-  assert_good(trainer_save(&run.learning.trainer, "last.h5", &error), &error);
-  learn_close(&run.learning);
+  assert_good(trainer_save(&run.learning.base.trainer, "last.h5", &error), &error);
+  policy_training_close(&run.learning.base);
   run.config.resume = true;
   open_run(&run);
-  run.learning.trainer.optimiser.setup.clip = 0;
-  run.learning.trainer.optimiser.rate = 1e30;
-  assert_false(trainer_run(&run.learning.trainer, &run.config, &error));
+  run.learning.base.trainer.optimiser.setup.clip = 0;
+  run.learning.base.trainer.optimiser.rate = 1e30;
+  assert_false(trainer_run(&run.learning.base.trainer, &run.config, &error));
   assert_holds(error.text, part);
   close_run(&run);
   set_options(&run, output);
@@ -498,7 +499,7 @@ static void other_origins_are_refused(void **state) {
   run.config.round = 1;
   run.config.resume = true;
   open_run(&run);
-  learn_close(&run.learning);
+  policy_training_close(&run.learning.base);
   run.config.policy = support_path(&folder, "launch_16/last.h5");
   refuse_open(&run, "it was trained with policy ");
   run.config.policy = support_path(&folder, "a2c/last.h5");
@@ -531,7 +532,7 @@ static void refuse_saved(struct run *run, const char *part) {
   struct copying copying = {"saved", "damaged", 0};
   struct run next;
   struct error error;
-  assert_good(trainer_save(&run->learning.trainer, "last.h5", &error), &error);
+  assert_good(trainer_save(&run->learning.base.trainer, "last.h5", &error), &error);
   assert_good(folder_make(support_path(&folder, copying.to), &error), &error);
   copy_file(&copying, "last.h5");
   copy_file(&copying, "best.h5");
@@ -550,36 +551,36 @@ static void damaged_values_are_refused(void **state) {
   open_run(&run);
   run_all(&run);
   struct learning *learning = &run.learning;
-  uint64_t best_at = learning->trainer.best_at;
-  learning->trainer.best_at = ROLLOUTS + 1;
+  uint64_t best_at = learning->base.trainer.best_at;
+  learning->base.trainer.best_at = ROLLOUTS + 1;
   refuse_saved(&run, "it has best_at 8; expected a number from 0 to 7");
-  learning->trainer.best_at = best_at;
+  learning->base.trainer.best_at = best_at;
   learning->first_scan = 5;
   refuse_saved(&run, "it has first_scan 5; expected scans from 0 on");
   learning->first_scan = 0;
-  learning->trainer.done = ROLLOUTS + 1;
+  learning->base.trainer.done = ROLLOUTS + 1;
   refuse_saved(&run, "it has 8 rollouts, and 7 are wanted");
-  learning->trainer.done = ROLLOUTS;
-  learning->trainer.looks.count = ROLLOUTS + 2;
+  learning->base.trainer.done = ROLLOUTS;
+  learning->base.trainer.looks.count = ROLLOUTS + 2;
   refuse_saved(&run, "log/look/rollouts is longer than its training");
-  learning->trainer.looks.count = ROLLOUTS;
-  learning->trainer.best = NAN;
+  learning->base.trainer.looks.count = ROLLOUTS;
+  learning->base.trainer.best = NAN;
   refuse_saved(&run, "it has best nan; expected a number from");
-  learning->trainer.best = INFINITY;
+  learning->base.trainer.best = INFINITY;
   refuse_saved(&run, "it has best inf");
-  learning->trainer.best = -INFINITY;
+  learning->base.trainer.best = -INFINITY;
   refuse_saved(&run, "it has best -inf");
-  learning->trainer.best = 2;
+  learning->base.trainer.best = 2;
   refuse_saved(&run, "which is none of the validations in its log");
-  learning->trainer.best = learning->trainer.validations.value[0][0];
-  learning->policy.setup.channels++;
+  learning->base.trainer.best = learning->base.trainer.validations.value[0][0];
+  learning->base.policy.setup.channels++;
   refuse_saved(&run, "its attribute network_channels is ");
-  learning->policy.setup.channels--;
-  learning->policy.budget++;
+  learning->base.policy.setup.channels--;
+  learning->base.policy.budget++;
   refuse_saved(&run, "its attribute scan_budget is 6; expected 5: the file is damaged");
-  learning->policy.budget--;
-  device_write(&device, learning->trainer.optimiser.second, 0, sizeof nan_value, &nan_value);
-  assert_false(trainer_save(&learning->trainer, "last.h5", &error));
+  learning->base.policy.budget--;
+  device_write(&device, learning->base.trainer.optimiser.second, 0, sizeof nan_value, &nan_value);
+  assert_false(trainer_save(&learning->base.trainer, "last.h5", &error));
   assert_holds(error.text, "has become nan at element 0 and is not written");
   close_run(&run);
 }

@@ -55,7 +55,7 @@ static const struct system *const load_systems[] = {&system_normalise_slices, &s
                                                     &system_scale_coils,      NULL};
 
 /* Systems of several methods. */
-static const struct system *const *const shared[] = {load_systems, scan_systems, feed_systems, rollout_systems,
+static const struct system *const *const shared[] = {load_systems, scan_systems, feed_systems, policy_training_systems, rollout_systems,
                                                      trajectories_systems};
 enum { SHARED = sizeof shared / sizeof *shared };
 

@@ -5,23 +5,23 @@
 /* ---- one rollout -------------------------------------------------------------------------------------- */
 
 static uint32_t next_scan(const struct learning *learning) {
-  return learning->first_scan + (uint32_t)(learning->trainer.done * learning->rollout.scans);
+  return learning->first_scan + (uint32_t)(learning->base.trainer.done * learning->rollout.scans);
 }
 
 /* From draws of the rollout's own. */
 static void shuffle(struct learning *learning, uint32_t epoch) {
   struct random random;
   uint64_t before = next_scan(learning) / learning->rollout.scans; /* rollouts, of all rounds */
-  uint64_t pass = before * learning->trainer.options->learn.epochs + epoch;
-  random_start(&random, learning->trainer.options->world.seed, STREAM_ORDER, (uint32_t)pass);
-  random_order(&random, learning->order, learning->rollout.rows);
-  rollout_order(&learning->rollout, learning->order);
+  uint64_t pass = before * learning->base.trainer.options->learn.epochs + epoch;
+  random_start(&random, learning->base.trainer.options->world.seed, STREAM_ORDER, (uint32_t)pass);
+  random_order(&random, learning->base.order, learning->rollout.rows);
+  rollout_order(&learning->rollout, learning->base.order);
 }
 
 static bool next_epoch(struct world *world, void *context, size_t turn) {
   struct learning *learning = context;
   (void)world;
-  if (turn >= learning->trainer.options->learn.epochs) return false;
+  if (turn >= learning->base.trainer.options->learn.epochs) return false;
   shuffle(learning, (uint32_t)turn);
   return true;
 }
@@ -44,73 +44,35 @@ static bool next_minibatch(struct world *world, void *context, size_t turn) {
 static const struct system repeat_minibatches = {
     .name = "minibatches", .doc = "rows of an update", .next = next_minibatch};
 
-static void run_zero(struct world *world, void *context) {
-  (void)world;
-  graph_zero_gradients(((struct learning *)context)->policy.graph);
-}
-
-static const struct system zero = {
-    .name = "zero_gradients", .doc = "gradients of the policy start at 0", .run = run_zero};
-
-static void run_optimise(struct world *world, void *context) {
-  struct learning *learning = context;
-  (void)world;
-  optimise_step(&learning->trainer.optimiser);
-  policy_changed(&learning->policy);
-}
-
-static const struct system optimise = {
-    .name = "optimise_policy", .doc = "a step of the policy's parameters", .run = run_optimise};
-
 static bool is_ppo(const struct options *options) {
   return options->learn.algorithm == LEARN_PPO;
 }
 
-void learn_add_update(struct learning *learning, struct schedule *schedule) {
-  bool ppo = is_ppo(learning->trainer.options);
+void learn_add_update(struct policy_training *training, struct schedule *schedule) {
+  struct learning *learning = (struct learning *)training;
+  bool ppo = is_ppo(training->trainer.options);
   if (ppo) schedule_add(schedule, &repeat_epochs, learning);
   rollout_add_normalise(&learning->rollout, schedule);
   schedule_add(schedule, &repeat_minibatches, learning);
-  schedule_add(schedule, &zero, learning);
+  policy_training_add_zero(training, schedule);
   rollout_add_gradient(&learning->rollout, schedule);
-  schedule_add(schedule, &optimise, learning);
+  policy_training_add_optimise(training, schedule);
   schedule_add(schedule, &system_end, NULL);
   if (ppo) schedule_add(schedule, &system_end, NULL);
 }
 
-const struct system *const learn_systems[] = {&repeat_epochs, &repeat_minibatches, &zero, &optimise, NULL};
-
-bool learn_describe(struct learning *learning, const struct options *options, struct schedule *play,
-                    struct error *error) {
-  struct simulation *simulation = &learning->train.simulation;
-  struct simulation_plan plan = rollout_plan(options, 1, 1, 1);
-  *learning = (struct learning){.trainer = {.options = options}};
-  plan.network = true;
-  if (!simulation_describe(simulation, options, &plan, &sampler_policy, error)) return false;
-  rollout_describe(&learning->rollout, simulation, learn_normalises(options));
-  schedule_open(play, &component_schema);
-  rollout_add_play(&learning->rollout, play);
-  schedule_open(&learning->update, &component_schema);
-  learn_add_update(learning, &learning->update);
-  return schedule_close(play, false, error) && schedule_close(&learning->update, false, error);
-}
+const struct system *const learn_systems[] = {&repeat_epochs, &repeat_minibatches, NULL};
 
 void learn_step(struct learning *learning) {
   struct rollout *rollout = &learning->rollout;
   rollout_play(rollout, next_scan(learning));
-  rollout->most = is_ppo(learning->trainer.options) ? learning->trainer.options->learn.rows : rollout->rows;
-  learning->trainer.device->phase = "update";
-  schedule_run(&learning->update, &learning->train.simulation.world);
-  learning->trainer.device->phase = "";
+  rollout->most = is_ppo(learning->base.trainer.options) ? learning->base.trainer.options->learn.rows : rollout->rows;
+  learning->base.trainer.device->phase = "update";
+  schedule_run(&learning->base.update, &learning->base.train.simulation.world);
+  learning->base.trainer.device->phase = "";
 }
 
 /* ---- the task ------------------------------------------------------------------------------------------ */
-
-static void add_all(struct trainer *trainer, struct schedule *schedule) {
-  struct learning *learning = (struct learning *)trainer;
-  rollout_add_play(&learning->rollout, schedule);
-  learn_add_update(learning, schedule);
-}
 
 static void step(struct trainer *trainer) {
   learn_step((struct learning *)trainer);
@@ -119,15 +81,15 @@ static void step(struct trainer *trainer) {
 /* Tells the return of the last rollout. */
 static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct learning *learning = (struct learning *)trainer;
-  struct world *world = &learning->train.simulation.world;
+  struct world *world = &learning->base.train.simulation.world;
   size_t rows = learning->rollout.rows;
   double sum[4] = {0}, reward = 0, norm = 0;
-  world_read(world, ROLLOUT_terms, 0, rows, learning->terms);
-  world_read(world, ROLLOUT_reward, 0, rows, learning->rewards);
+  world_read(world, ROLLOUT_terms, 0, rows, learning->base.terms);
+  world_read(world, ROLLOUT_reward, 0, rows, learning->base.rewards);
   if (!device_finish(trainer->device, error) || !optimise_norm(&trainer->optimiser, &norm, error)) return false;
   for (size_t i = 0; i < rows; i++) {
-    reward += learning->rewards[i];
-    for (int k = 0; k < 4; k++) sum[k] += learning->terms[4 * i + (size_t)k] / (double)rows;
+    reward += learning->base.rewards[i];
+    for (int k = 0; k < 4; k++) sum[k] += learning->base.terms[4 * i + (size_t)k] / (double)rows;
   }
   values[LEARN_reward] = reward / (double)learning->rollout.scans;
   values[LEARN_policy_loss] = sum[0];
@@ -139,28 +101,20 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   return true;
 }
 
-static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
-  return split_score(&((struct learning *)trainer)->validation, &values[0], error);
-}
-
 static bool write(const struct trainer *trainer, struct store *store, struct error *error) {
-  const struct learning *learning = (const struct learning *)trainer;
-  return policy_write(&learning->policy, store, error) &&
-         store_put_number(store, "first_scan", learning->first_scan, error);
+  return policy_training_write(trainer, store, error) &&
+         store_put_number(store, "first_scan", ((const struct learning *)trainer)->first_scan, error);
 }
 
 static bool read(struct trainer *trainer, struct store *store, struct error *error) {
-  struct learning *learning = (struct learning *)trainer;
+  uint32_t expected = ((const struct learning *)trainer)->first_scan;
   double scan;
-  if (!policy_same(&learning->policy, store, error) ||
+  if (!policy_training_read(trainer, store, error) ||
       !checkpoint_whole(store, "first_scan", UINT32_MAX, &scan, error))
     return false;
-  if (scan != learning->first_scan)
-    return fail(error,
-                "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged",
-                scan, learning->first_scan);
-  policy_changed(&learning->policy);
-  return true;
+  return scan == expected ||
+         fail(error, "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged", scan,
+              expected);
 }
 
 static const struct trainer_value look_values[] = {
@@ -169,22 +123,18 @@ static const struct trainer_value look_values[] = {
 #undef X
         {NULL, NULL, NULL}};
 
-static const struct trainer_value score_values[] = {
-    {"score", "%s/validation", "the mean of the scene's metric over the validation slices"},
-    {NULL, NULL, NULL}};
-
 const struct task task_policy = {.network = "policy",
                                  .unit = "rollout",
                                  .worked = "steps",
                                  .train = {"look", look_values, (1 << LEARN_VALUE_COUNT) - 1},
-                                 .validation = {"validation", score_values, 1},
+                                 .validation = {"validation", policy_score_values, 1},
                                  .select = SELECT_HIGHEST,
                                  .scores = true,
                                  .more = "learn.steps or alternate.steps",
                                  .advice = "lower learn.rate or learn.clip (0 is no limit)",
-                                 .add = add_all,
+                                 .add = policy_training_add,
                                  .step = step,
                                  .look = look,
-                                 .validate = validate,
+                                 .validate = policy_training_validate,
                                  .write = write,
                                  .read = read};

@@ -4,10 +4,8 @@
 #ifndef L2SR_SYSTEMS_LEARN_H
 #define L2SR_SYSTEMS_LEARN_H
 
+#include "systems/methods/policy_training.h"
 #include "systems/methods/rollout.h"
-#include "systems/methods/split.h"
-#include "systems/methods/trainer.h"
-#include "systems/networks/reconstructor.h"
 
 /* Values of a rollout that is looked at: name, TensorBoard's, meaning. */
 #define LEARN_VALUES(X)                                                                                      \
@@ -26,34 +24,17 @@ enum learn_value {
 };
 
 struct learning {
-  struct trainer trainer; /* first: tasks know it by this */
-  struct split train, validation;
-  struct reconstructor reconstructor;
-  struct policy policy;
+  struct policy_training base; /* first: its row's functions know it by this */
   struct rollout rollout;
-  struct acquisition acquisition;
-  struct schedule update;
-  uint32_t *order;        /* of a PPO epoch: rows of the rollout */
-  float *terms, *rewards; /* room to read those columns into */
-  uint32_t first_scan;    /* number of the training's first scan */
+  uint32_t first_scan; /* number of the training's first scan */
 };
-
-/* Checks a scene's policy before anything is loaded or trained: its acquisition, sizes and
- * precision, and more scans in all rounds than there are numbers for, which have 32 bits. */
-bool learn_check(struct device *device, const struct options *options, uint32_t rounds, struct error *error);
-bool learn_open(struct learning *learning, struct device *device, const struct options *options,
-                const struct trainer_config *config, struct error *error);
-void learn_close(struct learning *learning);
 
 /* One rollout and what is learnt from it; only enqueues. */
 void learn_step(struct learning *learning);
-/* The systems of an update. */
-void learn_add_update(struct learning *learning, struct schedule *schedule);
-/* The lists of systems of what the scene trains, without a device: `play` and the learning's update. */
-bool learn_describe(struct learning *learning, const struct options *options, struct schedule *play,
-                    struct error *error);
+void learn_add_update(struct policy_training *training, struct schedule *schedule);
 bool learn_normalises(const struct options *options);
 
+extern const struct policy_trainer policy_trainer_l2s;
 extern const struct task task_policy;
 extern const struct system *const learn_systems[];
 

@@ -4,7 +4,7 @@
 #define L2SR_SYSTEMS_METHOD_H
 
 #include "systems/methods/masks.h"
-#include "systems/methods/trainer.h"
+#include "systems/methods/policy_training.h"
 #include "systems/networks/networks.h"
 
 struct method {

@@ -1,6 +1,7 @@
 #include "systems/methods/methods.h"
 
 #include "engine/base/log.h"
+#include "systems/methods/policy_training.h"
 #include "systems/methods/train.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ static bool add_stages(struct lists *lists, const struct options *options, struc
   if (!method->policy) return lists_add_training(lists, options, "train", false, arena, error);
   bool first = !*options->learn.reconstructor;
   return (!first || lists_add_training(lists, options, "reconstructor", false, arena, error)) &&
-         method->policy->describe(lists, options, arena, error) &&
+         policy_training_describe(method->policy, lists, options, arena, error) &&
          (!method->alternates ||
           lists_add_training(lists, options, "reconstructor again", true, arena, error));
 }
@@ -149,11 +150,12 @@ static bool run_policy(struct stages *all, struct error *error) {
   struct options options = *all->options;
   struct trainer_config config = config_of(all);
   set_policy_round(&options, all->stage.round);
+  config.trains = all->method->policy;
   config.reconstructor = all->reconstructor;
   config.policy = all->policy;
   config.steps = all->stage.round == 1 ? options.learn.steps : options.alternate.steps;
   config.round = all->stage.round - 1;
-  bool good = all->method->policy->run(all->device, &options, &config, error);
+  bool good = policy_training_run(all->device, &options, &config, error);
   all->policy = path_of(all, all->stage.name, "last.h5");
   return good;
 }
@@ -238,7 +240,7 @@ static void forget_stages(const struct stages *all) {
 /* The policy checks its options before the reconstructor is trained. */
 static bool train_policy(struct stages *all, struct error *error) {
   uint32_t rounds = all->method->alternates ? all->options->alternate.rounds : 1;
-  bool good = all->method->policy->check(all->device, all->options, rounds, error) && open_log(all, error) &&
+  bool good = policy_training_check(all->method->policy, all->device, all->options, rounds, error) && open_log(all, error) &&
               run_stages(all, error);
   if (!good && all->log) forget_stages(all);
   if (all->log) fclose(all->log);

@@ -6,10 +6,7 @@
 #ifndef L2SR_SYSTEMS_PGMRI_H
 #define L2SR_SYSTEMS_PGMRI_H
 
-#include "systems/methods/split.h"
-#include "systems/methods/trainer.h"
-#include "systems/methods/trajectories.h"
-#include "systems/networks/reconstructor.h"
+#include "systems/methods/policy_training.h"
 
 /* Values of an update that is looked at: name, TensorBoard's, meaning. */
 #define PGMRI_VALUES(X)                                                                                      \
@@ -25,35 +22,7 @@ enum pgmri_value {
       PGMRI_VALUE_COUNT
 };
 
-struct pgmri {
-  struct trainer trainer; /* first: tasks know it by this */
-  struct split train, validation;
-  bool reconstructs;                  /* by a network; else it makes the zero-filled image */
-  struct reconstructor reconstructor; /* open where it does */
-  struct policy policy;
-  struct trajectories trajectories;
-  struct acquisition acquisition;
-  struct schedule update;
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
-  size_t slices, group;   /* to train on; of an update */
-  uint32_t *order;        /* of the slices in the epoch `ordered` - 1 */
-  uint64_t ordered;       /* epochs whose order was drawn last; 0: none */
-  float *terms, *rewards; /* room to read those columns into */
-};
-
-/* Refuses options that cannot go together, as wrong usage, and a precision that the device does not have; before
- * anything is loaded. */
-bool pgmri_check(struct device *device, const struct options *options, struct error *error);
-
-bool pgmri_open(struct pgmri *pgmri, struct device *device, const struct options *options,
-                const struct trainer_config *config, struct error *error);
-void pgmri_close(struct pgmri *pgmri);
-
-/* The lists of systems of what the scene trains, without a device: `play` and the update. */
-bool pgmri_describe(struct pgmri *pgmri, const struct options *options, struct schedule *play,
-                    struct error *error);
-
+extern const struct policy_trainer policy_trainer_pgmri;
 extern const struct task task_pgmri;
 
 #endif

@@ -86,7 +86,8 @@ struct trainer_config {
   const char *folder; /* NULL: writes nothing */
   bool resume;
   const char *start;         /* a reconstructor to start from; NULL: new parameters */
-  const char *reconstructor; /* what scores policies; NULL: one of new parameters, or none */
+  const struct policy_trainer *trains; /* the policy that is trained (policy_training.h); NULL: a reconstructor */
+  const char *reconstructor; /* what scores policies; NULL: one of new parameters */
   const char *policy;        /* what draws masks, or what a policy starts from; NULL: none */
   bool drawn;                /* it draws its actions; else it takes the most probable ones */
   uint64_t steps;            /* environment-steps of a policy */
@@ -102,20 +103,6 @@ struct trainer_config {
   /* For benches: so many images of its own, of both splits, in place of the data. NULL: the data. */
   bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
   size_t slices;
-};
-
-struct lists;
-
-/* Trains a method's policy, one stage. */
-struct policy_trainer {
-  /* Refuses bad options before anything is trained. */
-  bool (*check)(struct device *device, const struct options *options, uint32_t rounds, struct error *error);
-  /* From opening to closing. */
-  bool (*run)(struct device *device, const struct options *options, const struct trainer_config *config,
-              struct error *error);
-  /* Its lists of systems, in the arena. */
-  bool (*describe)(struct lists *lists, const struct options *options, struct arena *arena,
-                   struct error *error);
 };
 
 /* A stage of an open trainer: what config says before and after all units. */

@@ -6,6 +6,7 @@
 #include "engine/base/text.h"
 #include "kernels/kernels.h"
 #include "systems/methods/pgmri.h"
+#include "systems/methods/trajectories.h"
 #include "tools/bench/bench.h"
 
 enum { CHECKED = 16 }; /* images a pass of the portable policy that the gradient is compared with */
@@ -217,7 +218,7 @@ bool bench_pgmri(struct call *call, struct device *device, struct error *error) 
   bench.options.reward.form = REWARD_DENSE;
   bench.group = (size_t)options->pgmri.batch * options->pgmri.accumulation;
   bench.scans = bench.group * options->pgmri.trajectories;
-  bool good = pgmri_check(device, options, error) &&
+  bool good = policy_training_check(&policy_trainer_pgmri, device, options, 1, error) &&
               acquisition_only(&bench.acquisition, options, call->arena, error) &&
               open_simulation(&bench, error) && open_reconstructor(&bench, error) &&
               open_policy(&bench, &bench.policy, false, error) && open_training(&bench, error) &&

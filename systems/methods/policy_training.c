@@ -1,0 +1,343 @@
+#include "systems/methods/policy_training.h"
+
+#include "systems/networks/checkpoint.h"
+#include "systems/sampling/geometry.h"
+
+#include <string.h>
+
+/* ---- data ---------------------------------------------------------------------------------------------- */
+
+static bool is_dense(const struct policy_trainer *row) {
+  return row->network == &network_pgmri;
+}
+
+/* A policy that looks at reconstructions is rewarded in every step. */
+static void set_options(const struct policy_training *training, struct split *split) {
+  split->options = *training->trainer.options;
+  split->options.data.split = split == &training->train ? SPLIT_TRAIN : SPLIT_VAL;
+  if (is_dense(training->row)) split->options.reward.form = REWARD_DENSE;
+}
+
+/* Training needs room for the passes of its updates, validation for its scans. */
+static struct simulation_plan plan_split(const struct policy_training *training, const struct split *split,
+                                         size_t slices) {
+  bool validates = split == &training->validation;
+  struct simulation_plan plan =
+      training->row->plan(&split->options, validates, slices, training->acquisition.budget);
+  if (validates) plan.together = plan.envs;
+  if (validates) plan.kernels = training->train.simulation.kernels;
+  plan.network = true;
+  return plan;
+}
+
+/* How many slices there are is known when the data set is open: the plan follows. */
+static bool load_split(struct policy_training *training, struct split *split, const struct trainer_config *config,
+                       struct error *error) {
+  if (!config->fill && !dataset_open(&split->dataset, &split->options, error)) return false;
+  size_t slices = config->fill ? config->slices : split->dataset.slice_count, most = split->options.data.most;
+  struct simulation_plan plan = plan_split(training, split, most && most < slices ? most : slices);
+  plan.coils = config->fill ? 0 : dataset_coils(&split->dataset);
+  if (config->fill) plan.together = 0;
+  plan.kernel_folder = config->kernel_folder;
+  split->report.slices = config->slices;
+  return simulation_open(&split->simulation, training->trainer.device, &split->options, &plan, error) &&
+         (config->fill ? config->fill(&split->simulation.world, config->slices, split->options.world.seed, error)
+                       : load_simulation(&split->simulation, &split->dataset, &split->options,
+                                         training->trainer.arena, &split->report, error));
+}
+
+static bool open_split(struct policy_training *training, struct split *split, const struct trainer_config *config,
+                       struct error *error) {
+  set_options(training, split);
+  return (load_split(training, split, config, error) ||
+          fail_in(error, "%s data", split == &training->train ? "training" : "validation")) &&
+         simulation_set(&split->simulation, &training->acquisition, &sampler_policy, error);
+}
+
+static void close_split(struct split *split) {
+  if (split->simulation.kernels) simulation_close(&split->simulation);
+  if (split->dataset.arena) dataset_close(&split->dataset);
+}
+
+bool split_score(struct split *split, double *score, struct error *error) {
+  struct simulation *simulation = &split->simulation;
+  size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
+  struct arena *arena = arena_open();
+  float *quality = ARENA_NEW(arena, float, most);
+  double sum = 0;
+  bool good = true;
+  for (size_t first = 0; good && first < slices; first += most) {
+    size_t envs = slices - first < most ? slices - first : most;
+    simulation_restart(simulation, (uint32_t)first, envs);
+    simulation_episode(simulation);
+    world_read(&simulation->world, ENV_quality, 0, envs, quality);
+    good = device_finish(simulation->device, error);
+    for (size_t i = 0; i < envs; i++) sum += quality[i];
+  }
+  arena_close(arena);
+  *score = sum / (double)slices;
+  return good;
+}
+
+/* ---- networks ------------------------------------------------------------------------------------------ */
+
+/* A pass takes no more than there are scans. */
+static struct reconstructor_setup reconstructor_setup(const struct policy_training *training) {
+  const struct options *options = training->trainer.options;
+  size_t scans = training->train.simulation.world.capacity[TABLE_ENV];
+  size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
+  size_t most = scans > others ? scans : others;
+  return (struct reconstructor_setup){.device = training->trainer.device,
+                                      .kernels = training->train.simulation.kernels,
+                                      .size = options->data.size,
+                                      .channels = options->network.channels,
+                                      .pools = options->network.pools,
+                                      .precision = (enum block_precision)options->network.precision,
+                                      .batch = options->network.batch < most ? options->network.batch : most};
+}
+
+static bool open_reconstructor(struct policy_training *training, const char *path, struct error *error) {
+  struct reconstructor *reconstructor = &training->reconstructor;
+  struct reconstructor_setup setup = reconstructor_setup(training);
+  if (!(path ? reconstructor_load(reconstructor, path, &setup, error)
+             : reconstructor_open(reconstructor, &setup, error)))
+    return fail_in(error, "the reconstructor");
+  if (!path) {
+    graph_start(reconstructor->graph, training->trainer.options->world.seed);
+    reconstructor_changed(reconstructor);
+  }
+  training->train.simulation.reconstructor = training->validation.simulation.reconstructor = reconstructor;
+  return true;
+}
+
+static struct policy_setup policy_setup(const struct policy_trainer *row, struct device *device,
+                                        const struct options *options) {
+  return (struct policy_setup){.device = device,
+                               .size = options->data.size,
+                               .channels = options->policy.channels,
+                               .pools = options->policy.pools,
+                               .hidden = options->policy.hidden,
+                               .precision = (enum block_precision)options->policy.precision,
+                               .batch = options->policy.batch,
+                               .train = true,
+                               .dense = is_dense(row)};
+}
+
+static bool open_policy(struct policy_training *training, struct error *error) {
+  const struct options *options = training->trainer.options;
+  struct policy *policy = &training->policy;
+  struct policy_setup setup = policy_setup(training->row, training->trainer.device, options);
+  setup.kernels = training->train.simulation.kernels;
+  setup.beside = network_need(&training->reconstructor.network);
+  if (training->rows < setup.batch) setup.batch = training->rows;
+  if (!(training->row->open_policy ? training->row->open_policy(training, &setup, error)
+                                   : policy_open(policy, &setup, error)))
+    return false;
+  policy->initial_lines = training->acquisition.initial_lines;
+  strcpy(policy->geometry, geometry_of(&training->acquisition)->name);
+  policy->budget = training->acquisition.budget;
+  graph_start(policy->graph, options->world.seed);
+  policy_changed(policy);
+  training->train.simulation.policy = training->validation.simulation.policy = policy;
+  training->validation.simulation.best = training->row->best;
+  return true;
+}
+
+/* Parameters and optimiser of another training's policy. */
+static bool start_from(struct policy_training *training, const char *path, struct error *error) {
+  struct optimiser *optimiser = &training->trainer.optimiser;
+  struct store *store;
+  if (!store_open(&store, path, error)) return fail_in(error, "the policy");
+  double rate = optimiser->rate;
+  bool good = checkpoint_read_parameters(store, "param", training->policy.graph, error) &&
+              checkpoint_read_optimiser(store, optimiser, error);
+  store_close(store);
+  optimiser->rate = rate;
+  policy_changed(&training->policy);
+  return good ? true : fail_in(error, "the policy %s", path);
+}
+
+/* ---- systems ------------------------------------------------------------------------------------------- */
+
+static void run_zero(struct world *world, void *context) {
+  (void)world;
+  graph_zero_gradients(((struct policy_training *)context)->policy.graph);
+}
+
+static const struct system zero = {
+    .name = "zero_gradients", .doc = "gradients of the policy start at 0", .run = run_zero};
+
+static void run_optimise(struct world *world, void *context) {
+  struct policy_training *training = context;
+  (void)world;
+  optimise_step(&training->trainer.optimiser);
+  policy_changed(&training->policy);
+}
+
+static const struct system optimise = {
+    .name = "optimise_policy", .doc = "a step of the policy's parameters", .run = run_optimise};
+
+void policy_training_add_zero(struct policy_training *training, struct schedule *schedule) {
+  schedule_add(schedule, &zero, training);
+}
+
+void policy_training_add_optimise(struct policy_training *training, struct schedule *schedule) {
+  schedule_add(schedule, &optimise, training);
+}
+
+const struct system *const policy_training_systems[] = {&zero, &optimise, NULL};
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+static bool build(struct policy_training *training, struct schedule *schedule,
+                  void (*fill)(struct policy_training *training, struct schedule *schedule), struct error *error) {
+  schedule_open(schedule, &component_schema);
+  fill(training, schedule);
+  return schedule_close(schedule, false, error);
+}
+
+static bool describe_split(struct policy_training *training, struct split *split, struct error *error) {
+  set_options(training, split);
+  struct simulation_plan plan = plan_split(training, split, 1);
+  return simulation_describe(&split->simulation, &split->options, &plan, &sampler_policy, error);
+}
+
+bool policy_training_describe(const struct policy_trainer *row, struct lists *lists, const struct options *options,
+                              struct arena *arena, struct error *error) {
+  struct policy_training *training = arena_new(arena, row->bytes);
+  struct schedule *play = ARENA_NEW(arena, struct schedule, 1);
+  training->row = row;
+  training->trainer.options = options;
+  training->acquisition.budget = 1; /* lists do not depend on it */
+  if (!describe_split(training, &training->train, error) ||
+      !describe_split(training, &training->validation, error))
+    return false;
+  row->describe(training);
+  if (!build(training, play, row->add_play, error) ||
+      !build(training, &training->update, row->add_update, error))
+    return false;
+  lists_put(lists, "policy", "play", row->play, play);
+  lists_put(lists, "policy", "update", row->update, &training->update);
+  lists_put(lists, "policy", "validate", row->validate, &training->validation.simulation.scan);
+  return true;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+bool policy_training_check(const struct policy_trainer *row, struct device *device, const struct options *options,
+                           uint32_t rounds, struct error *error) {
+  struct acquisition acquisition;
+  struct policy_setup setup = policy_setup(row, device, options);
+  struct arena *arena = arena_open();
+  bool good = acquisition_only(&acquisition, options, arena, error) && network_check(row->network, options, error) &&
+              row->check(options, acquisition.budget, rounds, error) && policy_check(&setup, error);
+  arena_close(arena);
+  return good;
+}
+
+bool policy_training_room(struct policy_training *training, size_t ordered, struct error *error) {
+  struct arena *arena = training->trainer.arena;
+  size_t rows = training->rows;
+  bool good = (training->order = arena_try_array(arena, sizeof(uint32_t), ordered)) &&
+              (training->terms = arena_try_array(arena, 4 * sizeof(float), rows)) &&
+              (training->rewards = arena_try_array(arena, sizeof(float), rows));
+  return good || fail_memory(error, "no host memory for the %zu rows of an update; lower %s", rows,
+                             training->row->lower);
+}
+
+static bool open_data(struct policy_training *training, const struct trainer_config *config, struct error *error) {
+  struct trainer *trainer = &training->trainer;
+  if (!acquisition_only(&training->acquisition, trainer->options, trainer->arena, error)) return false;
+  training->rows = training->row->rows(trainer->options, training->acquisition.budget);
+  trainer->world = &training->train.simulation.world;
+  return open_split(training, &training->train, config, error) &&
+         open_split(training, &training->validation, config, error);
+}
+
+static bool open_update(struct policy_training *training, struct error *error) {
+  return build(training, &training->update, training->row->add_update, error) &&
+         schedule_prepare(&training->update, training->train.simulation.kernels, error);
+}
+
+static struct run_data data_of(const struct split *split) {
+  return (struct run_data){split->dataset.hash, split->report.slices, &split->dataset};
+}
+
+static bool open_files(struct policy_training *training, const struct trainer_config *config, struct error *error) {
+  struct run_files *run = &training->trainer.run;
+  run->train = data_of(&training->train);
+  run->validation = data_of(&training->validation);
+  run->origin[0].name = "reconstructor";
+  run->origin[1].name = config->policy ? "policy" : NULL;
+  return checkpoint_hash(training->reconstructor.graph, run->origin[0].value, error) &&
+         (!config->policy || checkpoint_hash(training->policy.graph, run->origin[1].value, error)) &&
+         trainer_open_files(&training->trainer, config, error);
+}
+
+bool policy_training_open(struct policy_training *training, struct device *device, const struct options *options,
+                          const struct trainer_config *config, struct error *error) {
+  const struct policy_trainer *row = config->trains;
+  memset(training, 0, row->bytes);
+  training->row = row;
+  training->trainer =
+      (struct trainer){.task = row->task, .arena = arena_open(), .device = device, .options = options};
+  if (policy_training_check(row, device, options, config->round + 1, error) && open_data(training, config, error) &&
+      open_reconstructor(training, config->reconstructor, error) && open_policy(training, error) &&
+      row->open(training, config, error) && open_update(training, error) &&
+      trainer_open_history(&training->trainer, error) &&
+      (!config->policy || start_from(training, config->policy, error)) && open_files(training, config, error) &&
+      device_finish(device, error))
+    return true;
+  policy_training_close(training);
+  return false;
+}
+
+void policy_training_close(struct policy_training *training) {
+  trainer_close(&training->trainer);
+  policy_close(&training->policy);
+  reconstructor_close(&training->reconstructor);
+  close_split(&training->validation);
+  close_split(&training->train);
+  arena_close(training->trainer.arena);
+  memset(training, 0, training->row->bytes);
+}
+
+bool policy_training_run(struct device *device, const struct options *options, const struct trainer_config *config,
+                         struct error *error) {
+  struct arena *arena = arena_open();
+  struct policy_training *training = arena_new(arena, config->trains->bytes);
+  bool good = policy_training_open(training, device, options, config, error);
+  if (good) {
+    good = trainer_run_stage(&training->trainer, config, error);
+    policy_training_close(training);
+  }
+  arena_close(arena);
+  return good;
+}
+
+/* ---- the task ------------------------------------------------------------------------------------------ */
+
+void policy_training_add(struct trainer *trainer, struct schedule *schedule) {
+  struct policy_training *training = (struct policy_training *)trainer;
+  training->row->add_play(training, schedule);
+  training->row->add_update(training, schedule);
+}
+
+bool policy_training_validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+  return split_score(&((struct policy_training *)trainer)->validation, &values[0], error);
+}
+
+const struct trainer_value policy_score_values[] = {
+    {"score", "%s/validation", "the mean of the scene's metric over the validation slices"},
+    {NULL, NULL, NULL}};
+
+bool policy_training_write(const struct trainer *trainer, struct store *store, struct error *error) {
+  return policy_write(&((const struct policy_training *)trainer)->policy, store, error);
+}
+
+bool policy_training_read(struct trainer *trainer, struct store *store, struct error *error) {
+  struct policy_training *training = (struct policy_training *)trainer;
+  if (!policy_same(&training->policy, store, error)) return false;
+  policy_changed(&training->policy);
+  return true;
+}
