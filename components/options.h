@@ -126,7 +126,13 @@
   X(evaluate, U32, trajectories, "1", 1, 1024, NULL,                                                         \
     "scans of every slice by samplers that draw; tables are over all of them")                               \
   X(evaluate, TEXT, reconstructor, "", 0, 0, NULL,                                                           \
-    "checkpoint of the reconstructor; empty: the zero-filled image")
+    "checkpoint of the reconstructor; empty: the zero-filled image")                                         \
+  X(evaluate, LIST, policies, "", 0, 0, NULL,                                                                \
+    "checkpoints of policies, each with each of evaluate.reconstructors: one table of all pairs")            \
+  X(evaluate, LIST, masks, "", 0, 0, NULL,                                                                   \
+    "files of masks for that table, taken by fixed_mask, or by those of evaluate.samplers that take one")    \
+  X(evaluate, LIST, reconstructors, "", 0, 0, NULL,                                                          \
+    "checkpoints of reconstructors for that table; none: the zero-filled image")
 /* Methods of training, in the order that `l2sr describe methods` has: X(enumerator, name). */
 #define TRAIN_METHODS(X)                                                                                     \
   X(RECONSTRUCTOR, reconstructor)                                                                            \

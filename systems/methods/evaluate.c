@@ -97,8 +97,20 @@ static bool check_samplers(const struct options *options, struct error *error) {
   return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
 }
 
+/* Lists of files are for the table of all pairs, each of which is an evaluation by single ones. */
+static bool check_single(const struct options *options, struct error *error) {
+  const char *key = *options->evaluate.policies         ? "evaluate.policies"
+                    : *options->evaluate.masks          ? "evaluate.masks"
+                    : *options->evaluate.reconstructors ? "evaluate.reconstructors"
+                                                        : NULL;
+  return !key || fail_usage(error,
+                            "%s is for the table that l2sr evaluate makes of one scene; here name single files "
+                            "in evaluate.policy, sampler.mask and evaluate.reconstructor",
+                            key);
+}
+
 bool evaluate_check(const struct options *options, struct error *error) {
-  return check_metrics(options, error) && check_samplers(options, error);
+  return check_single(options, error) && check_metrics(options, error) && check_samplers(options, error);
 }
 
 /* evaluate.keep is of no account where all images are kept. */

@@ -6,6 +6,7 @@
 #include "systems/methods/evaluate.h"
 #include "systems/sampling/geometry.h"
 #include "tools/commands/command.h"
+#include "tools/report/cross_table.h"
 #include "tools/report/paper_table.h"
 #include "tools/report/results.h"
 
@@ -123,26 +124,46 @@ static void print_json(const struct evaluation *evaluation, const struct options
 
 /* ---- the command --------------------------------------------------------------------------------------- */
 
-/* The table first: it is not lost with a file that cannot be written. */
-static bool report(const struct call *call, const struct evaluation *evaluation, const struct device *device,
-                   struct results *results, struct error *error) {
-  const char *folder = call->options.evaluate.output;
-  bool json = call_flag(call, "json");
-  if (json) {
-    print_json(evaluation, &call->options, device);
-  } else {
+/* What an evaluation goes into beside its own files. */
+struct place {
+  struct paper_table *table; /* over several scenes; NULL: there is one */
+  struct cross_table *cross; /* of all pairs; NULL: there are no lists of files */
+  size_t row, column;        /* in it */
+};
+
+/* Pairs have one table at the end; of what data it is stands before the first. */
+static void print_all(const struct call *call, const struct evaluation *evaluation,
+                      const struct place *place) {
+  if (!place->row && !place->column) {
     dataset_print(&evaluation->dataset, stdout);
     load_print(&evaluation->report, stdout);
-    print_table(evaluation, &call->options);
   }
+  if (!place->cross) print_table(evaluation, &call->options);
+}
+
+/* The table first: it is not lost with a file that cannot be written. */
+static bool report(const struct call *call, const struct evaluation *evaluation, const struct device *device,
+                   struct results *results, const struct place *place, struct error *error) {
+  const char *folder = call->options.evaluate.output;
+  bool json = call_flag(call, "json");
+  if (json)
+    print_json(evaluation, &call->options, device);
+  else
+    print_all(call, evaluation, place);
   if (!results_write(results, &call->options, evaluation, device, error)) return false;
-  if (*folder && !json)
+  if (*folder && !json && !place->cross)
     printf("written: %s/results.h5, slices.csv, curves.csv\n", text_shown(call->arena, folder));
   return true;
 }
 
-/* Evaluates one scene and adds it to the table over several; NULL: there is one scene. */
-static bool evaluate(struct call *call, struct device *device, struct paper_table *table,
+static bool add_to_tables(const struct call *call, const struct evaluation *evaluation,
+                          const struct place *place, struct error *error) {
+  return (!place->table || paper_table_add(place->table, evaluation, &call->options, error)) &&
+         (!place->cross || cross_add(place->cross, place->row, place->column, evaluation, error));
+}
+
+/* Evaluates one scene, or one pair. */
+static bool evaluate(struct call *call, struct device *device, const struct place *place,
                      struct error *error) {
   struct evaluation evaluation;
   struct results results;
@@ -150,15 +171,76 @@ static bool evaluate(struct call *call, struct device *device, struct paper_tabl
                                    .kernel_folder = call_flag(call, "kernels")};
   if (!results_open(&results, call->options.evaluate.output, call_flag(call, "overwrite"), error))
     return false;
+  if (place->cross) {
+    results.row = place->cross->row[place->row].name;
+    results.column = place->cross->column[place->column].name;
+  }
   bool good = evaluate_open(&evaluation, device, &call->options, &config, error);
   if (good) {
-    good = report(call, &evaluation, device, &results, error) &&
-           (!table || paper_table_add(table, &evaluation, &call->options, error));
+    good = report(call, &evaluation, device, &results, place, error) &&
+           add_to_tables(call, &evaluation, place, error);
     evaluate_close(&evaluation);
   }
   results_close(&results);
   return good;
 }
+
+/* ---- pairs --------------------------------------------------------------------------------------------- */
+
+static bool check_folder(const struct call *call, struct error *error) {
+  return results_check(call->options.evaluate.output, call_flag(call, "overwrite"), error);
+}
+
+static bool make_folder(struct call *call, struct error *error) {
+  const char *folder = call->options.evaluate.output;
+  return !*folder || (check_folder(call, error) && folder_make(folder, error));
+}
+
+static bool evaluate_pair(struct call *call, struct device *device, struct cross_table *cross, size_t row,
+                          size_t column, struct error *error) {
+  struct place place = {.cross = cross, .row = row, .column = column};
+  cross_choose(cross, row, column, &call->options);
+  return (make_folder(call, error) && evaluate(call, device, &place, error)) ||
+         fail_in(error, "%s", call->options.evaluate.name);
+}
+
+static bool tell_pairs(const struct call *call, struct cross_table *cross, struct error *error) {
+  bool json = call_flag(call, "json");
+  if (!json) cross_print(cross, stdout);
+  if (!cross_write(cross, error)) return false;
+  if (*cross->folder && !json)
+    printf("written: %s/cross.csv, and a folder of results for every pair\n",
+           text_shown(call->arena, cross->folder));
+  return true;
+}
+
+static bool evaluate_pairs(struct call *call, struct device *device, struct error *error) {
+  struct cross_table *cross = call->own;
+  bool good = cross_open(cross, call_flag(call, "overwrite"), error);
+  for (size_t r = 0; good && r < cross->rows; r++)
+    for (size_t c = 0; good && c < cross->columns; c++)
+      good = evaluate_pair(call, device, cross, r, c, error);
+  good = good && tell_pairs(call, cross, error);
+  cross_close(cross);
+  return good;
+}
+
+/* Everything that a file's name or the folder can be refused for is refused before the first pair. */
+static bool run_pairs(struct call *call, struct error *error) {
+  struct cross_table *cross = ARENA_NEW(call->arena, struct cross_table, 1);
+  struct options kept = call->options;
+  bool good = cross_plan(cross, call->arena, &call->options, error);
+  for (size_t r = 0; good && r < cross->rows; r++)
+    for (size_t c = 0; good && c < cross->columns; c++) {
+      cross_choose(cross, r, c, &call->options);
+      good = check_folder(call, error);
+    }
+  call->options = kept;
+  call->own = cross;
+  return good && call_on_device(call, evaluate_pairs, error);
+}
+
+/* ---- scenes -------------------------------------------------------------------------------------------- */
 
 /* The name of the scene's file, without `.yaml`. */
 static const char *scene_name(struct call *call, const char *scene) {
@@ -175,25 +257,18 @@ static void name_folder(struct call *call, bool several) {
     call->options.evaluate.output = arena_text(call->arena, "%s/%s", folder, scene_name(call, call->scene));
 }
 
-static bool check_folder(const struct call *call, struct error *error) {
-  return results_check(call->options.evaluate.output, call_flag(call, "overwrite"), error);
-}
-
-static bool make_folder(struct call *call, bool several, struct error *error) {
-  name_folder(call, several);
-  const char *folder = call->options.evaluate.output;
-  return !*folder || (check_folder(call, error) && folder_make(folder, error));
-}
-
 static bool evaluate_all(struct call *call, struct device *device, struct error *error) {
-  struct paper_table *table = ARENA_NEW(call->arena, struct paper_table, 1);
-  table->arena = call->arena;
-  if (!call->operand_count) return evaluate(call, device, NULL, error);
-  for (int i = -1; i < call->operand_count; i++)
-    if ((i >= 0 && (!call_scene(call, call->operand[i], error) || !make_folder(call, true, error))) ||
-        !evaluate(call, device, table, error))
-      return fail_in(error, "%s", call->scene ? call->scene : call->operand[i]);
-  if (!call_flag(call, "json")) paper_table_print(table, &call->options, stdout);
+  struct place place = {0};
+  if (!call->operand_count) return evaluate(call, device, &place, error);
+  place.table = ARENA_NEW(call->arena, struct paper_table, 1);
+  place.table->arena = call->arena;
+  for (int i = -1; i < call->operand_count; i++) {
+    if (i >= 0 && !call_scene(call, call->operand[i], error)) return fail_in(error, "%s", call->operand[i]);
+    if (i >= 0) name_folder(call, true);
+    if ((i >= 0 && !make_folder(call, error)) || !evaluate(call, device, &place, error))
+      return fail_in(error, "%s", call->scene);
+  }
+  if (!call_flag(call, "json")) paper_table_print(place.table, &call->options, stdout);
   return true;
 }
 
@@ -243,8 +318,10 @@ static bool check_scenes(struct call *call, struct error *error) {
 }
 
 static bool run(struct call *call, struct error *error) {
-  return check_scenes(call, error) && make_folder(call, call->operand_count, error) &&
-         call_on_device(call, evaluate_all, error);
+  if (!call->operand_count && cross_is_asked(&call->options)) return run_pairs(call, error);
+  if (!check_scenes(call, error)) return false;
+  name_folder(call, call->operand_count);
+  return make_folder(call, error) && call_on_device(call, evaluate_all, error);
 }
 
 static const struct flag flags[] = {
@@ -252,6 +329,9 @@ static const struct flag flags[] = {
     {"samplers", "A,B,...", "evaluate.samplers", NULL},
     {"policy", "FILE", "evaluate.policy", NULL},
     {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
+    {"policies", "A,B,...", "evaluate.policies", NULL},
+    {"masks", "A,B,...", "evaluate.masks", NULL},
+    {"reconstructors", "A,B,...", "evaluate.reconstructors", NULL},
     {"output", "DIR", "evaluate.output", NULL},
     {"overwrite", NULL, NULL, "replaces the results in DIR"},
     {"json", NULL, NULL, "prints one JSON object for every sampler and setting instead of the table"},
@@ -262,10 +342,13 @@ const struct command command_evaluate = {
     .name = "evaluate",
     .operands = "SCENE [SCENE...]",
     .doc = "runs samplers over a data set and prints SSIM, PSNR and NMSE",
-    .more = "Every sampler of evaluate.samplers scans every slice once, at every pair of "
-            "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints "
-            "and an evaluate.name, end in one table: a setting a row, a method a column.\n"
-            "Nothing is evaluated if DIR holds results already, unless --overwrite is given.",
+    .more =
+        "Every sampler of evaluate.samplers scans every slice once, at every pair of "
+        "acquisition.acceleration and acquisition.horizon. Several scenes, each with its checkpoints "
+        "and an evaluate.name, end in one table: a setting a row, a method a column.\n"
+        "--policies, --masks and --reconstructors name several files each. Every policy, mask and sampler is "
+        "then evaluated with every reconstructor: one table, a chooser a row, a reconstructor a column.\n"
+        "Nothing is evaluated if DIR holds results already, unless --overwrite is given.",
     .takes_scene = true,
     .operands_most = 64,
     .flags = flags,

@@ -135,7 +135,9 @@ static bool put_set(struct report_page *page, size_t set, struct error *error) {
   struct report *report = page->report;
   report_heading(page, 2, arena_text(report->arena, "set%zu", set + 1), set_title(report, set));
   if (set) say_difference(page, set);
-  if (!report_put_scores(page, set, error) || !report_put_ablations(page, set, error)) return false;
+  if (!report_put_scores(page, set, error) || !report_put_crosses(page, set, error) ||
+      !report_put_ablations(page, set, error))
+    return false;
   report_heading(page, 3, NULL, "Comparisons");
   if (!report_put_pairs(page, set, error)) return false;
   report_heading(page, 3, NULL, "Slices as a distribution, and scores after every action");

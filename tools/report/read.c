@@ -330,6 +330,24 @@ static void read_origin(const struct reading *reading, const char *sampler, stru
   run->chooser = chooser_of(reading, sampler);
 }
 
+static const char *folder_of(struct arena *arena, const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? arena_text(arena, "%.*s", (int)(slash - path), path) : ".";
+}
+
+/* A pair of a cross table lies in a folder of its own, in that of the table. */
+static void read_pair(const struct reading *reading, struct report_run *run) {
+  enum { NAME_MOST = 4096 };
+  struct arena *arena = reading->report->arena;
+  char *row = arena_new(arena, NAME_MOST), *column = arena_new(arena, NAME_MOST);
+  if (!store_text(reading->store, "cross_row", row, NAME_MOST) ||
+      !store_text(reading->store, "cross_column", column, NAME_MOST))
+    return;
+  run->cross = folder_of(arena, folder_of(arena, reading->path));
+  run->row = row;
+  run->column = column;
+}
+
 static bool check_image(const struct reading *reading, const char *name, const char *beside, size_t rows,
                         size_t size, struct error *error) {
   struct store_shape shape;
@@ -391,6 +409,7 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
   run.method = method_of(reading, name);
   if (!strcmp(name, sampler_policy.name)) store_number(reading->store, "gamma", &run.gamma);
   read_origin(reading, name, &run);
+  read_pair(reading, &run);
   run.group = is_oracle(name)           ? REPORT_ORACLES
               : !strcmp(group, "joint") ? REPORT_JOINT
               : !*run.reconstructor     ? REPORT_ZERO_FILLED

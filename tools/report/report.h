@@ -49,6 +49,7 @@ struct report_run {
   double gamma;            /* the policy's; NaN: none */
   bool curve;
   const char *device, *reconstructor, *seed; /* the file's words; "": none */
+  const char *cross, *row, *column; /* folder of the cross table it is of, and where it stands; NULL: of none */
   const char *chooser; /* file that its sampler goes by: policy, mask or tau-step's network; "": none */
 };
 
@@ -150,6 +151,7 @@ void report_heading(struct report_page *page, int level, const char *id, const c
 void report_say(struct report_page *page, const char *text); /* a paragraph */
 
 bool report_put_scores(struct report_page *page, size_t set, struct error *error);    /* main tables */
+bool report_put_crosses(struct report_page *page, size_t set, struct error *error);   /* all pairs */
 bool report_put_ablations(struct report_page *page, size_t set, struct error *error); /* lines, gamma */
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);

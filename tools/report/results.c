@@ -207,6 +207,12 @@ static bool store_facts(struct store *store, const struct options *options,
   return good;
 }
 
+/* Where in a cross table these results stand. */
+static bool store_pair(const struct results *results, struct error *error) {
+  return !results->row || (store_put_text(results->store, "cross_row", results->row, error) &&
+                           store_put_text(results->store, "cross_column", results->column, error));
+}
+
 /* ---- the files ----------------------------------------------------------------------------------------- */
 
 static const char *const names[] = {"results.h5", "slices.csv", "curves.csv"};
@@ -263,7 +269,8 @@ bool results_write(struct results *results, const struct options *options,
   if (!*results->folder) return true;
   write_slices(results->slices.file, evaluation);
   write_curves(results->curves.file, evaluation);
-  if (!store_facts(store, options, evaluation, device, error) || !store_slices(store, evaluation, error))
+  if (!store_facts(store, options, evaluation, device, error) || !store_pair(results, error) ||
+      !store_slices(store, evaluation, error))
     return false;
   for (size_t r = 0; r < evaluation->run_count; r++)
     if (!store_run(store, evaluation, &evaluation->runs[r], error)) return false;

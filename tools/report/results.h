@@ -12,6 +12,7 @@
 struct results {
   const char *folder; /* "": nothing is written */
   bool overwrite;
+  const char *row, *column; /* of a cross table; NULL: of none */
   struct store *store;
   struct text_file slices, curves;
   int held; /* the folder, from the start: two that write there would know of each other at the end only */
