@@ -209,6 +209,10 @@
   X(learn, U32, save_every, "500", 1, 1000000000, NULL, "rollouts between two checkpoints")                  \
   X(learn, U32, log_every, "20", 1, 1000000, NULL, "rollouts between two lines of the log")
 #define ALTERNATE_OPTIONS(X)                                                                                 \
+  X(alternate, TEXT, start, "sparse", 0, 0, NULL,                                                            \
+    "first reconstructor of l2s, l2sr and pgmri where learn.reconstructor is empty. sparse: trained as "     \
+    "train.* says. dense: trained on the mixture of R_dense for the scene's acceleration, whole centres "    \
+    "included. Else its checkpoint")                                                                         \
   X(alternate, U32, rounds, "5", 1, 1000, NULL, "l2sr: rounds of policy and reconstructor")                  \
   X(alternate, U32, steps, "8192000", 1, 4294967295.0, NULL,                                                 \
     "environment-steps of the policy in every round after the first")                                        \

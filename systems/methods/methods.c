@@ -2,6 +2,7 @@
 
 #include "engine/base/log.h"
 #include "systems/methods/policy_training.h"
+#include "systems/methods/start.h"
 #include "systems/methods/train.h"
 
 #include <errno.h>
@@ -17,8 +18,7 @@ static bool add_stages(struct lists *lists, const struct options *options, struc
                        struct error *error) {
   const struct method *method = method_of(options);
   if (!method->policy) return lists_add_training(lists, options, "train", false, arena, error);
-  bool first = !*options->learn.reconstructor;
-  return (!first || lists_add_training(lists, options, "reconstructor", false, arena, error)) &&
+  return (start_checkpoint(options) || lists_add_training(lists, options, "reconstructor", false, arena, error)) &&
          policy_training_describe(method->policy, lists, options, arena, error) &&
          (!method->alternates ||
           lists_add_training(lists, options, "reconstructor again", true, arena, error));
@@ -128,6 +128,8 @@ static bool run_reconstructor(struct stages *all, struct error *error) {
     config.start = all->reconstructor;
     config.policy = all->policy;
     config.drawn = options.alternate.actions == ACTIONS_DRAWN;
+  } else if (all->method->policy && !start_set(&options, all->arena, error)) {
+    return false;
   }
   options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
   if (!training_open(&training, all->device, &options, &config, error)) return false;
@@ -206,7 +208,7 @@ static bool run_stage(struct stages *all, uint32_t round, bool policy, struct er
 static bool run_stages(struct stages *all, struct error *error) {
   const struct options *options = all->options;
   bool turns = all->method->alternates;
-  all->reconstructor = *options->learn.reconstructor ? options->learn.reconstructor : NULL;
+  all->reconstructor = start_checkpoint(options);
   if (!all->reconstructor && !run_stage(all, 0, false, error)) return false;
   for (uint32_t round = 1; round <= (turns ? options->alternate.rounds : 1); round++)
     if (!run_stage(all, round, true, error) || (turns && !run_stage(all, round, false, error))) return false;
@@ -240,8 +242,8 @@ static void forget_stages(const struct stages *all) {
 /* The policy checks its options before the reconstructor is trained. */
 static bool train_policy(struct stages *all, struct error *error) {
   uint32_t rounds = all->method->alternates ? all->options->alternate.rounds : 1;
-  bool good = policy_training_check(all->method->policy, all->device, all->options, rounds, error) && open_log(all, error) &&
-              run_stages(all, error);
+  bool good = policy_training_check(all->method->policy, all->device, all->options, rounds, error) &&
+              start_check(all->options, error) && open_log(all, error) && run_stages(all, error);
   if (!good && all->log) forget_stages(all);
   if (all->log) fclose(all->log);
   return good;

@@ -3,7 +3,7 @@
  * A method without a policy has one stage, in train.output itself: a reconstructor, and what learns masks beside it.
  * One with a policy has folders in it:
  *
- *   reconstructor         where learn.reconstructor names none: trained first, as train.* says
+ *   reconstructor         where learn.reconstructor and alternate.start name none: trained first (start.h)
  *   policy_1              the policy, with that reconstructor scoring
  *   reconstructor_1       where both are trained in turn: the reconstructor on the policy's masks, with a new
  *                         optimiser

@@ -161,6 +161,31 @@ run "a finished l2s goes on as l2sr" "$l2sr" train l2s --method l2sr --output l2
 run "with the same policy" "$l2sr" compare l2s/policy_1/last.h5 five/policy_1/last.h5
 [ -s l2s/reconstructor_1/best.h5 ] || complain "there is no reconstructor_1"
 
+# ---- the start ----------------------------------------------------------------------------------------------
+
+cat >short.yaml <<'Y'
+extends: scene
+train: {method: l2s, epochs: 1}
+learn: {steps: 112}
+alternate: {steps: 100, epochs: 1, rate: 0, policy_rate: 0}
+Y
+run "R_dense" "$l2sr" train short --output dense --set alternate.start=dense
+run "its mixture" "$l2sr" train short --output mixture --set train.accelerations=4,4,4,6,6,8 \
+  --set train.initial_accelerations=4,6,8,6,8,8
+for stage in reconstructor policy_1; do
+  run "are the same" "$l2sr" compare dense/$stage/best.h5 mixture/$stage/best.h5
+done
+run "a checkpoint" "$l2sr" train short --output given --set alternate.start=dense/reconstructor/best.h5
+run "is where the policy starts" "$l2sr" compare given/policy_1/last.h5 dense/policy_1/last.h5
+run "no reconstructor is trained beside one that is given" test ! -e given/reconstructor
+run "learn.reconstructor goes before" "$l2sr" train short --output before --set alternate.start=nowhere.h5 \
+  --set learn.reconstructor=dense/reconstructor/best.h5
+refuse 2 "alternate.start is 'dens'; it must be sparse, dense, or the file of a reconstructor's checkpoint" \
+  train short --quiet --output late --set alternate.start=dens
+refuse 1 'it is no checkpoint of a reconstructor' train short --quiet --output late --set alternate.start=dense/policy_1/last.h5
+[ ! -e late ] || complain "a start that is refused leaves a folder"
+refuse 1 'train.accelerations was [4,4,4,6,6,8] and is [4] now' train short --quiet --output dense --resume
+
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 refuse 1 'whole holds a training (stages.jsonl); go on with --resume' train scene --quiet --output whole

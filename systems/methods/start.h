@@ -1,0 +1,14 @@
+/* The reconstructor that a policy starts with: learn.reconstructor; where that is empty, what alternate.start says. */
+#ifndef L2SR_SYSTEMS_START_H
+#define L2SR_SYSTEMS_START_H
+
+#include "components/options.h"
+
+/* Its checkpoint; NULL: it is trained first. */
+const char *start_checkpoint(const struct options *options);
+/* Refuses an alternate.start that is neither a word nor a file. */
+bool start_check(const struct options *options, struct error *error);
+/* Sets train.* of one that is trained first; the texts are in the arena. */
+bool start_set(struct options *options, struct arena *arena, struct error *error);
+
+#endif
