@@ -214,6 +214,8 @@
     "train.* says. dense: trained on the mixture of R_dense for the scene's acceleration, whole centres "    \
     "included. Else its checkpoint")                                                                         \
   X(alternate, U32, rounds, "5", 1, 1000, NULL, "l2sr: rounds of policy and reconstructor")                  \
+  X(alternate, U32, patience, "0", 0, 1000, NULL,                                                            \
+    "ends the alternation after so many rounds whose validation was not better than the best; 0: never")     \
   X(alternate, U32, steps, "8192000", 1, 4294967295.0, NULL,                                                 \
     "environment-steps of the policy in every round after the first")                                        \
   X(alternate, F64, policy_rate, "0", 0, 1000000000, NULL,                                                   \
@@ -232,6 +234,8 @@
   X(alternate, F64, rate_factor, "0.1", 0, 1, NULL,                                                          \
     "factor of the reconstructor's rate at every step within a round")                                       \
   X(alternate, U32, rate_every, "5", 1, 1000000, NULL, "epochs between two such steps")                      \
+  X(alternate, U32, early_stopping, "0", 0, 1000000, NULL,                                                   \
+    "ends a round's reconstructor after so many epochs without a better validation loss; 0: never")          \
   X(alternate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                  \
     "trajectories that the reconstructor is trained on: the policy's most probable actions, or actions "     \
     "drawn anew in every epoch")

@@ -324,6 +324,14 @@ void feed_add_deal(struct feed *feed, struct schedule *schedule) {
   schedule_add(schedule, &deal, feed);
 }
 
+static void add_scores(struct feed *feed, struct schedule *schedule) {
+  const struct system *metric = metric_list[feed->options.reward.metric].system;
+  schedule_add(schedule, &system_score_ssim, &feed->simulation);
+  schedule_add(schedule, &system_score_error, &feed->simulation);
+  if (feed->setup.policy && metric != &system_score_ssim && metric != &system_score_error)
+    schedule_add(schedule, metric, &feed->simulation);
+}
+
 void feed_add_batch(struct feed *feed, struct schedule *schedule) {
   struct simulation *simulation = &feed->simulation;
   feed_add_deal(feed, schedule);
@@ -334,8 +342,7 @@ void feed_add_batch(struct feed *feed, struct schedule *schedule) {
     return;
   }
   simulation_add_network(simulation, schedule);
-  schedule_add(schedule, &system_score_ssim, simulation);
-  schedule_add(schedule, &system_score_error, simulation);
+  add_scores(feed, schedule);
 }
 
 void feed_deal(struct feed *feed, size_t first, size_t count) {

@@ -17,7 +17,7 @@ struct feed_setup {
   const struct options *options;
   enum data_split split;
   size_t batch;            /* samples at a time at most */
-  bool validate;           /* fixed order and masks; batches are reconstructed and scored */
+  bool validate;           /* fixed order and masks; batches are reconstructed and scored, with a policy by its reward's metric too */
   bool learns;             /* masks are learned (systems/methods/masks.h): training deals slices alone */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
   /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */

@@ -44,6 +44,7 @@ struct stages {
   FILE *log;                          /* stages.jsonl; holds the folder */
   off_t noted;                        /* bytes of it that are of stages done */
   struct stage stage;                 /* the running one */
+  struct best_round best;             /* of the rounds that are done */
 };
 
 static const char *path_of(const struct stages *all, const char *stage, const char *file) {
@@ -75,10 +76,15 @@ static bool check_next(struct trainer *trainer, void *context, struct error *err
               path_of(all, next, ""), path_of(all, next, ""));
 }
 
-/* A reconstructor's stage tells its SSIM, even where it is trained by another loss. */
+/* The first reconstructor's stage tells its SSIM, even where it is trained by another loss. */
+static size_t scored(const struct stage *stage, const struct task *task) {
+  if (stage->policy) return task->selected;
+  return stage->round ? EPOCH_VAL_SCORE : EPOCH_VAL_SSIM;
+}
+
 static void tell_scores(struct stage *stage, const struct trainer *trainer) {
   const struct history *history = &trainer->validations;
-  size_t value = stage->policy ? trainer->task->selected : EPOCH_VAL_SSIM;
+  size_t value = scored(stage, trainer->task);
   stage->best = NAN;
   for (size_t i = 0; i < history->count; i++)
     if (trainer->task->select != SELECT_NOTHING && history->at[i] == (double)trainer->best_at)
@@ -116,7 +122,7 @@ static void set_round(struct options *options, uint32_t round) {
   options->train.rate_every = options->alternate.rate_every;
   options->train.optimiser = OPTIMISER_ADAM;
   options->train.clip = options->train.weight_decay = 0;
-  options->train.early_stopping = 0;
+  options->train.early_stopping = options->alternate.early_stopping;
 }
 
 static bool run_reconstructor(struct stages *all, struct error *error) {
@@ -184,17 +190,41 @@ void method_print_stage(const struct stage *stage, FILE *file) {
   fprintf(file, "}\n");
 }
 
-static bool note_stage(struct stages *all, struct error *error) {
+void method_print_best(const struct best_round *best, FILE *file) {
+  fprintf(file,
+          "{\"kind\":\"best\",\"round\":%u,\"policy\":\"policy_%u\",\"reconstructor\":\"reconstructor_%u\","
+          "\"rounds\":%u,\"validation\":",
+          best->round, best->round, best->round, best->rounds);
+  json_number(file, best->score);
+  fprintf(file, "}\n");
+}
+
+/* The stage that has ended, or the best round. */
+static bool note(struct stages *all, const struct best_round *best, struct error *error) {
   char *line = NULL;
   size_t bytes = 0;
   FILE *text = open_memstream(&line, &bytes);
   if (!text) return fail_memory(error, "no host memory for the log of the stages");
-  method_print_stage(&all->stage, text);
+  if (best)
+    method_print_best(best, text);
+  else
+    method_print_stage(&all->stage, text);
   fclose(text);
   bool good = write_line(all, line, bytes, error);
   free(line);
-  if (good && all->config->see_stage) all->config->see_stage(&all->stage, all->config->context);
   return good;
+}
+
+static bool note_stage(struct stages *all, struct error *error) {
+  if (!note(all, NULL, error)) return false;
+  if (all->config->see_stage) all->config->see_stage(&all->stage, all->config->context);
+  return true;
+}
+
+static bool note_best(struct stages *all, struct error *error) {
+  if (!note(all, &all->best, error)) return false;
+  if (all->config->see_best) all->config->see_best(&all->best, all->config->context);
+  return true;
 }
 
 static bool run_stage(struct stages *all, uint32_t round, bool policy, struct error *error) {
@@ -205,15 +235,37 @@ static bool run_stage(struct stages *all, uint32_t round, bool policy, struct er
   return note_stage(all, error);
 }
 
-static bool run_stages(struct stages *all, struct error *error) {
-  const struct options *options = all->options;
-  bool turns = all->method->alternates;
-  all->reconstructor = start_checkpoint(options);
-  if (!all->reconstructor && !run_stage(all, 0, false, error)) return false;
-  for (uint32_t round = 1; round <= (turns ? options->alternate.rounds : 1); round++)
-    if (!run_stage(all, round, true, error) || (turns && !run_stage(all, round, false, error))) return false;
+/* ---- rounds -------------------------------------------------------------------------------------------- */
+
+/* Going on runs over the finished stages again, and so comes to the same end. */
+static bool is_over(const struct stages *all) {
+  uint32_t patience = all->options->alternate.patience, rounds = all->best.rounds;
+  if (rounds == all->options->alternate.rounds) return true;
+  if (!patience || rounds - all->best.round < patience) return false;
+  log_info("stopped after round %u: no better validation than round %u's for %u round%s", rounds,
+           all->best.round, patience, plural(patience));
   return true;
 }
+
+static bool run_round(struct stages *all, struct error *error) {
+  uint32_t round = all->best.rounds + 1;
+  if (!run_stage(all, round, true, error) || !run_stage(all, round, false, error)) return false;
+  if (!all->best.round || all->stage.best > all->best.score)
+    all->best = (struct best_round){.round = round, .score = all->stage.best};
+  all->best.rounds = round;
+  return true;
+}
+
+static bool run_stages(struct stages *all, struct error *error) {
+  all->reconstructor = start_checkpoint(all->options);
+  if (!all->reconstructor && !run_stage(all, 0, false, error)) return false;
+  if (!all->method->alternates) return run_stage(all, 1, true, error);
+  while (!is_over(all))
+    if (!run_round(all, error)) return false;
+  return note_best(all, error);
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------- */
 
 static bool open_log(struct stages *all, struct error *error) {
   const char *folder = all->options->train.output;

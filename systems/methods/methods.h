@@ -10,7 +10,8 @@
  *   policy_2 ...          the policy goes on, scored by the last reconstructor
  *
  * A stage takes its predecessors' best reconstructor and last policy. Going on skips what is finished and goes on
- * inside of what is not. stages.jsonl holds the validation score after every stage. */
+ * inside of what is not. stages.jsonl holds the validation score after every stage, and after the rounds which of
+ * them is the best. */
 #ifndef L2SR_SYSTEMS_METHODS_H
 #define L2SR_SYSTEMS_METHODS_H
 
@@ -21,22 +22,31 @@ struct stage {
   char name[32];  /* its folder; "": train.output itself */
   bool policy;    /* else a reconstructor */
   uint32_t round; /* from 1; 0: before the first */
-  double score;   /* its last validation: the scene's metric of the policy's scans, SSIM of the reconstructor */
-  double best;    /* its best one; NaN where none is selected by it */
+  double score;   /* its last validation: the scene's metric of the policy's scans, with the round's
+                     reconstructor of the same ones; SSIM of the first reconstructor */
+  double best;    /* that of the epoch or rollout that is selected; NaN where none is */
+};
+
+/* A round is as good as its policy with its reconstructor. */
+struct best_round {
+  uint32_t round, rounds; /* which, of how many */
+  double score;
 };
 
 struct method_config {
   bool resume;
   void (*see)(const struct trainer *trainer, const struct trainer_record *record, void *context);
-  void (*see_stage)(const struct stage *stage, void *context); /* NULL allowed, as the one before */
+  void (*see_stage)(const struct stage *stage, void *context); /* NULL allowed, as the one before and after */
+  void (*see_best)(const struct best_round *best, void *context);
   /* At the end of a stage, before the next: its trainer is still open. */
   bool (*end)(struct trainer *trainer, const struct stage *stage, void *context, struct error *error);
   void *context;
   const char *kernel_folder;
 };
 
-/* The stage as a line of stages.jsonl. */
+/* The stage, or the best round, as a line of stages.jsonl. */
 void method_print_stage(const struct stage *stage, FILE *file);
+void method_print_best(const struct best_round *best, FILE *file);
 
 /* Trains what the scene's method names, all stages. */
 bool method_train(struct device *device, const struct options *options, const struct method_config *config,

@@ -220,7 +220,7 @@ bool training_open(struct training *training, struct device *device, const struc
                    const struct trainer_config *config, struct error *error) {
   size_t batch =
       options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
-  *training = (struct training){.trainer = {.task = &task_reconstructor,
+  *training = (struct training){.trainer = {.task = config->policy ? &task_round : &task_reconstructor,
                                             .arena = arena_open(),
                                             .device = device,
                                             .options = options},
@@ -346,22 +346,28 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   return optimise_norm(&trainer->optimiser, &values[1], error);
 }
 
+enum { VALIDATED = 4 }; /* loss, SSIM, PSNR, and the scene's metric where a policy makes the masks */
+
 /* Adds the losses and scores of a part of the validation data. */
-static bool validate_part(struct training *training, size_t first, size_t count, double sum[3],
+static bool validate_part(struct training *training, size_t first, size_t count, double sum[VALIDATED],
                           struct error *error) {
   struct feed *feed = &training->validation;
+  const struct metric *metric = &metric_list[training->trainer.options->reward.metric];
   struct arena *arena = arena_open();
   double *loss = ARENA_NEW(arena, double, count);
-  float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count);
+  float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count),
+        *score = ARENA_NEW(arena, float, count);
   feed_deal(feed, first, count);
   schedule_run(&training->validate, &feed->simulation.world);
   world_read(&feed->simulation.world, ENV_ssim, 0, count, ssim);
   world_read(&feed->simulation.world, ENV_psnr, 0, count, psnr);
+  if (feed->setup.policy) world_read(&feed->simulation.world, metric->env, 0, count, score);
   bool good = loss_read(&training->loss, count, loss, error);
   for (size_t i = 0; i < count; i++) {
     sum[0] += loss[i];
     sum[1] += ssim[i];
     sum[2] += psnr[i];
+    sum[3] += metric->sign * score[i];
   }
   arena_close(arena);
   return good;
@@ -370,14 +376,14 @@ static bool validate_part(struct training *training, size_t first, size_t count,
 static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct training *training = training_of(trainer);
   size_t slices = training->validation.slices, batch = training->reconstructor.batch;
-  double sum[3] = {0};
+  double sum[VALIDATED] = {0};
   if (training->masks) schedule_run(&training->draw, &training->validation.simulation.world);
   for (size_t first = 0; first < slices; first += batch)
     if (!validate_part(training, first, slices - first < batch ? slices - first : batch, sum, error))
       return false;
   values[EPOCH_LOSS] = training->epoch_sum / (double)training->train.slices;
   values[EPOCH_RATE] = trainer->optimiser.rate;
-  for (int i = 0; i < 3; i++) values[EPOCH_VAL_LOSS + i] = sum[i] / (double)slices;
+  for (int i = 0; i < VALIDATED; i++) values[EPOCH_VAL_LOSS + i] = sum[i] / (double)slices;
   return true;
 }
 
@@ -439,31 +445,32 @@ static const struct trainer_value update_values[] = {
     {"rate", NULL, "the learning rate"},
     {NULL, NULL, NULL}};
 
-static const struct trainer_value epoch_values[] = {
-    [EPOCH_LOSS] = {"loss", "loss/train", "the mean loss of the epoch's images"},
-    [EPOCH_RATE] = {"rate", "rate", "the learning rate"},
-    [EPOCH_VAL_LOSS] = {"val_loss", "loss/validation", "the validation loss"},
-    [EPOCH_VAL_SSIM] = {"val_ssim", "ssim/validation", "the SSIM of the validation images"},
-    [EPOCH_VAL_PSNR] = {"val_psnr", "psnr/validation", "the PSNR of the validation images"},
-    [EPOCH_VALUES] = {NULL, NULL, NULL}};
+#define EPOCH_ROWS                                                                                           \
+  [EPOCH_LOSS] = {"loss", "loss/train", "the mean loss of the epoch's images"},                              \
+  [EPOCH_RATE] = {"rate", "rate", "the learning rate"},                                                      \
+  [EPOCH_VAL_LOSS] = {"val_loss", "loss/validation", "the validation loss"},                                 \
+  [EPOCH_VAL_SSIM] = {"val_ssim", "ssim/validation", "the SSIM of the validation images"},                   \
+  [EPOCH_VAL_PSNR] = {"val_psnr", "psnr/validation", "the PSNR of the validation images"}
 
-const struct task task_reconstructor = {.network = "unet",
-                                        .unit = "update",
-                                        .worked = "images",
-                                        .train = {"update", update_values, 1},
-                                        .validation = {"epoch", epoch_values, 1 << EPOCH_VAL_LOSS},
-                                        .select = SELECT_LOWEST,
-                                        .selected = EPOCH_VAL_LOSS,
-                                        .epochs = true,
-                                        .more = "train.epochs",
-                                        .advice = "lower train.rate or set train.clip",
-                                        .add = add_all,
-                                        .begin = begin_epoch,
-                                        .step = step,
-                                        .look = look,
-                                        .validate = validate,
-                                        .write = write,
-                                        .read = read};
+static const struct trainer_value epoch_values[] = {EPOCH_ROWS, [EPOCH_VALUES] = {NULL, NULL, NULL}};
+static const struct trainer_value round_values[] = {
+    EPOCH_ROWS,
+    [EPOCH_VAL_SCORE] = {"val_score", "score/validation", "the scene's metric, of the policy's scans"},
+    [EPOCH_VAL_SCORE + 1] = {NULL, NULL, NULL}};
+
+#define RECONSTRUCTOR_TASK                                                                                   \
+  .network = "unet", .unit = "update", .worked = "images", .train = {"update", update_values, 1},            \
+  .select = SELECT_LOWEST, .selected = EPOCH_VAL_LOSS, .epochs = true,                                       \
+  .advice = "lower train.rate or set train.clip", .add = add_all, .begin = begin_epoch, .step = step,        \
+  .look = look, .validate = validate, .write = write, .read = read
+
+const struct task task_reconstructor = {
+    RECONSTRUCTOR_TASK, .validation = {"epoch", epoch_values, 1 << EPOCH_VAL_LOSS}, .more = "train.epochs"};
+
+const struct task task_round = {
+    RECONSTRUCTOR_TASK,
+    .validation = {"epoch", round_values, 1 << EPOCH_VAL_LOSS | 1 << EPOCH_VAL_SCORE},
+    .more = "alternate.epochs"};
 
 const struct method method_reconstructor = {
     .name = "reconstructor",

@@ -15,6 +15,8 @@
 
 /* Values of a validation, which ends an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
+/* One more where a policy makes the masks: the scene's metric of the same scans as the policy's validation. */
+enum { EPOCH_VAL_SCORE = EPOCH_VALUES };
 
 struct training {
   struct trainer trainer; /* first: tasks know it by this */
@@ -62,7 +64,7 @@ void training_add_update(struct training *training, struct schedule *schedule);
 uint32_t training_sample(const struct training *training);
 uint32_t training_update(const struct training *training);
 
-extern const struct task task_reconstructor;
+extern const struct task task_reconstructor, task_round; /* on masks of heuristics or its own; of a policy */
 extern const struct system *const train_systems[];
 
 #endif

@@ -348,6 +348,19 @@ static bool read_column(struct store *store, const char *name, size_t count, dou
   return true;
 }
 
+static bool has_values(const struct trainer_record *record, struct store *store, struct error *error) {
+  char name[64];
+  for (size_t v = 0; record->values[v].name; v++) {
+    snprintf(name, sizeof name, "log/%s/%s", record->kind, record->values[v].name);
+    if (!store_has(store, name))
+      return fail_file(error,
+                       "it has no %s: it is damaged, or a program of an older version wrote it; train anew in "
+                       "another train.output (evaluate still takes its networks)",
+                       name);
+  }
+  return true;
+}
+
 /* With room for all that may follow: it may have been logged more often than it is now. */
 static bool read_history(struct trainer *trainer, struct history *history,
                          const struct trainer_record *record, struct store *store, struct error *error) {
@@ -355,6 +368,7 @@ static bool read_history(struct trainer *trainer, struct history *history,
   char name[64];
   snprintf(name, sizeof name, "log/%s/%ss", record->kind, trainer->task->unit);
   if (!store_shape(store, name, &shape, error)) return false;
+  if (!has_values(record, store, error)) return false;
   if (shape.rank != 1 || shape.size[0] > trainer->done)
     return fail_file(error, "%s is longer than its training: the file is damaged", name);
   if (!make_room(trainer, history, record, shape.size[0] + history->room, error)) return false;

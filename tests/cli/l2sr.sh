@@ -186,6 +186,37 @@ refuse 1 'it is no checkpoint of a reconstructor' train short --quiet --output l
 [ ! -e late ] || complain "a start that is refused leaves a folder"
 refuse 1 'train.accelerations was [4,4,4,6,6,8] and is [4] now' train short --quiet --output dense --resume
 
+# ---- rounds -------------------------------------------------------------------------------------------------
+
+# validation STAGE: as the folder rounds tells it
+validation() { sed -n "s/.*\"stage\":\"$1\".*\"validation\":\([-0-9.e]*\).*/\1/p" rounds/stages.jsonl; }
+for metric in ssim ssim_uniform psnr nmse; do
+  run "rounds" "$l2sr" train short --method l2sr --output rounds --set alternate.start=dense/reconstructor/best.h5 \
+    --set reward.metric=$metric --set alternate.actions=drawn --set alternate.rounds=2 --set world.envs=3
+  for round in 1 2; do
+    tried=$((tried + 1))
+    [ "$(validation policy_$round)" ] && [ "$(validation policy_$round)" = "$(validation reconstructor_$round)" ] ||
+      complain "of $metric: an unchanged reconstructor's validation is $(validation reconstructor_$round), its policy's $(validation policy_$round)"
+  done
+  rm -r rounds
+done
+# The policy stays too: no round is better than the first, no epoch better than the first.
+still="short --method l2sr --set alternate.start=dense/reconstructor/best.h5 --set learn.rate=0 --set alternate.rounds=9
+  --set alternate.epochs=9 --set alternate.patience=2 --set alternate.early_stopping=1"
+run "patience" "$l2sr" train $still --output still
+says out 'best is round 1 of 3: policy_1/last.h5 with reconstructor_1/best.h5, validation 0.'
+tail -n 1 still/stages.jsonl >best
+says best '{"kind":"best","round":1,"policy":"policy_1","reconstructor":"reconstructor_1","rounds":3,"validation":0.'
+[ "$(grep -c '"kind":"epoch"' still/reconstructor_3/log.jsonl)" = 2 ] || complain "a round's reconstructor is not stopped early"
+[ ! -e still/policy_4 ] || complain "there is a round after patience"
+cp -r still again
+rm -r again/reconstructor_3
+run "going on into the last round" "$l2sr" train $still --output again --resume
+run "comes to the same end" cmp again/stages.jsonl still/stages.jsonl
+run "more patience" "$l2sr" train $still --output again --resume --set alternate.patience=3 --json
+[ "$(grep -c '"kind":"best"' again/stages.jsonl)" = 1 ] || complain "stages.jsonl tells more than one best round"
+says out '"rounds":4,'
+
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 refuse 1 'whole holds a training (stages.jsonl); go on with --resume' train scene --quiet --output whole

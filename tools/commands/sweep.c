@@ -147,7 +147,7 @@ static bool end_stage(struct trainer *trainer, const struct stage *stage, void *
     row->epochs = (uint32_t)trainer_epochs(trainer);
     row->best_epoch = (uint32_t)(trainer->best_at / trainer->each);
   } else if (!stage->policy || row->options.reward.metric == 0) {
-    row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : stage->best;
+    row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : history->value[EPOCH_VAL_SSIM][best];
   }
   return curves_draw(trainer, error);
 }

@@ -45,11 +45,21 @@ static void print_stage(const struct stage *stage, void *context) {
   fflush(stdout);
 }
 
+static void print_best(const struct best_round *best, void *context) {
+  const bool *json = context;
+  if (*json)
+    method_print_best(best, stdout);
+  else
+    printf("best is round %u of %u: policy_%u/last.h5 with reconstructor_%u/best.h5, validation %.5f\n",
+           best->round, best->rounds, best->round, best->round, best->score);
+}
+
 static bool train(struct call *call, struct device *device, struct error *error) {
   bool json = call_flag(call, "json");
   struct method_config config = {.resume = call_flag(call, "resume"),
                                  .see = json ? print_record : NULL,
                                  .see_stage = print_stage,
+                                 .see_best = print_best,
                                  .end = end_stage,
                                  .context = &json,
                                  .kernel_folder = call_flag(call, "kernels")};

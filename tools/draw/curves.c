@@ -88,7 +88,8 @@ static bool draw_policy(const struct trainer *trainer, size_t reward_value, size
 
 bool curves_draw(const struct trainer *trainer, struct error *error) {
   if (!trainer->validations.count || !trainer->run.folder) return true;
-  if (trainer->task == &task_reconstructor) return draw_reconstructor(trainer, error);
+  if (trainer->task == &task_reconstructor || trainer->task == &task_round)
+    return draw_reconstructor(trainer, error);
   return trainer->task == &task_policy ? draw_policy(trainer, LEARN_reward, LEARN_entropy, error)
                                        : draw_policy(trainer, PGMRI_reward, PGMRI_entropy, error);
 }
