@@ -82,6 +82,7 @@ enum shape {
   X(ROLLOUT, log_prob, F32, ONE, SAVED, "logarithm of its probability")                                      \
   X(ROLLOUT, value, F32, ONE, SAVED, "critic's estimate before the step")                                    \
   X(ROLLOUT, reward, F32, ONE, SAVED, "reward of the step")                                                  \
+  X(ROLLOUT, centred, F32, ONE, SAVED, "reward less that of the scans of the same slice")                    \
   X(ROLLOUT, done, U32, ONE, SAVED, "1 where the scan ended with the step")                                  \
   X(ROLLOUT, advantage, F32, ONE, SAVED, "generalised advantage of the step")                                \
   X(ROLLOUT, return, F32, ONE, SAVED, "advantage plus value: the critic's target")                           \

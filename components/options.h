@@ -186,9 +186,17 @@
     "a2c: one update on all steps of a rollout. ppo: clipped updates on minibatches")                        \
   X(learn, U32, steps, "40960000", 1, 4294967295.0, NULL, "environment-steps, rounded up to whole rollouts") \
   X(learn, U32, scans, "16", 1, 65536, NULL, "scans in a rollout; A2C makes one update of them")             \
+  X(learn, U32, group, "1", 1, 65536, NULL,                                                                  \
+    "scans in a row of a rollout that share a slice; 1: each has its own, as published")                     \
+  X(learn, CHOICE, baseline, "critic", 0, 0, "critic|group|group_critic",                                    \
+    "what an action is measured against. critic: the critic's estimate (published). group: the mean of the " \
+    "other scans of the slice. group_critic: the critic's estimate of rewards less that mean")               \
   X(learn, CHOICE, optimiser, "auto", 0, 0, "auto|rmsprop|adam",                                             \
     "optimiser, in PyTorch's form; auto: rmsprop for a2c, adam for ppo, as in stable-baselines3")            \
   X(learn, F64, rate, "0.0003", 0, 1000000000, NULL, "learning rate of the policy")                          \
+  X(learn, CHOICE, rate_schedule, "constant", 0, 0, "constant|linear|cosine",                                \
+    "how the rate goes from learn.rate to learn.rate_floor over the environment-steps")                      \
+  X(learn, F64, rate_floor, "0", 0, 1000000000, NULL, "the rate at the end of its schedule")                 \
   X(learn, CHOICE, scaling, "none", 0, 0, "none|root|linear",                                                \
     "how the rate grows with learn.scans/16, for fewer and larger updates over the same steps")              \
   X(learn, F64, epsilon, "0.00001", 0, 1, NULL, "number added to the root in the optimiser")                 \
@@ -197,6 +205,9 @@
   X(learn, CHOICE, normalise, "auto", 0, 0, "auto|off|on",                                                   \
     "brings the advantages of an update to mean 0 and deviation 1; auto: for ppo, as in stable-baselines3")  \
   X(learn, F64, entropy, "0.03", 0, 1000, NULL, "weight of the entropy")                                     \
+  X(learn, CHOICE, entropy_schedule, "constant", 0, 0, "constant|linear|cosine",                             \
+    "how that weight goes from learn.entropy to learn.entropy_floor over the environment-steps")             \
+  X(learn, F64, entropy_floor, "0", 0, 1000, NULL, "the weight at the end of its schedule")                  \
   X(learn, F64, value, "0.5", 0, 1000, NULL, "weight of the critic's squared error")                         \
   X(learn, F64, clip, "0.5", 0, 1000000, NULL,                                                               \
     "largest norm of the gradient of all parameters; 0: no limit")                                           \
@@ -361,6 +372,8 @@ enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_optimiser { LEARN_AUTO, LEARN_RMSPROP, LEARN_ADAM };
 enum learn_normalise { NORMALISE_AUTO, NORMALISE_OFF, NORMALISE_ON };
+enum learn_baseline { BASELINE_CRITIC, BASELINE_GROUP, BASELINE_GROUP_CRITIC };
+enum learn_schedule { LEARN_CONSTANT, LEARN_LINEAR, LEARN_COSINE };
 enum learn_scaling { SCALING_NONE, SCALING_ROOT, SCALING_LINEAR };
 enum evaluate_group { GROUP_AUTO, GROUP_FIXED, GROUP_JOINT };
 enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };

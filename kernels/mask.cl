@@ -1,17 +1,17 @@
 /* Sampling masks: one byte an action, a phase-encode line, a spoke or a point; one row an environment. */
 
 /* Starts the next scan of every environment whose scan has ended. A scan's number decides its slice and its
- * random numbers, so results do not depend on the number of environments. */
+ * random numbers, so results do not depend on the number of environments; `group` scans in a row share a slice. */
 __kernel void mask_reset(__global const uint *restrict done, __global uint *restrict scan,
                          __global const uint *restrict order, __global uint *restrict slice,
                          __global uchar *restrict mask, __global uint *restrict step,
                          __global const uchar *restrict initial, uint first, uint stride, uint slices,
-                         uint rows) {
+                         uint group, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows || !done[row]) return;
   uint number = scan[row] == 0xffffffffu ? first + row : scan[row] + stride;
   scan[row] = number;
-  slice[row] = order[number % slices];
+  slice[row] = order[number / group % slices];
   step[row] = 0u;
   for (uint line = 0u; line < ACTIONS; line++) mask[(size_t)row * ACTIONS + line] = initial[line];
 }

@@ -12,7 +12,7 @@ void mask_reset_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     if (!done[row]) continue;
     scan[row] = scan[row] == NO_LINE ? first + (uint32_t)row : scan[row] + stride;
-    slice[row] = order[scan[row] % slices];
+    slice[row] = order[scan[row] / args->value[10].u % slices];
     step[row] = 0;
     memcpy(mask + row * args->actions, args->in[6], args->actions);
   }
@@ -25,6 +25,7 @@ void mask_reset_prepare(struct host_args *args, struct random *random) {
   args->value[7].u = random_u32(random) % 1000;
   args->value[8].u = random_u32(random) % 1000;
   args->value[9].u = 1 + random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+  args->value[10].u = 1 + random_u32(random) % 9;
 }
 
 void mask_acquire_reference(const struct host_args *args) {

@@ -51,21 +51,18 @@ pgmri_follow(__global const uint *restrict scan, __global const uint *restrict s
 }
 
 /* The worth of a trajectory's draws, from the last of `steps` steps back to the first: the discounted sum of
- * its rewards from there on. With a baseline the mean over the slice's trajectories is taken away, and the
- * divisor is one less than their number, so that the estimate is unbiased. The divisor holds the slices of
- * the minibatch, of which the last may have fewer than `batch`, and `minibatches`. */
+ * its rewards from there on. The divisor holds `draws` of a slice (one less than there are, where rewards are
+ * less the mean of the slice's), the slices of the minibatch, of which the last may have fewer than `batch`,
+ * and `minibatches`. */
 __kernel void pgmri_advantage(__global const float *restrict reward, __global float *restrict advantage,
-                              uint steps, uint slices, uint batch, uint minibatches, float gamma,
-                              uint baseline, uint rows) {
-  uint row = (uint)get_global_id(0), draws = rows / slices, slice = row % slices;
+                              uint steps, uint slices, uint batch, uint minibatches, float gamma, uint draws,
+                              uint rows) {
+  uint row = (uint)get_global_id(0), slice = row % slices;
   if (row >= rows) return;
   uint size = min(batch, slices - slice / batch * batch);
-  float share = 1.0f / (float)((baseline ? draws - 1u : draws) * size * minibatches), sum = 0.0f;
+  float share = 1.0f / (float)(draws * size * minibatches), sum = 0.0f;
   for (uint step = steps; step > 0u; step--) {
-    __global const float *own = reward + (size_t)(step - 1u) * rows;
-    float mean = 0.0f;
-    for (uint draw = 0u; draw < draws && baseline; draw++) mean += own[draw * slices + slice] / (float)draws;
-    sum = own[row] - mean + gamma * sum;
+    sum = reward[(size_t)(step - 1u) * rows + row] + gamma * sum;
     advantage[(size_t)(step - 1u) * rows + row] = share * sum;
   }
 }

@@ -55,25 +55,14 @@ void pgmri_follow_reference(const struct host_args *args) {
   }
 }
 
-/* The reward of a step less the mean of the slice's trajectories. */
-static double gain(const struct host_args *args, size_t step, size_t row) {
-  const float *reward = (const float *)args->in[0] + step * args->rows;
-  size_t slices = args->value[3].u, draws = args->rows / slices;
-  double mean = 0;
-  for (size_t other = row % slices; other < args->rows; other += slices) mean += reward[other];
-  return reward[row] - (args->value[7].u ? mean / (double)draws : 0);
-}
-
 void pgmri_advantage_reference(const struct host_args *args) {
   size_t steps = args->value[2].u, slices = args->value[3].u, batch = args->value[4].u;
-  double draws = (double)(args->rows / slices);
   for (size_t step = 0; step < steps; step++)
     for (size_t row = 0; row < args->rows; row++) {
       size_t start = row % slices / batch * batch, end = start + batch < slices ? start + batch : slices;
-      double sum = 0,
-             share = (args->value[7].u ? draws - 1 : draws) * (double)(end - start) * args->value[5].u;
+      double sum = 0, share = (double)args->value[7].u * (double)(end - start) * args->value[5].u;
       for (size_t later = step; later < steps; later++)
-        sum += pow(args->value[6].f, (double)(later - step)) * gain(args, later, row);
+        sum += pow(args->value[6].f, (double)(later - step)) * ((const float *)args->in[0])[later * args->rows + row];
       ((float *)args->out[1])[step * args->rows + row] = (float)(sum / share);
     }
 }
@@ -110,5 +99,5 @@ void pgmri_advantage_prepare(struct host_args *args, struct random *random) {
   args->value[4].u = 1 + random_u32(random) % 5;
   args->value[5].u = 1 + random_u32(random) % 4;
   args->value[6].f = 0.9f;
-  args->value[7].u = args->rows > args->value[3].u; /* one trajectory has no baseline */
+  args->value[7].u = 1 + random_u32(random) % 8;
 }

@@ -136,22 +136,37 @@ __kernel void policy_loss(__global const uint *restrict order, __global const fl
   terms[first + row] = (float4)(loss.x, entropy, gap * gap, chance - log_prob[place]);
 }
 
+/* Rewards of every step less the mean of the scans that share a slice, times `scale`: `members` scans, `stride`
+ * apart. */
+__kernel void group_centre(__global const float *restrict reward, __global float *restrict centred, uint steps,
+                           uint members, uint stride, float scale, uint rows) {
+  uint row = (uint)get_global_id(0), block = members * stride;
+  if (row >= rows) return;
+  uint first = row / block * block + row % stride;
+  for (uint step = 0u; step < steps; step++) {
+    __global const float *own = reward + (size_t)step * rows;
+    float mean = 0.0f;
+    for (uint member = 0u; member < members; member++) mean += own[first + member * stride] / (float)members;
+    centred[(size_t)step * rows + row] = scale * (own[row] - mean);
+  }
+}
+
 /* Generalised advantages (Schulman et al. 2016) of one scan after another, from the last of `steps` steps
  * back to the first; what stands at [step][row]. done: a scan ended with this step, and nothing after it
- * counts. last_value: of what follows the last step. */
+ * counts. last_value: of what follows the last step. Without a critic they are discounted sums of rewards. */
 __kernel void policy_advantage(__global const float *restrict reward, __global const float *restrict value,
                                __global const uint *restrict done, __global const float *restrict last_value,
                                __global float *restrict advantage, __global float *restrict target,
-                               uint steps, float gamma, float lambda, uint rows) {
+                               uint steps, float gamma, float lambda, uint critic, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
-  float next = last_value[row], sum = 0.0f;
+  float next = critic ? last_value[row] : 0.0f, sum = 0.0f;
   for (uint step = steps; step > 0u; step--) {
     uint place = (step - 1u) * rows + row;
-    float keep = done[place] ? 0.0f : gamma;
-    sum = reward[place] + keep * next - value[place] + keep * lambda * sum;
+    float keep = done[place] ? 0.0f : gamma, estimate = critic ? value[place] : 0.0f;
+    sum = reward[place] + keep * next - estimate + keep * lambda * sum;
     advantage[place] = sum;
-    next = value[place];
+    next = estimate;
     target[place] = sum + next;
   }
 }

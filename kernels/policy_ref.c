@@ -140,21 +140,39 @@ void policy_loss_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) loss_of_row(args, row);
 }
 
+void group_centre_reference(const struct host_args *args) {
+  size_t members = args->value[3].u, stride = args->value[4].u, block = members * stride;
+  for (size_t i = 0; i < args->value[2].u * args->rows; i++) {
+    const float *step = (const float *)args->in[0] + i / args->rows * args->rows;
+    size_t row = i % args->rows, first = row / block * block + row % stride;
+    double mean = 0;
+    for (size_t other = first; other < first + block; other += stride) mean += step[other] / (double)members;
+    ((float *)args->out[1])[i] = (float)(args->value[5].f * (step[row] - mean));
+  }
+}
+
+/* The critic's estimate of a step's state; without one it is 0. */
+static double estimate_at(const struct host_args *args, size_t at) {
+  size_t rows = args->rows, steps = args->value[6].u;
+  if (!args->value[9].u) return 0;
+  return at < steps * rows ? ((const float *)args->in[1])[at] : ((const float *)args->in[3])[at % rows];
+}
+
 /* The sum over what follows of (gamma lambda)^k times the temporal differences, up to the scan's end. */
 void policy_advantage_reference(const struct host_args *args) {
-  const float *reward = args->in[0], *value = args->in[1], *last = args->in[3];
+  const float *reward = args->in[0];
   const uint32_t *done = args->in[2];
   size_t steps = args->value[6].u, rows = args->rows;
   double gamma = args->value[7].f, lambda = args->value[8].f;
   for (size_t i = 0; i < steps * rows; i++) {
     double sum = 0, weight = 1;
     for (size_t at = i; at < steps * rows; at += rows) {
-      double next = at + rows < steps * rows ? value[at + rows] : last[at % rows];
-      sum += weight * (reward[at] + (done[at] ? 0 : gamma * next) - value[at]);
+      double next = estimate_at(args, at + rows);
+      sum += weight * (reward[at] + (done[at] ? 0 : gamma * next) - estimate_at(args, at));
       weight *= done[at] ? 0 : gamma * lambda;
     }
     ((float *)args->out[4])[i] = (float)sum;
-    ((float *)args->out[5])[i] = (float)(sum + value[i]);
+    ((float *)args->out[5])[i] = (float)(sum + estimate_at(args, i));
   }
 }
 
@@ -309,6 +327,17 @@ void policy_advantage_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = (uint32_t)steps;
   args->value[7].f = 0.9f;
   args->value[8].f = 0.95f;
+  args->value[9].u = random_u32(random) % 2;
+}
+
+/* Members and their distance divide the rows. */
+void group_centre_prepare(struct host_args *args, struct random *random) {
+  uint32_t block = (uint32_t)args->rows, members = 1 + random_u32(random) % 8;
+  while (block % members) members--;
+  args->value[2].u = 1 + random_u32(random) % (args->width < 28 ? (uint32_t)args->width : 28);
+  args->value[3].u = members;
+  args->value[4].u = random_u32(random) % 2 ? 1 : block / members;
+  args->value[5].f = 1.25f;
 }
 
 void policy_normalise_prepare(struct host_args *args, struct random *random) {

@@ -195,16 +195,28 @@ static void copy_folder(const struct trainer *trainer, const struct trainer_reco
   copy_file(copying, EVENTS_NAME);
 }
 
-static void go_on(enum learn_algorithm algorithm, const char *whole, const char *cut, uint64_t at) {
+/* Groups with schedules: what follows from how far the training is. */
+static void set_variant(struct run *run, enum learn_algorithm algorithm, enum learn_baseline baseline) {
+  run->options.learn.algorithm = algorithm;
+  if (baseline == BASELINE_CRITIC) return;
+  run->options.learn.baseline = baseline;
+  run->options.learn.group = 2;
+  run->options.learn.entropy_schedule = LEARN_COSINE;
+  run->options.learn.rate_schedule = LEARN_LINEAR;
+  run->options.learn.rate_floor = 0.0001;
+}
+
+static void go_on(enum learn_algorithm algorithm, enum learn_baseline baseline, const char *whole, const char *cut,
+                  uint64_t at) {
   struct copying copying = {whole, cut, at};
   struct run run;
   set_options(&run, whole);
-  run.options.learn.algorithm = algorithm;
+  set_variant(&run, algorithm, baseline);
   run.config.see = copy_folder;
   run.config.context = &copying;
   learn(&run);
   set_options(&run, cut);
-  run.options.learn.algorithm = algorithm;
+  set_variant(&run, algorithm, baseline);
   run.config.resume = true;
   open_run(&run);
   assert_int_equal(run.learning.base.trainer.done, (at - 1) / SAVE_EVERY * SAVE_EVERY);
@@ -216,14 +228,38 @@ static void go_on(enum learn_algorithm algorithm, const char *whole, const char 
 
 static void a2c_goes_on_as_if_never_stopped(void **state) {
   (void)state;
-  go_on(LEARN_A2C, "a2c", "a2c_cut_2", 2); /* before the first checkpoint */
-  go_on(LEARN_A2C, "a2c_5", "a2c_cut_5", 5);
-  go_on(LEARN_A2C, "a2c_7", "a2c_cut_7", 7);
+  go_on(LEARN_A2C, BASELINE_CRITIC, "a2c", "a2c_cut_2", 2); /* before the first checkpoint */
+  go_on(LEARN_A2C, BASELINE_CRITIC, "a2c_5", "a2c_cut_5", 5);
+  go_on(LEARN_A2C, BASELINE_CRITIC, "a2c_7", "a2c_cut_7", 7);
 }
 
 static void ppo_goes_on_as_if_never_stopped(void **state) {
   (void)state;
-  go_on(LEARN_PPO, "ppo", "ppo_cut_5", 5);
+  go_on(LEARN_PPO, BASELINE_CRITIC, "ppo", "ppo_cut_5", 5);
+}
+
+static void groups_go_on_as_if_never_stopped(void **state) {
+  (void)state;
+  go_on(LEARN_A2C, BASELINE_GROUP, "group", "group_cut_5", 5);
+  go_on(LEARN_PPO, BASELINE_GROUP_CRITIC, "group_ppo", "group_ppo_cut_5", 5);
+}
+
+/* What the log says of them: from the first value towards the floor, which the last unit does not reach. */
+static void weights_follow_their_schedules(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, NULL);
+  set_variant(&run, LEARN_A2C, BASELINE_GROUP);
+  run.options.learn.entropy_floor = 0.01;
+  open_run(&run);
+  run_all(&run);
+  const struct history *looks = &run.learning.base.trainer.looks;
+  for (size_t i = 0; i < ROLLOUTS; i++) {
+    double progress = (double)i / ROLLOUTS, cosine = (1 + cos(acos(-1) * progress)) / 2;
+    assert_true(fabs(looks->value[LEARN_rate][i] - (0.001 - 0.0009 * progress)) < 1e-9);
+    assert_true(fabs(looks->value[LEARN_entropy_weight][i] - (0.01 + 0.02 * cosine)) < 1e-8);
+  }
+  close_run(&run);
 }
 
 static void a_finished_training_changes_nothing(void **state) {
@@ -440,6 +476,14 @@ static void scenes_are_refused(void **state) {
   run.options.policy.pools = 6;
   refuse_open(&run, "policy.channels 2, policy.pools 6, policy.hidden 16, data.size 32: policy with 6 pools on 32x32");
   run.options.policy.pools = 2;
+  run.options.learn.baseline = BASELINE_GROUP;
+  refuse_open(&run, "learn.baseline is group and learn.group 1: a scan has no others of its slice");
+  run.options.learn.group = SCANS - 1;
+  refuse_open(&run, "a rollout must have whole groups; set learn.scans to a multiple of learn.group");
+  run.options.learn.group = SCANS;
+  refuse_open(&run, "a rollout would scan one slice only; set learn.scans to twice learn.group or more");
+  run.options.learn.group = 1;
+  run.options.learn.baseline = BASELINE_CRITIC;
   run.config.reconstructor = support_path(&folder, "nowhere.h5");
   refuse_open(&run, "the reconstructor: ");
   run.config.reconstructor = support_path(&folder, "a2c/last.h5");
@@ -467,6 +511,12 @@ static void checkpoints_are_refused(void **state) {
   run.options.learn.gamma = 0.5;
   refuse_open(&run, "learn.gamma was 1 and is 0.5 now");
   run.options.learn.gamma = 1;
+  run.options.learn.group = 2;
+  refuse_open(&run, "learn.group was 1 and is 2 now");
+  run.options.learn.baseline = BASELINE_GROUP_CRITIC;
+  run.options.learn.group = 1;
+  refuse_open(&run, "learn.baseline is group_critic and learn.group 1");
+  run.options.learn.baseline = BASELINE_CRITIC;
   run.config.round = 1;
   refuse_open(&run, "first_scan 0");
   run.config.round = 0;
@@ -601,6 +651,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a2c_goes_on_as_if_never_stopped),
       cmocka_unit_test(ppo_goes_on_as_if_never_stopped),
+      cmocka_unit_test(groups_go_on_as_if_never_stopped),
+      cmocka_unit_test(weights_follow_their_schedules),
       cmocka_unit_test(a_finished_training_changes_nothing),
       cmocka_unit_test(launches_change_nothing),
       cmocka_unit_test(a_step_allocates_nothing),

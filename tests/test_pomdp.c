@@ -4,9 +4,14 @@
  * Line 0 says of which class the scan is and is worth nothing else; each class has two good lines. With three
  * lines to acquire, a scan is worth 1 when both good ones are among them, else 0, paid with the last line.
  * Whoever does not look at the class first is right once in three; the best policy looks, then takes the two:
- * it is worth 1 for every scan. */
+ * it is worth 1 for every scan.
+ *
+ * Small enough to enumerate: what the gradient of an update is in the mean is compared with the exact one, for
+ * each of what advantages are measured against (learn.baseline). There, several scans in a row are of one class,
+ * as of one slice, and classes differ in worth, as slices do. */
 #include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
+#include "systems/methods/baseline.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -29,24 +34,30 @@ struct bench {
   cl_mem scan, step, chosen, chance;                          /* one for each running scan */
   cl_mem order, action, log_prob, values, reward, done, last; /* columns of the rollout */
   cl_mem advantage, target, terms;
+  cl_mem centred;
   uint32_t actions[ROWS], first_scan;
+  uint32_t members; /* scans in a row that are of one class */
+  float gap;        /* what a class is worth more than the one before, whatever is acquired */
+  enum learn_baseline baseline;
+  float lambda, critic; /* critic: the weight of its error, whose gradient passes through the logits */
 };
 
 /* ---- the scans, on the host ---------------------------------------------------------------------------- */
 
-static uint32_t class_of(uint32_t scan) {
-  return random_words(5, STREAM_PHANTOM, scan, 0).word[0] % CLASSES;
+static uint32_t class_of(const struct bench *bench, size_t env) {
+  uint32_t scan = bench->first_scan + (uint32_t)env;
+  return random_words(5, STREAM_PHANTOM, scan / bench->members, 0).word[0] % CLASSES;
 }
 
-static bool is_good(uint32_t scan, uint32_t line) {
-  return line > 0 && line <= 2 * CLASSES && (line - 1) / 2 == class_of(scan);
+static bool is_good(uint32_t class, uint32_t line) {
+  return line > 0 && line <= 2 * CLASSES && (line - 1) / 2 == class;
 }
 
 static float worth(const struct bench *bench, size_t env) {
+  uint32_t class = class_of(bench, env);
   int good = 0;
-  for (size_t t = 0; t < STEPS; t++)
-    good += is_good(bench->first_scan + (uint32_t)env, bench->actions[t * SCANS + env]);
-  return good == 2;
+  for (size_t t = 0; t < STEPS; t++) good += is_good(class, bench->actions[t * SCANS + env]);
+  return (float)(good == 2) + bench->gap * (float)class;
 }
 
 /* The policy's view of a scan after `step` of its lines: the mask, and the class if line 0 is in it. */
@@ -55,7 +66,7 @@ static void observe(const struct bench *bench, size_t env, size_t step, float *f
   memset(mask, 0, sizeof(float) * LINES);
   features[0] = 1;
   for (size_t t = 0; t < step; t++) mask[bench->actions[t * SCANS + env]] = 1;
-  if (mask[0] > 0) features[1 + class_of(bench->first_scan + (uint32_t)env)] = 1;
+  if (mask[0] > 0) features[1 + class_of(bench, env)] = 1;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -83,7 +94,8 @@ static cl_mem column(struct bench *bench, size_t rows) {
 static void open_columns(struct bench *bench) {
   cl_mem *running[] = {&bench->scan, &bench->step, &bench->chosen, &bench->chance, &bench->last};
   cl_mem *kept[] = {&bench->order,  &bench->action, &bench->log_prob,  &bench->values,
-                    &bench->reward, &bench->done,   &bench->advantage, &bench->target};
+                    &bench->reward, &bench->done,   &bench->advantage, &bench->target,
+                    &bench->centred};
   for (size_t i = 0; i < sizeof running / sizeof *running; i++) *running[i] = column(bench, SCANS);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) *kept[i] = column(bench, ROWS);
   bench->terms = column(bench, 4 * ROWS);
@@ -95,11 +107,12 @@ static void open_bench(struct bench *bench, struct device *device, double rate) 
   struct optimiser_setup rmsprop = optimise_defaults(OPTIMISER_RMSPROP, rate);
   rmsprop.epsilon = 1e-5;
   rmsprop.clip = 0.5;
-  *bench = (struct bench){.device = device};
+  *bench = (struct bench){.device = device, .members = 1, .lambda = 0.95f, .critic = 0.5f};
   assert_good(kernels_open(&bench->kernels, device, &kernel_table, &kernels, &error), &error);
   assert_good(kernel_need(bench->kernels, "policy_act", &error), &error);
   assert_good(kernel_need(bench->kernels, "policy_loss", &error), &error);
   assert_good(kernel_need(bench->kernels, "policy_advantage", &error), &error);
+  assert_good(kernel_need(bench->kernels, "group_centre", &error), &error);
   build(bench);
   struct graph_setup plan = {device, bench->kernels, ROWS, true, false, NULL};
   assert_good(graph_plan(bench->graph, &plan, &error), &error);
@@ -111,7 +124,8 @@ static void open_bench(struct bench *bench, struct device *device, double rate) 
 static void close_bench(struct bench *bench) {
   cl_mem running[] = {bench->scan, bench->step, bench->chosen, bench->chance, bench->last};
   cl_mem kept[] = {bench->order,  bench->action, bench->log_prob,  bench->values,
-                   bench->reward, bench->done,   bench->advantage, bench->target};
+                   bench->reward, bench->done,   bench->advantage, bench->target,
+                   bench->centred};
   for (size_t i = 0; i < sizeof running / sizeof *running; i++)
     device_release(bench->device, running[i], sizeof(uint32_t) * SCANS);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -154,6 +168,19 @@ static void take_step(struct bench *bench, size_t t, bool best) {
   device_read(bench->device, bench->chosen, 0, bytes, bench->actions + t * SCANS);
 }
 
+static void find_advantages(struct bench *bench) {
+  bool critic = bench->baseline != BASELINE_GROUP, centres = bench->baseline != BASELINE_CRITIC;
+  if (centres)
+    kernel_run(bench->kernels, "group_centre", SCANS,
+               ARGS(graph_arg(ARG_IN, bench->reward), graph_arg(ARG_OUT, bench->centred), arg_u32(STEPS),
+                    arg_u32(bench->members), arg_u32(1), arg_f32(leave_one_out(bench->members))));
+  kernel_run(bench->kernels, "policy_advantage", SCANS,
+             ARGS(graph_arg(ARG_IN, centres ? bench->centred : bench->reward), graph_arg(ARG_IN, bench->values),
+                  arg_buffer(ARG_IN, ELEMENT_U32, bench->done), graph_arg(ARG_IN, bench->last),
+                  graph_arg(ARG_OUT, bench->advantage), graph_arg(ARG_OUT, bench->target), arg_u32(STEPS),
+                  arg_f32(1), arg_f32(bench->lambda), arg_u32(critic)));
+}
+
 /* Returns the mean worth of the scans. */
 static double roll_out(struct bench *bench, bool best) {
   float reward[SCANS];
@@ -165,18 +192,14 @@ static double roll_out(struct bench *bench, bool best) {
   for (size_t env = 0; env < SCANS; env++) sum += reward[env] = worth(bench, env);
   device_write(bench->device, bench->reward, (STEPS - 1) * sizeof reward, sizeof reward, reward);
   device_fill(bench->device, bench->done, (STEPS - 1) * sizeof reward, sizeof reward, 1);
-  kernel_run(bench->kernels, "policy_advantage", SCANS,
-             ARGS(graph_arg(ARG_IN, bench->reward), graph_arg(ARG_IN, bench->values),
-                  arg_buffer(ARG_IN, ELEMENT_U32, bench->done), graph_arg(ARG_IN, bench->last),
-                  graph_arg(ARG_OUT, bench->advantage), graph_arg(ARG_OUT, bench->target), arg_u32(STEPS),
-                  arg_f32(1), arg_f32(0.95f)));
+  find_advantages(bench);
   return sum / SCANS;
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
 
-static void learn_part(struct bench *bench, const uint32_t *order, size_t first, size_t count, float clip,
-                       float entropy) {
+static void find_gradient(struct bench *bench, const uint32_t *order, size_t first, size_t count, float clip,
+                          float entropy) {
   struct graph *graph = bench->graph;
   forward(bench, order + first, count);
   kernel_run(bench->kernels, "policy_loss", count,
@@ -189,10 +212,9 @@ static void learn_part(struct bench *bench, const uint32_t *order, size_t first,
                   graph_arg(ARG_OUT, graph_gradient(graph, bench->logits)),
                   graph_arg(ARG_OUT, graph_gradient(graph, bench->value)),
                   arg_buffer(ARG_INOUT, ELEMENT_F128, bench->terms), arg_u32((uint32_t)first),
-                  arg_f32(1 / (float)count), arg_f32(entropy), arg_f32(0.5f), arg_f32(clip)));
+                  arg_f32(1 / (float)count), arg_f32(entropy), arg_f32(bench->critic), arg_f32(clip)));
   graph_zero_gradients(graph);
   graph_backward(graph);
-  optimise_step(&bench->optimiser);
 }
 
 /* Rate and entropy fade out: a policy that is sure too early guesses the class for good. */
@@ -206,8 +228,10 @@ static void update(struct bench *bench, const struct learner *learner, int round
   for (int epoch = 0; epoch < learner->epochs; epoch++) {
     if (learner->parts > 1) shuffle_python(order, ROWS, (uint32_t)(round * 16 + epoch));
     device_write(bench->device, bench->order, 0, sizeof order, order);
-    for (size_t first = 0; first < ROWS; first += count)
-      learn_part(bench, order, first, count, learner->clip, entropy);
+    for (size_t first = 0; first < ROWS; first += count) {
+      find_gradient(bench, order, first, count, learner->clip, entropy);
+      optimise_step(&bench->optimiser);
+    }
   }
 }
 
@@ -247,7 +271,134 @@ static void test_ppo(void **state) {
   learn(*state, &(struct learner){0.2f, 80, 4, 2, 0.03});
 }
 
+/* ---- gradients in the mean ----------------------------------------------------------------------------- */
+
+enum { WEIGHTS = LINES * FEATURES, ACTOR = WEIGHTS + LINES, ROLLOUTS = 150 };
+
+struct actor {
+  float weight[WEIGHTS], bias[LINES];
+};
+
+static void read_actor(struct bench *bench, bool gradient, struct actor *actor) {
+  struct error error;
+  const struct parameter *weight = graph_find(bench->graph, "actor.weight");
+  const struct parameter *bias = graph_find(bench->graph, "actor.bias");
+  device_read(bench->device, gradient ? weight->gradient : weight->value, 0, sizeof actor->weight, actor->weight);
+  device_read(bench->device, gradient ? bias->gradient : bias->value, 0, sizeof actor->bias, actor->bias);
+  assert_good(device_finish(bench->device, &error), &error);
+}
+
+/* Probabilities of the lines that are free, after those of `taken` (a bit a line). */
+static void chances_of(const struct actor *actor, uint32_t taken, uint32_t class, double chance[LINES]) {
+  double sum = 0;
+  for (size_t line = 0; line < LINES; line++) {
+    double logit = actor->bias[line] + actor->weight[line * FEATURES];
+    if (taken & 1) logit += actor->weight[line * FEATURES + 1 + class];
+    sum += chance[line] = taken >> line & 1 ? 0 : exp(logit);
+  }
+  for (size_t line = 0; line < LINES; line++) chance[line] /= sum;
+}
+
+static int good_lines(uint32_t taken, uint32_t class) {
+  return (int)(taken >> (1 + 2 * class) & 1) + (int)(taken >> (2 + 2 * class) & 1);
+}
+
+/* Adds to `gradient` that of what follows the state, which has the probability `reached`; returns its worth. */
+static double enumerate(const struct actor *actor, uint32_t taken, uint32_t class, size_t step, double reached,
+                        double gradient[ACTOR]) {
+  double chance[LINES], worth_of[LINES] = {0}, mean = 0;
+  if (step == STEPS) return good_lines(taken, class) == 2;
+  chances_of(actor, taken, class, chance);
+  for (uint32_t line = 0; line < LINES; line++) {
+    if (taken >> line & 1) continue;
+    worth_of[line] = enumerate(actor, taken | 1u << line, class, step + 1, reached * chance[line], gradient);
+    mean += chance[line] * worth_of[line];
+  }
+  for (size_t line = 0; line < LINES; line++) {
+    double slope = reached * chance[line] * (worth_of[line] - mean);
+    gradient[line * FEATURES] += slope;
+    if (taken & 1) gradient[line * FEATURES + 1 + class] += slope;
+    gradient[WEIGHTS + line] += slope;
+  }
+  return mean;
+}
+
+/* Of the loss in the mean over scans of these classes, which is minus the worth over the steps of a scan. */
+static void add_exact(const struct bench *bench, const struct actor *actor, double gradient[ACTOR]) {
+  double own[CLASSES][ACTOR] = {{0}};
+  for (uint32_t class = 0; class < CLASSES; class++) enumerate(actor, 0, class, 0, 1, own[class]);
+  for (size_t env = 0; env < SCANS; env++)
+    for (size_t i = 0; i < ACTOR; i++) gradient[i] -= own[class_of(bench, env)][i] / (double)ROWS;
+}
+
+struct moments {
+  double mean[ACTOR], square[ACTOR], exact[ACTOR], variance; /* of the mean, over all entries */
+};
+
+static void add_rollout(struct bench *bench, const struct actor *actor, struct moments *moments) {
+  struct actor found;
+  uint32_t order[ROWS];
+  for (uint32_t i = 0; i < ROWS; i++) order[i] = i;
+  device_write(bench->device, bench->order, 0, sizeof order, order);
+  roll_out(bench, false);
+  find_gradient(bench, order, 0, ROWS, 0, 0);
+  read_actor(bench, true, &found);
+  for (size_t i = 0; i < ACTOR; i++) {
+    double value = i < WEIGHTS ? found.weight[i] : found.bias[i - WEIGHTS];
+    moments->mean[i] += value / ROLLOUTS;
+    moments->square[i] += value * value / ROLLOUTS;
+  }
+  add_exact(bench, actor, moments->exact);
+}
+
+static void measure(struct device *device, enum learn_baseline baseline, float lambda, struct moments *moments) {
+  struct bench bench;
+  struct actor actor;
+  open_bench(&bench, device, 0.03);
+  bench.members = 8;
+  bench.gap = 2;
+  bench.baseline = baseline;
+  bench.lambda = lambda;
+  bench.critic = 0;
+  *moments = (struct moments){0};
+  read_actor(&bench, false, &actor);
+  for (int i = 0; i < ROLLOUTS; i++, bench.first_scan += SCANS) add_rollout(&bench, &actor, moments);
+  for (size_t i = 0; i < ACTOR; i++) {
+    moments->exact[i] /= ROLLOUTS;
+    moments->variance += (moments->square[i] - pow(moments->mean[i], 2)) / ROLLOUTS;
+  }
+  close_bench(&bench);
+}
+
+/* Within four and a half standard errors at each parameter, and not at 0. */
+static void check_mean(const struct moments *moments) {
+  double worst = 0, away = 0;
+  for (size_t i = 0; i < ACTOR; i++) {
+    double error = sqrt((moments->square[i] - pow(moments->mean[i], 2)) / ROLLOUTS) + 1e-9;
+    worst = fmax(worst, fabs(moments->mean[i] - moments->exact[i]) / error);
+    away = fmax(away, fabs(moments->exact[i]) / error);
+  }
+  print_message("off by %.2f standard errors, %.1f from 0; variance %.3g\n", worst, away, moments->variance);
+  assert_true(worst < 4.5);
+  assert_true(away > 10);
+}
+
+/* Unbiased against the others of the slice, with a critic or without; and what slices are worth is not in it,
+ * which a critic that has not learnt leaves in. */
+static void test_group(void **state) {
+  struct moments group, both, critic;
+  measure(*state, BASELINE_GROUP, 0.95f, &group);
+  measure(*state, BASELINE_GROUP_CRITIC, 1, &both);
+  measure(*state, BASELINE_CRITIC, 1, &critic);
+  check_mean(&group);
+  check_mean(&both);
+  print_message("variance with the critic alone %.3g\n", critic.variance);
+  assert_true(group.variance < critic.variance / 4);
+  assert_true(both.variance < critic.variance / 2);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a2c), cmocka_unit_test(test_ppo)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a2c), cmocka_unit_test(test_ppo),
+                                     cmocka_unit_test(test_group)};
   return cmocka_run_group_tests_name("pomdp", tests, support_open_device, support_close_device);
 }

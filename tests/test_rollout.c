@@ -1,7 +1,7 @@
 /* Rollouts of a policy: budgets, rewards, advantages, and the same observations once more when it learns. */
 #include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
-#include "systems/methods/rollout.h"
+#include "systems/methods/rollout_facts.h"
 #include "systems/scan/load.h"
 #include "tests/support.h"
 
@@ -166,6 +166,87 @@ static void advantages_are_as_defined(void **state) {
   close_bench(&bench);
 }
 
+/* Scans in a row share a slice, in launches that split groups too, and draw for themselves. */
+static void scans_of_a_group_share_a_slice(void **state) {
+  enum { SCANS = 12, GROUP = 3 };
+  struct rollout_setup setup = {.scans = SCANS, .launch = 5, .gamma = 1, .lambda = 1, .group = GROUP};
+  struct bench bench;
+  open_setup(&bench, *state, &setup, 5, REWARD_SPARSE);
+  for (size_t round = 0; round < 3; round++) {
+    size_t differ = 0;
+    play(&bench);
+    const uint32_t *slice = read_rows(&bench, ROLLOUT_slice), *action = read_rows(&bench, ROLLOUT_action);
+    for (size_t i = 0; i < STEPS * SCANS; i++) {
+      size_t first = i / GROUP * GROUP;
+      assert_int_equal(slice[i], (round * SCANS + i % SCANS) / GROUP % SLICES);
+      differ += action[i] != action[first];
+    }
+    assert_true(differ > STEPS * SCANS / 3);
+  }
+  close_bench(&bench);
+}
+
+/* Against the other scans of the slice, on the host: without a critic, and with one. */
+static void check_group(struct bench *bench, bool critic) {
+  enum { SCANS = 12, GROUP = 4 };
+  const float *reward = read_rows(bench, ROLLOUT_reward), *value = read_rows(bench, ROLLOUT_value);
+  const float *advantage = read_rows(bench, ROLLOUT_advantage), *target = read_rows(bench, ROLLOUT_return);
+  for (size_t e = 0; e < SCANS; e++) {
+    double sum = 0, next = 0, lambda = critic ? 0.95 : 1;
+    for (size_t t = STEPS; t-- > 0;) {
+      size_t i = t * SCANS + e, first = i - e % GROUP;
+      double others = -(double)reward[i], estimate = critic ? (double)value[i] : 0;
+      for (size_t k = 0; k < GROUP; k++) others += (double)reward[first + k];
+      sum = (double)reward[i] - others / (GROUP - 1) + 0.9 * next - estimate + 0.9 * lambda * sum;
+      next = estimate;
+      assert_true(fabs(sum - (double)advantage[i]) < 1e-3);
+      assert_true(fabs(sum + estimate - (double)target[i]) < 1e-3);
+    }
+  }
+}
+
+static void groups_are_the_baseline(void **state) {
+  static const enum reward_form forms[] = {REWARD_SPARSE, REWARD_COMPAT};
+  for (int k = 0; k < 4; k++) {
+    bool critic = k / 2;
+    struct bench bench;
+    struct rollout_setup setup = {.scans = 12,
+                                  .launch = 12,
+                                  .gamma = 0.9,
+                                  .lambda = 0.95,
+                                  .group = 4,
+                                  .baseline = critic ? BASELINE_GROUP_CRITIC : BASELINE_GROUP};
+    open_setup(&bench, *state, &setup, 12, forms[k % 2]);
+    play(&bench);
+    check_group(&bench, critic);
+    close_bench(&bench);
+  }
+}
+
+/* What a rollout tells, of numbers that can be checked by hand: two slices of two scans, two steps. */
+static void facts_are_as_defined(void **state) {
+  float reward[8] = {0, 0, 0, 0, 1, 3, 7, 9}, value[8] = {0}, target[8] = {1, 3, 7, 9, 1, 3, 7, 9};
+  float advantage[8] = {1, 3, 1, 3, 2, 2, 5, 7};
+  uint32_t action[8] = {4, 5, 4, 5, 5, 4, 6, 6};
+  double sum[N], square[N], count[N];
+  uint64_t mask[4];
+  struct simulation simulation = {.acquisition = {.lines = N}};
+  struct rollout rollout = {
+      .simulation = &simulation, .scans = 4, .steps = 2, .rows = 8, .group = {.members = 2}};
+  struct rollout_copy copy = {reward, value, target, advantage, action, sum, square, count, mask};
+  struct rollout_facts facts = rollout_facts(&copy, &rollout);
+  (void)state;
+  assert_true(fabs(facts.between - 36.0 / 40) < 1e-12); /* means 2 and 8, each scan 1 beside its own */
+  /* first step: 1 1 and 3 3, mean 2; second: 2, 2 and 5 7, mean 4: 4 + 22 - ... over 1 + 2, 0 + 2 over 2 + 1 */
+  assert_true(fabs(facts.signal - (4 + (4 + 4 + 72 - 64)) / 3.0 / (2 / 3.0)) < 1e-12);
+  assert_true(fabs(facts.explained) < 1e-12);
+  assert_true(facts.distinct == 0.75); /* 4 5 and 5 4 are one mask, 4 6 and 5 6 are two */
+  for (int i = 0; i < 8; i++) value[i] = target[i] - 2;
+  rollout.group.members = 1;
+  facts = rollout_facts(&copy, &rollout);
+  assert_true(isnan(facts.between) && facts.explained == 1 && facts.distinct == 1);
+}
+
 /* Rows in another order, in passes that do not come out even, give the values and probabilities of the
  * rollout: the observations are the same. */
 static void rows_are_recalled(void **state) {
@@ -311,6 +392,9 @@ int main(void) {
       cmocka_unit_test(budgets_are_exact),
       cmocka_unit_test(rewards_are_as_defined),
       cmocka_unit_test(advantages_are_as_defined),
+      cmocka_unit_test(scans_of_a_group_share_a_slice),
+      cmocka_unit_test(groups_are_the_baseline),
+      cmocka_unit_test(facts_are_as_defined),
       cmocka_unit_test(advantages_are_normalised_in_every_update),
       cmocka_unit_test(rows_are_recalled),
       cmocka_unit_test(the_best_is_taken),

@@ -2,6 +2,8 @@
 
 #include "systems/networks/checkpoint.h"
 
+#include <math.h>
+
 /* ---- one rollout -------------------------------------------------------------------------------------- */
 
 static uint32_t next_scan(const struct learning *learning) {
@@ -63,8 +65,29 @@ void learn_add_update(struct policy_training *training, struct schedule *schedul
 
 const struct system *const learn_systems[] = {&repeat_epochs, &repeat_minibatches, NULL};
 
+/* From `start` to `floor` while `progress` goes from 0 to 1; never up. */
+static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
+  if (schedule == LEARN_CONSTANT || floor >= start) return start;
+  double left = schedule == LEARN_LINEAR ? 1 - progress : (1 + cos(M_PI * progress)) / 2;
+  return floor + (start - floor) * left;
+}
+
+/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it. */
+static void schedule_weights(struct learning *learning) {
+  const struct options *options = learning->base.trainer.options;
+  double progress = (double)learning->base.trainer.done / (double)learning->base.trainer.wanted;
+  learning->rollout.update.entropy_weight = (float)scheduled(
+      (enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
+      options->learn.entropy_floor, progress);
+  if (options->learn.rate_schedule != LEARN_CONSTANT)
+    learning->base.trainer.optimiser.rate =
+        scheduled((enum learn_schedule)options->learn.rate_schedule, learn_scaled_rate(options),
+                  options->learn.rate_floor, progress);
+}
+
 void learn_step(struct learning *learning) {
   struct rollout *rollout = &learning->rollout;
+  schedule_weights(learning);
   rollout_play(rollout, next_scan(learning));
   rollout->most = is_ppo(learning->base.trainer.options) ? learning->base.trainer.options->learn.rows : rollout->rows;
   learning->base.trainer.device->phase = "update";
@@ -78,6 +101,13 @@ static void step(struct trainer *trainer) {
   learn_step((struct learning *)trainer);
 }
 
+static void tell_facts(struct rollout_facts facts, double values[TRAINER_VALUES]) {
+  values[LEARN_explained] = facts.explained;
+  values[LEARN_between] = facts.between;
+  values[LEARN_signal] = facts.signal;
+  values[LEARN_distinct] = facts.distinct;
+}
+
 /* Tells the return of the last rollout. */
 static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct learning *learning = (struct learning *)trainer;
@@ -85,10 +115,10 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   size_t rows = learning->rollout.rows;
   double sum[4] = {0}, reward = 0, norm = 0;
   world_read(world, ROLLOUT_terms, 0, rows, learning->base.terms);
-  world_read(world, ROLLOUT_reward, 0, rows, learning->base.rewards);
+  rollout_copy_read(&learning->copy, &learning->rollout);
   if (!device_finish(trainer->device, error) || !optimise_norm(&trainer->optimiser, &norm, error)) return false;
   for (size_t i = 0; i < rows; i++) {
-    reward += learning->base.rewards[i];
+    reward += learning->copy.reward[i];
     for (int k = 0; k < 4; k++) sum[k] += learning->base.terms[4 * i + (size_t)k] / (double)rows;
   }
   values[LEARN_reward] = reward / (double)learning->rollout.scans;
@@ -98,6 +128,8 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   values[LEARN_ratio] = sum[3];
   values[LEARN_gradient_norm] = norm;
   values[LEARN_rate] = trainer->optimiser.rate;
+  values[LEARN_entropy_weight] = learning->rollout.update.entropy_weight;
+  tell_facts(rollout_facts(&learning->copy, &learning->rollout), values);
   return true;
 }
 
@@ -126,7 +158,7 @@ static const struct trainer_value look_values[] = {
 const struct task task_policy = {.network = "policy",
                                  .unit = "rollout",
                                  .worked = "steps",
-                                 .train = {"look", look_values, (1 << LEARN_VALUE_COUNT) - 1},
+                                 .train = {"look", look_values, (1 << LEARN_explained) - 1},
                                  .validation = {"validation", policy_score_values, 1},
                                  .select = SELECT_HIGHEST,
                                  .scores = true,

@@ -15,7 +15,7 @@ static struct simulation_plan plan(const struct options *options, bool validates
   if (validates) return rollout_plan(options, slices, slices < launch ? slices : launch, slices * (budget + 1));
   if (launch > scans) launch = scans;
   struct simulation_plan plan = rollout_plan(options, slices, launch > pass ? launch : pass, rows);
-  plan.together = scans;
+  plan.together = scans / options->learn.group;
   return plan;
 }
 
@@ -74,17 +74,17 @@ static bool open_rollout(struct learning *learning, struct error *error) {
                                 .gamma = options->learn.gamma,
                                 .lambda = options->learn.lambda,
                                 .keep = learning->base.policy.setup.whole,
-                                .normalise = learn_normalises(options)};
+                                .normalise = learn_normalises(options),
+                                .group = options->learn.group,
+                                .baseline = (enum learn_baseline)options->learn.baseline};
   if (!rollout_open(&learning->rollout, &setup, error)) return false;
   struct policy_update *update = &learning->rollout.update;
-  update->entropy_weight = (float)options->learn.entropy;
   update->value_weight = (float)options->learn.value;
   update->clip = options->learn.algorithm == LEARN_PPO ? (float)options->learn.ratio : 0;
   return true;
 }
 
-/* 16 scans are those of the published code. */
-static double scaled_rate(const struct options *options) {
+double learn_scaled_rate(const struct options *options) {
   double rate = options->learn.rate, more = options->learn.scans / 16.0;
   if (options->learn.scaling == SCALING_NONE) return rate;
   return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
@@ -95,7 +95,7 @@ static bool open_optimiser(struct learning *learning, struct error *error) {
   bool ppo = options->learn.algorithm == LEARN_PPO;
   bool adam = options->learn.optimiser == LEARN_AUTO ? ppo : options->learn.optimiser == LEARN_ADAM;
   struct optimiser_setup setup =
-      optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, scaled_rate(options));
+      optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, learn_scaled_rate(options));
   setup.epsilon = options->learn.epsilon;
   setup.clip = options->learn.clip;
   return optimise_open(&learning->base.trainer.optimiser, learning->base.policy.graph, &setup, error);
@@ -125,6 +125,7 @@ static uint64_t rollouts_of(const struct options *options, uint32_t budget, uint
 
 /* Scans, and PPO's passes over rollouts, key their draws by 32 bits. */
 static bool check(const struct options *options, uint32_t budget, uint32_t rounds, struct error *error) {
+  if (!baseline_check(options, error)) return false;
   uint64_t rollouts = rollouts_of(options, budget, rounds), epochs = options->learn.epochs;
   uint64_t each =
       options->learn.algorithm == LEARN_PPO && epochs > options->learn.scans ? epochs : options->learn.scans;
@@ -157,7 +158,8 @@ static bool open(struct policy_training *training, const struct trainer_config *
   bool ppo = training->trainer.options->learn.algorithm == LEARN_PPO;
   training->trainer.run.may_differ = ppo ? ppo_may_differ : a2c_may_differ;
   if (!open_rollout(learning, error) || !open_optimiser(learning, error) ||
-      !policy_training_room(training, training->rows, error))
+      !policy_training_room(training, training->rows, error) ||
+      !rollout_copy_open(&learning->copy, &learning->rollout, training->rewards, training->trainer.arena, error))
     return false;
   count_rollouts(learning, config->steps);
   number_scans(learning, config->round);
@@ -165,8 +167,11 @@ static bool open(struct policy_training *training, const struct trainer_config *
 }
 
 static void describe(struct policy_training *training) {
-  rollout_describe(&((struct learning *)training)->rollout, &training->train.simulation,
-                   learn_normalises(training->trainer.options));
+  const struct options *options = training->trainer.options;
+  struct rollout_setup setup = {.simulation = &training->train.simulation,
+                                .normalise = learn_normalises(options),
+                                .baseline = (enum learn_baseline)options->learn.baseline};
+  rollout_describe(&((struct learning *)training)->rollout, &setup);
 }
 
 static void add_play(struct policy_training *training, struct schedule *schedule) {

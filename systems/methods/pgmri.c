@@ -55,7 +55,7 @@ static bool check(const struct options *options, uint32_t budget, uint32_t round
                       "update; lower one of them",
                       draws, options->pgmri.batch, options->pgmri.accumulation,
                       (double)draws * options->pgmri.batch * options->pgmri.accumulation);
-  return check_keep(options, error) &&
+  return baseline_refuse(options, "pgmri.trajectories and pgmri.baseline", error) && check_keep(options, error) &&
          optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, milestone, &milestones,
                                   error);
 }

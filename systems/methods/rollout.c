@@ -40,8 +40,23 @@ static bool build(struct rollout *rollout, struct schedule *schedule,
          schedule_prepare(schedule, rollout->simulation->kernels, error);
 }
 
-void rollout_describe(struct rollout *rollout, struct simulation *simulation, bool normalises) {
-  *rollout = (struct rollout){.simulation = simulation, .normalises = normalises};
+void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
+  *rollout = (struct rollout){
+      .simulation = setup->simulation, .normalises = setup->normalise, .baseline = setup->baseline};
+}
+
+/* Scans with numbers in a row share a slice from here on. */
+static void open_group(struct rollout *rollout, const struct rollout_setup *setup) {
+  size_t members = setup->group ? setup->group : 1;
+  REQUIRE(rollout->scans % members == 0, "%zu scans in groups of %zu", rollout->scans, members);
+  REQUIRE(members > 1 || setup->baseline == BASELINE_CRITIC, "one scan of a slice has no others");
+  rollout->simulation->group = (uint32_t)members;
+  rollout->baseline = setup->baseline;
+  rollout->group = (struct scan_group){.steps = rollout->steps,
+                                       .scans = rollout->scans,
+                                       .members = members,
+                                       .stride = 1,
+                                       .scale = members > 1 ? leave_one_out(members) : 1};
 }
 
 bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error) {
@@ -64,6 +79,7 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
                              rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
   simulation->keeps = setup->keep;
+  open_group(rollout, setup);
   write_order(rollout);
   world_fill(&simulation->world, ROLLOUT_last_value, 0);
   return build(rollout, &rollout->play, rollout_add_play, error) &&
@@ -101,19 +117,27 @@ static bool next_launch(struct world *world, void *context, size_t turn) {
 static const struct system repeat_launches = {
     .name = "launches", .doc = "scans of the rollout, as many as there are environments", .next = next_launch};
 
-static void run_advantage(struct world *world, void *context) {
-  const struct rollout *rollout = context;
-  kernel_run(world->kernels, "policy_advantage", rollout->scans,
-             ARGS(world_in(world, ROLLOUT_reward), world_in(world, ROLLOUT_value), world_in(world, ROLLOUT_done),
-                  world_in(world, ROLLOUT_last_value), world_out(world, ROLLOUT_advantage),
-                  arg_unnamed(world_out(world, ROLLOUT_return)), arg_u32((uint32_t)rollout->steps),
-                  arg_f32((float)rollout->gamma), arg_f32((float)rollout->lambda)));
+static unsigned reward_of(const struct rollout *rollout) {
+  return rollout->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
 }
 
+/* Against a group alone an advantage is what is left to come of the centred rewards, and the critic learns that. */
+static void run_advantage(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  bool critic = rollout->baseline != BASELINE_GROUP;
+  kernel_run(world->kernels, "policy_advantage", rollout->scans,
+             ARGS(arg_unnamed(world_in(world, reward_of(rollout))), world_in(world, ROLLOUT_value),
+                  world_in(world, ROLLOUT_done), world_in(world, ROLLOUT_last_value),
+                  world_out(world, ROLLOUT_advantage), arg_unnamed(world_out(world, ROLLOUT_return)),
+                  arg_u32((uint32_t)rollout->steps), arg_f32((float)rollout->gamma),
+                  arg_f32(critic ? (float)rollout->lambda : 1), arg_u32(critic)));
+}
+
+/* rollout_add_play adds the rewards. */
 static const struct system advantage = {
     .name = "advantage",
     .doc = "generalised advantages (Schulman et al. 2016), and the critic's targets",
-    .reads = SET(ROLLOUT_reward) | SET(ROLLOUT_value) | SET(ROLLOUT_done) | SET(ROLLOUT_last_value),
+    .reads = SET(ROLLOUT_value) | SET(ROLLOUT_done) | SET(ROLLOUT_last_value),
     .writes = SET(ROLLOUT_advantage) | SET(ROLLOUT_return),
     .kernels = {"policy_advantage"},
     .run = run_advantage};
@@ -124,7 +148,8 @@ void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
   simulation_add_restart(rollout->simulation, schedule);
   simulation_add_scan(rollout->simulation, schedule);
   schedule_add(schedule, &system_end, NULL);
-  schedule_add(schedule, &advantage, rollout);
+  if (rollout->baseline != BASELINE_CRITIC) schedule_add(schedule, &system_centre_rewards, &rollout->group);
+  schedule_add(schedule, &advantage, rollout)->reads |= SET(reward_of(rollout));
 }
 
 void rollout_play(struct rollout *rollout, uint32_t first_scan) {
@@ -321,6 +346,6 @@ void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
   schedule_run(&rollout->gradient, &rollout->simulation->world);
 }
 
-const struct system *const rollout_systems[] = {&clear_rewards, &repeat_launches, &advantage, &normalise,
+const struct system *const rollout_systems[] = {&clear_rewards, &repeat_launches, &system_centre_rewards, &advantage, &normalise,
                                                 &repeat_passes, &gather,          &gather_kept, &forward,
                                                 &loss,          &backward,        NULL};

@@ -5,6 +5,7 @@
 #ifndef L2SR_SYSTEMS_ROLLOUT_H
 #define L2SR_SYSTEMS_ROLLOUT_H
 
+#include "systems/methods/baseline.h"
 #include "systems/networks/policy.h"
 #include "systems/scan/simulation.h"
 
@@ -14,6 +15,8 @@ struct rollout_setup {
   double gamma, lambda;          /* discount; of generalised advantages */
   bool keep;                     /* rollout_can_keep: the policy's activations stay for the update */
   bool normalise;                /* advantages, within each update */
+  size_t group;                  /* scans in a row that share a slice; 1 or 0: each has its own */
+  enum learn_baseline baseline;  /* what advantages are measured against */
 };
 
 struct rollout {
@@ -25,6 +28,8 @@ struct rollout {
   bool keeps;                  /* activations of a rollout stay for its update */
   bool kept;                   /* they are there */
   bool normalises;             /* advantages, within every update */
+  enum learn_baseline baseline;
+  struct scan_group group;     /* scans of a slice, where the baseline is theirs */
   uint32_t first_scan;         /* of the rollout that is played */
   size_t most;                 /* rows of an update, to normalise */
   size_t first, count, row;    /* rows of the running update, and the running pass's first */
@@ -61,10 +66,10 @@ void rollout_add_play(struct rollout *rollout, struct schedule *schedule);
 void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule);
 void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule);
 /* Without a device: what these follow from. */
-void rollout_describe(struct rollout *rollout, struct simulation *simulation, bool normalises);
+void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup);
 /* Columns of these systems, for the plan. */
 #define ROLLOUT_COLUMNS                                                                                      \
-  (SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) | SET(ROLLOUT_order) |             \
+  (SET(ROLLOUT_centred) | SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) | SET(ROLLOUT_order) |             \
    SET(ROLLOUT_terms) | SET(ROLLOUT_normalised))
 
 extern const struct system *const rollout_systems[];

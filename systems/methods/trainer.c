@@ -81,7 +81,7 @@ static void add_event(const struct trainer *trainer, const struct trainer_record
   size_t count = 0;
   for (size_t v = 0; record->values[v].name; v++) {
     const char *tag = record->values[v].tag, *metric = tag ? strstr(tag, "%s") : NULL;
-    if (!tag) continue;
+    if (!tag || isnan(history->value[v][history->count - 1])) continue;
     snprintf(tags[count], EVENT_TAG, "%s%s", metric ? metric_of(trainer) : tag, metric ? metric + 2 : "");
     scalars[count] = (struct event_scalar){tags[count], history->value[v][history->count - 1]};
     count++;
@@ -339,10 +339,11 @@ bool trainer_save(const struct trainer *trainer, const char *name, struct error 
   return false;
 }
 
-static bool read_column(struct store *store, const char *name, size_t count, double *to, struct error *error) {
+static bool read_column(struct store *store, const char *name, size_t count, double *to, bool finite,
+                        struct error *error) {
   if (!store_read_known(store, name, STORE_F64, count, to, error)) return false;
   for (size_t i = 0; i < count; i++)
-    if (!isfinite(to[i]))
+    if (finite && !isfinite(to[i]))
       return fail_file(error, "%s holds %g at entry %zu; it must be finite: the file is damaged", name, to[i],
                        i);
   return true;
@@ -373,10 +374,10 @@ static bool read_history(struct trainer *trainer, struct history *history,
     return fail_file(error, "%s is longer than its training: the file is damaged", name);
   if (!make_room(trainer, history, record, shape.size[0] + history->room, error)) return false;
   history->count = shape.size[0];
-  bool good = read_column(store, name, history->count, history->at, error);
+  bool good = read_column(store, name, history->count, history->at, true, error);
   for (size_t v = 0; good && record->values[v].name; v++) {
     snprintf(name, sizeof name, "log/%s/%s", record->kind, record->values[v].name);
-    good = read_column(store, name, history->count, history->value[v], error);
+    good = read_column(store, name, history->count, history->value[v], record->finite >> v & 1, error);
   }
   return good;
 }

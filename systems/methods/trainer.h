@@ -11,7 +11,7 @@
 #include "engine/ecs/schedule.h"
 #include "systems/methods/run_files.h"
 
-enum { TRAINER_VALUES = 8, TRAINER_NAME = 48 };
+enum { TRAINER_VALUES = 16, TRAINER_NAME = 48 };
 
 /* A value of the log: its name in log.jsonl and checkpoints; TensorBoard's, in which %s is the scene's metric, or
  * NULL where it is not told; what it is. */
@@ -23,7 +23,7 @@ struct trainer_value {
 struct trainer_record {
   const char *kind;
   const struct trainer_value *values;
-  unsigned finite; /* a bit a value: training stops where it is not finite */
+  unsigned finite; /* a bit a value: training stops where it is not finite; others may be unknown (NaN) */
 };
 
 enum trainer_select { SELECT_NOTHING, SELECT_LOWEST, SELECT_HIGHEST };

@@ -51,7 +51,8 @@ static bool build(struct trajectories *trajectories, struct schedule *schedule,
 }
 
 void trajectories_describe(struct trajectories *trajectories, struct simulation *simulation) {
-  *trajectories = (struct trajectories){.setup = {.simulation = simulation}};
+  *trajectories = (struct trajectories){
+      .setup = {.simulation = simulation, .baseline = simulation->options->pgmri.baseline}};
 }
 
 bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,
@@ -77,21 +78,22 @@ bool trajectories_open(struct trajectories *trajectories, const struct trajector
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
 
-/* Greedy: a step's own gain, which is a discount of 0. */
+/* trajectories_add_play says of which rewards. Greedy: a step's own gain, which is a discount of 0. */
 static void run_advantage(struct world *world, void *context) {
   const struct trajectories *trajectories = context;
   const struct trajectories_setup *setup = &trajectories->setup;
+  unsigned reward = setup->baseline ? ROLLOUT_centred : ROLLOUT_reward;
   kernel_run(world->kernels, "pgmri_advantage", world->rows[TABLE_ENV],
-             ARGS(world_in(world, ROLLOUT_reward), world_out(world, ROLLOUT_advantage),
+             ARGS(arg_unnamed(world_in(world, reward)), world_out(world, ROLLOUT_advantage),
                   arg_u32((uint32_t)trajectories->steps), arg_u32((uint32_t)trajectories->slices),
                   arg_u32((uint32_t)setup->batch), arg_u32((uint32_t)setup->minibatches),
-                  arg_f32(setup->greedy ? 0 : (float)setup->gamma), arg_u32(setup->baseline)));
+                  arg_f32(setup->greedy ? 0 : (float)setup->gamma),
+                  arg_u32((uint32_t)(setup->draws - setup->baseline))));
 }
 
 static const struct system advantage = {
     .name = "advantage_of_draws",
     .doc = "what every draw was worth beside the others of its slice (Kool et al. 2019, Bakker et al. 2020)",
-    .reads = SET(ROLLOUT_reward),
     .writes = SET(ROLLOUT_advantage),
     .kernels = {"pgmri_advantage"},
     .run = run_advantage};
@@ -99,7 +101,9 @@ static const struct system advantage = {
 void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule) {
   simulation_add_restart(trajectories->setup.simulation, schedule);
   simulation_add_scan(trajectories->setup.simulation, schedule);
-  schedule_add(schedule, &advantage, trajectories);
+  bool baseline = trajectories->setup.baseline;
+  if (baseline) schedule_add(schedule, &system_centre_rewards, &trajectories->group);
+  schedule_add(schedule, &advantage, trajectories)->reads |= SET(baseline ? ROLLOUT_centred : ROLLOUT_reward);
 }
 
 void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t slices) {
@@ -107,6 +111,11 @@ void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t
   REQUIRE(slices && slices <= trajectories->most, "%zu slices; an update takes %zu", slices,
           trajectories->most);
   trajectories->slices = simulation->trajectories.slices = slices;
+  trajectories->group = (struct scan_group){.steps = trajectories->steps,
+                                            .scans = slices * trajectories->setup.draws,
+                                            .members = trajectories->setup.draws,
+                                            .stride = slices,
+                                            .scale = 1};
   simulation->trajectories.row = simulation->rollout_row = 0;
   simulation->rows = (struct rollout_rows){.stride = slices * trajectories->setup.draws};
   simulation_restart(simulation, first, slices);

@@ -10,6 +10,7 @@
 #ifndef L2SR_SYSTEMS_TRAJECTORIES_H
 #define L2SR_SYSTEMS_TRAJECTORIES_H
 
+#include "systems/methods/baseline.h"
 #include "systems/networks/policy.h"
 #include "systems/scan/simulation.h"
 
@@ -27,6 +28,7 @@ struct trajectories {
   size_t steps, most;          /* of a scan; slices of an update */
   size_t slices;               /* of the last play */
   size_t first, count;         /* images of the running pass of an update */
+  struct scan_group group;     /* the draws of a slice, of the last play */
   struct schedule play, gradient;
 };
 
@@ -38,7 +40,8 @@ struct simulation_plan trajectories_plan(const struct options *options, size_t s
 struct simulation_plan trajectories_validation_plan(const struct options *options, size_t slices,
                                                     size_t envs, size_t steps);
 #define TRAJECTORIES_COLUMNS                                                                                 \
-  (SET(STATE_observation) | SET(STATE_taken) | SET(STATE_terms) | SET(ROLLOUT_advantage))
+  (SET(STATE_observation) | SET(STATE_taken) | SET(STATE_terms) | SET(ROLLOUT_advantage) |       \
+   SET(ROLLOUT_centred))
 
 /* After simulation_set: scans are as long as its acquisition says. */
 bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,

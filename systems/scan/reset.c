@@ -28,7 +28,8 @@ static void run_reset(struct world *world, void *context) {
              ARGS(world_in(world, ENV_done), world_inout(world, ENV_scan), world_in(world, SLICE_order),
                   world_inout(world, ENV_slice), world_inout(world, ENV_mask), world_inout(world, ENV_step),
                   world_in(world, SCENE_initial), arg_u32(simulation->first_scan),
-                  arg_u32((uint32_t)world->rows[TABLE_ENV]), arg_u32((uint32_t)world->rows[TABLE_SLICE])));
+                  arg_u32((uint32_t)world->rows[TABLE_ENV]), arg_u32((uint32_t)world->rows[TABLE_SLICE]),
+                  arg_u32(simulation->group)));
 }
 
 const struct system system_reset = {.name = "reset",

@@ -107,6 +107,7 @@ struct simulation {
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;   /* number of environment 0's first scan */
+  uint32_t group;        /* scans with numbers in a row that share a slice; 1 unless a rollout sets it */
   uint32_t taken;        /* actions since the begin of the running scans */
   struct rollout_rows rows;
   size_t rollout_row;    /* the row of ROLLOUT that record writes */

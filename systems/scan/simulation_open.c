@@ -177,6 +177,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   *simulation = (struct simulation){.device = device,
                                     .options = options,
                                     .plan = *plan,
+                                    .group = 1,
                                     .sampler = plan->policy ? &sampler_policy : &sampler_list[0]};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
   bool good = check_size(options, error) && check_kspace(options, plan, error) &&

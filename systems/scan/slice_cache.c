@@ -127,15 +127,18 @@ void slice_cache_bring(struct slice_cache *cache, const uint32_t *slice, size_t 
   for (size_t i = 0; i < count; i++) rows[i] = cache->row[slice[i]];
 }
 
-/* Scan number i looks into entry i % rows, where its row is: no two of the scans share one. */
+/* Scans of slice number i (scan number i * group is the first) look into entry i % rows, where its row is: no
+ * two slices share one. */
 void slice_cache_bring_scans(struct simulation *simulation, uint32_t first_scan, size_t scans) {
   struct slice_cache *cache = simulation->cache;
+  uint32_t group = simulation->group, first = first_scan / group;
   if (!cache || !cache->needed) return;
-  for (size_t i = 0; i < scans; i++)
-    cache->wanted[i] = cache->order[(first_scan + (uint32_t)i) % cache->slices];
-  slice_cache_bring(cache, cache->wanted, scans, cache->place);
-  for (size_t i = 0; i < scans; i++)
-    cache->entry[(first_scan + (uint32_t)i) % cache->rows] = cache->place[i];
+  size_t count = (first_scan % group + scans - 1) / group + 1;
+  for (size_t i = 0; i < count; i++)
+    cache->wanted[i] = cache->order[(first + (uint32_t)i) % cache->slices];
+  slice_cache_bring(cache, cache->wanted, count, cache->place);
+  for (size_t i = 0; i < count; i++)
+    cache->entry[(first + (uint32_t)i) % cache->rows] = cache->place[i];
   world_write(cache->world, SLICE_order, 0, cache->rows, cache->entry);
 }
 

@@ -113,6 +113,8 @@ refuse_train() { # refuse_train STATUS TEXT ARGUMENTS...
   refuse "$status" "$text" train scene $given "$@"
 }
 # refused before the reconstructor is trained
+refuse 2 'learn.group is 4 and learn.baseline critic, which l2s and l2sr look at; this method has pgmri.trajectories' \
+  train scene --quiet --output early --set learn.group=4
 refuse 2 "pgmri.milestones has 'late'" train scene --quiet --output early --set pgmri.milestones=late
 refuse 1 'the portable path computes in f32 only' train scene --quiet --output early --set policy.precision=half
 [ ! -e early ] || complain "a refused policy left something in the folder"
