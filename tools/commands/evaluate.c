@@ -7,6 +7,7 @@
 #include "systems/sampling/geometry.h"
 #include "tools/commands/command.h"
 #include "tools/report/cross_table.h"
+#include "tools/report/paired_text.h"
 #include "tools/report/paper_table.h"
 #include "tools/report/results.h"
 
@@ -57,12 +58,24 @@ static void print_run(const struct options *options, const struct evaluate_run *
   printf(" %10.1f\n", (double)run->scans / run->seconds);
 }
 
+/* Runs of one setting stand behind each other. */
+static size_t count_runs(const struct evaluation *evaluation, size_t first) {
+  const struct evaluate_run *run = &evaluation->runs[first];
+  size_t count = 1;
+  while (first + count < evaluation->run_count &&
+         !memcmp(&run->acquisition, &run[count].acquisition, sizeof run->acquisition))
+    count++;
+  return count;
+}
+
 static void print_table(const struct evaluation *evaluation, const struct options *options) {
-  for (size_t r = 0; r < evaluation->run_count; r++) {
-    const struct evaluate_run *run = &evaluation->runs[r];
-    if (r == 0 || memcmp(&run->acquisition, &run[-1].acquisition, sizeof run->acquisition))
-      print_setting(evaluation, options, &run->acquisition);
-    print_run(options, run);
+  bool shown[METRICS];
+  for (size_t m = 0; m < METRICS; m++) shown[m] = is_shown(options, m);
+  for (size_t first = 0, count; first < evaluation->run_count; first += count) {
+    count = count_runs(evaluation, first);
+    print_setting(evaluation, options, &evaluation->runs[first].acquisition);
+    for (size_t r = first; r < first + count; r++) print_run(options, &evaluation->runs[r]);
+    paired_print(evaluation, first, count, shown, stdout);
   }
   printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
          options->data.range == RANGE_VOLUME  ? "volume"

@@ -139,7 +139,7 @@ static bool put_set(struct report_page *page, size_t set, struct error *error) {
       !report_put_ablations(page, set, error))
     return false;
   report_heading(page, 3, NULL, "Comparisons");
-  if (!report_put_pairs(page, set, error)) return false;
+  if (!report_put_pairs(page, set, error) || !report_put_seeds(page, set, error)) return false;
   report_heading(page, 3, NULL, "Slices as a distribution, and scores after every action");
   for (size_t s = 0; s < report->settings; s++)
     if (report->setting[s].set == set &&
@@ -178,13 +178,14 @@ bool report_put_origins(struct report_page *page, struct error *error) {
     bool again = rows && !strcmp(tabular_cell(&table, rows - 1, 0)->text, run->path);
     if (again) {
       add_word(report->arena, tabular_cell(&table, rows - 1, 1), run->method);
+      add_word(report->arena, tabular_cell(&table, rows - 1, 3), run->seeds);
       add_word(report->arena, tabular_cell(&table, rows - 1, 5), run->chooser);
       continue;
     }
     const char *cells[] = {run->path,
                            run->method,
                            run->device,
-                           run->seed,
+                           run->seeds,
                            *run->reconstructor ? run->reconstructor : "none: zero-filled",
                            *run->chooser ? run->chooser : no_chooser};
     for (size_t c = 0; c < 6; c++) tabular_text(&table, rows, c, cells[c]);
@@ -242,6 +243,7 @@ static bool put_page(struct report_page *page, struct error *error) {
 static bool check_baseline(const struct report *report, const struct report_config *config,
                            struct error *error) {
   const char *names[REPORT_RUNS];
+  if (config->baseline && report_has_seeds(report, config->baseline)) return true;
   for (size_t r = 0; r < report->runs; r++) {
     names[r] = report->run[r].method;
     if (!config->baseline || !strcmp(config->baseline, names[r])) return true;

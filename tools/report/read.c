@@ -301,33 +301,44 @@ static size_t side_of(const struct report_setting *setting, size_t size) {
   return setting->geometry->points ? (size_t)lround(sqrt((double)size)) : size;
 }
 
-/* The key of the scene that names the sampler's file. */
-static const char *chooser_of(const struct reading *reading, const char *sampler) {
-  static const struct {
-    const char *sampler, *section, *key;
-  } rows[] = {{"policy", "evaluate", "policy"},
-              {"fixed_mask", "sampler", "mask"},
-              {"learned_mask", "sampler", "mask"},
-              {"tau_step", "sampler", "tau_step"},
-              {"tau_step_best", "sampler", "tau_step"}};
+/* The keys of the scene that name a sampler's file, and where results say the seed of its training. */
+struct chooser {
+  const char *sampler, *section, *key, *seed;
+};
+
+static const struct chooser *chooser_of(const char *sampler) {
+  static const struct chooser rows[] = {{"policy", "evaluate", "policy", "seed_policy"},
+                                        {"fixed_mask", "sampler", "mask", "seed_mask"},
+                                        {"learned_mask", "sampler", "mask", "seed_mask"},
+                                        {"tau_step", "sampler", "tau_step", "seed_tau_step"},
+                                        {"tau_step_best", "sampler", "tau_step", "seed_tau_step"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (!strcmp(rows[i].sampler, sampler)) return &rows[i];
+  return NULL;
+}
+
+/* "1", or "1 (sampler 2; reconstructor 3)" where these were trained. */
+static const char *seeds_of(const struct reading *reading, const struct chooser *chooser) {
   struct arena *arena = reading->report->arena;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (strcmp(rows[i].sampler, sampler)) continue;
-    const char *value = scene_value(reading->scene, rows[i].section, rows[i].key, arena);
-    return value ? unquote(value, arena) : "";
-  }
-  return "";
+  const char *seed = scene_value(reading->scene, "world", "seed", arena), *trained = "";
+  double number;
+  if (chooser && store_number(reading->store, chooser->seed, &number))
+    trained = arena_text(arena, "sampler %.0f", number);
+  if (store_number(reading->store, "seed_reconstructor", &number))
+    trained = arena_text(arena, "%s%sreconstructor %.0f", trained, *trained ? "; " : "", number);
+  return arena_text(arena, *trained ? "%s (%s)" : "%s%s", seed ? seed : "", trained);
 }
 
 static void read_origin(const struct reading *reading, const char *sampler, struct report_run *run) {
   struct arena *arena = reading->report->arena;
+  const struct chooser *chooser = chooser_of(sampler);
+  const char *path = chooser ? scene_value(reading->scene, chooser->section, chooser->key, arena) : NULL;
   char *device = arena_new(arena, 256);
-  const char *seed = scene_value(reading->scene, "world", "seed", arena);
   store_text(reading->store, "device", device, 256);
   run->device = device;
-  run->seed = seed ? seed : "";
+  run->seeds = seeds_of(reading, chooser);
   run->reconstructor = scene_word(reading, "reconstructor");
-  run->chooser = chooser_of(reading, sampler);
+  run->chooser = path ? unquote(path, arena) : "";
 }
 
 static const char *folder_of(struct arena *arena, const char *path) {
@@ -406,7 +417,7 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
                 run.scans, report->set[reading->set].slices);
   store_text(reading->store, "group", group, sizeof group);
   const char *name = arena_text(report->arena, "%s", sampler);
-  run.method = method_of(reading, name);
+  run.method = run.base = method_of(reading, name);
   if (!strcmp(name, sampler_policy.name)) store_number(reading->store, "gamma", &run.gamma);
   read_origin(reading, name, &run);
   read_pair(reading, &run);

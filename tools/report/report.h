@@ -42,13 +42,15 @@ extern const char *const report_group_names[REPORT_GROUPS];
 struct report_run {
   enum report_group group;
   const char *method, *path, *folder; /* folder: of the path, in the file's groups */
+  const char *base;                   /* the method's name before those of folders told it apart */
   size_t setting;
   size_t scans, steps;     /* steps: budget + 1 */
   float *metric[METRICS];  /* [scan][steps]; NULL: not there */
   uint8_t *mask, *initial; /* [scans][lines that there are]; initial: the given ones */
   double gamma;            /* the policy's; NaN: none */
   bool curve;
-  const char *device, *reconstructor, *seed; /* the file's words; "": none */
+  const char *device, *reconstructor; /* the file's words; "": none */
+  const char *seeds;                  /* of the evaluation, and of what it was trained with */
   const char *cross, *row, *column; /* folder of the cross table it is of, and where it stands; NULL: of none */
   const char *chooser; /* file that its sampler goes by: policy, mask or tau-step's network; "": none */
 };
@@ -104,6 +106,9 @@ double *report_slices(const struct report *report, const struct report_run *run,
 size_t report_select(const struct report *report, size_t setting, size_t metric,
                      const struct report_run **list);
 
+/* Whether results of that name differ in their seeds. */
+bool report_has_seeds(const struct report *report, const char *method);
+
 /* ---- what is written ----------------------------------------------------------------------------------- */
 
 struct report_config {
@@ -154,6 +159,7 @@ bool report_put_scores(struct report_page *page, size_t set, struct error *error
 bool report_put_crosses(struct report_page *page, size_t set, struct error *error);   /* all pairs */
 bool report_put_ablations(struct report_page *page, size_t set, struct error *error); /* lines, gamma */
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
+bool report_put_seeds(struct report_page *page, size_t set, struct error *error); /* several seeds */
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);
 bool report_put_curves(struct report_page *page, size_t setting, struct error *error);
 /* Whether some results hold images of every row that is asked for. */

@@ -147,22 +147,55 @@ static bool store_slices(struct store *store, const struct evaluation *evaluatio
   return good;
 }
 
+/* The scene that a checkpoint was trained with; "": it has none. */
+static bool read_scene(const char *path, struct arena *arena, const char **scene, struct error *error) {
+  enum { SCENE_MOST = 1 << 16 };
+  char *text = arena_new(arena, SCENE_MOST);
+  struct store *store;
+  if (!store_open(&store, path, error)) return false;
+  *scene = store_text(store, "scene", text, SCENE_MOST) ? text : "";
+  store_close(store);
+  return true;
+}
+
 /* Stores the discount that the policy was trained with, from its checkpoint. */
 static bool store_gamma(struct store *store, const char *path, struct error *error) {
-  enum { SCENE_MOST = 1 << 16 };
   struct arena *arena = arena_open();
-  char *scene = arena_new(arena, SCENE_MOST);
-  struct store *policy;
-  bool good = store_open(&policy, path, error);
-  const char *method = NULL, *gamma = NULL;
-  if (good && store_text(policy, "scene", scene, SCENE_MOST)) {
-    method = scene_value(scene, "train", "method", arena);
-    gamma = scene_value(scene, method && !strcmp(method, "pgmri") ? "pgmri" : "learn", "gamma", arena);
-  }
-  if (good) store_close(policy);
+  const char *scene, *method, *gamma = NULL;
+  bool good = read_scene(path, arena, &scene, error);
+  if (good && (method = scene_value(scene, "train", "method", arena)))
+    gamma = scene_value(scene, !strcmp(method, "pgmri") ? "pgmri" : "learn", "gamma", arena);
   if (good && gamma) good = store_put_number(store, "gamma", strtod(gamma, NULL), error);
   arena_close(arena);
   return good;
+}
+
+/* Stores the seed that the checkpoint was trained with; path "": there is none. */
+static bool store_seed(struct store *store, const char *name, const char *path, struct error *error) {
+  struct arena *arena = arena_open();
+  const char *scene, *seed = NULL;
+  bool good = !*path || read_scene(path, arena, &scene, error);
+  if (good && *path) seed = scene_value(scene, "world", "seed", arena);
+  if (seed) good = store_put_number(store, name, strtod(seed, NULL), error);
+  arena_close(arena);
+  return good;
+}
+
+static bool is_stored(const char *path) {
+  size_t length = strlen(path);
+  return length > 3 && !strcmp(path + length - 3, ".h5");
+}
+
+/* What was trained with which seed, so that a report tells spread between seeds from that between slices. */
+static bool store_seeds(struct store *store, const struct options *options, struct error *error) {
+  const char *samplers = options->evaluate.samplers, *mask = options->sampler.mask;
+  bool masked =
+      is_stored(mask) && (option_has(samplers, "fixed_mask") || option_has(samplers, "learned_mask"));
+  bool steps = option_has(samplers, "tau_step") || option_has(samplers, "tau_step_best");
+  return store_seed(store, "seed_policy", options->evaluate.policy, error) &&
+         store_seed(store, "seed_mask", masked ? mask : "", error) &&
+         store_seed(store, "seed_tau_step", steps ? options->sampler.tau_step : "", error) &&
+         store_seed(store, "seed_reconstructor", options->evaluate.reconstructor, error);
 }
 
 /* Names the group of a method: a reconstructor that was trained on a policy's scans, or with what draws its
@@ -198,6 +231,7 @@ static bool store_facts(struct store *store, const struct options *options,
               store_put_text(store, "driver", device->facts.driver, error) &&
               store_put_text(store, "selection", evaluation->dataset.hash, error) &&
               store_put_text(store, "scene", scene, error) && store_group(store, options, error) &&
+              store_seeds(store, options, error) &&
               store_put_number(store, "small_files", (double)evaluation->dataset.small, error) &&
               store_put_number(store, "broken_files", (double)evaluation->dataset.broken, error) &&
               store_put_number(store, "broken_volumes", (double)evaluation->report.broken_volumes, error) &&

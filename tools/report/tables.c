@@ -228,10 +228,11 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
   tabular_number(table, row, 1, slices.mean, digits);
   tabular_number(table, row, 2, slices.low, digits);
   tabular_number(table, row, 3, slices.high, digits);
-  tabular_number(table, row, 4, volumes.low, digits);
-  tabular_number(table, row, 5, volumes.high, digits);
-  tabular_number(table, row, 6, 100 * slices.better, 1);
-  *interval = (struct chart_interval){run->method, slices.mean, volumes.low, volumes.high,
+  tabular_number(table, row, 4, volumes.mean, digits);
+  tabular_number(table, row, 5, volumes.low, digits);
+  tabular_number(table, row, 6, volumes.high, digits);
+  tabular_number(table, row, 7, 100 * slices.better, 1);
+  *interval = (struct chart_interval){run->method, volumes.mean, volumes.low, volumes.high,
                                       report_style(report, run->method)};
 }
 
@@ -246,10 +247,10 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
   const struct report_run *list[REPORT_RUNS], *baseline;
   size_t metric = page->config->metric, count = report_select(report, setting, metric, list), row = 0;
   if (count < 2 || !(baseline = find_baseline(page, setting, list))) return true;
-  struct tabular table = tabular_make(report->arena, count - 1, 7);
+  struct tabular table = tabular_make(report->arena, count - 1, 8);
   struct chart_interval *interval = ARENA_NEW(report->arena, struct chart_interval, count);
-  static const char *const heads[] = {"method",         "mean difference", "from",     "to",
-                                      "from (volumes)", "to (volumes)",    "better, %"};
+  static const char *const heads[] = {"method",         "mean difference", "from",         "to",
+                                      "mean (volumes)", "from (volumes)",  "to (volumes)", "better, %"};
   const struct report_set *set = &report->set[report->setting[setting].set];
   memcpy(table.head, heads, sizeof heads);
   table.file = arena_text(report->arena, "pairs_%zu", setting + 1);
@@ -266,13 +267,13 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
   if (!report_put_table(page, &table, error)) return false;
   const char *across = arena_text(report->arena, "difference in %s", score_name(report->arena, metric));
   struct chart_intervals chart = {table.title, across, interval, row};
-  struct report_figure figure = {
-      table.file,
-      table.title,
-      "Mean difference with its 95 % confidence interval over volumes; right of the line is better.",
-      0,
-      chart_draw_intervals,
-      &chart};
+  struct report_figure figure = {table.file,
+                                 table.title,
+                                 "Mean over volumes of their mean differences, with its 95 % confidence "
+                                 "interval; right of the line is better.",
+                                 0,
+                                 chart_draw_intervals,
+                                 &chart};
   return report_put_figure(page, &figure, error);
 }
 
@@ -281,7 +282,8 @@ bool report_put_pairs(struct report_page *page, size_t set, struct error *error)
       page,
       "Differences on the same slices, positive where the method is better; of several scans of a slice the "
       "mean counts. From and to bound the 95 % confidence interval of the mean difference, by Student's t: "
-      "over slices, and over the means of volumes, for slices of one volume are not independent. The last "
+      "over slices, and with their mean over the means of volumes, for slices of one volume are not "
+      "independent. The last "
       "column is the fraction of slices where the method is better, ties half.");
   for (size_t s = 0; s < page->report->settings; s++)
     if (page->report->setting[s].set == set && !put_setting(page, s, error)) return false;

@@ -1,0 +1,68 @@
+#!/bin/sh
+# Methods with several seeds: mean and deviation over seeds, and differences over volumes, against what awk makes of
+# slices.csv; the same differences as evaluate prints them. seeds.sh L2SR
+set -u
+. "${0%/*}/setup.sh"
+
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data}
+acquisition: {horizon: [base]}
+network: {channels: 2, pools: 2}
+train: {epochs: 1, batch: 5}
+evaluate: {name: Random, samplers: [random], metrics: [ssim, psnr], curves: false}
+Y
+run "phantom" "$l2sr" phantom data --train 1 --val 1 --test 3 --slices 3 --size 32 --rows 64 --columns 38
+for seed in 1 2 3; do
+  run "seed $seed" "$l2sr" evaluate scene --set world.seed=$seed --output results/random_$seed
+done
+run "lowest" "$l2sr" evaluate scene --samplers lowest_index --set evaluate.name=Lowest --output results/lowest
+run "report" "$l2sr" report results --baseline Random --output page
+
+# ssim FOLDER: a line a slice: volume, slice, SSIM
+ssim() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ssim") c = i } NR > 1 { print $4, $5, $c }' "results/$1/slices.csv"; }
+
+what="the table over seeds"
+says page/report.txt 'SSIM over seeds, mean ± standard deviation'
+tried=$((tried + 1))
+expected=$(for seed in 1 2 3; do ssim random_$seed | awk '{ s += $3 } END { printf "%.9f\n", s / NR }'; done |
+  awk '{ s += $1; q += $1 * $1 } END { m = s / 3; printf "%.5f %.5f", m, sqrt((q - 3 * m * m) / 2) }')
+found=$(awk -F, '$2 == "Random" { printf "%.5f %.5f", $3, $4 }' page/seeds_ssim.csv)
+[ "$found" = "$expected" ] || complain "over seeds Random has $found, expected $expected"
+says page/report.txt ' (3)'
+
+# Slices are means over seeds, volumes means over slices; t of 2 degrees is 4.302653.
+what="differences over volumes"
+tried=$((tried + 1))
+for seed in 1 2 3; do ssim random_$seed; done >random.txt
+ssim lowest >lowest.txt
+pairs() { # pairs RANDOM: mean, low, high of Lowest against it
+  awk 'NR == FNR { r[$1 " " $2] += $3; n[$1 " " $2]++; next }
+    { k = $1 " " $2; d[$1] += $3 - r[k] / n[k]; c[$1]++ }
+    END { for (v in d) { x = d[v] / c[v]; s += x; q += x * x; m++ }
+      a = s / m; h = 4.302653 * sqrt((q - m * a * a) / (m - 1) / m); printf "%.4f %.4f %.4f", a, a - h, a + h }' "$1" lowest.txt
+}
+expected=$(pairs random.txt)
+found=$(awk -F, '$1 == "Lowest" { printf "%.4f %.4f %.4f", $3, $4, $5 }' page/seeds_pairs_1.csv)
+[ "$found" = "$expected" ] || complain "Lowest is better by $found, expected $expected"
+tried=$((tried + 1))
+ssim random_1 >random.txt
+run "both" "$l2sr" evaluate scene --samplers random,lowest_index --set world.seed=1
+says out 'better than random by, on the same slices [95 % interval over the means of 3 volumes]'
+expected=$(pairs random.txt | awk '{ printf "%s [%s, %s]", $1, $2, $3 }')
+says out "  lowest_index                ssim $expected  psnr "
+
+what="origins"
+run "train" "$l2sr" train scene --output run --set world.seed=7
+run "evaluate a trained one" "$l2sr" evaluate scene --reconstructor run/best.h5 --output trained --set world.seed=1
+run "its report" "$l2sr" report trained --output origin
+says origin/origins.csv ',1 (reconstructor 7),'
+tried=$((tried + 1))
+! grep -q 'over seeds' origin/report.txt || complain "one seed has a table over seeds"
+
+what="the same seed twice"
+cp -r results/random_1 results/random_4
+run "report" "$l2sr" report results --output again
+says again/report.txt 'same seeds (4)'
+refuse 2 '--baseline is Random, which no results have' report results/random_1 results/random_4 --baseline Random
+refuse 2 '--baseline is Rando, which no results have' report results --baseline Rando
+finish
