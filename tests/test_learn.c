@@ -560,6 +560,30 @@ static void other_origins_are_refused(void **state) {
   arena_close(run.arena);
 }
 
+/* As the device shrinks, a pass of the policy takes fewer images; then all networks are refused in one text. */
+static void networks_are_refused_in_one_text(void **state) {
+  struct run run;
+  struct error error;
+  cl_ulong memory = device.facts.memory, before = device.bytes;
+  (void)state;
+  set_options(&run, NULL);
+  open_run(&run);
+  cl_ulong left = device.bytes - before;
+  for (bool good = true; good; left -= left / 64) {
+    policy_training_close(&run.learning.base);
+    device.facts.memory = before + left;
+    good = policy_training_open(&run.learning.base, &device, &run.options, &run.config, &error);
+  }
+  device.facts.memory = memory;
+  assert_holds(error.text, "training needs ");
+  assert_holds(error.text, "MiB with 1 image a pass: policy ");
+  assert_holds(error.text, ", unet ");
+  assert_holds(error.text, "lower policy.channels, policy.pools, policy.hidden, data.size, network.channels, "
+                           "network.pools, network.batch or data.most");
+  assert_int_equal(device.bytes, before);
+  arena_close(run.arena);
+}
+
 /* Refuses what would not fit into the 32 bits of a scan's number. */
 static void numbers_of_scans_do_not_wrap(void **state) {
   struct run run;
@@ -665,6 +689,7 @@ int main(void) {
       cmocka_unit_test(scenes_are_refused),
       cmocka_unit_test(checkpoints_are_refused),
       cmocka_unit_test(other_origins_are_refused),
+      cmocka_unit_test(networks_are_refused_in_one_text),
       cmocka_unit_test(numbers_of_scans_do_not_wrap),
       cmocka_unit_test(damaged_values_are_refused),
   };

@@ -510,7 +510,7 @@ static void memory_is_refused_in_one_text(void **state) {
                                       .pools = 2,
                                       .batch = 2,
                                       .train = true,
-                                      .beside = {{&network_tau_step, (size_t)1 << 50, 1, false}}};
+                                      .beside = {{&network_tau_step, (size_t)1 << 50, 1, 0}}};
   struct policy_setup policy_setup = {.device = device,
                                       .kernels = kernels,
                                       .size = 32,
@@ -518,7 +518,7 @@ static void memory_is_refused_in_one_text(void **state) {
                                       .pools = 2,
                                       .hidden = 8,
                                       .batch = 2,
-                                      .beside = {&network_unet, (size_t)3 << 20, 0, true}};
+                                      .beside = {&network_unet, (size_t)1 << 20, (size_t)1 << 20, 2}};
   cl_ulong before = device->bytes;
   assert_false(reconstructor_open(&reconstructor, &setup, &error));
   assert_holds(error.text, "MiB with 1 image a pass: unet ");
@@ -527,7 +527,7 @@ static void memory_is_refused_in_one_text(void **state) {
   device->facts.memory = device->bytes + 1000;
   assert_false(policy_open(&policy, &policy_setup, &error));
   device->facts.memory = memory;
-  assert_holds(error.text, ", unet 3.0 MiB (taken already)");
+  assert_holds(error.text, ", unet 3.0 MiB (2 a pass)");
   assert_holds(error.text, "lower policy.channels, policy.pools, policy.hidden, data.size, network.channels");
   assert_int_equal(device->bytes, before);
   kernels_close(kernels);

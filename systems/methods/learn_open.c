@@ -23,12 +23,7 @@ static size_t rows_of(const struct options *options, size_t budget) {
   return budget * options->learn.scans;
 }
 
-/* Room for an optimiser's moments is left, and for what libraries take. */
-static bool leaves_room(const struct policy_training *training) {
-  const struct device *device = training->trainer.device;
-  size_t wanted = 2 * sizeof(float) * training->policy.graph->elements + ((size_t)64 << 20);
-  return device->facts.memory - device->bytes >= wanted;
-}
+static const size_t libraries = (size_t)64 << 20; /* bytes that they may take */
 
 /* With all steps of a rollout in one pass, so that their activations may stay (train.keep_activations). */
 static bool open_keeping(struct policy_training *training, struct policy_setup setup, struct error *error) {
@@ -44,7 +39,9 @@ static bool open_keeping(struct policy_training *training, struct policy_setup s
   setup.batch = rows;
   setup.whole = true;
   if (!policy_open(&training->policy, &setup, error)) return false;
-  if (training->policy.blocks && training->policy.batch == rows && leaves_room(training)) return true;
+  if (training->policy.blocks && training->policy.batch == rows &&
+      network_spare(&training->policy.network) >= libraries)
+    return true;
   policy_close(&training->policy);
   return fail(error, "%zu steps of a rollout leave too little memory on %s; lower learn.scans", rows,
               training->trainer.device->facts.name);

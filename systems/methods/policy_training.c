@@ -99,6 +99,7 @@ static struct reconstructor_setup reconstructor_setup(const struct policy_traini
 static bool open_reconstructor(struct policy_training *training, const char *path, struct error *error) {
   struct reconstructor *reconstructor = &training->reconstructor;
   struct reconstructor_setup setup = reconstructor_setup(training);
+  setup.planned = true;
   if (!(path ? reconstructor_load(reconstructor, path, &setup, error)
              : reconstructor_open(reconstructor, &setup, error)))
     return fail_in(error, "the reconstructor");
@@ -123,13 +124,15 @@ static struct policy_setup policy_setup(const struct policy_trainer *row, struct
                                .dense = is_dense(row)};
 }
 
-static bool open_policy(struct policy_training *training, struct error *error) {
+/* It is opened first, for its room is planned with the reconstructor's. */
+static bool open_policy(struct policy_training *training, const char *reconstructor, struct error *error) {
   const struct options *options = training->trainer.options;
   struct policy *policy = &training->policy;
   struct policy_setup setup = policy_setup(training->row, training->trainer.device, options);
+  struct reconstructor_setup other = reconstructor_setup(training);
   setup.kernels = training->train.simulation.kernels;
-  setup.beside = network_need(&training->reconstructor.network);
   if (training->rows < setup.batch) setup.batch = training->rows;
+  if (!reconstructor_measure(&other, reconstructor, &setup.beside, error)) return fail_in(error, "the reconstructor");
   if (!(training->row->open_policy ? training->row->open_policy(training, &setup, error)
                                    : policy_open(policy, &setup, error)))
     return false;
@@ -282,7 +285,7 @@ bool policy_training_open(struct policy_training *training, struct device *devic
   training->trainer =
       (struct trainer){.task = row->task, .arena = arena_open(), .device = device, .options = options};
   if (policy_training_check(row, device, options, config->round + 1, error) && open_data(training, config, error) &&
-      open_reconstructor(training, config->reconstructor, error) && open_policy(training, error) &&
+      open_policy(training, config->reconstructor, error) && open_reconstructor(training, config->reconstructor, error) &&
       row->open(training, config, error) && open_update(training, error) &&
       trainer_open_history(&training->trainer, error) &&
       (!config->policy || start_from(training, config->policy, error)) && open_files(training, config, error) &&
@@ -294,8 +297,8 @@ bool policy_training_open(struct policy_training *training, struct device *devic
 
 void policy_training_close(struct policy_training *training) {
   trainer_close(&training->trainer);
-  policy_close(&training->policy);
   reconstructor_close(&training->reconstructor);
+  policy_close(&training->policy);
   close_split(&training->validation);
   close_split(&training->train);
   arena_close(training->trainer.arena);

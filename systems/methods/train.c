@@ -14,19 +14,28 @@ static struct training *training_of(struct trainer *trainer) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool open_policy(struct training *training, const char *path, struct error *error) {
+/* A pass takes no more than there are scans. */
+static struct policy_setup policy_setup(const struct training *training) {
   const struct options *options = training->trainer.options;
-  struct policy_setup setup = {.device = training->trainer.device,
+  size_t scans = training->train.simulation.world.capacity[TABLE_ENV];
+  size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
+  size_t most = scans > others ? scans : others;
+  return (struct policy_setup){.device = training->trainer.device,
                                .kernels = training->train.simulation.kernels,
                                .size = options->data.size,
                                .precision = (enum block_precision)options->policy.precision,
-                               .batch = options->policy.batch};
-  return policy_load(&training->policy, path, &setup, error) || fail_in(error, "the policy");
+                               .batch = options->policy.batch < most ? options->policy.batch : most,
+                               .planned = true};
 }
 
-static void use_policy(struct training *training, struct feed *feed, bool drawn) {
-  feed->simulation.policy = &training->policy;
-  feed->simulation.best = !drawn;
+/* Validation takes the most probable actions. */
+static bool open_policy(struct training *training, const struct trainer_config *config, struct error *error) {
+  struct policy_setup setup = policy_setup(training);
+  if (!config->policy) return true;
+  training->train.simulation.policy = training->validation.simulation.policy = &training->policy;
+  training->train.simulation.best = !config->drawn;
+  training->validation.simulation.best = true;
+  return policy_load(&training->policy, config->policy, &setup, error) || fail_in(error, "the policy");
 }
 
 static struct feed_setup feed_setup_of(const struct training *training, size_t batch,
@@ -68,23 +77,28 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
   struct feed_setup setup = feed_setup_of(training, batch, config);
   if (!describe(training, batch, config, error)) return false;
   setup.columns = training->update.touched;
-  if (!feed_open(&training->train, &setup, error) ||
-      (config->policy && !open_policy(training, config->policy, error)))
-    return false;
-  use_policy(training, &training->train, config->drawn);
+  if (!feed_open(&training->train, &setup, error)) return false;
   setup = validation_setup(setup);
   setup.columns = training->validate.touched;
   setup.kernels = training->train.simulation.kernels;
   if (!feed_open(&training->validation, &setup, error)) return false;
-  use_policy(training, &training->validation, false);
-  if (!feed_epoch(&training->validation, 0, error)) return false;
   if (!config->fill && !strcmp(training->train.dataset.hash, training->validation.dataset.hash))
     log_warning("training and validation data are the same files; make folders train and val in %s",
                 training->trainer.options->data.path);
   return true;
 }
 
-static bool open_network(struct training *training, size_t batch, const char *start, struct error *error) {
+/* Room for what makes the masks is planned with the reconstructor's. */
+static bool measure_beside(struct training *training, size_t batch, const struct trainer_config *config,
+                           struct network_need *need, struct error *error) {
+  struct policy_setup policy = policy_setup(training);
+  if (config->policy) return policy_measure(&policy, config->policy, need, error) || fail_in(error, "the policy");
+  return !training->masks || training->masks->measure(training, batch, need, error);
+}
+
+static bool open_network(struct training *training, size_t batch, const struct trainer_config *config,
+                         struct error *error) {
+  const char *start = config->start;
   const struct options *options = training->trainer.options;
   const struct masks *masks = training->masks;
   struct reconstructor_setup setup = {.device = training->trainer.device,
@@ -100,7 +114,7 @@ static bool open_network(struct training *training, size_t batch, const char *st
                                       .train = true,
                                       .input_gradient = masks,
                                       .passes = masks ? masks->passes(options) : 0};
-  if ((masks && !masks->measure(training, batch, setup.beside, error)) ||
+  if (!measure_beside(training, batch, config, setup.beside, error) ||
       !(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
               : reconstructor_open(&training->reconstructor, &setup, error)))
     return false;
@@ -229,7 +243,8 @@ bool training_open(struct training *training, struct device *device, const struc
       optimise_read_milestones("train.milestones", options->train.milestones, training->milestone,
                                &training->milestones, error) &&
       network_check(&network_unet, options, error) && open_feeds(training, batch, config, error) &&
-      open_network(training, batch, config->start, error) &&
+      open_network(training, batch, config, error) && open_policy(training, config, error) &&
+      feed_epoch(&training->validation, 0, error) &&
       (!training->masks || training->masks->open(training, error)) && open_loss(training, error) &&
       open_optimiser(training, error) && open_schedules(training, error) && count_updates(training, error) &&
       open_files(training, config, error) && device_finish(device, error)) {
@@ -246,8 +261,8 @@ void training_close(struct training *training) {
   if (training->masks) training->masks->close(training);
   device_release(trainer->device, training->parts, training->parts ? parts_bytes(training) : 0);
   if (training->loss.device) loss_close(&training->loss);
-  reconstructor_close(&training->reconstructor);
   policy_close(&training->policy);
+  reconstructor_close(&training->reconstructor);
   if (training->validation.arena) feed_close(&training->validation);
   if (training->train.arena) feed_close(&training->train);
   arena_close(trainer->arena);

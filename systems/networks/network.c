@@ -48,13 +48,21 @@ static size_t memory_left(const struct network *network) {
   return network->setup.device->facts.memory - network->setup.device->bytes;
 }
 
+static size_t bytes_of(const struct network_need *need, size_t images) {
+  return need->bytes + need->image * (need->batch ? need->batch : images);
+}
+
 /* Bytes of what is opened after it: its optimiser's two moments, the loss, and the networks beside. */
 static size_t bytes_beside(const struct network *network, size_t images) {
   const struct network_setup *setup = &network->setup;
   size_t bytes = setup->train ? 2 * sizeof(float) * network->graph->elements + setup->loss_image * images : 0;
-  for (const struct network_need *need = setup->beside; need->desc; need++)
-    if (!need->open) bytes += need->bytes + need->image * images;
+  for (const struct network_need *need = setup->beside; need->desc; need++) bytes += bytes_of(need, images);
   return bytes;
+}
+
+size_t network_spare(const struct network *network) {
+  size_t wanted = bytes_beside(network, network->batch), left = memory_left(network);
+  return left > wanted ? left - wanted : 0;
 }
 
 static size_t portable_bytes(const struct network *network, size_t images) {
@@ -108,15 +116,23 @@ static struct network described(const struct network_setup *setup) {
       .setup = *setup, .batch = setup->batch, .passes = setup->passes ? setup->passes : 1};
 }
 
-bool network_measure(const struct network_setup *setup, size_t *bytes, size_t *image, struct error *error) {
+bool network_measure(const struct network_setup *setup, struct network_need *need, struct error *error) {
   struct network network = described(setup);
-  bool good = build(&network, error) && measure(&network, bytes, image, error);
+  *need = (struct network_need){.desc = setup->desc, .batch = setup->batch};
+  bool good = build(&network, error) && measure(&network, &need->bytes, &need->image, error);
   graph_close(network.graph);
   return good;
 }
 
-struct network_need network_need(const struct network *network) {
-  return (struct network_need){network->graph ? network->setup.desc : NULL, network->bytes, 0, true};
+bool network_measure_stored(const struct network_setup *setup, const char *path, network_take *take,
+                            struct network_need *need, struct error *error) {
+  struct network_setup own = *setup;
+  struct store *store;
+  if (!path) return network_measure(setup, need, error);
+  if (!store_open(&store, path, error)) return false;
+  bool good = take(&own, store, error) && network_measure(&own, need, error);
+  store_close(store);
+  return good || fail_in(error, "%s", path);
 }
 
 static double mebi(size_t bytes) {
@@ -126,36 +142,41 @@ static double mebi(size_t bytes) {
 /* Measures a graph of its own, for measuring places the buffers anew: "unet 1.5 MiB, tau_step 0.3 MiB ..., in all" */
 static const char *list_needs(const struct network *network, size_t images, struct arena *arena) {
   const struct network_setup *setup = &network->setup;
-  size_t bytes = 0, image = 0;
+  struct network_need own = {0};
   struct error error;
-  network_measure(setup, &bytes, &image, &error);
-  size_t loss = setup->train ? setup->loss_image * images : 0, all = bytes + image * images + loss;
+  network_measure(setup, &own, &error);
+  size_t loss = setup->train ? setup->loss_image * images : 0, all = own.bytes + own.image * images + loss;
   const char *text = arena_text(arena, "%s %.1f MiB", setup->desc->name, mebi(all - loss));
   if (network->passes > 1) text = arena_text(arena, "%s (%zu passes)", text, network->passes);
   for (const struct network_need *need = setup->beside; need->desc; need++) {
-    size_t more = need->bytes + need->image * images;
-    text = arena_text(arena, "%s, %s %.1f MiB%s", text, need->desc->name, mebi(more),
-                      need->open ? " (taken already)" : "");
-    if (!need->open) all += more;
+    size_t more = bytes_of(need, images);
+    text = arena_text(arena, "%s, %s %.1f MiB", text, need->desc->name, mebi(more));
+    if (need->batch) text = arena_text(arena, "%s (%zu a pass)", text, need->batch);
+    all += more;
   }
   if (loss) text = arena_text(arena, "%s, the loss %.1f MiB", text, mebi(loss));
   return arena_text(arena, "%.1f MiB with %zu image%s a pass: %s", mebi(all), images, plural(images), text);
 }
 
-static bool has_key(const char *const *keys, const char *const *end, const char *key) {
-  while (keys < end && strcmp(*keys, key) != 0) keys++;
-  return keys < end;
+static const char *add_key(const char *text, const char *key, struct arena *arena) {
+  return strstr(text, key) ? text : arena_text(arena, "%s%s%s", text, *text ? ", " : "", key);
+}
+
+/* The images a pass of the network itself are lowered without being asked. */
+static const char *batch_key(const struct network_desc *desc, struct arena *arena) {
+  const struct option *row = option_table.rows;
+  while (row->offset != desc->batch) row++;
+  return arena_text(arena, "%s.%s", row->section, row->name);
 }
 
 /* The options that size the networks, each once. */
 static const char *list_keys(const struct network *network, struct arena *arena) {
   const struct network_need *need = network->setup.beside;
-  const char *all[(NETWORK_NEEDS + 1) * NETWORK_KEYS], *text = "";
-  size_t count = 0;
+  const char *text = "";
   for (const struct network_desc *desc = network->setup.desc; desc; desc = need++->desc)
-    for (const char *const *key = desc->keys; *key; key++)
-      if (!has_key(all, all + count, *key)) all[count++] = *key;
-  for (size_t k = 0; k < count; k++) text = arena_text(arena, "%s%s%s", text, k ? ", " : "", all[k]);
+    for (const char *const *key = desc->keys; *key; key++) text = add_key(text, *key, arena);
+  for (need = network->setup.beside; need->desc; need++)
+    if (need->batch) text = add_key(text, batch_key(need->desc, arena), arena);
   return arena_text(arena, "%s or data.most", text);
 }
 
@@ -182,7 +203,8 @@ static void tell_room(const struct network *network) {
   if (network->batch < network->setup.batch)
     log_info("%s has room for %zu image%s a pass through %s, of the %zu asked for", device->facts.name,
              network->batch, plural(network->batch), network->setup.desc->name, network->setup.batch);
-  log_detail("%s needs %s; %s has %.1f MiB left", network->setup.train ? "training" : "the network",
+  if (!network->setup.planned)
+    log_detail("%s needs %s; %s has %.1f MiB left", network->setup.train ? "training" : "the network",
              list_needs(network, network->batch, arena), device->facts.name, mebi(memory_left(network)));
   arena_close(arena);
 }
@@ -361,12 +383,10 @@ static bool open_path(struct network *network, struct error *error) {
 }
 
 bool network_open(struct network *network, const struct network_setup *setup, struct error *error) {
-  size_t before = setup->device->bytes;
   *network = described(setup);
   REQUIRE(network->passes <= NETWORK_PASSES, "%zu passes; there are at most %d", network->passes,
           NETWORK_PASSES);
   if (build(network, error) && open_path(network, error)) {
-    network->bytes = setup->device->bytes - before;
     tell_room(network);
     return true;
   }
@@ -449,8 +469,7 @@ bool network_stored(const struct network_setup *setup, struct store *store, cons
 }
 
 static bool read(struct network *network, const struct network_setup *setup, struct store *store,
-                 bool (*take)(struct network_setup *setup, struct store *store, struct error *error),
-                 struct error *error) {
+                 network_take *take, struct error *error) {
   struct network_setup own = *setup;
   if (!take(&own, store, error) || !network_stored(&own, store, "param", error) ||
       !network_open(network, &own, error))
@@ -460,8 +479,7 @@ static bool read(struct network *network, const struct network_setup *setup, str
   return false;
 }
 
-bool network_load(struct network *network, const struct network_setup *setup, const char *path,
-                  bool (*take)(struct network_setup *setup, struct store *store, struct error *error),
+bool network_load(struct network *network, const struct network_setup *setup, const char *path, network_take *take,
                   struct error *error) {
   struct store *store;
   *network = (struct network){0};

@@ -11,11 +11,11 @@
 
 enum { NETWORK_PASSES = 9, NETWORK_NEEDS = 2 };
 
-/* Memory of a network that is trained or used beside another: in all, and for an image a pass. */
+/* Memory that a network takes, with its optimiser where it is trained. */
 struct network_need {
   const struct network_desc *desc; /* NULL: there is none, and none after it */
-  size_t bytes, image;
-  bool open; /* the memory is taken already */
+  size_t bytes, image;             /* in all, and for an image a pass */
+  size_t batch;                    /* images a pass; 0: as many as the network that it stands beside */
 };
 
 struct network_setup {
@@ -31,7 +31,8 @@ struct network_setup {
   bool any_path;       /* the portable path in f32 where the fused one does not run, whatever the precision */
   bool whole;          /* refuses where the fused path has no room for `batch` images, instead of taking fewer */
   size_t loss_image;   /* bytes of the loss, for an image a pass */
-  struct network_need beside[NETWORK_NEEDS + 1];
+  bool planned;        /* it stood beside another, which has told its memory */
+  struct network_need beside[NETWORK_NEEDS + 1]; /* what is opened after it */
   void *owner;
   tensor (*append)(void *owner, struct graph *graph, tensor *in); /* returns what the fused path computes */
   /* Buffers that the owner opens beside it for so many images a pass, before its own: NULL, or all three. */
@@ -53,7 +54,6 @@ struct network_pass {
 struct network {
   struct network_setup setup;
   size_t batch;           /* images a pass: the setup's, or what fits the device */
-  size_t bytes;           /* that opening it took */
   struct graph *graph;    /* owns the parameters, and their gradients to train */
   tensor in, out;
   bool fused, heads;
@@ -70,10 +70,15 @@ struct network {
 bool network_open(struct network *network, const struct network_setup *setup, struct error *error);
 void network_close(struct network *network);
 bool network_check_path(const struct network_setup *setup, struct error *error); /* whether it could; takes no memory */
-/* Bytes that training it takes, with its optimiser: in all, and for an image a pass. */
-bool network_measure(const struct network_setup *setup, size_t *bytes, size_t *image, struct error *error);
-/* Bytes that an open one has taken, for the setup of another. */
-struct network_need network_need(const struct network *network);
+/* What it would take. */
+bool network_measure(const struct network_setup *setup, struct network_need *need, struct error *error);
+/* Reads what a checkpoint says of a network into its setup. */
+typedef bool network_take(struct network_setup *setup, struct store *store, struct error *error);
+/* What the network of a checkpoint would take; path NULL: that of the setup. */
+bool network_measure_stored(const struct network_setup *setup, const char *path, network_take *take,
+                            struct network_need *need, struct error *error);
+/* Bytes that are left when all that is opened after it is open, too; 0: less than none. */
+size_t network_spare(const struct network *network);
 
 /* Images that buffers of a pass have room for: the fused path computes small maps two images at a time. */
 size_t network_room(const struct network *network);
@@ -95,9 +100,8 @@ bool network_write(const struct network *network, const struct network_facts *fa
 /* Whether the group holds the parameters of such a network; nothing is opened on the device. */
 bool network_stored(const struct network_setup *setup, struct store *store, const char *group,
                     struct error *error);
-/* Opens the network of a checkpoint: `take` reads its facts into the setup. */
-bool network_load(struct network *network, const struct network_setup *setup, const char *path,
-                  bool (*take)(struct network_setup *setup, struct store *store, struct error *error),
+/* Opens the network of a checkpoint. */
+bool network_load(struct network *network, const struct network_setup *setup, const char *path, network_take *take,
                   struct error *error);
 
 #endif

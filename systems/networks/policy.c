@@ -41,6 +41,7 @@ static struct network_setup network_setup(struct policy *policy) {
                                 .train = setup->train,
                                 .portable = setup->portable,
                                 .whole = setup->whole,
+                                .planned = setup->planned,
                                 .beside = {setup->beside},
                                 .owner = policy,
                                 .append = append};
@@ -218,6 +219,13 @@ static bool take(struct network_setup *network, struct store *store, struct erro
   if (policy->budget) strcpy(policy->geometry, facts.geometry);
   store_text(store, "origin_reconstructor", policy->reconstructor, sizeof policy->reconstructor);
   return true;
+}
+
+bool policy_measure(const struct policy_setup *setup, const char *path, struct network_need *need,
+                    struct error *error) {
+  struct policy described = {.setup = *setup};
+  struct network_setup network = network_setup(&described);
+  return network_measure_stored(&network, path, take, need, error);
 }
 
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,

@@ -21,7 +21,8 @@ struct policy_setup {
   bool portable; /* the whole on the graph, wherever it runs */
   bool whole;    /* refuses where `batch` images do not fit, instead of taking fewer a pass */
   bool dense;    /* PG-MRI's, which looks at the reconstruction and has no critic */
-  struct network_need beside; /* what is open */
+  bool planned;  /* it stood beside another, which has told its memory */
+  struct network_need beside; /* what is opened after it */
 };
 
 struct policy {
@@ -46,6 +47,9 @@ struct policy {
  * not move while it is open. */
 bool policy_check(const struct policy_setup *setup, struct error *error); /* only that; takes no memory */
 bool policy_open(struct policy *policy, const struct policy_setup *setup, struct error *error);
+/* What it would take: the network of a checkpoint, or path NULL: of the setup. */
+bool policy_measure(const struct policy_setup *setup, const char *path, struct network_need *need,
+                    struct error *error);
 void policy_close(struct policy *policy);
 
 /* Its ports become the columns of BATCH. */

@@ -123,6 +123,7 @@ static struct network_setup network_setup(struct reconstructor *reconstructor) {
                                   .passes = setup->passes,
                                   .train = setup->train,
                                   .input_gradient = setup->input_gradient,
+                                  .planned = setup->planned,
                                   .any_path = setup->any_path,
                                   .loss_image = 4 * image_bytes(reconstructor),
                                   .owner = reconstructor,
@@ -156,13 +157,6 @@ bool reconstructor_open(struct reconstructor *reconstructor, const struct recons
 void reconstructor_close(struct reconstructor *reconstructor) {
   network_close(&reconstructor->network);
   *reconstructor = (struct reconstructor){0};
-}
-
-bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *bytes, size_t *image,
-                           struct error *error) {
-  struct reconstructor measured = {.setup = *setup};
-  struct network_setup network = network_setup(&measured);
-  return network_measure(&network, bytes, image, error);
 }
 
 /* The fused path computes one image more than an odd number, for which others' buffers have no room. */
@@ -355,6 +349,13 @@ static bool take(struct network_setup *network, struct store *store, struct erro
   setup->pools = (uint32_t)facts.pools;
   setup->absolute = setup->complex && facts.absolute != 0;
   return true;
+}
+
+bool reconstructor_measure(const struct reconstructor_setup *setup, const char *path, struct network_need *need,
+                           struct error *error) {
+  struct reconstructor described = {.setup = *setup};
+  struct network_setup network = network_setup(&described);
+  return network_measure_stored(&network, path, take, need, error);
 }
 
 bool reconstructor_load(struct reconstructor *reconstructor, const char *path,

@@ -25,7 +25,8 @@ struct reconstructor_setup {
   bool train;
   bool input_gradient; /* also that of the input, to train what made it */
   size_t passes;       /* forward passes side by side, of which each may be run backward; 0: one */
-  struct network_need beside[NETWORK_NEEDS + 1]; /* what is opened after it, and what is open */
+  bool planned;        /* it stood beside another, which has told its memory */
+  struct network_need beside[NETWORK_NEEDS + 1]; /* what is opened after it */
 };
 
 struct reconstructor_sum { /* complex: from the network's output and input to the image */
@@ -55,8 +56,8 @@ struct reconstructor {
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
-/* Bytes that training such a network takes, with its optimiser: in all, and for an image a pass. */
-bool reconstructor_measure(const struct reconstructor_setup *setup, size_t *bytes, size_t *image,
+/* What it would take: the network of a checkpoint, or path NULL: of the setup. */
+bool reconstructor_measure(const struct reconstructor_setup *setup, const char *path, struct network_need *need,
                            struct error *error);
 
 /* After opening: the pass works on buffers of the caller's that outlive it and have room for the batch, in

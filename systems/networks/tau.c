@@ -188,8 +188,9 @@ bool tau_measure(const struct tau_setup *setup, struct network_need *need, struc
   struct reconstructor_setup sampler = sampler_setup(&tau, setup);
   build(&tau, setup);
   bool good = graph_good(tau.graph, error) &&
-              (!tau.points || reconstructor_measure(&sampler, &need->bytes, &need->image, error));
+              (!tau.points || reconstructor_measure(&sampler, NULL, need, error));
   if (good) {
+    need->batch = 0;
     need->desc = network_of_sampler(tau.points);
     need->bytes += 4 * sizeof(float) * tau.graph->elements;
     need->image += graph_measure(tau.graph, 1, true, false);
