@@ -158,7 +158,7 @@ static const struct trainer_value look_values[] = {
 const struct task task_policy = {.network = "policy",
                                  .unit = "rollout",
                                  .worked = "steps",
-                                 .train = {"look", look_values, (1 << LEARN_explained) - 1},
+                                 .train = {"look", look_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
                                  .validation = {"validation", policy_score_values, 1},
                                  .select = SELECT_HIGHEST,
                                  .scores = true,

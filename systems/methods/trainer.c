@@ -377,7 +377,7 @@ static bool read_history(struct trainer *trainer, struct history *history,
   bool good = read_column(store, name, history->count, history->at, true, error);
   for (size_t v = 0; good && record->values[v].name; v++) {
     snprintf(name, sizeof name, "log/%s/%s", record->kind, record->values[v].name);
-    good = read_column(store, name, history->count, history->value[v], record->finite >> v & 1, error);
+    good = read_column(store, name, history->count, history->value[v], !(record->unknown >> v & 1), error);
   }
   return good;
 }

@@ -23,7 +23,8 @@ struct trainer_value {
 struct trainer_record {
   const char *kind;
   const struct trainer_value *values;
-  unsigned finite; /* a bit a value: training stops where it is not finite; others may be unknown (NaN) */
+  unsigned finite;  /* a bit a value: training stops where it is not finite */
+  unsigned unknown; /* a bit a value: it may be NaN where it is not known */
 };
 
 enum trainer_select { SELECT_NOTHING, SELECT_LOWEST, SELECT_HIGHEST };
