@@ -41,6 +41,32 @@ image_normalise(__global const float *restrict image, __global float *restrict m
   unit[row] = power;
 }
 
+/* Kinds of moves, as in systems/scan/augment.h. */
+#define FLIPS 1u
+#define SHIFTS 2u
+#define TURNS 4u
+
+/* The image turned by quarter turns, then flipped, then shifted, as its number and the epoch draw. One that is no square
+ * is turned by halves only. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+image_move(__global const float *restrict original, __global const uint *restrict number,
+           __global float *restrict image, uint first, uint kinds, uint shift, uint seed, uint epoch, uint rows) {
+  uint row = (uint)get_group_id(0) + first;
+  if (row >= first + rows) return;
+  uint4 words = random_words(seed, STREAM_MOVE, number[row], epoch);
+  uint flips = kinds & FLIPS ? words.x : 0u, turns = kinds & TURNS ? words.x >> 2 : 0u;
+  uint down = kinds & SHIFTS ? HEIGHT - shift + mul_hi(words.y, 2u * shift + 1u) : 0u;
+  uint right = kinds & SHIFTS ? WIDTH - shift + mul_hi(words.z, 2u * shift + 1u) : 0u;
+  if (HEIGHT != WIDTH) turns &= 2u;
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP) {
+    uint y = (i / WIDTH + HEIGHT - down % HEIGHT) % HEIGHT, x = (i % WIDTH + WIDTH - right % WIDTH) % WIDTH;
+    if ((flips ^ turns >> 1) & 1u) y = HEIGHT - 1u - y;
+    if ((flips >> 1 ^ turns >> 1) & 1u) x = WIDTH - 1u - x;
+    uint from = turns & 1u ? x * WIDTH + WIDTH - 1u - y : y * WIDTH + x;
+    image[(size_t)row * PIXELS + i] = original[(size_t)row * PIXELS + from];
+  }
+}
+
 /* The image as complex rows, in units, with the centre moved to the start: ready for the transform. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 image_pack(__global const float *restrict image, __global const float *restrict unit,

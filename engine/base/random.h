@@ -18,7 +18,8 @@ enum random_stream {
   STREAM_ACTION = 3,  /* choices that are acted on */
   STREAM_START = 4,   /* initial parameters */
   STREAM_PHANTOM = 5, /* synthetic data */
-  STREAM_EXACT = 6    /* draws of learned masks */
+  STREAM_EXACT = 6,   /* draws of learned masks */
+  STREAM_MOVE = 7     /* how slices are moved */
 };
 
 struct philox {
