@@ -40,7 +40,9 @@ enum shape {
   X(SCENE, chance, U32, WL, SCENE, "chance of an action by how many are left to draw, in 2^-32 (LOUPE)")     \
   X(SCENE, cells, U32, HW, SCENE, "cells of k-space of every action, from the centre on")                    \
   X(SCENE, mean_quality, F32, W, STEP, "mean over all scans of an action's quality (average_oracle)")        \
-  X(SLICE, image, F32, HW, SCENE, "reference magnitude image, as loaded")                                    \
+  X(SLICE, image, F32, HW, SCENE, "reference magnitude image: as loaded, or moved (data.augment)")           \
+  X(SLICE, original, F32, HW, SCENE, "the image as loaded, where data.augment moves it")                     \
+  X(SLICE, number, U32, ONE, SCENE, "which slice of the data it is: keys how it is moved")                   \
   X(SLICE, hybrid, C64, HW, SCENE,                                                                           \
     "rows of the image transformed, orthonormal, in units of unit: [frequency][row]; 0 is the centre line")  \
   X(SLICE, kspace, C64, HW, SCENE,                                                                           \

@@ -46,6 +46,9 @@
   X(data, CHOICE, range, "volume", 0, 0, "volume|slice|attribute",                                           \
     "data range L of SSIM and PSNR: largest loaded pixel of the volume or of the slice, or the attribute "   \
     "max")                                                                                                   \
+  X(data, LIST, augment, "", 0, 0, NULL,                                                                     \
+    "how slices are moved that a reconstructor is trained on, anew in every epoch. flips: on each axis. "    \
+    "shifts: cyclic, at most N/32 pixels on each axis. turns: by 90 degrees. Empty: they stay")              \
   X(data, BOOL, exclude_constant, "false", 0, 0, NULL, "leaves out slices whose pixels are all equal")       \
   X(data, BOOL, strict, "false", 0, 0, NULL, "stops at the first broken file instead of skipping it")        \
   X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \

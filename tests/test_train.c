@@ -205,11 +205,11 @@ static float *step_by_hand(struct run *run, const float *input) {
   return values;
 }
 
-static void an_update_equals_one_by_hand(void **state) {
+static void check_update(const char *augment) {
   struct run run;
   struct error error;
-  (void)state;
   set_options(&run, NULL);
+  run.options.data.augment = augment;
   open_run(&run, false);
   size_t elements = run.training.reconstructor.graph->elements;
   const float *before = read_parameters(&run);
@@ -222,6 +222,13 @@ static void an_update_equals_one_by_hand(void **state) {
   double off = largest_difference(after, expected, elements);
   if (off > 2e-3 * moved) fail_msg("parameters differ by %g of a step of %g", off, moved);
   close_run(&run);
+}
+
+/* Of moved slices too: k-space and target follow from them. */
+static void an_update_equals_one_by_hand(void **state) {
+  (void)state;
+  check_update("");
+  check_update("flips,shifts,turns");
 }
 
 /* Samples are the same, and the update but for rounding, whatever part of a batch is taken at once. */

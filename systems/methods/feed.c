@@ -155,12 +155,25 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   plan.coils = setup->fill ? 0 : dataset_coils(&feed->dataset);
   plan.epoch_rows = slices;
   plan.pairs = PAIRS_MOST;
-  plan.columns = feed->chance.touched | feed->exact.touched | feed->batch.touched | setup->columns |
+  plan.columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | feed->chance.touched | feed->exact.touched | feed->batch.touched | setup->columns |
                  SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) | SET(PAIR_chance);
   return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error) &&
          build_schedules(feed, error) && schedule_prepare(&feed->chance, feed->simulation.kernels, error) &&
          schedule_prepare(&feed->exact, feed->simulation.kernels, error) &&
          schedule_prepare(&feed->batch, feed->simulation.kernels, error);
+}
+
+/* Training slices alone, and no benchmark's. */
+static bool find_moves(struct feed *feed, const struct feed_setup *setup, struct error *error) {
+  if (!augment_read(&feed->augment, &feed->options, error)) return false;
+  if (setup->validate || setup->fill) feed->augment.kinds = 0;
+  return true;
+}
+
+static bool open_moves(struct feed *feed, struct error *error) {
+  struct simulation *simulation = &feed->simulation;
+  return !feed->augment.kinds || simulation->cache ||
+         transform_open(&feed->moves, &simulation->world, feed->slices, error);
 }
 
 static bool load(struct feed *feed, const struct feed_setup *setup, struct error *error) {
@@ -172,7 +185,7 @@ static bool load(struct feed *feed, const struct feed_setup *setup, struct error
 }
 
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  if (!find_masks(feed, error) || (!setup->fill && !dataset_open(&feed->dataset, &feed->options, error)) ||
+  if (!find_moves(feed, setup, error) || !find_masks(feed, error) || (!setup->fill && !dataset_open(&feed->dataset, &feed->options, error)) ||
       !open_simulation(feed, setup, error) || !load(feed, setup, error))
     return false;
   write_pairs(feed);
@@ -180,7 +193,7 @@ static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct
   feed->order = ARENA_NEW(feed->arena, uint32_t, feed->slices);
   feed->rows = ARENA_NEW(feed->arena, uint32_t, feed->simulation.world.capacity[TABLE_SLICE]);
   for (size_t i = 0; i < feed->slices; i++) feed->order[i] = (uint32_t)i;
-  return true;
+  return open_moves(feed, error);
 }
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error) {
@@ -196,6 +209,7 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
 }
 
 void feed_close(struct feed *feed) {
+  transform_close(&feed->moves);
   if (feed->simulation.kernels) simulation_close(&feed->simulation);
   if (feed->dataset.arena) dataset_close(&feed->dataset);
   arena_close(feed->arena);
@@ -288,9 +302,22 @@ static bool draw_exactly(struct feed *feed, struct error *error) {
   return true;
 }
 
+/* Rounds and epochs have 10 and 20 bits. */
+static void move_slices(struct feed *feed, uint32_t epoch) {
+  struct simulation *simulation = &feed->simulation;
+  if (!feed->augment.kinds) return;
+  feed->augment.epoch = feed->setup.round << 20 | epoch;
+  feed->moves.augment = feed->augment;
+  if (simulation->cache)
+    slice_cache_augment(simulation->cache, &feed->augment);
+  else
+    transform_run(&feed->moves, 0, feed->slices);
+}
+
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
   if (!feed->setup.validate) shuffle(feed, epoch);
   slice_cache_order(&feed->simulation, feed->order, feed->slices);
+  move_slices(feed, epoch);
   feed->scan = first_scan(feed, epoch);
   if (is_exact(feed) && !draw_exactly(feed, error)) return false;
   if (!is_exact(feed)) schedule_run(&feed->chance, &feed->simulation.world);

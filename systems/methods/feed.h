@@ -3,12 +3,14 @@
  *
  * An epoch is drawn at its start into the table EPOCH: training shuffles the slices and gives each a fresh
  * mask, validation keeps order and masks. Both are pure functions of the seed and the epoch: sample i of
- * epoch e is the scan with number e * slices + i, whatever the batch. */
+ * epoch e is the scan with number e * slices + i, whatever the batch. Training slices are moved before that, as
+ * data.augment says. */
 #ifndef L2SR_SYSTEMS_FEED_H
 #define L2SR_SYSTEMS_FEED_H
 
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"
+#include "systems/scan/transform.h"
 
 enum { PAIRS_MOST = 32 };
 
@@ -20,6 +22,7 @@ struct feed_setup {
   bool validate;           /* fixed order and masks; batches are reconstructed and scored, with a policy by its reward's metric too */
   bool learns;             /* masks are learned (systems/methods/masks.h): training deals slices alone */
   bool policy;             /* masks by the policy that simulation.policy is set to before the first epoch */
+  uint32_t round;          /* of an alternation: slices are moved otherwise than in the rounds before */
   /* Benchmarks: `slices` slices that this makes, in place of the scene's data; NULL: those are loaded. */
   bool (*fill)(struct world *world, size_t slices, uint32_t seed, struct error *error);
   size_t slices;
@@ -40,6 +43,8 @@ struct feed {
   size_t pairs;
   const struct sampler *sampler; /* of exact masks */
   size_t slices;
+  struct augment augment;
+  struct transform moves; /* of all slices, where they are moved and there is no cache of them */
   uint32_t *order;    /* slice of every sample of the running epoch */
   uint32_t *rows;     /* room for rows of a cache */
   uint32_t scan;      /* number of the running epoch's first scan */

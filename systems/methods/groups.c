@@ -50,7 +50,7 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_weigh,
                                                     NULL};
 
-static const struct system *const load_systems[] = {&system_normalise_slices, &system_transform_lines,
+static const struct system *const load_systems[] = {&system_move_slices, &system_normalise_slices, &system_transform_lines,
                                                     &system_transform_planes, &system_load_coils,
                                                     &system_scale_coils,      NULL};
 

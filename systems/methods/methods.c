@@ -4,6 +4,7 @@
 #include "systems/methods/policy_training.h"
 #include "systems/methods/start.h"
 #include "systems/methods/train.h"
+#include "systems/scan/augment.h"
 
 #include <errno.h>
 #include <math.h>
@@ -133,6 +134,7 @@ static bool run_reconstructor(struct stages *all, struct error *error) {
     set_round(&options, all->stage.round);
     config.start = all->reconstructor;
     config.policy = all->policy;
+    config.round = all->stage.round;
     config.drawn = options.alternate.actions == ACTIONS_DRAWN;
   } else if (all->method->policy && !start_set(&options, all->arena, error)) {
     return false;
@@ -308,7 +310,9 @@ bool method_train(struct device *device, const struct options *options, const st
                        .options = options,
                        .method = method_of(options),
                        .config = config};
-  bool good = all.method->policy ? train_policy(&all, error) : run_reconstructor(&all, error);
+  struct augment augment;
+  bool good = augment_read(&augment, options, error);
+  if (good) good = all.method->policy ? train_policy(&all, error) : run_reconstructor(&all, error);
   arena_close(all.arena);
   return good;
 }

@@ -126,8 +126,8 @@ static bool count_updates(struct pgmri *pgmri, struct error *error) {
 /* They say where, how long, and what is printed or kept; or are of other work. */
 static const char *const may_differ[] = {
     "evaluate.",    "phantom.",   "train.",           "loupe.",      "tau.",       "alternate.",
-    "learn.",       "sampler.",   "data.path",        "data.split",  "world.envs", "data.window",
-    "pgmri.epochs", "pgmri.keep", "pgmri.save_every", "reward.form", NULL};
+    "learn.",       "sampler.",   "data.path",        "data.split", "world.envs", "data.window",
+    "data.augment", "pgmri.epochs", "pgmri.keep", "pgmri.save_every", "reward.form", NULL};
 
 static bool open(struct policy_training *training, const struct trainer_config *config, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);

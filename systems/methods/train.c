@@ -46,6 +46,7 @@ static struct feed_setup feed_setup_of(const struct training *training, size_t b
                              .batch = batch,
                              .policy = config->policy,
                              .learns = training->masks,
+                             .round = config->round,
                              .fill = config->fill,
                              .slices = config->slices,
                              .kernel_folder = config->kernel_folder};

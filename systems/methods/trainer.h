@@ -92,7 +92,7 @@ struct trainer_config {
   const char *policy;        /* what draws masks, or what a policy starts from; NULL: none */
   bool drawn;                /* it draws its actions; else it takes the most probable ones */
   uint64_t steps;            /* environment-steps of a policy */
-  uint32_t round;            /* of an alternation: its scans are numbered after those of the rounds before */
+  uint32_t round;            /* of an alternation: its scans, and how slices are moved, are others than in the rounds before */
   /* After every record; NULL allowed. */
   void (*see)(const struct trainer *trainer, const struct trainer_record *record, void *context);
   void *context;

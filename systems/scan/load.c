@@ -126,7 +126,10 @@ static bool run_alone(struct load *load, const struct system *row, struct error 
 static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
   struct world *world = load->world;
   uint32_t coils = (uint32_t)volume->coils;
-  world_write(world, SLICE_image, load->rows, 1, load->crop);
+  uint32_t number = (uint32_t)load->rows;
+  bool moves = world_has(world, SLICE_original);
+  world_write(world, moves ? SLICE_original : SLICE_image, load->rows, 1, load->crop);
+  if (moves) world_write(world, SLICE_number, load->rows, 1, &number);
   world_write(world, SLICE_volume, load->rows, 1, &index);
   if (!world_has(world, SLICE_coil_kspace)) return true;
   world_write(world, SLICE_coils, load->rows, 1, &coils);

@@ -47,6 +47,11 @@ size_t slice_cache_rows(const struct world_setup *setup, const struct device *de
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+static void forget(struct slice_cache *cache) {
+  memset(cache->row, 0xff, sizeof *cache->row * cache->slices);
+  memset(cache->slice, 0xff, sizeof *cache->slice * cache->rows);
+}
+
 static bool make_room(struct slice_cache *cache, struct error *error) {
   struct arena *arena = cache->arena;
   size_t slices = cache->slices, rows = cache->rows;
@@ -62,8 +67,7 @@ static bool make_room(struct slice_cache *cache, struct error *error) {
   uint32_t **const lists[] = {&cache->slice, &cache->entry, &cache->used, &cache->wanted, &cache->place};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) *lists[i] = ARENA_NEW(arena, uint32_t, rows);
   for (size_t i = 0; i < slices; i++) cache->order[i] = (uint32_t)i;
-  memset(cache->row, 0xff, sizeof *cache->row * slices);
-  memset(cache->slice, 0xff, sizeof *cache->slice * rows);
+  forget(cache);
   return true;
 }
 
@@ -92,13 +96,15 @@ void slice_cache_close(struct slice_cache *cache) {
 
 /* Gives the slice the row of one that was not wanted in this turn. */
 static uint32_t give_row(struct slice_cache *cache, uint32_t slice) {
+  bool moves = world_has(cache->world, SLICE_original);
   while (cache->used[cache->next] == cache->turn) cache->next = (cache->next + 1) % cache->rows;
   uint32_t row = (uint32_t)cache->next;
   if (cache->slice[row] != NO_LINE) cache->row[cache->slice[row]] = NO_LINE;
   cache->slice[row] = slice;
   cache->row[slice] = row;
   cache->used[row] = cache->turn;
-  world_write(cache->world, SLICE_image, row, 1, cache->image + slice * cache->pixels);
+  world_write(cache->world, moves ? SLICE_original : SLICE_image, row, 1, cache->image + slice * cache->pixels);
+  if (moves) world_write(cache->world, SLICE_number, row, 1, &slice);
   world_write(cache->world, SLICE_data_range, row, 1, cache->range + slice);
   return row;
 }
@@ -164,6 +170,11 @@ void slice_cache_ranges(struct slice_cache *cache, const double *range) {
   for (uint32_t row = 0; row < cache->rows; row++)
     if (cache->slice[row] != NO_LINE)
       world_write(cache->world, SLICE_data_range, row, 1, &cache->range[cache->slice[row]]);
+}
+
+void slice_cache_augment(struct slice_cache *cache, const struct augment *augment) {
+  cache->transform.augment = *augment;
+  forget(cache);
 }
 
 /* ---- with and without ---------------------------------------------------------------------------------- */

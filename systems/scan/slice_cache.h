@@ -27,6 +27,9 @@ void slice_cache_ranges(struct slice_cache *cache, const double *range);
 void slice_cache_bring_scans(struct simulation *simulation, uint32_t first_scan, size_t scans);
 /* Brings these; rows[i] is where slice[i] is then. */
 void slice_cache_bring(struct slice_cache *cache, const uint32_t *slice, size_t count, uint32_t *rows);
+/* From now on slices are brought moved so. */
+struct augment;
+void slice_cache_augment(struct slice_cache *cache, const struct augment *augment);
 /* The slice that the scan with this number takes: order[number % count]. */
 void slice_cache_order(struct simulation *simulation, const uint32_t *order, size_t count);
 /* Rows of SLICE as slices, in place. */

@@ -1,5 +1,7 @@
 #include "systems/scan/transform.h"
 
+#include "systems/scan/observation.h"
+
 enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
 
 /* ---- systems ------------------------------------------------------------------------------------------ */
@@ -16,6 +18,22 @@ static bool next_chunk(struct world *world, void *context, size_t turn) {
 
 static const struct system repeat_chunks = {
     .name = "chunks", .doc = "slices that are transformed at a time", .next = next_chunk};
+
+static void run_move(struct world *world, void *context) {
+  const struct transform *transform = context;
+  const struct augment *augment = &transform->augment;
+  kernel_run(world->kernels, "image_move", transform->count,
+             ARGS(world_in(world, SLICE_original), world_in(world, SLICE_number), world_part(world, SLICE_image),
+                  arg_u32((uint32_t)transform->start), arg_u32(augment->kinds), arg_u32(augment->shift),
+                  arg_u32(augment->seed), arg_u32(augment->epoch)));
+}
+
+const struct system system_move_slices = {.name = "move_slices",
+                                          .doc = "images turned, flipped and shifted anew, as data.augment says",
+                                          .reads = SET(SLICE_original) | SET(SLICE_number),
+                                          .writes = SET(SLICE_image),
+                                          .kernels = {"image_move"},
+                                          .run = run_move};
 
 static void run_normalise(struct world *world, void *context) {
   const struct transform *transform = context;
@@ -74,30 +92,46 @@ const struct system system_transform_planes = {.name = "transform_planes",
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
 /* Measured k-space is no transform of the image: then neither column is there. */
-static const struct system *find_transform(const struct world *world) {
-  return world_has(world, SLICE_kspace)   ? &system_transform_planes
-         : world_has(world, SLICE_hybrid) ? &system_transform_lines
-                                          : NULL;
+static const struct system *find_transform(component_set columns) {
+  return columns & SET(SLICE_kspace)   ? &system_transform_planes
+         : columns & SET(SLICE_hybrid) ? &system_transform_lines
+                                       : NULL;
 }
 
-static bool build(struct transform *transform, const struct system *row, struct error *error) {
-  struct schedule *schedule = &transform->schedule;
-  schedule_open(schedule, transform->world->schema);
+static component_set columns_of(const struct world *world) {
+  static const unsigned columns[] = {SLICE_kspace, SLICE_hybrid, SLICE_original};
+  component_set set = 0;
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    if (world_has(world, columns[i])) set |= SET(columns[i]);
+  return set;
+}
+
+static bool build(struct schedule *schedule, struct transform *transform, component_set columns,
+                  struct error *error) {
+  const struct system *row = find_transform(columns);
+  schedule_open(schedule, &component_schema);
   schedule_add(schedule, &repeat_chunks, transform);
+  if (columns & SET(SLICE_original)) schedule_add(schedule, &system_move_slices, transform);
   schedule_add(schedule, &system_normalise_slices, transform);
   if (row) schedule_add(schedule, row, transform);
   schedule_add(schedule, &system_end, NULL);
-  return schedule_close(schedule, true, error) &&
-         schedule_prepare(schedule, transform->world->kernels, error);
+  return schedule_close(schedule, true, error);
+}
+
+bool transform_describe(struct schedule *schedule, const struct options *options, struct error *error) {
+  return build(schedule, NULL, observation_chosen(options)->kspace | AUGMENT_COLUMNS, error);
 }
 
 bool transform_open(struct transform *transform, struct world *world, size_t rows, struct error *error) {
-  const struct system *row = find_transform(world);
+  component_set columns = columns_of(world);
+  const struct system *row = find_transform(columns);
   bool plane = row == &system_transform_planes;
   size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world->height : 1;
   *transform = (struct transform){
       .world = world, .chunk = chunk, .bytes = chunk * world->height * world->width * 8};
-  if (!build(transform, row, error)) return false;
+  if (!build(&transform->schedule, transform, columns, error) ||
+      !schedule_prepare(&transform->schedule, world->kernels, error))
+    return false;
   if (!row) return true;
   bool good = fft_open(&transform->fft, world->device, height, world->width,
                        plane ? chunk : chunk * world->height, error) &&

@@ -1,13 +1,15 @@
 /* The numbers of a slice that every scan needs beside its image, computed on the device when images have been
- * loaded: mean, deviation, peak, unit, and hybrid data or k-space where the world holds them. */
+ * loaded: mean, deviation, peak, unit, and hybrid data or k-space where the world holds them. Where it holds the
+ * originals of images that are moved (augment.h), the images are made of these first. */
 #ifndef L2SR_SYSTEMS_TRANSFORM_H
 #define L2SR_SYSTEMS_TRANSFORM_H
 
 #include "components/components.h"
 #include "engine/device/fft.h"
 #include "engine/ecs/schedule.h"
+#include "systems/scan/augment.h"
 
-extern const struct system system_normalise_slices, system_transform_lines, system_transform_planes;
+extern const struct system system_move_slices, system_normalise_slices, system_transform_lines, system_transform_planes;
 
 /* For rows of SLICE in chunks of at most `rows`. Must not move once it is open. */
 struct transform {
@@ -17,6 +19,7 @@ struct transform {
   size_t chunk, bytes;
   size_t first, left;  /* rows that are still to do */
   size_t start, count; /* rows of the running chunk */
+  struct augment augment;
   struct schedule schedule;
 };
 
@@ -24,6 +27,9 @@ bool transform_open(struct transform *transform, struct world *world, size_t row
 /* Rows [first, first + count); only enqueues. */
 void transform_run(struct transform *transform, size_t first, size_t count);
 void transform_close(struct transform *transform); /* one that was never opened is allowed */
+
+/* Its systems, without a device, where the scene's images are moved. */
+bool transform_describe(struct schedule *schedule, const struct options *options, struct error *error);
 
 /* All of it for images already in the column: rows [first, first + count). */
 bool transform_rows(struct world *world, size_t first, size_t count, struct error *error);
