@@ -112,6 +112,19 @@ static void extends_is_applied_first(void **state) {
   assert_int_equal(options.world.seed, 2);
 }
 
+/* Of several the later ones come over those before. */
+static void several_are_extended_in_their_order(void **state) {
+  struct error error;
+  (void)state;
+  write_scene("one.yaml", "data: {size: 64, fraction: 0.5}\nworld: {seed: 1}\n");
+  write_scene("other.yaml", "data: {size: 96}\n");
+  write_scene("top.yaml", "extends: [one, other.yaml]\nworld: {seed: 3}\n");
+  assert_good(read_scene("top.yaml", &error), &error);
+  assert_int_equal(options.data.size, 96);
+  assert_true(options.data.fraction == 0.5);
+  assert_int_equal(options.world.seed, 3);
+}
+
 static void extends_is_found_beside_the_file_or_by_its_whole_path(void **state) {
   struct error error;
   (void)state;
@@ -148,7 +161,9 @@ static void extends_is_refused_with_its_place(void **state) {
   (void)state;
   expect_refusal("extends: none.yaml\n", 1, "none.yaml: No such file");
   expect_refusal("data: {size: 64}\nextends: b.yaml\n", 2, "extends must be the first key");
-  expect_refusal("extends: [b.yaml]\n", 1, "expected a single value");
+  expect_refusal("extends: [none.yaml]\n", 1, "none.yaml: No such file");
+  expect_refusal("extends: [[b.yaml]]\n", 1, "expected a single value");
+  expect_refusal("extends: {b: 1}\n", 1, "expected a single value");
   expect_refusal("extends: a.yaml\n", 1, "a.yaml extends itself; break the circle");
   write_scene("b.yaml", "extends: ./a.yaml\n");
   expect_refusal("extends: b.yaml\n", 1, "b.yaml:1 extends: scene ");
@@ -353,6 +368,7 @@ int main(void) {
       TEST(a_byte_order_mark_is_passed_over),
       TEST(line_ends_may_be_of_any_kind),
       TEST(extends_is_applied_first),
+      TEST(several_are_extended_in_their_order),
       TEST(extends_is_found_beside_the_file_or_by_its_whole_path),
       TEST(extends_is_found_in_the_folder_of_all),
       TEST(extends_is_refused_with_its_place),

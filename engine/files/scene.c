@@ -112,12 +112,22 @@ static const char *find_extended(const struct walk *walk, const char *name) {
   return stat(other, &status) ? path : other;
 }
 
-static bool read_extends(struct walk *walk, struct error *error) {
+static bool read_extended(struct walk *walk, struct error *error) {
   char name[TEXT];
   if (!copy_scalar(walk, name, sizeof name, error)) return false;
   return read_file(walk, find_extended(walk, name), error)
              ? true
              : fail_in(error, "%s:%zu extends", walk->path, line_of(walk));
+}
+
+/* One name, or a list of them; each is applied over those before it. */
+static bool read_extends(struct walk *walk, struct error *error) {
+  if (walk->event.type != YAML_SEQUENCE_START_EVENT) return read_extended(walk, error);
+  for (;;) {
+    if (!next_event(walk, error)) return false;
+    if (walk->event.type == YAML_SEQUENCE_END_EVENT) return true;
+    if (!read_extended(walk, error)) return false;
+  }
 }
 
 static bool read_root(struct walk *walk, struct error *error) {

@@ -1,6 +1,7 @@
 /* Scene files: YAML read as libyaml events into typed option rows (engine/base/option.h).
  *
- *   extends: other.yaml        applied first, found beside the file or in `folder`; .yaml may be left out
+ *   extends: other.yaml        applied first, found beside the file or in `folder`; .yaml may be left out; of a list
+ *                              [one, other] each is applied over those before it
  *   section:
  *     key: value               every scalar is text until its row types it
  *     key: [a, b]              becomes the list a,b
