@@ -381,15 +381,9 @@ static bool open_network(struct work *work, struct error *error) {
   const struct options *options = work->options;
   const char *path = options->evaluate.reconstructor;
   struct evaluation *evaluation = work->evaluation;
-  size_t envs = simulation->world.capacity[TABLE_ENV], batch = options->network.batch;
-  if (batch > envs && !simulation->oracle) batch = envs;
-  struct reconstructor_setup setup = {.device = simulation->device,
-                                      .kernels = simulation->kernels,
-                                      .size = evaluation->size,
-                                      .complex = options->network.input == INPUT_COMPLEX,
-                                      .scale = options->data.scale,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = batch};
+  size_t most = simulation->oracle ? SIZE_MAX : simulation->world.capacity[TABLE_ENV];
+  struct reconstructor_setup setup =
+      reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
   evaluation->reconstructor = "zero-filled reconstruction";
   if (!*path) return true;
   if (!reconstructor_load(&work->reconstructor, path, &setup, error))
@@ -427,12 +421,8 @@ static bool compare_reconstructor(const struct work *work, struct error *error) 
 static bool open_policy(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
-  size_t envs = simulation->world.capacity[TABLE_ENV];
-  struct policy_setup setup = {.device = simulation->device,
-                               .kernels = simulation->kernels,
-                               .size = work->evaluation->size,
-                               .precision = (enum block_precision)options->policy.precision,
-                               .batch = options->policy.batch < envs ? options->policy.batch : envs};
+  struct policy_setup setup = policy_setup_of(simulation->device, simulation->kernels, options,
+                                              simulation->world.capacity[TABLE_ENV]);
   if (!*options->evaluate.policy) return true;
   if (!policy_load(&work->policy, options->evaluate.policy, &setup, error))
     return fail_in(error, "evaluate.policy");

@@ -83,55 +83,40 @@ bool split_score(struct split *split, double *score, struct error *error) {
 
 /* A pass takes no more than there are scans. */
 static struct reconstructor_setup reconstructor_setup(const struct policy_training *training) {
-  const struct options *options = training->trainer.options;
-  size_t scans = training->train.simulation.world.capacity[TABLE_ENV];
+  const struct trainer *trainer = &training->trainer;
+  const struct simulation *simulation = &training->train.simulation;
+  size_t scans = simulation->world.capacity[TABLE_ENV];
   size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
-  size_t most = scans > others ? scans : others;
-  return (struct reconstructor_setup){.device = training->trainer.device,
-                                      .kernels = training->train.simulation.kernels,
-                                      .size = options->data.size,
-                                      .channels = options->network.channels,
-                                      .pools = options->network.pools,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = options->network.batch < most ? options->network.batch : most};
+  struct reconstructor_setup setup = reconstructor_setup_of(trainer->device, simulation->kernels, trainer->options,
+                                                            scans > others ? scans : others);
+  setup.planned = true;
+  return setup;
 }
 
 static bool open_reconstructor(struct policy_training *training, const char *path, struct error *error) {
   struct reconstructor *reconstructor = &training->reconstructor;
   struct reconstructor_setup setup = reconstructor_setup(training);
-  setup.planned = true;
-  if (!(path ? reconstructor_load(reconstructor, path, &setup, error)
-             : reconstructor_open(reconstructor, &setup, error)))
+  if (!reconstructor_begin(reconstructor, path, &setup, training->trainer.options->world.seed, error))
     return fail_in(error, "the reconstructor");
-  if (!path) {
-    graph_start(reconstructor->graph, training->trainer.options->world.seed);
-    reconstructor_changed(reconstructor);
-  }
   training->train.simulation.reconstructor = training->validation.simulation.reconstructor = reconstructor;
   return true;
 }
 
 static struct policy_setup policy_setup(const struct policy_trainer *row, struct device *device,
-                                        const struct options *options) {
-  return (struct policy_setup){.device = device,
-                               .size = options->data.size,
-                               .channels = options->policy.channels,
-                               .pools = options->policy.pools,
-                               .hidden = options->policy.hidden,
-                               .precision = (enum block_precision)options->policy.precision,
-                               .batch = options->policy.batch,
-                               .train = true,
-                               .dense = is_dense(row)};
+                                        struct kernels *kernels, const struct options *options, size_t rows) {
+  struct policy_setup setup = policy_setup_of(device, kernels, options, rows);
+  setup.train = true;
+  setup.dense = is_dense(row);
+  return setup;
 }
 
 /* It is opened first, for its room is planned with the reconstructor's. */
 static bool open_policy(struct policy_training *training, const char *reconstructor, struct error *error) {
   const struct options *options = training->trainer.options;
   struct policy *policy = &training->policy;
-  struct policy_setup setup = policy_setup(training->row, training->trainer.device, options);
+  struct policy_setup setup = policy_setup(training->row, training->trainer.device,
+                                           training->train.simulation.kernels, options, training->rows);
   struct reconstructor_setup other = reconstructor_setup(training);
-  setup.kernels = training->train.simulation.kernels;
-  if (training->rows < setup.batch) setup.batch = training->rows;
   if (!reconstructor_measure(&other, reconstructor, &setup.beside, error)) return fail_in(error, "the reconstructor");
   if (!(training->row->open_policy ? training->row->open_policy(training, &setup, error)
                                    : policy_open(policy, &setup, error)))
@@ -230,7 +215,7 @@ bool policy_training_describe(const struct policy_trainer *row, struct lists *li
 bool policy_training_check(const struct policy_trainer *row, struct device *device, const struct options *options,
                            uint32_t rounds, struct error *error) {
   struct acquisition acquisition;
-  struct policy_setup setup = policy_setup(row, device, options);
+  struct policy_setup setup = policy_setup(row, device, NULL, options, SIZE_MAX);
   struct arena *arena = arena_open();
   bool good = acquisition_only(&acquisition, options, arena, error) && network_check(row->network, options, error) &&
               row->check(options, acquisition.budget, rounds, error) && policy_check(&setup, error);

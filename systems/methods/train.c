@@ -16,16 +16,13 @@ static struct training *training_of(struct trainer *trainer) {
 
 /* A pass takes no more than there are scans. */
 static struct policy_setup policy_setup(const struct training *training) {
-  const struct options *options = training->trainer.options;
-  size_t scans = training->train.simulation.world.capacity[TABLE_ENV];
+  const struct simulation *simulation = &training->train.simulation;
+  size_t scans = simulation->world.capacity[TABLE_ENV];
   size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
-  size_t most = scans > others ? scans : others;
-  return (struct policy_setup){.device = training->trainer.device,
-                               .kernels = training->train.simulation.kernels,
-                               .size = options->data.size,
-                               .precision = (enum block_precision)options->policy.precision,
-                               .batch = options->policy.batch < most ? options->policy.batch : most,
-                               .planned = true};
+  struct policy_setup setup = policy_setup_of(training->trainer.device, simulation->kernels,
+                                              training->trainer.options, scans > others ? scans : others);
+  setup.planned = true;
+  return setup;
 }
 
 /* Validation takes the most probable actions. */
@@ -99,28 +96,17 @@ static bool measure_beside(struct training *training, size_t batch, const struct
 
 static bool open_network(struct training *training, size_t batch, const struct trainer_config *config,
                          struct error *error) {
-  const char *start = config->start;
   const struct options *options = training->trainer.options;
   const struct masks *masks = training->masks;
-  struct reconstructor_setup setup = {.device = training->trainer.device,
-                                      .kernels = training->train.simulation.kernels,
-                                      .size = options->data.size,
-                                      .channels = options->network.channels,
-                                      .pools = options->network.pools,
-                                      .complex = options->network.input == INPUT_COMPLEX,
-                                      .scale = options->data.scale,
-                                      .absolute = !masks || masks->absolute,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = batch,
-                                      .train = true,
-                                      .input_gradient = masks,
-                                      .passes = masks ? masks->passes(options) : 0};
+  struct reconstructor_setup setup =
+      reconstructor_setup_of(training->trainer.device, training->train.simulation.kernels, options, batch);
+  setup.absolute = !masks || masks->absolute;
+  setup.train = true;
+  setup.input_gradient = masks;
+  setup.passes = masks ? masks->passes(options) : 0;
   if (!measure_beside(training, batch, config, setup.beside, error) ||
-      !(start ? reconstructor_load(&training->reconstructor, start, &setup, error)
-              : reconstructor_open(&training->reconstructor, &setup, error)))
+      !reconstructor_begin(&training->reconstructor, config->start, &setup, options->world.seed, error))
     return false;
-  if (!start) graph_start(training->reconstructor.graph, options->world.seed);
-  reconstructor_changed(&training->reconstructor);
   training->train.simulation.reconstructor = training->validation.simulation.reconstructor =
       &training->reconstructor;
   return true;

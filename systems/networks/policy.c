@@ -11,6 +11,18 @@
  * where the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
 static const double maps_scale[] = {64, 1024};
 
+struct policy_setup policy_setup_of(struct device *device, struct kernels *kernels, const struct options *options,
+                                    size_t most) {
+  return (struct policy_setup){.device = device,
+                               .kernels = kernels,
+                               .size = options->data.size,
+                               .channels = options->policy.channels,
+                               .pools = options->policy.pools,
+                               .hidden = options->policy.hidden,
+                               .precision = (enum block_precision)options->policy.precision,
+                               .batch = options->policy.batch < most ? options->policy.batch : most};
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static tensor append(void *owner, struct graph *graph, tensor *in) {

@@ -25,6 +25,10 @@ struct policy_setup {
   struct network_need beside; /* what is opened after it */
 };
 
+/* As the scene has it, with `most` images a pass at most. */
+struct policy_setup policy_setup_of(struct device *device, struct kernels *kernels, const struct options *options,
+                                    size_t most);
+
 struct policy {
   struct policy_setup setup;
   struct network network;

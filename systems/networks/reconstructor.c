@@ -110,6 +110,19 @@ static void close_parts(void *owner) {
   reconstructor->level = NULL;
 }
 
+struct reconstructor_setup reconstructor_setup_of(struct device *device, struct kernels *kernels,
+                                                  const struct options *options, size_t most) {
+  return (struct reconstructor_setup){.device = device,
+                                      .kernels = kernels,
+                                      .size = options->data.size,
+                                      .channels = options->network.channels,
+                                      .pools = options->network.pools,
+                                      .complex = options->network.input == INPUT_COMPLEX,
+                                      .scale = options->data.scale,
+                                      .precision = (enum block_precision)options->network.precision,
+                                      .batch = options->network.batch < most ? options->network.batch : most};
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 /* The loss of an image works in four more. */
@@ -367,5 +380,14 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
     return false;
   }
   offer(reconstructor);
+  return true;
+}
+
+bool reconstructor_begin(struct reconstructor *reconstructor, const char *path,
+                         const struct reconstructor_setup *setup, uint32_t seed, struct error *error) {
+  if (path) return reconstructor_load(reconstructor, path, setup, error);
+  if (!reconstructor_open(reconstructor, setup, error)) return false;
+  graph_start(reconstructor->graph, seed);
+  reconstructor_changed(reconstructor);
   return true;
 }

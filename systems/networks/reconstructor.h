@@ -29,6 +29,10 @@ struct reconstructor_setup {
   struct network_need beside[NETWORK_NEEDS + 1]; /* what is opened after it */
 };
 
+/* As the scene has it, with `most` images a pass at most. */
+struct reconstructor_setup reconstructor_setup_of(struct device *device, struct kernels *kernels,
+                                                  const struct options *options, size_t most);
+
 struct reconstructor_sum { /* complex: from the network's output and input to the image */
   struct graph *graph;
   tensor image, residual, out;
@@ -97,5 +101,8 @@ bool reconstructor_stored(const struct reconstructor_setup *setup, struct store 
 /* Opens the network of a checkpoint: channels, pools and whether it is absolute come from its attributes. */
 bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error);
+/* The same; path NULL: opens that of the setup, with new parameters. */
+bool reconstructor_begin(struct reconstructor *reconstructor, const char *path,
+                         const struct reconstructor_setup *setup, uint32_t seed, struct error *error);
 
 #endif

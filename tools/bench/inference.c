@@ -83,32 +83,16 @@ static bool open_simulation(struct run *run, struct error *error) {
 static bool open_reconstructor(struct run *run, struct error *error) {
   const struct options *options = run->options;
   size_t most = run->method->oracle ? options->network.batch : run->batch;
-  struct reconstructor_setup setup = {.device = run->device,
-                                      .kernels = run->kernels,
-                                      .size = options->data.size,
-                                      .channels = options->network.channels,
-                                      .pools = options->network.pools,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = options->network.batch < most ? options->network.batch : most};
-  if (!reconstructor_open(&run->reconstructor, &setup, error)) return false;
-  graph_start(run->reconstructor.graph, options->world.seed);
-  reconstructor_changed(&run->reconstructor);
+  struct reconstructor_setup setup = reconstructor_setup_of(run->device, run->kernels, options, most);
+  if (!reconstructor_begin(&run->reconstructor, NULL, &setup, options->world.seed, error)) return false;
   run->simulation.reconstructor = &run->reconstructor;
   return true;
 }
 
 static bool open_policy(struct run *run, struct error *error) {
   const struct options *options = run->options;
-  struct policy_setup setup = {.device = run->device,
-                               .kernels = run->kernels,
-                               .size = options->data.size,
-                               .channels = options->policy.channels,
-                               .pools = options->policy.pools,
-                               .hidden = options->policy.hidden,
-                               .precision = (enum block_precision)options->policy.precision,
-                               .batch =
-                                   options->policy.batch < run->batch ? options->policy.batch : run->batch,
-                               .dense = run->method->dense};
+  struct policy_setup setup = policy_setup_of(run->device, run->kernels, options, run->batch);
+  setup.dense = run->method->dense;
   if (!run->method->policy) return true;
   if (!policy_open(&run->policy, &setup, error)) return false;
   graph_start(run->policy.graph, options->world.seed);

@@ -44,17 +44,9 @@ static bool open_simulation(struct pgmri_bench *bench, struct error *error) {
 
 static bool open_reconstructor(struct pgmri_bench *bench, struct error *error) {
   const struct options *options = &bench->options;
-  size_t batch = options->network.batch;
-  struct reconstructor_setup setup = {.device = bench->device,
-                                      .kernels = bench->simulation.kernels,
-                                      .size = options->data.size,
-                                      .channels = options->network.channels,
-                                      .pools = options->network.pools,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = batch < bench->scans ? batch : bench->scans};
-  if (!reconstructor_open(&bench->reconstructor, &setup, error)) return false;
-  graph_start(bench->reconstructor.graph, options->world.seed);
-  reconstructor_changed(&bench->reconstructor);
+  struct reconstructor_setup setup =
+      reconstructor_setup_of(bench->device, bench->simulation.kernels, options, bench->scans);
+  if (!reconstructor_begin(&bench->reconstructor, NULL, &setup, options->world.seed, error)) return false;
   bench->simulation.reconstructor = &bench->reconstructor;
   return true;
 }
@@ -62,21 +54,12 @@ static bool open_reconstructor(struct pgmri_bench *bench, struct error *error) {
 static bool open_policy(struct pgmri_bench *bench, struct policy *policy, bool portable,
                         struct error *error) {
   const struct options *options = &bench->options;
-  size_t most = bench->scans * bench->acquisition.budget, batch = options->policy.batch;
-  struct policy_setup setup = {.device = bench->device,
-                               .kernels = bench->simulation.kernels,
-                               .size = options->data.size,
-                               .channels = options->policy.channels,
-                               .pools = options->policy.pools,
-                               .hidden = options->policy.hidden,
-                               .precision =
-                                   portable ? BLOCK_F32 : (enum block_precision)options->policy.precision,
-                               .batch = portable       ? CHECKED
-                                        : batch < most ? batch
-                                                       : most,
-                               .train = true,
-                               .portable = portable,
-                               .dense = true};
+  struct policy_setup setup =
+      policy_setup_of(bench->device, bench->simulation.kernels, options, bench->scans * bench->acquisition.budget);
+  setup.train = setup.dense = true;
+  setup.portable = portable;
+  if (portable) setup.precision = BLOCK_F32;
+  if (portable) setup.batch = CHECKED;
   if (!policy_open(policy, &setup, error)) return false;
   graph_start(policy->graph, options->world.seed);
   policy_changed(policy);

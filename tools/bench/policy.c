@@ -34,17 +34,11 @@ static bool open_policy(struct policy_bench *bench, struct policy *policy, bool 
                         struct error *error) {
   const struct options *options = bench->options;
   size_t checked = bench->batch < CHECKED ? bench->batch : CHECKED;
-  struct policy_setup setup = {.device = bench->device,
-                               .kernels = bench->kernels,
-                               .size = bench->n,
-                               .channels = options->policy.channels,
-                               .pools = options->policy.pools,
-                               .hidden = options->policy.hidden,
-                               .precision =
-                                   portable ? BLOCK_F32 : (enum block_precision)options->policy.precision,
-                               .batch = portable ? checked : bench->batch,
-                               .train = bench->train,
-                               .portable = portable};
+  struct policy_setup setup = policy_setup_of(bench->device, bench->kernels, options, bench->batch);
+  setup.batch = portable ? checked : bench->batch;
+  setup.train = bench->train;
+  setup.portable = portable;
+  if (portable) setup.precision = BLOCK_F32;
   if (!policy_open(policy, &setup, error)) return false;
   graph_start(policy->graph, options->world.seed);
   policy_changed(policy);
