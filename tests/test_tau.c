@@ -505,7 +505,7 @@ static void set_points_files(struct run *run, const char *output) {
 static uint8_t *scan_points(struct run *run, bool fused) {
   struct training *training = &run->training;
   struct simulation *simulation = &training->train.simulation;
-  struct tau_setup setup = {.device = &device,
+  struct masks_setup setup = {.device = &device,
                             .kernels = simulation->kernels,
                             .options = &run->options,
                             .acquisition = training->tau.acquisition,

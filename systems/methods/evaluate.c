@@ -472,7 +472,7 @@ static bool open_sequence(struct work *work, struct error *error) {
   if (!simulation->plan.sequence) return true;
   const struct acquisition *setting = find_sequence(work, error);
   if (!setting) return false;
-  struct tau_setup setup = {.device = simulation->device,
+  struct masks_setup setup = {.device = simulation->device,
                             .kernels = simulation->kernels,
                             .options = options,
                             .acquisition = *setting,

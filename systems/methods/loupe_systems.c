@@ -91,19 +91,7 @@ static const struct system backward_loupe = {.name = "backward_loupe",
                                              .reads = SET(BATCH_drawn_gradient),
                                              .run = run_backward};
 
-/* ---- optimiser, validation ----------------------------------------------------------------------------- */
-
-static void run_optimise(struct world *world, void *context) {
-  struct training *training = context;
-  const struct options *options = training->trainer.options;
-  double own = options->loupe.rate, rate = own > 0 ? own : options->train.rate;
-  (void)world;
-  training->loupe.optimiser.rate = training_rate(training, rate, training_epoch(training));
-  optimise_step(&training->loupe.optimiser);
-}
-
-static const struct system optimise_loupe = {
-    .name = "optimise_loupe", .doc = "a step of the probabilities", .run = run_optimise};
+/* ---- validation ----------------------------------------------------------------------------- */
 
 /* A mask does not depend on the image: any will do. */
 static void run_draw(struct world *world, void *context) {
@@ -149,10 +137,6 @@ static void add_backward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &backward_loupe, training);
 }
 
-static void add_optimise(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &optimise_loupe, training);
-}
-
 static void add_draw(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &draw_validation, training);
 }
@@ -166,57 +150,41 @@ static bool check(const struct options *options, struct error *error) {
   return masks_check(options, "loupe", error);
 }
 
-static struct loupe_setup setup_of(const struct training *training, size_t batch) {
-  return (struct loupe_setup){training->trainer.device, training->train.simulation.kernels,
-                              training->trainer.options, batch};
-}
-
-static bool measure(struct training *training, size_t batch, struct network_need *need, struct error *error) {
-  struct loupe_setup setup = setup_of(training, batch);
-  return loupe_measure(&setup, need, error);
-}
-
-static bool open(struct training *training, struct error *error) {
-  struct loupe_setup setup = setup_of(training, training->reconstructor.batch);
-  return loupe_open(&training->loupe, &setup, error);
+static bool open(struct training *training, const struct masks_setup *setup, struct error *error) {
+  if (!loupe_open(&training->loupe, setup, error)) return false;
+  training->learner = (struct learner){training->loupe.graph, &training->loupe.optimiser};
+  return true;
 }
 
 static void close(struct training *training) {
   if (training->loupe.graph) loupe_close(&training->loupe);
 }
 
-static void zero(struct training *training) {
-  graph_zero_gradients(training->loupe.graph);
-}
-
 static bool write(const struct training *training, struct store *store, struct error *error) {
   return loupe_write(&training->loupe, store, error);
 }
 
-/* Both optimisers have made the same steps. */
 static bool read(struct training *training, struct store *store, struct error *error) {
-  training->loupe.optimiser.step = training->trainer.optimiser.step;
   return loupe_read(&training->loupe, store, error);
 }
 
 static const struct masks masks_loupe = {.name = "loupe",
+                                         .rate = offsetof(struct options, loupe.rate),
                                          .absolute = true,
                                          .passes = one_pass,
                                          .check = check,
-                                         .measure = measure,
+                                         .measure = loupe_measure,
                                          .open = open,
                                          .close = close,
-                                         .zero = zero,
                                          .add_forward = add_forward,
                                          .add_backward = add_backward,
-                                         .add_optimise = add_optimise,
                                          .add_draw = add_draw,
                                          .write = write,
                                          .read = read};
 
 static const struct system *const loupe_systems[] = {
     &forward_loupe,  &backward_views, &draw_masks,      &observe_back,
-    &backward_loupe, &optimise_loupe, &draw_validation, NULL};
+    &backward_loupe, &draw_validation, NULL};
 
 const struct method method_loupe = {
     .name = "loupe",

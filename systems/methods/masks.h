@@ -10,19 +10,20 @@ struct training;
 
 struct masks {
   const char *name; /* attribute `sampler` of checkpoints */
+  size_t rate;               /* of its optimiser: place in struct options; 0 there: train.rate */
   bool absolute;             /* of complex images the reconstructor's output is an absolute value */
   uint32_t (*passes)(const struct options *options); /* of the reconstructor, that training keeps */
   bool (*check)(const struct options *options, struct error *error);
-  /* Bytes beside the network's. */
-  bool (*measure)(struct training *training, size_t batch, struct network_need *need, struct error *error);
-  bool (*open)(struct training *training, struct error *error); /* the reconstructor is open */
+  /* What it takes beside the reconstructor. */
+  bool (*measure)(const struct masks_setup *setup, struct network_need *need, struct error *error);
+  /* The reconstructor is open; says what learns. */
+  bool (*open)(struct training *training, const struct masks_setup *setup, struct error *error);
   void (*close)(struct training *training);
-  void (*zero)(struct training *training); /* its gradients */
-  /* Systems: from dealt slices to the reconstructor's input; back from its gradient; a step of the parameters;
-   * masks of the validation samples. */
+  void (*changed)(struct training *training); /* after a step of the parameters; NULL: nothing */
+  /* Systems: from dealt slices to the reconstructor's input; back from its gradient; masks of the
+   * validation samples. */
   void (*add_forward)(struct training *training, struct schedule *schedule);
   void (*add_backward)(struct training *training, struct schedule *schedule);
-  void (*add_optimise)(struct training *training, struct schedule *schedule);
   void (*add_draw)(struct training *training, struct schedule *schedule);
   bool (*write)(const struct training *training, struct store *store, struct error *error);
   bool (*read)(struct training *training, struct store *store, struct error *error);

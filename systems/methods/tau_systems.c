@@ -114,20 +114,7 @@ static const struct system look_back = {.name = "backward_reconstruction",
                                         .writes = SET(BATCH_input_gradient),
                                         .run = run_look_back};
 
-/* ---- optimiser, validation ----------------------------------------------------------------------------- */
-
-static void run_optimise(struct world *world, void *context) {
-  struct training *training = context;
-  const struct options *options = training->trainer.options;
-  double own = options->tau.rate, rate = own > 0 ? own : options->train.rate;
-  (void)world;
-  training->tau.optimiser.rate = training_rate(training, rate, training_epoch(training));
-  optimise_step(&training->tau.optimiser);
-  tau_changed(&training->tau);
-}
-
-static const struct system optimise_sampler = {
-    .name = "optimise_sampler", .doc = "a step of the sampler's parameters", .run = run_optimise};
+/* ---- validation ----------------------------------------------------------------------------- */
 
 /* Their numbers are above those of training (systems/methods/feed.c). */
 static void run_draw(struct world *world, void *context) {
@@ -173,10 +160,6 @@ static void add_backward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &system_end, NULL);
 }
 
-static void add_optimise(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &optimise_sampler, training);
-}
-
 static void add_draw(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &draw_validation, training)->reads |= tau_encode_reads(training->trainer.options);
 }
@@ -196,56 +179,38 @@ static uint32_t passes(const struct options *options) {
   return (uint32_t)tau_passes(options);
 }
 
-static bool setup_of(const struct training *training, size_t batch, struct tau_setup *setup,
-                     struct error *error) {
-  const struct trainer *trainer = &training->trainer;
-  *setup = (struct tau_setup){.device = trainer->device,
-                              .kernels = training->train.simulation.kernels,
-                              .options = trainer->options,
-                              .batch = batch,
-                              .train = true};
-  return acquisition_only(&setup->acquisition, trainer->options, trainer->arena, error);
-}
-
-static bool measure(struct training *training, size_t batch, struct network_need *need, struct error *error) {
-  struct tau_setup setup;
-  return setup_of(training, batch, &setup, error) && tau_measure(&setup, need, error);
-}
-
-static bool open(struct training *training, struct error *error) {
-  struct tau_setup setup;
-  return setup_of(training, training->reconstructor.batch, &setup, error) &&
-         tau_open(&training->tau, &setup, &training->reconstructor, error);
+static bool open(struct training *training, const struct masks_setup *setup, struct error *error) {
+  if (!tau_open(&training->tau, setup, &training->reconstructor, error)) return false;
+  training->learner = (struct learner){tau_parameters(&training->tau), &training->tau.optimiser};
+  return true;
 }
 
 static void close(struct training *training) {
   if (training->tau.graph) tau_close(&training->tau);
 }
 
-static void zero(struct training *training) {
-  graph_zero_gradients(tau_parameters(&training->tau));
+static void changed(struct training *training) {
+  tau_changed(&training->tau);
 }
 
 static bool write(const struct training *training, struct store *store, struct error *error) {
   return tau_write(&training->tau, store, error);
 }
 
-/* Both optimisers have made the same steps. */
 static bool read(struct training *training, struct store *store, struct error *error) {
-  training->tau.optimiser.step = training->trainer.optimiser.step;
   return tau_read(&training->tau, store, error);
 }
 
 static const struct masks masks_tau = {.name = "tau_step",
+                                       .rate = offsetof(struct options, tau.rate),
                                        .passes = passes,
                                        .check = check,
-                                       .measure = measure,
+                                       .measure = tau_measure,
                                        .open = open,
                                        .close = close,
-                                       .zero = zero,
+                                       .changed = changed,
                                        .add_forward = add_forward,
                                        .add_backward = add_backward,
-                                       .add_optimise = add_optimise,
                                        .add_draw = add_draw,
                                        .write = write,
                                        .read = read};
@@ -258,7 +223,6 @@ static const struct system *const tau_systems[] = {&encode_slices,
                                                    &repeat_back,
                                                    &backward_sampler,
                                                    &look_back,
-                                                   &optimise_sampler,
                                                    &draw_validation,
                                                    NULL};
 

@@ -86,12 +86,24 @@ static bool open_feeds(struct training *training, size_t batch, const struct tra
   return true;
 }
 
+static bool masks_setup(struct training *training, size_t batch, struct masks_setup *setup, struct error *error) {
+  const struct trainer *trainer = &training->trainer;
+  *setup = (struct masks_setup){.device = trainer->device,
+                                .kernels = training->train.simulation.kernels,
+                                .options = trainer->options,
+                                .batch = batch,
+                                .train = true};
+  return acquisition_only(&setup->acquisition, trainer->options, trainer->arena, error);
+}
+
 /* Room for what makes the masks is planned with the reconstructor's. */
 static bool measure_beside(struct training *training, size_t batch, const struct trainer_config *config,
                            struct network_need *need, struct error *error) {
   struct policy_setup policy = policy_setup(training);
   if (config->policy) return policy_measure(&policy, config->policy, need, error) || fail_in(error, "the policy");
-  return !training->masks || training->masks->measure(training, batch, need, error);
+  if (!training->masks) return true;
+  struct masks_setup setup;
+  return masks_setup(training, batch, &setup, error) && training->masks->measure(&setup, need, error);
 }
 
 static bool open_network(struct training *training, size_t batch, const struct trainer_config *config,
@@ -110,6 +122,12 @@ static bool open_network(struct training *training, size_t batch, const struct t
   training->train.simulation.reconstructor = training->validation.simulation.reconstructor =
       &training->reconstructor;
   return true;
+}
+
+static bool open_masks(struct training *training, struct error *error) {
+  struct masks_setup setup;
+  return !training->masks || (masks_setup(training, training->reconstructor.batch, &setup, error) &&
+                              training->masks->open(training, &setup, error));
 }
 
 static bool open_optimiser(struct training *training, struct error *error) {
@@ -232,7 +250,7 @@ bool training_open(struct training *training, struct device *device, const struc
       network_check(&network_unet, options, error) && open_feeds(training, batch, config, error) &&
       open_network(training, batch, config, error) && open_policy(training, config, error) &&
       feed_epoch(&training->validation, 0, error) &&
-      (!training->masks || training->masks->open(training, error)) && open_loss(training, error) &&
+      open_masks(training, error) && open_loss(training, error) &&
       open_optimiser(training, error) && open_schedules(training, error) && count_updates(training, error) &&
       open_files(training, config, error) && device_finish(device, error)) {
     state_memory(training);
@@ -413,7 +431,9 @@ static bool read_masks(struct training *training, struct store *store, struct er
   if (strcmp(sampler, own) != 0)
     return fail(error, "it was trained with train.method %s; go on with that, or use another train.output",
                 sampler);
-  return !training->masks || training->masks->read(training, store, error);
+  if (!training->masks) return true;
+  training->learner.optimiser->step = training->trainer.optimiser.step; /* both have made the same steps */
+  return training->masks->read(training, store, error);
 }
 
 static bool check_epochs(const struct trainer *trainer, struct error *error) {

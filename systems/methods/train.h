@@ -23,6 +23,10 @@ struct training {
   struct feed train, validation;
   struct reconstructor reconstructor;
   const struct masks *masks; /* NULL: not learned */
+  struct learner {           /* where they are: what learns them, of the network that is open below */
+    struct graph *graph;     /* owns the parameters */
+    struct optimiser *optimiser;
+  } learner;
   struct policy policy;      /* open where one makes the masks */
   struct loupe loupe;        /* open where the method is LOUPE */
   struct tau tau;            /* open where it is tau_step */

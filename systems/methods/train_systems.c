@@ -21,7 +21,7 @@ static void run_zero(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
   graph_zero_gradients(training->reconstructor.graph);
-  if (training->masks) training->masks->zero(training);
+  if (training->masks) graph_zero_gradients(training->learner.graph);
 }
 
 static const struct system zero = {
@@ -94,6 +94,21 @@ static void run_optimise(struct world *world, void *context) {
 static const struct system optimise = {
     .name = "optimise_reconstructor", .doc = "a step of the reconstructor's parameters", .run = run_optimise};
 
+static void run_optimise_masks(struct world *world, void *context) {
+  struct training *training = context;
+  const struct options *options = training->trainer.options;
+  double own = *(const double *)((const char *)options + training->masks->rate);
+  (void)world;
+  training->learner.optimiser->rate =
+      training_rate(training, own > 0 ? own : options->train.rate, training_epoch(training));
+  optimise_step(training->learner.optimiser);
+  if (training->masks->changed) training->masks->changed(training);
+}
+
+static const struct system optimise_masks = {.name = "optimise_masks",
+                                             .doc = "a step of the parameters that learn the masks",
+                                             .run = run_optimise_masks};
+
 /* ---- validation ---------------------------------------------------------------------------------------- */
 
 static void run_validation_loss(struct world *world, void *context) {
@@ -122,7 +137,7 @@ void training_add_update(struct training *training, struct schedule *schedule) {
   if (masks) masks->add_backward(training, schedule);
   schedule_add(schedule, &system_end, NULL);
   schedule_add(schedule, &optimise, training);
-  if (masks) masks->add_optimise(training, schedule);
+  if (masks) schedule_add(schedule, &optimise_masks, training);
 }
 
 static void add_draw(struct training *training, struct schedule *schedule) {
@@ -147,4 +162,5 @@ bool training_build(struct training *training, struct error *error) {
          build(training, &training->validate, add_validate, error);
 }
 
-const struct system *const train_systems[] = {&zero, &repeat_parts, &loss, &backward, &optimise, &validation_loss, NULL};
+const struct system *const train_systems[] = {&zero, &repeat_parts, &loss, &backward, &optimise, &optimise_masks,
+                                              &validation_loss, NULL};

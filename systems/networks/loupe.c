@@ -25,14 +25,10 @@ static void build(struct loupe *loupe, const struct options *options) {
 }
 
 /* Parameters, their gradients and an optimiser's two moments; activations of an image. */
-bool loupe_measure(const struct loupe_setup *setup, struct network_need *need, struct error *error) {
-  struct loupe loupe = {0};
-  struct arena *arena = arena_open();
-  bool good = acquisition_only(&loupe.acquisition, setup->options, arena, error);
-  arena_close(arena);
-  if (!good) return false;
+bool loupe_measure(const struct masks_setup *setup, struct network_need *need, struct error *error) {
+  struct loupe loupe = {.acquisition = setup->acquisition};
   build(&loupe, setup->options);
-  good = graph_good(loupe.graph, error);
+  bool good = graph_good(loupe.graph, error);
   if (good) {
     need->desc = &network_loupe;
     need->bytes = 4 * sizeof(float) * loupe.graph->elements;
@@ -42,7 +38,7 @@ bool loupe_measure(const struct loupe_setup *setup, struct network_need *need, s
   return good;
 }
 
-static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
+static bool open_graph(struct loupe *loupe, const struct masks_setup *setup, struct error *error) {
   const struct options *options = setup->options;
   struct graph_setup plan = {
       .device = setup->device, .kernels = setup->kernels, .batch = setup->batch, .train = true};
@@ -56,19 +52,19 @@ static bool open_graph(struct loupe *loupe, const struct loupe_setup *setup, str
          kernel_need(setup->kernels, "loupe_keep", error) && kernel_need(setup->kernels, observes, error);
 }
 
-bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error) {
+bool loupe_open(struct loupe *loupe, const struct masks_setup *setup, struct error *error) {
   const struct options *options = setup->options;
   struct arena *arena = arena_open();
   struct optimiser_setup optimiser =
       optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
   *loupe = (struct loupe){.device = setup->device,
                           .kernels = setup->kernels,
+                          .acquisition = setup->acquisition,
                           .each = options->loupe.masks == LOUPE_SAMPLE,
                           .views = loupe_views(options),
                           .size = options->data.size};
   optimiser.clip = options->train.clip;
   bool good =
-      acquisition_only(&loupe->acquisition, options, arena, error) &&
       open_graph(loupe, setup, error) && optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
   if (good) write_taken(loupe, setup->batch, arena);
   arena_close(arena);

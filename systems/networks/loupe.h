@@ -12,13 +12,6 @@
 #include "systems/networks/reconstructor.h"
 #include "systems/sampling/acquisition.h"
 
-struct loupe_setup {
-  struct device *device;
-  struct kernels *kernels;
-  const struct options *options;
-  size_t batch;
-};
-
 struct loupe {
   struct device *device;
   struct kernels *kernels;
@@ -32,11 +25,11 @@ struct loupe {
   struct optimiser optimiser;
 };
 
-/* The parameters are those of a new training. Refuses more than one setting, as wrong usage. */
-bool loupe_open(struct loupe *loupe, const struct loupe_setup *setup, struct error *error);
+/* The parameters are those of a new training. */
+bool loupe_open(struct loupe *loupe, const struct masks_setup *setup, struct error *error);
 void loupe_close(struct loupe *loupe);
 /* Bytes that training takes beside the reconstructor: in all, and for an image a pass. */
-bool loupe_measure(const struct loupe_setup *setup, struct network_need *need, struct error *error);
+bool loupe_measure(const struct masks_setup *setup, struct network_need *need, struct error *error);
 
 /* Says which samples the next draws are for: sample i of the minibatch `number` is scan `first` + i; where
  * all share a mask its number is `number`. */

@@ -8,6 +8,7 @@
 
 #include "engine/fused/block.h"
 #include "systems/networks/networks.h"
+#include "systems/sampling/acquisition.h"
 
 enum { NETWORK_PASSES = 9, NETWORK_NEEDS = 2 };
 
@@ -61,6 +62,16 @@ struct network {
   struct network_pass pass[NETWORK_PASSES];
   size_t passes, selected;
   struct network_ends shared; /* fused: the gradients of all passes that have no others */
+};
+
+/* What makes masks, trained beside a reconstructor (systems/networks/loupe.h, tau.h) or to scan with. */
+struct masks_setup {
+  struct device *device;
+  struct kernels *kernels;
+  const struct options *options;
+  struct acquisition acquisition; /* the only setting of the scene */
+  size_t batch;
+  bool train;
 };
 
 /* Refuses what leaves no room for one image, with the memory of all networks and the options to lower; and a precision

@@ -34,7 +34,7 @@ static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
 }
 
 /* Sizes of a sampler: steps, hidden values and so on. */
-static void build(struct tau *tau, const struct tau_setup *setup) {
+static void build(struct tau *tau, const struct masks_setup *setup) {
   enum device_matrix matrix = setup->device->facts.matrix;
   const struct options *options = setup->options;
   struct net_tau_setup net = net_tau_setup(options, tau->acquisition.budget);
@@ -50,7 +50,7 @@ static void build(struct tau *tau, const struct tau_setup *setup) {
 }
 
 /* The U-Net of points looks from the planes to a value a point, as a reconstructor does to an image. */
-static struct reconstructor_setup sampler_setup(const struct tau *tau, const struct tau_setup *setup) {
+static struct reconstructor_setup sampler_setup(const struct tau *tau, const struct masks_setup *setup) {
   return (struct reconstructor_setup){.device = setup->device,
                                       .kernels = setup->kernels,
                                       .size = tau->size,
@@ -67,7 +67,7 @@ static struct reconstructor_setup sampler_setup(const struct tau *tau, const str
 }
 
 /* To scan with, as many images a pass as fit; training has planned for it (tau_measure). */
-static bool open_sampler(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+static bool open_sampler(struct tau *tau, const struct masks_setup *setup, struct error *error) {
   struct reconstructor_setup sampler = sampler_setup(tau, setup);
   if (!tau->points) return true;
   if (!reconstructor_open(&tau->sampler, &sampler, error)) return false;
@@ -78,7 +78,7 @@ static bool open_sampler(struct tau *tau, const struct tau_setup *setup, struct 
   return true;
 }
 
-static bool plan(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+static bool plan(struct tau *tau, const struct masks_setup *setup, struct error *error) {
   struct graph_setup graph = {
       .device = setup->device, .kernels = setup->kernels, .batch = tau->batch, .train = setup->train};
   build(tau, setup);
@@ -101,7 +101,7 @@ static bool check_lines(const struct tau *tau, struct error *error) {
 }
 
 /* The plan's buffers; of what the sampler is, the fields are set. */
-static bool open_planned(struct tau *tau, const struct tau_setup *setup, struct error *error) {
+static bool open_planned(struct tau *tau, const struct masks_setup *setup, struct error *error) {
   struct arena *arena = arena_open();
   bool good = check_lines(tau, error) && ((open_sampler(tau, setup, error) && plan(tau, setup, error)) ||
                                           fail_in(error, "the sampler of tau_step"));
@@ -111,7 +111,7 @@ static bool open_planned(struct tau *tau, const struct tau_setup *setup, struct 
   return good;
 }
 
-static struct tau describe(const struct tau_setup *setup) {
+static struct tau describe(const struct masks_setup *setup) {
   const struct options *options = setup->options;
   return (struct tau){.device = setup->device,
                       .kernels = setup->kernels,
@@ -153,7 +153,7 @@ void tau_changed(struct tau *tau) {
   if (tau->points) reconstructor_changed(&tau->sampler);
 }
 
-bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
+bool tau_open(struct tau *tau, const struct masks_setup *setup, struct reconstructor *reconstructor,
               struct error *error) {
   const struct options *options = setup->options;
   struct optimiser_setup optimiser =
@@ -183,7 +183,7 @@ void tau_close(struct tau *tau) {
 
 /* Parameters, their gradients and an optimiser's two moments; activations of an image. Of points with what
  * their U-Net takes. */
-bool tau_measure(const struct tau_setup *setup, struct network_need *need, struct error *error) {
+bool tau_measure(const struct masks_setup *setup, struct network_need *need, struct error *error) {
   struct tau tau = describe(setup);
   struct reconstructor_setup sampler = sampler_setup(&tau, setup);
   build(&tau, setup);
@@ -388,7 +388,7 @@ static bool read_facts(struct tau *tau, struct store *store, struct error *error
 }
 
 /* Before memory is taken for what the attributes say. */
-static bool is_stored(struct tau *tau, const struct tau_setup *setup, struct store *store,
+static bool is_stored(struct tau *tau, const struct masks_setup *setup, struct store *store,
                       struct error *error) {
   struct reconstructor_setup sampler = sampler_setup(tau, setup);
   if (tau->points) return reconstructor_stored(&sampler, store, "sampler", error);
@@ -401,13 +401,13 @@ static bool is_stored(struct tau *tau, const struct tau_setup *setup, struct sto
 }
 
 /* After its reconstructor, whose images are of the size. */
-static bool load(struct tau *tau, struct store *store, const struct tau_setup *setup, struct error *error) {
+static bool load(struct tau *tau, struct store *store, const struct masks_setup *setup, struct error *error) {
   tau->batch = tau->own.batch;
   return read_facts(tau, store, error) && check_lines(tau, error) && is_stored(tau, setup, store, error) &&
          open_planned(tau, setup, error) && read_parameters(tau, store, error);
 }
 
-bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, struct error *error) {
+bool tau_load(struct tau *tau, const char *path, const struct masks_setup *setup, struct error *error) {
   struct reconstructor_setup own = {.device = setup->device,
                                     .kernels = setup->kernels,
                                     .size = setup->options->data.size,

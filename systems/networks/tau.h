@@ -10,15 +10,6 @@
 #include "systems/networks/reconstructor.h"
 #include "systems/sampling/acquisition.h"
 
-struct tau_setup {
-  struct device *device;
-  struct kernels *kernels;
-  const struct options *options;
-  struct acquisition acquisition; /* the only setting of the scene */
-  size_t batch;
-  bool train;
-};
-
 struct tau {
   struct device *device;
   struct kernels *kernels;
@@ -40,7 +31,7 @@ struct tau {
 };
 
 /* The parameters are those of a new training. Refuses fewer lines than steps. */
-bool tau_open(struct tau *tau, const struct tau_setup *setup, struct reconstructor *reconstructor,
+bool tau_open(struct tau *tau, const struct masks_setup *setup, struct reconstructor *reconstructor,
               struct error *error);
 void tau_close(struct tau *tau);
 
@@ -51,7 +42,7 @@ void tau_changed(struct tau *tau);
 /* Passes of the reconstructor that training keeps. */
 size_t tau_passes(const struct options *options);
 /* Bytes that training takes beside the reconstructor: in all, and for an image a pass. */
-bool tau_measure(const struct tau_setup *setup, struct network_need *need, struct error *error);
+bool tau_measure(const struct masks_setup *setup, struct network_need *need, struct error *error);
 
 /* Its input: planes [images][2][N][N], of images or of frequencies as the reconstructor takes, and the
  * numbers of the scans, U32, which key the draws; written before tau_run or tau_forward. */
@@ -78,6 +69,6 @@ bool tau_write(const struct tau *tau, struct store *store, struct error *error);
 bool tau_read(struct tau *tau, struct store *store, struct error *error);
 /* The sampler and the reconstructor of a checkpoint, to scan with. Refuses one of another kind, another N, or
  * trained for other scans than the setup's. */
-bool tau_load(struct tau *tau, const char *path, const struct tau_setup *setup, struct error *error);
+bool tau_load(struct tau *tau, const char *path, const struct masks_setup *setup, struct error *error);
 
 #endif

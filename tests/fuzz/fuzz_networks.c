@@ -48,8 +48,8 @@ static struct policy_setup policy_setup(enum kind kind) {
                                .dense = kind == PGMRI};
 }
 
-static struct tau_setup tau_setup(enum kind kind) {
-  return (struct tau_setup){.device = &device,
+static struct masks_setup tau_setup(enum kind kind) {
+  return (struct masks_setup){.device = &device,
                             .kernels = kernels,
                             .options = &options[kind],
                             .acquisition = acquisition[kind],
@@ -72,7 +72,7 @@ static void write_policy(enum kind kind, struct store *store) {
 
 static void write_reconstructor(enum kind kind, struct store *store) {
   struct reconstructor_setup setup = reconstructor_setup();
-  struct tau_setup sampler = tau_setup(kind);
+  struct masks_setup sampler = tau_setup(kind);
   struct reconstructor reconstructor;
   struct tau tau;
   struct error error;
@@ -115,7 +115,7 @@ static void load_reconstructor(enum kind kind, const char *path) {
 }
 
 static void load_sampler(enum kind kind, const char *path) {
-  struct tau_setup setup = tau_setup(kind);
+  struct masks_setup setup = tau_setup(kind);
   struct tau tau;
   struct error error;
   if (tau_load(&tau, path, &setup, &error)) tau_close(&tau);

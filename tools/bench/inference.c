@@ -103,7 +103,7 @@ static bool open_policy(struct run *run, struct error *error) {
 }
 
 static bool open_sequence(struct run *run, struct error *error) {
-  struct tau_setup setup = {.device = run->device,
+  struct masks_setup setup = {.device = run->device,
                             .kernels = run->kernels,
                             .options = run->options,
                             .acquisition = run->setting->acquisition,
