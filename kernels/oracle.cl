@@ -8,20 +8,20 @@
 #define NO_LINE 0xffffffffu
 #define GROUP 256
 
-/* Lists `count` of the free lines, all where there are no more, else drawn evenly. `together`: the same for
+/* Lists `count` of the free actions, all where there are no more, else drawn evenly. `together`: the same for
  * all scans, which then must have the same masks. */
 __kernel void oracle_list(__global const uchar *restrict mask, __global const uint *restrict scan,
                           __global const uint *restrict step, __global uint *restrict line, uint count,
                           uint seed, uint together, uint rows) {
   uint row = (uint)get_global_id(0), left = 0u, found = 0u;
   if (row >= rows) return;
-  __global const uchar *taken = mask + (size_t)row * WIDTH;
+  __global const uchar *taken = mask + (size_t)row * ACTIONS;
   __global uint *own = line + (size_t)row * count;
   uint key = together ? 0u : scan[row];
-  for (uint i = 0u; i < WIDTH; i++) left += taken[i] == 0;
-  for (uint i = 0u; i < WIDTH && found < count; i++) {
+  for (uint i = 0u; i < ACTIONS; i++) left += taken[i] == 0;
+  for (uint i = 0u; i < ACTIONS && found < count; i++) {
     if (taken[i]) continue;
-    uint word = random_words(seed, STREAM_ACTION, key, step[row] + WIDTH * (1u + i)).x;
+    uint word = random_words(seed, STREAM_ACTION, key, step[row] + ACTIONS * (1u + i)).x;
     if (mul_hi(word, left) < count - found) own[found++] = i;
     left--;
   }
@@ -96,8 +96,8 @@ __kernel void oracle_extend(__global const uint *restrict slice, __global const 
   if (row >= rows) return;
   uint scan = (first + row) / count, added = line[first + row];
   own_slice[row] = slice[scan];
-  for (uint i = 0u; i < WIDTH; i++)
-    own_mask[(size_t)row * WIDTH + i] = i == added ? 1 : mask[(size_t)scan * WIDTH + i];
+  for (uint i = 0u; i < ACTIONS; i++)
+    own_mask[(size_t)row * ACTIONS + i] = i == added ? 1 : mask[(size_t)scan * ACTIONS + i];
 }
 
 /* Scores of candidates from `first` on into the row of their scan, more is better. */
@@ -106,7 +106,7 @@ __kernel void oracle_keep(__global const uint *restrict line, __global const flo
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint place = first + row, added = line[place];
-  if (added < WIDTH) quality[(size_t)(place / count) * WIDTH + added] = sign * score[row];
+  if (added < ACTIONS) quality[(size_t)(place / count) * ACTIONS + added] = sign * score[row];
 }
 
 /* A row is a line: the mean of its quality over all scans. */
@@ -117,21 +117,21 @@ oracle_mean(__global const float *restrict quality, __global float *restrict mea
   float sum = 0.0f;
   if (line >= rows) return;
   for (uint scan = (uint)get_local_id(0); scan < scans; scan += 64u)
-    sum += quality[(size_t)scan * WIDTH + line];
+    sum += quality[(size_t)scan * ACTIONS + line];
   sum = group_sum(sum, scratch);
   if (get_local_id(0) == 0) mean[line] = sum / (float)scans;
 }
 
 /* The free line of the highest quality, the first of equal ones; lines that were no candidates have minus
- * infinity. stride: WIDTH for a row of each scan, 0 for one of all. */
+ * infinity. stride: ACTIONS for a row of each scan, 0 for one of all. */
 __kernel void oracle_choose(__global const float *restrict quality, __global const uchar *restrict mask,
                             __global uint *restrict action, __global float *restrict log_prob, uint stride,
                             uint rows) {
   uint row = (uint)get_global_id(0), chosen = NO_LINE;
   if (row >= rows) return;
   __global const float *own = quality + (size_t)row * stride;
-  for (uint line = 0u; line < WIDTH; line++) {
-    if (mask[(size_t)row * WIDTH + line]) continue;
+  for (uint line = 0u; line < ACTIONS; line++) {
+    if (mask[(size_t)row * ACTIONS + line]) continue;
     if (chosen == NO_LINE || own[line] > own[chosen]) chosen = line;
   }
   action[row] = chosen;

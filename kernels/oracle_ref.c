@@ -11,14 +11,14 @@
 void oracle_list_reference(const struct host_args *args) {
   const uint8_t *mask = args->in[0];
   const uint32_t *scan = args->in[1], *step = args->in[2];
-  const uint32_t count = args->value[4].u, width = (uint32_t)args->width;
+  const uint32_t count = args->value[4].u, actions = (uint32_t)args->actions;
   for (size_t row = 0; row < args->rows; row++) {
     uint32_t *own = (uint32_t *)args->out[3] + row * count, left = 0, found = 0;
     uint32_t key = args->value[6].u ? 0 : scan[row];
-    for (uint32_t i = 0; i < width; i++) left += !mask[row * width + i];
-    for (uint32_t i = 0; i < width; i++) {
-      if (mask[row * width + i]) continue;
-      struct philox words = random_words(args->value[5].u, STREAM_ACTION, key, step[row] + width * (1 + i));
+    for (uint32_t i = 0; i < actions; i++) left += !mask[row * actions + i];
+    for (uint32_t i = 0; i < actions; i++) {
+      if (mask[row * actions + i]) continue;
+      struct philox words = random_words(args->value[5].u, STREAM_ACTION, key, step[row] + actions * (1 + i));
       bool take = found < count && (uint64_t)words.word[0] * left >> 32 < count - found;
       if (take) own[found++] = i;
       left--;
@@ -82,9 +82,9 @@ void oracle_extend_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     size_t place = args->value[5].u + row, scan = place / args->value[6].u;
     uint32_t line = ((const uint32_t *)args->in[2])[place];
-    uint8_t *mask = (uint8_t *)args->out[4] + row * args->width;
+    uint8_t *mask = (uint8_t *)args->out[4] + row * args->actions;
     ((uint32_t *)args->out[3])[row] = ((const uint32_t *)args->in[0])[scan];
-    memcpy(mask, (const uint8_t *)args->in[1] + scan * args->width, args->width);
+    memcpy(mask, (const uint8_t *)args->in[1] + scan * args->actions, args->actions);
     if (line != NO_LINE) mask[line] = 1;
   }
 }
@@ -96,7 +96,7 @@ void oracle_keep_reference(const struct host_args *args) {
     size_t place = args->value[3].u + row, scan = place / args->value[4].u;
     uint32_t line = ((const uint32_t *)args->in[0])[place];
     if (line == NO_LINE) continue;
-    ((float *)args->out[2])[scan * args->width + line] = args->value[5].f * ((const float *)args->in[1])[row];
+    ((float *)args->out[2])[scan * args->actions + line] = args->value[5].f * ((const float *)args->in[1])[row];
   }
 }
 
@@ -104,7 +104,7 @@ void oracle_mean_reference(const struct host_args *args) {
   for (size_t line = 0; line < args->rows; line++) {
     double sum = 0;
     for (size_t scan = 0; scan < args->value[2].u; scan++)
-      sum += ((const float *)args->in[0])[scan * args->width + line];
+      sum += ((const float *)args->in[0])[scan * args->actions + line];
     ((float *)args->out[1])[line] = (float)(sum / args->value[2].u);
   }
 }
@@ -112,9 +112,9 @@ void oracle_mean_reference(const struct host_args *args) {
 void oracle_choose_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     const float *quality = (const float *)args->in[0] + row * args->value[4].u;
-    const uint8_t *mask = (const uint8_t *)args->in[1] + row * args->width;
+    const uint8_t *mask = (const uint8_t *)args->in[1] + row * args->actions;
     uint32_t best = NO_LINE;
-    for (uint32_t line = (uint32_t)args->width; line-- > 0;)
+    for (uint32_t line = (uint32_t)args->actions; line-- > 0;)
       if (!mask[line] && (best == NO_LINE || quality[line] >= quality[best])) best = line;
     ((uint32_t *)args->out[2])[row] = best;
     ((float *)args->out[3])[row] = 0;
@@ -127,10 +127,10 @@ void oracle_list_prepare(struct host_args *args, struct random *random) {
   uint8_t *mask = (uint8_t *)args->in[0];
   for (size_t row = 0; row < args->rows; row++) {
     uint32_t density = random_u32(random) % 9;
-    for (size_t line = 0; line < args->width; line++)
-      mask[row * args->width + line] = random_u32(random) % 8 < density;
+    for (size_t line = 0; line < args->actions; line++)
+      mask[row * args->actions + line] = random_u32(random) % 8 < density;
   }
-  args->value[4].u = 1 + random_u32(random) % (uint32_t)args->width;
+  args->value[4].u = 1 + random_u32(random) % (uint32_t)args->actions;
   args->value[5].u = random_u32(random);
   args->value[6].u = random_u32(random) % 2;
 }
@@ -148,10 +148,11 @@ void oracle_base_prepare(struct host_args *args, struct random *random) {
 }
 
 /* Two candidates a scan and more; some without a line. */
-static void prepare_candidates(struct host_args *args, struct random *random, int line, int first) {
+static void prepare_candidates(struct host_args *args, struct random *random, int line, int first,
+                               size_t actions) {
   for (size_t i = 0; i < args->rows + 3; i++)
     ((uint32_t *)args->in[line])[i] =
-        random_u32(random) % 8 ? random_u32(random) % (uint32_t)args->width : NO_LINE;
+        random_u32(random) % 8 ? random_u32(random) % (uint32_t)actions : NO_LINE;
   args->value[first].u = random_u32(random) % 4;
   args->value[first + 1].u = 2 + random_u32(random) % 4;
 }
@@ -160,18 +161,18 @@ void oracle_observe_prepare(struct host_args *args, struct random *random) {
   for (size_t row = 0; row < args->rows + 3; row++)
     ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
   fill_phase(args, 4);
-  prepare_candidates(args, random, 1, 9);
+  prepare_candidates(args, random, 1, 9, args->width);
 }
 
 void oracle_extend_prepare(struct host_args *args, struct random *random) {
-  prepare_candidates(args, random, 2, 5);
+  prepare_candidates(args, random, 2, 5, args->actions);
 }
 
 /* Each line of a scan once, that the order of the writes does not matter. */
 void oracle_keep_prepare(struct host_args *args, struct random *random) {
-  prepare_candidates(args, random, 0, 3);
+  prepare_candidates(args, random, 0, 3, args->actions);
   for (uint32_t i = 0; i < args->rows + 3; i++)
-    if (((uint32_t *)args->in[0])[i] != NO_LINE) ((uint32_t *)args->in[0])[i] = i % (uint32_t)args->width;
+    if (((uint32_t *)args->in[0])[i] != NO_LINE) ((uint32_t *)args->in[0])[i] = i % (uint32_t)args->actions;
   args->value[5].f = random_u32(random) % 2 ? -1 : 1;
 }
 
@@ -183,11 +184,11 @@ void oracle_mean_prepare(struct host_args *args, struct random *random) {
 void oracle_choose_prepare(struct host_args *args, struct random *random) {
   for (size_t row = 0; row < args->rows; row++) {
     uint32_t density = random_u32(random) % 9;
-    for (size_t line = 0; line < args->width; line++) {
-      size_t i = row * args->width + line;
+    for (size_t line = 0; line < args->actions; line++) {
+      size_t i = row * args->actions + line;
       ((float *)args->in[0])[i] = random_u32(random) % 4 ? (float)(random_u32(random) % 8) : -INFINITY;
       ((uint8_t *)args->in[1])[i] = random_u32(random) % 8 < density;
     }
   }
-  args->value[4].u = random_u32(random) % 2 ? (uint32_t)args->width : 0;
+  args->value[4].u = random_u32(random) % 2 ? (uint32_t)args->actions : 0;
 }

@@ -49,7 +49,7 @@ static void run_extend(struct world *world, void *context) {
 }
 
 const struct system system_extend = {.name = "extend",
-                                     .doc = "candidates: scans with one spoke more, to be observed",
+                                     .doc = "candidates: scans with one action more, to be observed",
                                      .reads = SET(CANDIDATE_slice) | SET(CANDIDATE_mask) |
                                               SET(CANDIDATE_action),
                                      .writes = SET(ENV_slice) | SET(ENV_mask),
@@ -103,7 +103,7 @@ static void share(struct oracle *oracle) {
 static bool open_world(struct oracle *oracle, struct error *error) {
   const struct simulation *simulation = oracle->simulation;
   const struct world *owner = &simulation->world;
-  size_t batch = simulation->options->network.batch, most = owner->capacity[TABLE_ENV] * owner->width;
+  size_t batch = simulation->options->network.batch, most = owner->capacity[TABLE_CANDIDATE];
   struct world_setup setup = {.schema = &component_schema,
                               .columns = oracle->schedule.touched & schema_table(&component_schema, TABLE_ENV),
                               .height = owner->height,
@@ -165,7 +165,7 @@ static void list_candidates(struct world *world, const struct simulation *simula
                   arg_unnamed(world_out(world, CANDIDATE_action)), arg_u32(oracle->count),
                   arg_u32(simulation->options->world.seed), arg_u32(together)));
   device_fill(world->device, world_out(world, CANDIDATE_quality).as.m, 0,
-              sizeof(float) * rows * world->width, word);
+              sizeof(float) * rows * world->shape[SHAPE_A], word);
 }
 
 /* Scores as many candidates at a time as their world holds. */
@@ -189,14 +189,14 @@ static void run_oracle(struct world *world, void *context) {
   list_candidates(world, simulation, together);
   score_candidates(simulation->oracle, rows);
   if (together)
-    kernel_run(world->kernels, "oracle_mean", world->width,
+    kernel_run(world->kernels, "oracle_mean", world->shape[SHAPE_A],
                ARGS(world_written(world, CANDIDATE_quality), arg_unnamed(world_out(world, SCENE_mean_quality)),
                     arg_u32((uint32_t)rows)));
   unsigned quality = together ? SCENE_mean_quality : CANDIDATE_quality;
   kernel_run(world->kernels, "oracle_choose", rows,
              ARGS(arg_unnamed(world_written(world, quality)), world_in(world, ENV_mask),
                   world_out(world, ENV_action), world_out(world, ENV_log_prob),
-                  arg_u32(together ? 0 : (uint32_t)world->width)));
+                  arg_u32(together ? 0 : (uint32_t)world->shape[SHAPE_A])));
 }
 
 /* oracle_adapt adds what the geometry and the kind of oracle need. */

@@ -22,14 +22,17 @@ const struct system system_restart = {.name = "restart",
                                                 SET(ENV_mask) | SET(ENV_step),
                                       .run = run_restart};
 
-static void run_reset(struct world *world, void *context) {
-  const struct simulation *simulation = context;
+void reset_scans(struct world *world, const struct simulation *simulation, struct arg mask) {
   kernel_run(world->kernels, "mask_reset", world->rows[TABLE_ENV],
              ARGS(world_in(world, ENV_done), world_inout(world, ENV_scan), world_in(world, SLICE_order),
                   world_inout(world, ENV_slice), world_inout(world, ENV_mask), world_inout(world, ENV_step),
-                  world_in(world, SCENE_initial), arg_u32(simulation->first_scan),
+                  mask, arg_u32(simulation->first_scan),
                   arg_u32((uint32_t)world->rows[TABLE_ENV]), arg_u32((uint32_t)world->rows[TABLE_SLICE]),
                   arg_u32(simulation->group)));
+}
+
+static void run_reset(struct world *world, void *context) {
+  reset_scans(world, context, world_in(world, SCENE_initial));
 }
 
 const struct system system_reset = {.name = "reset",

@@ -119,8 +119,8 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   setup.rows[TABLE_STATE] = plan->states;
   setup.rows[TABLE_EPOCH] = plan->epoch_rows;
   setup.rows[TABLE_PAIR] = plan->pairs;
-  setup.rows[TABLE_CANDIDATE] = plan->oracle ? plan->envs * n : 0;
   simulation_shapes(simulation->options, plan->coils, setup.shape);
+  setup.rows[TABLE_CANDIDATE] = plan->oracle ? plan->envs * setup.shape[SHAPE_A] : 0;
   setup.rows[TABLE_SLICE] =
       slice_cache_rows(&setup, simulation->device, simulation->options, measured ? 0 : plan->together);
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;

@@ -74,7 +74,7 @@ static bool make_room(struct slice_cache *cache, struct error *error) {
 bool slice_cache_open(struct slice_cache **opened, struct simulation *simulation, size_t slices, struct error *error) {
   struct arena *arena = arena_open();
   struct slice_cache *cache = *opened = ARENA_NEW(arena, struct slice_cache, 1);
-  component_set touched = simulation->scan.touched;
+  component_set touched = simulation->scan.touched | simulation->plan.columns;
   struct world *world = &simulation->world;
   *cache = (struct slice_cache){.arena = arena,
                             .world = world,

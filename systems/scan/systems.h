@@ -20,6 +20,10 @@ bool simulation_build(struct simulation *simulation, struct error *error);
 /* Elements of a row of every shape. */
 void simulation_shapes(const struct options *options, size_t coils, size_t shape[SHAPES_MOST]);
 
+/* For systems that start scans: the next scan of environments whose scan has ended, from this mask. Kernel mask_reset; the
+ * system reads and writes what system_reset does. */
+void reset_scans(struct world *world, const struct simulation *simulation, struct arg mask);
+
 /* Scratch memory and kernels of the observations (systems/scan/observation.h). */
 bool observe_open(struct simulation *simulation, struct error *error);
 bool observe_cells_open(struct simulation *simulation, struct error *error);
