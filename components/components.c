@@ -16,13 +16,13 @@ _Static_assert(sizeof shape_names / sizeof *shape_names == SHAPE_COUNT, "a name 
 
 static const char *const table_advice[] = {[TABLE_SCENE] = "lower data.size",
                                            [TABLE_SLICE] = "set data.most or data.volumes",
-                                           [TABLE_ENV] = "lower world.envs",
+                                           [TABLE_ENV] = "lower world.envs (train.method lbcs: lbcs.slices)",
                                            [TABLE_ROLLOUT] = "lower world.envs",
                                            [TABLE_STATE] = "lower pgmri.batch or pgmri.accumulation",
                                            [TABLE_EPOCH] = "set data.most or data.volumes",
                                            [TABLE_PAIR] = "shorten train.accelerations",
                                            [TABLE_BATCH] = "lower network.batch or policy.batch",
-                                           [TABLE_CANDIDATE] = "lower world.envs"};
+                                           [TABLE_CANDIDATE] = "lower world.envs (train.method lbcs: lbcs.slices)"};
 _Static_assert(sizeof table_advice / sizeof *table_advice == TABLE_COUNT, "advice for every table");
 
 const struct schema component_schema = {components, COMPONENT_COUNT, table_names, TABLE_COUNT,

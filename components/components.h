@@ -39,7 +39,8 @@ enum shape {
   X(SCENE, weight, U32, W, SCENE, "the sampler's weight or rank of every action")                            \
   X(SCENE, chance, U32, WL, SCENE, "chance of an action by how many are left to draw, in 2^-32 (LOUPE)")     \
   X(SCENE, cells, U32, HW, SCENE, "cells of k-space of every action, from the centre on")                    \
-  X(SCENE, mean_quality, F32, W, STEP, "mean over all scans of an action's quality (average_oracle)")        \
+  X(SCENE, mean_quality, F32, A, STEP, "mean over all scans of an action's quality (average_oracle, lbcs)")  \
+  X(SCENE, grown, U8, A, SAVED, "1 where the mask that lbcs grows has the action so far")                    \
   X(SLICE, image, F32, HW, SCENE, "reference magnitude image: as loaded, or moved (data.augment)")           \
   X(SLICE, original, F32, HW, SCENE, "the image as loaded, where data.augment moves it")                     \
   X(SLICE, number, U32, ONE, SCENE, "which slice of the data it is: keys how it is moved")                   \

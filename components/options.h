@@ -143,14 +143,15 @@
   X(L2SR, l2sr)                                                                                              \
   X(PGMRI, pgmri)                                                                                            \
   X(LOUPE, loupe)                                                                                            \
-  X(TAU_STEP, tau_step)
+  X(TAU_STEP, tau_step)                                                                                      \
+  X(LBCS, lbcs)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
   X(train, CHOICE, method, "reconstructor", 0, 0, METHOD_CHOICES,                                            \
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
-    "reconstructor")                                                                                         \
+    "reconstructor; a mask for a reconstructor, action by action (lbcs)")                                                                                         \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
@@ -294,6 +295,13 @@
     "slope of the sigmoid whose derivative replaces the derivative of the draw")                             \
   X(tau, F64, rate, "0", 0, 1000000000, NULL,                                                                \
     "learning rate of the sampler in the first epoch; 0: train.rate")
+#define LBCS_OPTIONS(X)                                                                                      \
+  X(lbcs, U32, slices, "0", 0, 100000000, NULL,                                                              \
+    "training slices that score the candidates of a step, drawn anew in every step; 0: all")                 \
+  X(lbcs, U32, candidates, "0", 0, 262144, NULL,                                                             \
+    "free actions that are tried in a step, drawn anew in every step; 0: all")                               \
+  X(lbcs, U32, log_every, "1", 1, 1000000, NULL,                                                             \
+    "actions between two lines of the log, each with a validation and a checkpoint")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -321,6 +329,7 @@
   PGMRI_OPTIONS(X)                                                                                           \
   LOUPE_OPTIONS(X)                                                                                           \
   TAU_OPTIONS(X)                                                                                             \
+  LBCS_OPTIONS(X)                                                                                            \
   PHANTOM_OPTIONS(X)
 
 enum {
@@ -347,6 +356,7 @@ struct options {
   struct { PGMRI_OPTIONS(X) } pgmri;
   struct { LOUPE_OPTIONS(X) } loupe;
   struct { TAU_OPTIONS(X) } tau;
+  struct { LBCS_OPTIONS(X) } lbcs;
   struct { PHANTOM_OPTIONS(X) } phantom;
 #undef X
   bool given[OPTION_ROWS]; /* a flag for each row: it was set, and is not the default */

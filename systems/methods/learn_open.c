@@ -145,7 +145,7 @@ static void number_scans(struct learning *learning, uint32_t round) {
 /* They say where and what is printed; or are of other work, as PPO's keys are of A2C's. */
 #define MAY_DIFFER                                                                                           \
   "evaluate.", "phantom.", "train.", "alternate.", "data.path", "data.augment", "pgmri.", "loupe.", "tau.",  \
-      "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every", "world.envs",              \
+      "lbcs.", "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every", "world.envs",     \
       "data.window", "learn.reconstructor"
 static const char *const ppo_may_differ[] = {MAY_DIFFER, NULL};
 static const char *const a2c_may_differ[] = {MAY_DIFFER, "learn.epochs", "learn.rows", "learn.ratio", NULL};

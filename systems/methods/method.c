@@ -11,6 +11,7 @@ const struct method *method_of(const struct options *options) {
 
 const char *method_stages(const struct method *method) {
   if (method->alternates) return "reconstructor, then both in turn";
+  if (method->grows) return "reconstructor, mask";
   return method->policy ? "reconstructor, policy" : "one";
 }
 

@@ -7,6 +7,17 @@
 #include "systems/methods/policy_training.h"
 #include "systems/networks/networks.h"
 
+/* A mask that grows by a reconstructor: one stage after that of the reconstructor. */
+struct mask_grower {
+  /* Refuses bad options before anything is trained. */
+  bool (*check)(const struct options *options, struct error *error);
+  /* From opening to closing. */
+  bool (*run)(struct device *device, const struct options *options, const struct trainer_config *config,
+              struct error *error);
+  /* Adds its lists of systems, which are in the arena, without a device. */
+  bool (*describe)(struct lists *lists, const struct options *options, struct arena *arena, struct error *error);
+};
+
 struct method {
   const char *name; /* as in train.method */
   const char *doc, *paper;
@@ -16,6 +27,7 @@ struct method {
   const struct system *const *systems;          /* that no other row names, ended by NULL; NULL: none */
   const struct masks *masks;                    /* NULL: it learns none beside a reconstructor */
   const struct policy_trainer *policy;          /* NULL: it trains none */
+  const struct mask_grower *grows;              /* NULL: it grows no mask */
   bool alternates;                              /* policy and reconstructor in turn */
 };
 

@@ -13,14 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* After that of a reconstructor. */
+static bool has_stages(const struct method *method) {
+  return method->policy || method->grows;
+}
+
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
 static bool add_stages(struct lists *lists, const struct options *options, struct arena *arena,
                        struct error *error) {
   const struct method *method = method_of(options);
-  if (!method->policy) return lists_add_training(lists, options, "train", false, arena, error);
+  if (!has_stages(method)) return lists_add_training(lists, options, "train", false, arena, error);
   return (start_checkpoint(options) || lists_add_training(lists, options, "reconstructor", false, arena, error)) &&
-         policy_training_describe(method->policy, lists, options, arena, error) &&
+         (method->grows ? method->grows->describe(lists, options, arena, error)
+                        : policy_training_describe(method->policy, lists, options, arena, error)) &&
          (!method->alternates ||
           lists_add_training(lists, options, "reconstructor again", true, arena, error));
 }
@@ -53,8 +59,8 @@ static const char *path_of(const struct stages *all, const char *stage, const ch
                     *file ? "/" : "", file);
 }
 
-static void name_stage(char name[32], bool policy, uint32_t round) {
-  const char *what = policy ? "policy" : "reconstructor";
+static void name_stage(char name[32], const struct method *method, bool policy, uint32_t round) {
+  const char *what = !policy ? "reconstructor" : method->grows ? "mask" : "policy";
   if (round)
     snprintf(name, 32, "%s_%u", what, round);
   else
@@ -67,7 +73,7 @@ static bool check_next(struct trainer *trainer, void *context, struct error *err
   bool epochs = trainer->task->epochs;
   uint64_t per = epochs ? trainer->each : 1;
   char next[32];
-  name_stage(next, !all->stage.policy, all->stage.policy ? all->stage.round : all->stage.round + 1);
+  name_stage(next, all->method, !all->stage.policy, all->stage.policy ? all->stage.round : all->stage.round + 1);
   if (!*all->stage.name || trainer_done(trainer) || !file_is_there(path_of(all, next, "last.h5"))) return true;
   return fail(error,
               "%llu of %llu %ss are done, and %s was made from it as it is; set the steps or epochs back to "
@@ -136,7 +142,7 @@ static bool run_reconstructor(struct stages *all, struct error *error) {
     config.policy = all->policy;
     config.round = all->stage.round;
     config.drawn = options.alternate.actions == ACTIONS_DRAWN;
-  } else if (all->method->policy && !start_set(&options, all->arena, error)) {
+  } else if (has_stages(all->method) && !start_set(&options, all->arena, error)) {
     return false;
   }
   options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
@@ -147,7 +153,7 @@ static bool run_reconstructor(struct stages *all, struct error *error) {
   return good;
 }
 
-/* ---- a policy ------------------------------------------------------------------------------------------ */
+/* ---- a policy, or a mask ------------------------------------------------------------------------------- */
 
 /* alternate.* sets the rounds after the first. */
 static void set_policy_round(struct options *options, uint32_t round) {
@@ -165,7 +171,8 @@ static bool run_policy(struct stages *all, struct error *error) {
   config.policy = all->policy;
   config.steps = all->stage.round == 1 ? options.learn.steps : options.alternate.steps;
   config.round = all->stage.round - 1;
-  bool good = policy_training_run(all->device, &options, &config, error);
+  bool good = all->method->grows ? all->method->grows->run(all->device, &options, &config, error)
+                                 : policy_training_run(all->device, &options, &config, error);
   all->policy = path_of(all, all->stage.name, "last.h5");
   return good;
 }
@@ -231,7 +238,7 @@ static bool note_best(struct stages *all, struct error *error) {
 
 static bool run_stage(struct stages *all, uint32_t round, bool policy, struct error *error) {
   all->stage = (struct stage){.policy = policy, .round = round};
-  name_stage(all->stage.name, policy, round);
+  name_stage(all->stage.name, all->method, policy, round);
   log_info("stage %s", all->stage.name);
   if (!(policy ? run_policy : run_reconstructor)(all, error)) return fail_in(error, "%s", all->stage.name);
   return note_stage(all, error);
@@ -273,7 +280,7 @@ static bool open_log(struct stages *all, struct error *error) {
   const char *folder = all->options->train.output;
   if (file_is_there(path_of(all, "", "last.h5")))
     return fail(error,
-                "%s holds the training of one network (last.h5), train.method l2s, l2sr or pgmri makes a folder "
+                "%s holds the training of one network (last.h5), train.method l2s, l2sr, pgmri or lbcs makes a folder "
                 "of stages; choose another train.output",
                 folder);
   all->made = !folder_is_there(folder);
@@ -286,18 +293,25 @@ static bool open_log(struct stages *all, struct error *error) {
 
 /* Where not even the first stage has begun, the folder is as it was, or gone. */
 static void forget_stages(const struct stages *all) {
-  bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, "policy_1", ""));
   struct stat status;
+  char first[32];
+  name_stage(first, all->method, true, 1);
+  bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, first, ""));
   if (begun || fstat(fileno(all->log), &status) || status.st_size) return;
   unlink(path_of(all, "", "stages.jsonl"));
   if (all->made) rmdir(path_of(all, "", ""));
 }
 
-/* The policy checks its options before the reconstructor is trained. */
-static bool train_policy(struct stages *all, struct error *error) {
-  uint32_t rounds = all->method->alternates ? all->options->alternate.rounds : 1;
-  bool good = policy_training_check(all->method->policy, all->device, all->options, rounds, error) &&
-              start_check(all->options, error) && open_log(all, error) && run_stages(all, error);
+/* Before the reconstructor is trained. */
+static bool check_options(const struct stages *all, struct error *error) {
+  const struct method *method = all->method;
+  uint32_t rounds = method->alternates ? all->options->alternate.rounds : 1;
+  return method->grows ? method->grows->check(all->options, error)
+                       : policy_training_check(method->policy, all->device, all->options, rounds, error);
+}
+
+static bool train_stages(struct stages *all, struct error *error) {
+  bool good = check_options(all, error) && start_check(all->options, error) && open_log(all, error) && run_stages(all, error);
   if (!good && all->log) forget_stages(all);
   if (all->log) fclose(all->log);
   return good;
@@ -312,7 +326,7 @@ bool method_train(struct device *device, const struct options *options, const st
                        .config = config};
   struct augment augment;
   bool good = augment_read(&augment, options, error);
-  if (good) good = all.method->policy ? train_policy(&all, error) : run_reconstructor(&all, error);
+  if (good) good = has_stages(all.method) ? train_stages(&all, error) : run_reconstructor(&all, error);
   arena_close(all.arena);
   return good;
 }

@@ -4,7 +4,7 @@
  * One with a policy has folders in it:
  *
  *   reconstructor         where learn.reconstructor and alternate.start name none: trained first (start.h)
- *   policy_1              the policy, with that reconstructor scoring
+ *   policy_1              the policy, with that reconstructor scoring; mask_1 of what grows a mask by it
  *   reconstructor_1       where both are trained in turn: the reconstructor on the policy's masks, with a new
  *                         optimiser
  *   policy_2 ...          the policy goes on, scored by the last reconstructor
@@ -20,7 +20,7 @@
 
 struct stage {
   char name[32];  /* its folder; "": train.output itself */
-  bool policy;    /* else a reconstructor */
+  bool policy;    /* or a mask; else a reconstructor */
   uint32_t round; /* from 1; 0: before the first */
   double score;   /* its last validation: the scene's metric of the policy's scans, with the round's
                      reconstructor of the same ones; SSIM of the first reconstructor */

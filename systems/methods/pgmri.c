@@ -127,7 +127,7 @@ static bool count_updates(struct pgmri *pgmri, struct error *error) {
 static const char *const may_differ[] = {
     "evaluate.",    "phantom.",   "train.",           "loupe.",      "tau.",       "alternate.",
     "learn.",       "sampler.",   "data.path",        "data.split", "world.envs", "data.window",
-    "data.augment", "pgmri.epochs", "pgmri.keep", "pgmri.save_every", "reward.form", NULL};
+    "data.augment", "pgmri.epochs", "pgmri.keep", "pgmri.save_every", "reward.form", "lbcs.", NULL};
 
 static bool open(struct policy_training *training, const struct trainer_config *config, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);

@@ -30,20 +30,12 @@ static struct simulation_plan plan_split(const struct policy_training *training,
   return plan;
 }
 
-/* How many slices there are is known when the data set is open: the plan follows. */
 static bool load_split(struct policy_training *training, struct split *split, const struct trainer_config *config,
                        struct error *error) {
-  if (!config->fill && !dataset_open(&split->dataset, &split->options, error)) return false;
-  size_t slices = config->fill ? config->slices : split->dataset.slice_count, most = split->options.data.most;
-  struct simulation_plan plan = plan_split(training, split, most && most < slices ? most : slices);
-  plan.coils = config->fill ? 0 : dataset_coils(&split->dataset);
-  if (config->fill) plan.together = 0;
-  plan.kernel_folder = config->kernel_folder;
-  split->report.slices = config->slices;
-  return simulation_open(&split->simulation, training->trainer.device, &split->options, &plan, error) &&
-         (config->fill ? config->fill(&split->simulation.world, config->slices, split->options.world.seed, error)
-                       : load_simulation(&split->simulation, &split->dataset, &split->options,
-                                         training->trainer.arena, &split->report, error));
+  size_t slices;
+  return split_find(split, config, &slices, error) &&
+         split_load(split, training->trainer.device, plan_split(training, split, slices), config,
+                    training->trainer.arena, error);
 }
 
 static bool open_split(struct policy_training *training, struct split *split, const struct trainer_config *config,
@@ -52,31 +44,6 @@ static bool open_split(struct policy_training *training, struct split *split, co
   return (load_split(training, split, config, error) ||
           fail_in(error, "%s data", split == &training->train ? "training" : "validation")) &&
          simulation_set(&split->simulation, &training->acquisition, &sampler_policy, error);
-}
-
-static void close_split(struct split *split) {
-  if (split->simulation.kernels) simulation_close(&split->simulation);
-  if (split->dataset.arena) dataset_close(&split->dataset);
-}
-
-bool split_score(struct split *split, double *score, struct error *error) {
-  struct simulation *simulation = &split->simulation;
-  size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
-  struct arena *arena = arena_open();
-  float *quality = ARENA_NEW(arena, float, most);
-  double sum = 0;
-  bool good = true;
-  for (size_t first = 0; good && first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
-    simulation_restart(simulation, (uint32_t)first, envs);
-    simulation_episode(simulation);
-    world_read(&simulation->world, ENV_quality, 0, envs, quality);
-    good = device_finish(simulation->device, error);
-    for (size_t i = 0; i < envs; i++) sum += quality[i];
-  }
-  arena_close(arena);
-  *score = sum / (double)slices;
-  return good;
 }
 
 /* ---- networks ------------------------------------------------------------------------------------------ */
@@ -247,14 +214,10 @@ static bool open_update(struct policy_training *training, struct error *error) {
          schedule_prepare(&training->update, training->train.simulation.kernels, error);
 }
 
-static struct run_data data_of(const struct split *split) {
-  return (struct run_data){split->dataset.hash, split->report.slices, &split->dataset};
-}
-
 static bool open_files(struct policy_training *training, const struct trainer_config *config, struct error *error) {
   struct run_files *run = &training->trainer.run;
-  run->train = data_of(&training->train);
-  run->validation = data_of(&training->validation);
+  run->train = split_data(&training->train);
+  run->validation = split_data(&training->validation);
   run->origin[0].name = "reconstructor";
   run->origin[1].name = config->policy ? "policy" : NULL;
   return checkpoint_hash(training->reconstructor.graph, run->origin[0].value, error) &&
@@ -284,8 +247,8 @@ void policy_training_close(struct policy_training *training) {
   trainer_close(&training->trainer);
   reconstructor_close(&training->reconstructor);
   policy_close(&training->policy);
-  close_split(&training->validation);
-  close_split(&training->train);
+  split_close(&training->validation);
+  split_close(&training->train);
   arena_close(training->trainer.arena);
   memset(training, 0, training->row->bytes);
 }

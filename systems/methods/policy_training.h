@@ -5,19 +5,9 @@
 #define L2SR_SYSTEMS_POLICY_TRAINING_H
 
 #include "systems/methods/lists.h"
-#include "systems/methods/trainer.h"
+#include "systems/methods/split.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
-#include "systems/scan/load.h"
-#include "systems/scan/simulation.h"
-
-/* The slices of one split, with a simulation over them. */
-struct split {
-  struct options options; /* the scene's, with the split */
-  struct dataset dataset;
-  struct load_report report;
-  struct simulation simulation;
-};
 
 struct policy_trainer;
 
@@ -71,9 +61,6 @@ bool policy_training_run(struct device *device, const struct options *options, c
 /* Adds the lists of systems of what the scene trains, without a device; they are in the arena. */
 bool policy_training_describe(const struct policy_trainer *row, struct lists *lists, const struct options *options,
                               struct arena *arena, struct error *error);
-
-/* Mean of the scene's metric over the slices, one scan of each by the policy. */
-bool split_score(struct split *split, double *score, struct error *error);
 
 /* For rows: room for an order of so many, and for the columns that are looked at. */
 bool policy_training_room(struct policy_training *training, size_t ordered, struct error *error);

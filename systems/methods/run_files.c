@@ -133,7 +133,7 @@ static bool folder_takes(const struct run_files *run, bool resume, struct arena 
   const char *folder = run->folder;
   if (file_is_there(run_path(run, arena, "stages.jsonl")))
     return fail(error,
-                "%s holds stages of train.method l2s, l2sr or pgmri (stages.jsonl); choose another "
+                "%s holds stages of train.method l2s, l2sr, pgmri or lbcs (stages.jsonl); choose another "
                 "train.output",
                 folder);
   if (resume) return true;
@@ -185,9 +185,9 @@ static bool write_contents(struct store *store, const char *name, const struct r
 }
 
 bool run_write(const struct run_files *run, struct store *store, struct error *error) {
-  const struct device_facts *facts = &run->optimiser->device->facts;
+  const struct device_facts *facts = &run->device->facts;
   char *scene = scene_text(run->options);
-  bool good = scene && checkpoint_write_optimiser(store, run->optimiser, error) &&
+  bool good = scene && (!run->optimiser || checkpoint_write_optimiser(store, run->optimiser, error)) &&
               write_origins(run, store, error) && store_put_text(store, "scene", scene, error) &&
               store_put_text(store, "version", L2SR_VERSION, error) &&
               store_put_text(store, "device", facts->name, error) &&
@@ -264,7 +264,7 @@ static bool compare_origins(const struct run_files *run, struct store *store, st
 }
 
 static void compare_device(const struct run_files *run, const char *path, struct store *store) {
-  const char *device = run->optimiser->device->facts.name;
+  const char *device = run->device->facts.name;
   char before[128] = "";
   if (store_text(store, "device", before, sizeof before) && strcmp(before, device))
     log_warning("%s was written on %s; on %s the numbers go on differently", path, before, device);
@@ -294,8 +294,8 @@ static bool read_facts(const struct run_files *run, struct store *store, struct 
         network, run->network);
   return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
          compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
-         checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&
-         checkpoint_read_optimiser(store, run->optimiser, error);
+         (!run->optimiser || (checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&
+                              checkpoint_read_optimiser(store, run->optimiser, error)));
 }
 
 static bool go_on(const struct run_files *run, const char *path, struct lengths *lengths, run_reader *read,

@@ -27,7 +27,8 @@ struct run_origin {
 struct run_files {
   const char *folder;
   const struct options *options;
-  struct optimiser *optimiser; /* and the parameters, of its graph */
+  struct device *device;
+  struct optimiser *optimiser; /* and the parameters, of its graph; NULL: it has none */
   struct run_data train, validation;
   struct run_origin origin[RUN_ORIGINS];
   const char *network;           /* attribute of its checkpoints: what kind of network they hold */

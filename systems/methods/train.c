@@ -182,7 +182,8 @@ static bool count_updates(struct training *training, struct error *error) {
 
 /* They say where, how long, what is printed; or are of other work. */
 #define MAY_DIFFER                                                                                           \
-  "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "data.path", "data.split", \
+  "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "lbcs.", "data.path", \
+      "data.split", \
       "data.window", "train.epochs", "train.output", "train.log_every", "train.early_stopping", "world.envs"
 static const char *const may_differ[] = {MAY_DIFFER,
                                          "acquisition.acceleration",

@@ -122,10 +122,13 @@ bool trainer_refuse(const struct trainer *trainer, const char *what, double valu
   const char *last = trainer->run.folder ? run_path(&trainer->run, arena, "last.h5") : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; the last good checkpoint is %s", last)
                                          : "; no checkpoint was written before";
-  fail_as(error, L2SR_DIVERGED, "%s is %g after %llu %s%s (%llu step%s of the optimiser)%s; %s and train anew", what,
-               value, (unsigned long long)trainer->done, trainer->task->unit, plural(trainer->done),
-               (unsigned long long)trainer->optimiser.step, plural(trainer->optimiser.step), kept,
-               trainer->task->advice);
+  const char *steps = trainer->optimiser.device
+                          ? arena_text(arena, " (%llu step%s of the optimiser)", (unsigned long long)trainer->optimiser.step,
+                                       plural(trainer->optimiser.step))
+                          : "";
+  fail_as(error, L2SR_DIVERGED, "%s is %g after %llu %s%s%s%s; %s and train anew", what, value,
+          (unsigned long long)trainer->done, trainer->task->unit, plural(trainer->done), steps, kept,
+          trainer->task->advice);
   arena_close(arena);
   return false;
 }
@@ -446,7 +449,8 @@ bool trainer_open_files(struct trainer *trainer, const struct trainer_config *co
   bool selects = trainer->task->select != SELECT_NOTHING;
   trainer->run.folder = config->folder;
   trainer->run.options = trainer->options;
-  trainer->run.optimiser = &trainer->optimiser;
+  trainer->run.device = trainer->device;
+  trainer->run.optimiser = trainer->optimiser.device ? &trainer->optimiser : NULL;
   trainer->run.network = trainer->task->network;
   trainer->run.selects = selects;
   if (!config->folder) return true;

@@ -31,7 +31,7 @@ enum trainer_select { SELECT_NOTHING, SELECT_LOWEST, SELECT_HIGHEST };
 
 struct trainer;
 
-/* A task trains one network by units: updates, or rollouts with their updates. */
+/* A task trains one network, or grows one mask, by units: updates, rollouts with their updates, or actions. */
 struct task {
   const char *network;       /* attribute of its checkpoints */
   const char *unit, *worked; /* "update"; what its speed counts: "images" */
@@ -69,7 +69,7 @@ struct trainer {
   const struct options *options;
   struct world *world;         /* that the systems run over */
   component_set carried;       /* from a unit to the next; checkpoints hold it */
-  struct optimiser optimiser;
+  struct optimiser optimiser;  /* not open where no network is trained */
   uint64_t done, wanted;       /* units */
   uint64_t each;               /* units from a validation to the next */
   uint64_t look_every, save_every;

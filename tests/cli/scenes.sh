@@ -28,7 +28,7 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  case $body in radial) methods='_l2s _l2sr _pgmri' ;; *) methods='_l2s _l2sr _loupe _pgmri _tau2 _tau4' ;; esac
+  case $body in radial) methods='_l2s _l2sr _lbcs _pgmri' ;; *) methods='_l2s _l2sr _lbcs _loupe _pgmri _tau2 _tau4' ;; esac
   for method in '' $methods; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
@@ -36,9 +36,9 @@ while read -r body size acceleration horizon ratio initial start budget; do
     key data.size "$size" "$scene"
     pairs="[$acceleration]" first="[$ratio]"
     case $method$acceleration in
-    _pgmri4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
-    _pgmri8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
-    _pgmri16) pairs='[16,16,16,24,24,32]' first='[16,24,32,24,32,32]' ;;
+    _pgmri4 | _lbcs4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
+    _pgmri8 | _lbcs8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
+    _pgmri16 | _lbcs16) pairs='[16,16,16,24,24,32]' first='[16,24,32,24,32,32]' ;;
     esac
     key train.accelerations "$pairs" "$scene"
     key train.initial_accelerations "$first" "$scene"

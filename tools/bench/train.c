@@ -105,7 +105,7 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
   const struct method *method = method_of(options);
   struct work work;
   double alone = 0; /* the scene's method is the reconstructor's */
-  if (method->policy)
+  if (method->policy || method->grows)
     return fail_usage(error,
                       "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn "
                       "and bench pgmri measure policies",

@@ -102,13 +102,14 @@ static const struct flag flags[] = {
 const struct command command_train = {
     .name = "train",
     .operands = "SCENE",
-    .doc = "trains a reconstructor, a policy (L2S, PG-MRI), both in turn (L2SR), or a mask (LOUPE) or a "
-           "sampler of several steps (tau-step) with its reconstructor",
+    .doc = "trains a reconstructor, a policy (L2S, PG-MRI), both in turn (L2SR), a mask for a "
+           "reconstructor (LBCS), or a mask (LOUPE) or a sampler of several steps (tau-step) with its own",
     .more = "It trains on the split train of data.path and validates on val. DIR gets last.h5 and "
             "best.h5, log.jsonl, an event file for TensorBoard and, at the end, curves.png.\n"
-            "The methods l2s, l2sr and pgmri have several stages, with such a folder for each: "
+            "The methods l2s, l2sr, pgmri and lbcs have several stages, with such a folder for each: "
             "reconstructor, policy_1, reconstructor_1, ... evaluate and render take a reconstructor's "
-            "best.h5 as --reconstructor and a policy's last.h5 as --policy.\n"
+            "best.h5 as --reconstructor and a policy's last.h5 as --policy. After the reconstructor "
+            "lbcs has mask_1: evaluate with --set sampler.mask=DIR/mask_1/last.h5.\n"
             "With loupe best.h5 holds the learned mask too: evaluate with --set sampler.mask=DIR/best.h5. "
             "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5.",
     .takes_scene = true,

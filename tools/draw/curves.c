@@ -1,6 +1,7 @@
 #include "tools/draw/curves.h"
 
 #include "engine/base/log.h"
+#include "systems/methods/lbcs.h"
 #include "systems/methods/learn.h"
 #include "systems/methods/pgmri.h"
 #include "systems/methods/train.h"
@@ -86,10 +87,25 @@ static bool draw_policy(const struct trainer *trainer, size_t reward_value, size
   return save(title, panels, 3, trainer_path(trainer, "curves.png"), error);
 }
 
+/* ---- a mask -------------------------------------------------------------------------------------------- */
+
+static bool draw_mask(const struct trainer *trainer, struct error *error) {
+  struct arena *arena = trainer->arena;
+  const struct history *looks = &trainer->looks, *scores = &trainer->validations;
+  struct chart_line lines[] = {line_of("training", TRAINING, looks, looks->at, LBCS_score),
+                               line_of("validation", VALIDATION, scores, scores->at, 0)};
+  struct chart panel = panel_of("actions beside the initial ones", score_name(arena, trainer->options->reward.metric),
+                                lines, 2, trainer->done);
+  const char *title = arena_text(arena, "%s: %zu slice%s", trainer->run.folder, trainer->run.train.slices,
+                                 plural(trainer->run.train.slices));
+  return save(title, &panel, 1, trainer_path(trainer, "curves.png"), error);
+}
+
 bool curves_draw(const struct trainer *trainer, struct error *error) {
   if (!trainer->validations.count || !trainer->run.folder) return true;
   if (trainer->task == &task_reconstructor || trainer->task == &task_round)
     return draw_reconstructor(trainer, error);
+  if (trainer->task == &task_lbcs) return draw_mask(trainer, error);
   return trainer->task == &task_policy ? draw_policy(trainer, LEARN_reward, LEARN_entropy, error)
                                        : draw_policy(trainer, PGMRI_reward, PGMRI_entropy, error);
 }

@@ -1,0 +1,50 @@
+#include "systems/methods/split.h"
+
+bool split_find(struct split *split, const struct trainer_config *config, size_t *slices, struct error *error) {
+  size_t most = split->options.data.most;
+  if (!config->fill && !dataset_open(&split->dataset, &split->options, error)) return false;
+  *slices = config->fill ? config->slices : split->dataset.slice_count;
+  if (most && most < *slices) *slices = most;
+  return true;
+}
+
+bool split_load(struct split *split, struct device *device, struct simulation_plan plan,
+                const struct trainer_config *config, struct arena *arena, struct error *error) {
+  plan.coils = config->fill ? 0 : dataset_coils(&split->dataset);
+  if (config->fill) plan.together = 0;
+  plan.kernel_folder = config->kernel_folder;
+  split->report.slices = config->slices;
+  return simulation_open(&split->simulation, device, &split->options, &plan, error) &&
+         (config->fill ? config->fill(&split->simulation.world, config->slices, split->options.world.seed, error)
+                       : load_simulation(&split->simulation, &split->dataset, &split->options, arena,
+                                         &split->report, error));
+}
+
+void split_close(struct split *split) {
+  if (split->simulation.kernels) simulation_close(&split->simulation);
+  if (split->dataset.arena) dataset_close(&split->dataset);
+}
+
+bool split_score(struct split *split, double *score, struct error *error) {
+  struct simulation *simulation = &split->simulation;
+  size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
+  struct arena *arena = arena_open();
+  float *quality = ARENA_NEW(arena, float, most);
+  double sum = 0;
+  bool good = true;
+  for (size_t first = 0; good && first < slices; first += most) {
+    size_t envs = slices - first < most ? slices - first : most;
+    simulation_restart(simulation, (uint32_t)first, envs);
+    simulation_episode(simulation);
+    world_read(&simulation->world, ENV_quality, 0, envs, quality);
+    good = device_finish(simulation->device, error);
+    for (size_t i = 0; i < envs; i++) sum += quality[i];
+  }
+  arena_close(arena);
+  *score = sum / (double)slices;
+  return good;
+}
+
+struct run_data split_data(const struct split *split) {
+  return (struct run_data){split->dataset.hash, split->report.slices, &split->dataset};
+}

@@ -1,0 +1,27 @@
+/* The slices of one split with a simulation over them, for what scans without learning an image. */
+#ifndef L2SR_SYSTEMS_SPLIT_H
+#define L2SR_SYSTEMS_SPLIT_H
+
+#include "systems/methods/trainer.h"
+#include "systems/scan/load.h"
+#include "systems/scan/simulation.h"
+
+struct split {
+  struct options options; /* the scene's, with the split; the caller sets them */
+  struct dataset dataset;
+  struct load_report report;
+  struct simulation simulation;
+};
+
+/* Opens the data set; the plan follows from how many slices it has at most. */
+bool split_find(struct split *split, const struct trainer_config *config, size_t *slices, struct error *error);
+/* Opens the simulation and loads the slices. */
+bool split_load(struct split *split, struct device *device, struct simulation_plan plan,
+                const struct trainer_config *config, struct arena *arena, struct error *error);
+void split_close(struct split *split); /* also where it is not open */
+
+/* Mean of the scene's metric over the slices, one scan of each by the policy. */
+bool split_score(struct split *split, double *score, struct error *error);
+struct run_data split_data(const struct split *split);
+
+#endif
