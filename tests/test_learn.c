@@ -352,9 +352,45 @@ static void a_round_takes_up_the_policy(void **state) {
   run.config.policy = support_path(&folder, "round_2/last.h5");
   open_run(&run);
   struct error error;
-  assert_good(split_score(&run.learning.base.validation, &score, &error), &error);
+  assert_good(split_score(&run.learning.base.validation, NULL, &score, &error), &error);
   assert_true(score == best); /* a rate of 0 has left it as it was */
   close_run(&run);
+}
+
+/* What a validation has chosen: every scan one action a step, none twice, and checkpoints hold it. */
+static void choices_are_counted(void **state) {
+  struct run run;
+  struct error error;
+  double score;
+  (void)state;
+  set_options(&run, "choices");
+  open_run(&run);
+  struct policy_training *training = &run.learning.base;
+  size_t slices = training->validation.report.slices, lines = training->acquisition.lines;
+  run_all(&run);
+  for (uint32_t t = 0; t < training->acquisition.budget; t++) {
+    size_t sum = 0;
+    for (size_t i = 0; i < lines; i++) sum += training->choices[t * lines + i];
+    assert_int_equal(sum, slices);
+  }
+  for (size_t i = 0; i < lines; i++) {
+    size_t sum = 0;
+    for (uint32_t t = 0; t < training->acquisition.budget; t++) sum += training->choices[t * lines + i];
+    assert_true(sum <= (acquisition_is_initial(&training->acquisition, i) ? 0 : slices));
+  }
+  uint32_t *kept = ARENA_NEW(folder.arena, uint32_t, training->acquisition.budget * lines);
+  memcpy(kept, training->choices, training->acquisition.budget * lines * sizeof *kept);
+  assert_good(split_score(&training->validation, training->choices, &score, &error), &error);
+  assert_memory_equal(kept, training->choices, training->acquisition.budget * lines * sizeof *kept);
+  close_run(&run);
+  struct store *store;
+  uint32_t *stored;
+  size_t count;
+  assert_good(store_open(&store, support_path(&folder, "choices/last.h5"), &error), &error);
+  assert_good(store_read_all(store, "choices", STORE_U32, 1 << 16, folder.arena, (void **)&stored, &count, &error),
+              &error);
+  store_close(store);
+  assert_memory_equal(kept, stored, count * sizeof *kept);
 }
 
 /* PPO's passes over the rows are shuffled anew in every round. */
@@ -682,6 +718,7 @@ int main(void) {
       cmocka_unit_test(a_step_allocates_nothing),
       cmocka_unit_test(rounds_number_their_scans_after_those_before),
       cmocka_unit_test(a_round_takes_up_the_policy),
+      cmocka_unit_test(choices_are_counted),
       cmocka_unit_test(rounds_have_orders_of_their_own),
       cmocka_unit_test(the_optimiser_follows_the_algorithm),
       cmocka_unit_test(decibels_are_not_scaled),

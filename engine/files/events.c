@@ -1,6 +1,8 @@
 #include "engine/files/events.h"
 
+#include "engine/base/arena.h"
 #include "engine/base/error.h"
+#include "engine/files/png.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -25,12 +27,13 @@ enum { WIRE_VARINT = 0, WIRE_DOUBLE = 1, WIRE_BYTES = 2, WIRE_FLOAT = 5 };
 enum { VALUE_MOST = EVENT_TAG + 16, MESSAGE_MOST = EVENT_SCALARS * VALUE_MOST + 64 };
 
 struct message {
-  unsigned char byte[MESSAGE_MOST];
-  size_t used;
+  unsigned char *byte; /* [room] */
+  size_t used, room;
 };
+#define MESSAGE(most) ((struct message){(unsigned char[most]){0}, 0, most})
 
 static void put_bytes(struct message *message, const void *data, size_t bytes) {
-  REQUIRE(bytes <= MESSAGE_MOST - message->used, "an event of more than %d bytes", MESSAGE_MOST);
+  REQUIRE(bytes <= message->room - message->used, "an event of more than %zu bytes", message->room);
   memcpy(message->byte + message->used, data, bytes);
   message->used += bytes;
 }
@@ -56,7 +59,7 @@ static void put_field(struct message *message, unsigned field, const void *data,
 }
 
 static void put_scalar(struct message *summary, const struct event_scalar *scalar) {
-  struct message value = {.used = 0};
+  struct message value = MESSAGE(VALUE_MOST);
   float number = (float)scalar->value;
   REQUIRE(strlen(scalar->tag) <= EVENT_TAG, "the tag %s is too long", scalar->tag);
   put_field(&value, 1, scalar->tag, strlen(scalar->tag));
@@ -91,19 +94,58 @@ off_t events_whole(int descriptor, off_t bytes) {
 
 void events_start(FILE *file, double wall_time) {
   static const char version[] = "brain.Event:2";
-  struct message event = {.used = 0};
+  struct message event = MESSAGE(MESSAGE_MOST);
   put_number(&event, 1, WIRE_DOUBLE, &wall_time);
   put_field(&event, 3, version, strlen(version));
   write_record(file, &event);
 }
 
+static void put_start(struct message *event, double wall_time, uint64_t step) {
+  put_number(event, 1, WIRE_DOUBLE, &wall_time);
+  put_varint(event, 2 << 3 | WIRE_VARINT);
+  put_varint(event, step);
+}
+
 void events_add(FILE *file, double wall_time, uint64_t step, const struct event_scalar *scalars,
                 size_t count) {
-  struct message event = {.used = 0}, summary = {.used = 0};
-  put_number(&event, 1, WIRE_DOUBLE, &wall_time);
-  put_varint(&event, 2 << 3 | WIRE_VARINT);
-  put_varint(&event, step);
+  struct message event = MESSAGE(MESSAGE_MOST), summary = MESSAGE(MESSAGE_MOST);
+  put_start(&event, wall_time, step);
   for (size_t i = 0; i < count; i++) put_scalar(&summary, &scalars[i]);
   put_field(&event, 5, summary.byte, summary.used);
   write_record(file, &event);
+}
+
+/* ---- pictures ------------------------------------------------------------------------------------------ */
+
+static struct message open_message(struct arena *arena, size_t room) {
+  return (struct message){arena_new(arena, room), 0, room};
+}
+
+static struct message image_of(struct arena *arena, const struct event_picture *picture) {
+  size_t bytes = png_bytes(picture->width, picture->height);
+  struct message image = open_message(arena, bytes + 64);
+  unsigned char *png = arena_new(arena, bytes);
+  const uint64_t facts[] = {picture->height, picture->width, 1 /* grey */};
+  for (unsigned field = 1; field <= 3; field++) {
+    put_varint(&image, field << 3 | WIRE_VARINT);
+    put_varint(&image, facts[field - 1]);
+  }
+  png_write(png, picture->pixel, picture->width, picture->height);
+  put_field(&image, 4, png, bytes);
+  return image;
+}
+
+void events_add_picture(FILE *file, double wall_time, uint64_t step, const struct event_picture *picture) {
+  REQUIRE(strlen(picture->tag) <= EVENT_TAG, "the tag %s is too long", picture->tag);
+  struct arena *arena = arena_open();
+  struct message image = image_of(arena, picture);
+  struct message value = open_message(arena, image.used + VALUE_MOST);
+  struct message summary = open_message(arena, value.room + 16), event = open_message(arena, value.room + 64);
+  put_field(&value, 1, picture->tag, strlen(picture->tag));
+  put_field(&value, 4, image.byte, image.used);
+  put_field(&summary, 1, value.byte, value.used);
+  put_start(&event, wall_time, step);
+  put_field(&event, 5, summary.byte, summary.used);
+  write_record(file, &event);
+  arena_close(arena);
 }

@@ -1,5 +1,6 @@
 /* Event files of TensorBoard: records of a length, its checksum, a protobuf message Event and its checksum.
- * Only numbers are written: Event{wall_time, step, summary{value{tag, simple_value}...}}. */
+ * Numbers are written as Event{wall_time, step, summary{value{tag, simple_value}...}}, a picture with
+ * image{height, width, colorspace, encoded_image_string} in place of simple_value. */
 #ifndef L2SR_ENGINE_EVENTS_H
 #define L2SR_ENGINE_EVENTS_H
 
@@ -18,6 +19,13 @@ struct event_scalar {
 void events_start(FILE *file, double wall_time); /* the first record of a file */
 void events_add(FILE *file, double wall_time, uint64_t step, const struct event_scalar *scalars,
                 size_t count);
+
+struct event_picture {
+  const char *tag;
+  const unsigned char *pixel; /* [height][width], 0 is black */
+  size_t width, height;
+};
+void events_add_picture(FILE *file, double wall_time, uint64_t step, const struct event_picture *picture);
 
 /* Where the last whole record of the first `bytes` of a file ends. */
 off_t events_whole(int descriptor, off_t bytes);

@@ -168,5 +168,6 @@ const struct task task_policy = {.network = "policy",
                                  .step = step,
                                  .look = look,
                                  .validate = policy_training_validate,
+                                 .picture = policy_training_picture,
                                  .write = write,
                                  .read = read};

@@ -155,7 +155,7 @@ static bool open(struct policy_training *training, const struct trainer_config *
   bool ppo = training->trainer.options->learn.algorithm == LEARN_PPO;
   training->trainer.run.may_differ = ppo ? ppo_may_differ : a2c_may_differ;
   if (!open_rollout(learning, error) || !open_optimiser(learning, error) ||
-      !policy_training_room(training, training->rows, error) ||
+      !policy_training_room(training, training->rows, error) || !policy_training_count_choices(training, error) ||
       !rollout_copy_open(&learning->copy, &learning->rollout, training->rewards, training->trainer.arena, error))
     return false;
   count_rollouts(learning, config->steps);

@@ -3,6 +3,7 @@
 #include "systems/networks/checkpoint.h"
 #include "systems/sampling/geometry.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
@@ -200,6 +201,12 @@ bool policy_training_room(struct policy_training *training, size_t ordered, stru
                              training->row->lower);
 }
 
+bool policy_training_count_choices(struct policy_training *training, struct error *error) {
+  size_t count = split_choices(&training->acquisition);
+  training->choices = arena_try_array(training->trainer.arena, sizeof(uint32_t), count);
+  return training->choices || fail_memory(error, "no host memory to count %zu choices", count);
+}
+
 static bool open_data(struct policy_training *training, const struct trainer_config *config, struct error *error) {
   struct trainer *trainer = &training->trainer;
   if (!acquisition_only(&training->acquisition, trainer->options, trainer->arena, error)) return false;
@@ -275,7 +282,18 @@ void policy_training_add(struct trainer *trainer, struct schedule *schedule) {
 }
 
 bool policy_training_validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
-  return split_score(&((struct policy_training *)trainer)->validation, &values[0], error);
+  struct policy_training *training = (struct policy_training *)trainer;
+  return split_score(&training->validation, training->choices, &values[0], error);
+}
+
+/* A row a step of the scan, a column an action. Squares of the brightness are the share of scans: few are seen too. */
+struct event_picture policy_training_picture(const struct trainer *trainer, struct arena *arena) {
+  const struct policy_training *training = (const struct policy_training *)trainer;
+  size_t count = split_choices(&training->acquisition);
+  double scans = (double)training->validation.report.slices;
+  unsigned char *pixel = arena_new(arena, count);
+  for (size_t i = 0; i < count; i++) pixel[i] = (unsigned char)lround(255 * sqrt(training->choices[i] / scans));
+  return (struct event_picture){"policy/choices", pixel, training->acquisition.lines, training->acquisition.budget};
 }
 
 const struct trainer_value policy_score_values[] = {
@@ -283,12 +301,22 @@ const struct trainer_value policy_score_values[] = {
     {NULL, NULL, NULL}};
 
 bool policy_training_write(const struct trainer *trainer, struct store *store, struct error *error) {
-  return policy_write(&((const struct policy_training *)trainer)->policy, store, error);
+  const struct policy_training *training = (const struct policy_training *)trainer;
+  size_t shape[] = {training->acquisition.budget, training->acquisition.lines};
+  return policy_write(&training->policy, store, error) &&
+         (!training->choices ||
+          store_write(store, "choices", STORE_U32, 2, shape, training->choices, true, error));
+}
+
+/* Checkpoints of before they were counted have none: a later one tells of the next validation. */
+static bool read_choices(struct policy_training *training, struct store *store, struct error *error) {
+  return !training->choices || !store_has(store, "choices") ||
+         store_read_known(store, "choices", STORE_U32, split_choices(&training->acquisition), training->choices, error);
 }
 
 bool policy_training_read(struct trainer *trainer, struct store *store, struct error *error) {
   struct policy_training *training = (struct policy_training *)trainer;
-  if (!policy_same(&training->policy, store, error)) return false;
+  if (!policy_same(&training->policy, store, error) || !read_choices(training, store, error)) return false;
   policy_changed(&training->policy);
   return true;
 }

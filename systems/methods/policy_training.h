@@ -22,6 +22,7 @@ struct policy_training {
   size_t rows;            /* images that an update learns from, at most */
   uint32_t *order;        /* of what an update or an epoch takes */
   float *terms, *rewards; /* room to read those columns into */
+  uint32_t *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not counted */
 };
 
 /* How a method trains its policy. */
@@ -64,6 +65,7 @@ bool policy_training_describe(const struct policy_trainer *row, struct lists *li
 
 /* For rows: room for an order of so many, and for the columns that are looked at. */
 bool policy_training_room(struct policy_training *training, size_t ordered, struct error *error);
+bool policy_training_count_choices(struct policy_training *training, struct error *error);
 void policy_training_add_zero(struct policy_training *training, struct schedule *schedule);
 void policy_training_add_optimise(struct policy_training *training, struct schedule *schedule);
 
@@ -72,6 +74,7 @@ void policy_training_add(struct trainer *trainer, struct schedule *schedule);
 bool policy_training_validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error);
 bool policy_training_write(const struct trainer *trainer, struct store *store, struct error *error);
 bool policy_training_read(struct trainer *trainer, struct store *store, struct error *error);
+struct event_picture policy_training_picture(const struct trainer *trainer, struct arena *arena);
 extern const struct trainer_value policy_score_values[];
 
 extern const struct system *const policy_training_systems[];

@@ -1,5 +1,7 @@
 #include "systems/methods/split.h"
 
+#include <string.h>
+
 bool split_find(struct split *split, const struct trainer_config *config, size_t *slices, struct error *error) {
   size_t most = split->options.data.most;
   if (!config->fill && !dataset_open(&split->dataset, &split->options, error)) return false;
@@ -25,19 +27,38 @@ void split_close(struct split *split) {
   if (split->dataset.arena) dataset_close(&split->dataset);
 }
 
-bool split_score(struct split *split, double *score, struct error *error) {
+/* Row 0 of a scan in ROLLOUT is of before its first action. */
+static bool add_choices(struct split *split, size_t envs, uint32_t *choices, struct error *error) {
+  struct simulation *simulation = &split->simulation;
+  size_t steps = acquisition_steps(&simulation->acquisition), lines = simulation->acquisition.lines;
+  struct arena *arena = arena_open();
+  uint32_t *action = ARENA_NEW(arena, uint32_t, envs * steps);
+  world_read(&simulation->world, ROLLOUT_action, envs, envs * steps, action);
+  bool good = device_finish(simulation->device, error);
+  for (size_t i = 0; good && i < envs * steps; i++)
+    if (action[i] < lines) choices[i / envs * lines + action[i]]++;
+  arena_close(arena);
+  return good;
+}
+
+size_t split_choices(const struct acquisition *acquisition) {
+  return (size_t)acquisition->budget * acquisition->lines;
+}
+
+bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error) {
   struct simulation *simulation = &split->simulation;
   size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
   struct arena *arena = arena_open();
   float *quality = ARENA_NEW(arena, float, most);
   double sum = 0;
   bool good = true;
+  if (choices) memset(choices, 0, split_choices(&simulation->acquisition) * sizeof *choices);
   for (size_t first = 0; good && first < slices; first += most) {
     size_t envs = slices - first < most ? slices - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
     simulation_episode(simulation);
     world_read(&simulation->world, ENV_quality, 0, envs, quality);
-    good = device_finish(simulation->device, error);
+    good = device_finish(simulation->device, error) && (!choices || add_choices(split, envs, choices, error));
     for (size_t i = 0; i < envs; i++) sum += quality[i];
   }
   arena_close(arena);

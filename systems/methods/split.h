@@ -20,8 +20,10 @@ bool split_load(struct split *split, struct device *device, struct simulation_pl
                 const struct trainer_config *config, struct arena *arena, struct error *error);
 void split_close(struct split *split); /* also where it is not open */
 
-/* Mean of the scene's metric over the slices, one scan of each by the policy. */
-bool split_score(struct split *split, double *score, struct error *error);
+/* Mean of the scene's metric over the slices, one scan of each by the policy; counts its actions by step (choices:
+ * [budget][lines]; NULL: not). */
+bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error);
+size_t split_choices(const struct acquisition *acquisition); /* how many counts these are */
 struct run_data split_data(const struct split *split);
 
 #endif

@@ -74,6 +74,10 @@ void trainer_print(const struct trainer *trainer, const struct trainer_record *r
   fflush(file);
 }
 
+static uint64_t event_step(const struct trainer *trainer) {
+  return trainer->event_before + trainer->done * trainer->event_each / trainer->event_per;
+}
+
 static void add_event(const struct trainer *trainer, const struct trainer_record *record) {
   const struct history *history = history_of(trainer, record);
   struct event_scalar scalars[TRAINER_VALUES];
@@ -86,9 +90,16 @@ static void add_event(const struct trainer *trainer, const struct trainer_record
     scalars[count] = (struct event_scalar){tags[count], history->value[v][history->count - 1]};
     count++;
   }
-  uint64_t step = trainer->event_before + trainer->done * trainer->event_each / trainer->event_per;
-  if (count) events_add(trainer->run.events, (double)time(NULL), step, scalars, count);
+  if (count) events_add(trainer->run.events, (double)time(NULL), event_step(trainer), scalars, count);
   fflush(trainer->run.events);
+}
+
+static void add_picture(const struct trainer *trainer) {
+  struct arena *arena = arena_open();
+  struct event_picture picture = trainer->task->picture(trainer, arena);
+  events_add_picture(trainer->run.events, (double)time(NULL), event_step(trainer), &picture);
+  fflush(trainer->run.events);
+  arena_close(arena);
 }
 
 /* Keeps the values and tells them. */
@@ -98,6 +109,7 @@ static void record(struct trainer *trainer, const struct trainer_config *config,
   keep(trainer, validation ? &trainer->validations : &trainer->looks, kind, values);
   if (trainer->run.log) trainer_print(trainer, kind, trainer->run.log);
   if (trainer->run.events) add_event(trainer, kind);
+  if (trainer->run.events && validation && trainer->task->picture) add_picture(trainer);
   if (config->see) config->see(trainer, kind, config->context);
 }
 

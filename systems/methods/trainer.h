@@ -9,6 +9,7 @@
 #define L2SR_SYSTEMS_TRAINER_H
 
 #include "engine/ecs/schedule.h"
+#include "engine/files/events.h"
 #include "systems/methods/run_files.h"
 
 enum { TRAINER_VALUES = 16, TRAINER_NAME = 48 };
@@ -49,6 +50,8 @@ struct task {
   /* The values of the records; both wait. */
   bool (*look)(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error);
   bool (*validate)(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error);
+  /* A picture of the last validation for TensorBoard, in the arena; NULL: there is none. */
+  struct event_picture (*picture)(const struct trainer *trainer, struct arena *arena);
   /* Networks and what else is the task's; reads after the optimiser and the trainer's own. */
   bool (*write)(const struct trainer *trainer, struct store *store, struct error *error);
   bool (*read)(struct trainer *trainer, struct store *store, struct error *error);

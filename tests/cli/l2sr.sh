@@ -30,6 +30,19 @@ done
 [ "$(grep -c '"kind":"stage"' whole/stages.jsonl)" = 5 ] || complain "stages.jsonl has not one line a stage"
 [ "$(grep -c '"kind":"look"' whole/policy_1/log.jsonl)" = 24 ] || complain "log.jsonl has not one line every 3 rollouts"
 [ "$(grep -c '"kind":"validation"' whole/policy_1/log.jsonl)" = 6 ] || complain "log.jsonl has not one line a validation"
+for round in 1 2; do # a picture a validation; its PNG is one
+  tried=$((tried + 1))
+  [ "$(grep -ao policy/choices whole/policy_$round/$events | wc -l)" = "$(grep -c '"kind":"validation"' whole/policy_$round/log.jsonl)" ] ||
+    complain "TensorBoard has not one picture of choices a validation of round $round"
+done
+run "report" "$l2sr" report whole --output page --figures pdf
+what="what the policy chose"
+says page/report.html 'Share of the 5 validation scans that chose each action'
+for file in training_1_choices_policy_1.pdf training_1_choices_policy_2.csv; do
+  [ -s page/$file ] || complain "report wrote no $file"
+done
+tried=$((tried + 1))
+[ "$(wc -l <page/training_1_choices_policy_1.csv)" = 8 ] || complain "not one line a step"
 
 # ---- the table ----------------------------------------------------------------------------------------------
 

@@ -176,7 +176,8 @@ bool report_put_trainings(struct report_page *page, struct error *error) {
   for (size_t t = 0; t < report->trainings; t++) {
     const struct report_training *training = &report->training[t];
     if (!put_validations(page, training, t + 1, error) ||
-        !put_stages_figure(page, training, t + 1, NULL, error) || !put_points(page, training, t + 1, error))
+        !put_stages_figure(page, training, t + 1, NULL, error) || !put_points(page, training, t + 1, error) ||
+        !report_put_choices(page, training, t + 1, error))
       return false;
   }
   return true;

@@ -63,6 +63,8 @@ struct report_points {
 struct report_stage {
   const char *name, *metric, *unit; /* unit: what x counts */
   struct report_points validation, reward;
+  uint32_t *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not known */
+  size_t steps, actions;
 };
 struct report_training {
   const char *path, *method;
@@ -165,6 +167,8 @@ bool report_put_curves(struct report_page *page, size_t setting, struct error *e
 /* Whether some results hold images of every row that is asked for. */
 bool report_check_rows(const struct report *report, const struct report_config *config, struct error *error);
 bool report_put_sheets(struct report_page *page, size_t set, struct error *error);
+bool report_put_choices(struct report_page *page, const struct report_training *training, size_t number,
+                        struct error *error);
 bool report_put_trainings(struct report_page *page, struct error *error);
 bool report_put_costs(struct report_page *page, struct error *error);
 bool report_put_origins(struct report_page *page, struct error *error);

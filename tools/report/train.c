@@ -55,8 +55,26 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
   return true;
 }
 
-/* Reads what the checkpoint says of its scene; a missing or unreadable one leaves it unknown. */
-static void read_checkpoint(struct report *report, struct report_training *training, const char *folder) {
+/* What a policy chose at its last validation; where that is damaged, it stays unknown. */
+static void read_choices(struct store *store, struct arena *arena, struct report_stage *stage) {
+  struct store_shape shape;
+  struct error ignored;
+  size_t count;
+  if (!store_has(store, "choices") || !store_shape(store, "choices", &shape, &ignored) || shape.rank != 2 ||
+      !shape.size[0] || !shape.size[1] || shape.size[0] > REPORT_STEPS || shape.size[1] > REPORT_STEPS ||
+      shape.size[0] * shape.size[1] > REPORT_SCANS)
+    return;
+  if (!store_read_all(store, "choices", STORE_U32, shape.size[0] * shape.size[1], arena,
+                      (void **)&stage->choices, &count, &ignored))
+    stage->choices = NULL;
+  stage->steps = shape.size[0];
+  stage->actions = shape.size[1];
+}
+
+/* Reads what the checkpoint says of its scene and its choices; a missing or unreadable one leaves it unknown.
+ */
+static void read_checkpoint(struct report *report, struct report_training *training,
+                            struct report_stage *stage, const char *folder) {
   enum { SCENE_MOST = 1 << 16 };
   struct store *store;
   struct error error;
@@ -74,6 +92,7 @@ static void read_checkpoint(struct report *report, struct report_training *train
     if (store_number(store, "scan_initial_lines", &training->initial_lines) && gamma)
       training->gamma = strtod(gamma, NULL);
   }
+  read_choices(store, report->arena, stage);
   store_close(store);
 }
 
@@ -90,7 +109,7 @@ static bool add_stage(struct report *report, struct report_training *training, c
   stage->name = name;
   stage->unit = "";
   stage->metric = "ssim";
-  read_checkpoint(report, training, folder);
+  read_checkpoint(report, training, stage, folder);
   return json_lines(path, true, see_line, &log, error);
 }
 
