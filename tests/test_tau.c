@@ -139,6 +139,18 @@ static void run_in_one(struct whole *whole, struct run *run) {
   loss_close(&loss);
 }
 
+static void deal(struct run *run, size_t images) {
+  struct feed *feed = &run->training.train;
+  struct error error;
+  struct schedule *schedule = ARENA_NEW(run->arena, struct schedule, 1);
+  schedule_open(schedule, &component_schema);
+  feed_add_batch(feed, schedule);
+  assert_good(schedule_close(schedule, false, &error), &error);
+  feed_deal(feed, 0, images);
+  reconstructor_bind(&run->training.reconstructor, &feed->simulation.world);
+  schedule_run(schedule, &feed->simulation.world);
+}
+
 /* An update's gradients, the parameters left as they are. Of the reconstructor also what its last pass alone
  * gives: at the start a sampler lets little through to those before. */
 struct gradients {
@@ -153,7 +165,7 @@ static struct gradients run_update(struct run *run) {
   graph_zero_gradients(reconstructor->graph);
   graph_zero_gradients(tau_parameters(&training->tau));
   const struct loss_target target = target_of(run);
-  feed_batch(&training->train, 0, images);
+  deal(run, images);
   run_steps(run, 0, images);
   reconstructor_forward(reconstructor, images);
   loss_run(&training->loss, &target, reconstructor->output, reconstructor->output_gradient, images,
@@ -406,7 +418,7 @@ static void every_step_takes_its_lines(void **state) {
   run.options.tau.steps = 4;
   start_run(&run);
   struct tau *tau = &run.training.tau;
-  feed_batch(&run.training.train, 0, BATCH);
+  deal(&run, BATCH);
   run_steps(&run, 20, BATCH);
   const float *mask[5];
   for (int step = 0; step <= 4; step++)
@@ -534,7 +546,7 @@ static void the_fused_sampler_of_points_is_kept(void **state) {
   check_going_on(set_points_files, graph_of);
   set_wide_points(&run, NULL);
   start_run(&run);
-  feed_batch(&run.training.train, 0, SCANNED);
+  deal(&run, SCANNED);
   const uint8_t *fused = scan_points(&run, true);
   device.facts.matrix = MATRIX_NONE;
   const uint8_t *portable = scan_points(&run, false);

@@ -1,7 +1,6 @@
 #include "systems/methods/feed.h"
 
 #include "systems/sampling/geometry.h"
-#include "systems/networks/reconstructor.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 
@@ -127,18 +126,10 @@ void feed_describe(struct feed *feed, const struct feed_setup *setup) {
   feed_describe_simulation(feed, setup);
 }
 
-static bool build(struct feed *feed, struct schedule *schedule,
-                  void (*fill)(struct feed *feed, struct schedule *schedule), struct error *error) {
-  schedule_open(schedule, &component_schema);
-  fill(feed, schedule);
-  return schedule_close(schedule, false, error);
-}
-
-static bool build_schedules(struct feed *feed, struct error *error) {
-  schedule_open(&feed->chance, &component_schema);
-  schedule_open(&feed->exact, &component_schema);
-  return build(feed, is_exact(feed) ? &feed->exact : &feed->chance, feed_add_masks, error) &&
-         build(feed, &feed->batch, feed_add_batch, error);
+static bool build_masks(struct feed *feed, struct error *error) {
+  schedule_open(&feed->masks, &component_schema);
+  feed_add_masks(feed, &feed->masks);
+  return schedule_close(&feed->masks, false, error);
 }
 
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
@@ -148,19 +139,17 @@ static bool open_simulation(struct feed *feed, const struct feed_setup *setup, s
   if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
   struct simulation_plan plan = plan_of(setup);
   feed_describe_simulation(feed, setup);
-  if (!build_schedules(feed, error)) return false;
+  if (!build_masks(feed, error)) return false;
   plan.slices = slices;
   plan.envs = envs > slices && slices >= setup->batch ? slices : envs;
   plan.together = setup->fill ? 0 : plan.envs < slices ? plan.envs : slices;
   plan.coils = setup->fill ? 0 : dataset_coils(&feed->dataset);
   plan.epoch_rows = slices;
   plan.pairs = PAIRS_MOST;
-  plan.columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | feed->chance.touched | feed->exact.touched | feed->batch.touched | setup->columns |
+  plan.columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | feed->masks.touched | setup->columns |
                  SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) | SET(PAIR_chance);
   return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error) &&
-         build_schedules(feed, error) && schedule_prepare(&feed->chance, feed->simulation.kernels, error) &&
-         schedule_prepare(&feed->exact, feed->simulation.kernels, error) &&
-         schedule_prepare(&feed->batch, feed->simulation.kernels, error);
+         build_masks(feed, error) && schedule_prepare(&feed->masks, feed->simulation.kernels, error);
 }
 
 /* Training slices alone, and no benchmark's. */
@@ -294,10 +283,9 @@ void feed_add_masks(struct feed *feed, struct schedule *schedule) {
 static bool draw_exactly(struct feed *feed, struct error *error) {
   for (feed->pair_at = 0; feed->pair_at < feed->pairs; feed->pair_at++) {
     if (!simulation_set(&feed->simulation, &feed->pair[feed->pair_at], feed->sampler, error) ||
-        !build(feed, &feed->exact, feed_add_masks, error) ||
-        !schedule_prepare(&feed->exact, feed->simulation.kernels, error))
+        !build_masks(feed, error) || !schedule_prepare(&feed->masks, feed->simulation.kernels, error))
       return false;
-    schedule_run(&feed->exact, &feed->simulation.world);
+    schedule_run(&feed->masks, &feed->simulation.world);
   }
   return true;
 }
@@ -320,7 +308,7 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
   move_slices(feed, epoch);
   feed->scan = first_scan(feed, epoch);
   if (is_exact(feed) && !draw_exactly(feed, error)) return false;
-  if (!is_exact(feed)) schedule_run(&feed->chance, &feed->simulation.world);
+  if (!is_exact(feed)) schedule_run(&feed->masks, &feed->simulation.world);
   return device_finish(feed->device, error);
 }
 
@@ -347,10 +335,6 @@ static const struct system deal = {.name = "deal",
                                    .writes = SET(ENV_slice) | SET(ENV_mask),
                                    .run = run_deal};
 
-void feed_add_deal(struct feed *feed, struct schedule *schedule) {
-  schedule_add(schedule, &deal, feed);
-}
-
 static void add_scores(struct feed *feed, struct schedule *schedule) {
   const struct system *metric = metric_list[feed->options.reward.metric].system;
   schedule_add(schedule, &system_score_ssim, &feed->simulation);
@@ -361,7 +345,7 @@ static void add_scores(struct feed *feed, struct schedule *schedule) {
 
 void feed_add_batch(struct feed *feed, struct schedule *schedule) {
   struct simulation *simulation = &feed->simulation;
-  feed_add_deal(feed, schedule);
+  schedule_add(schedule, &deal, feed);
   if (feed->setup.learns && !feed->setup.validate) return;
   simulation_add_observe(simulation, schedule);
   if (!feed->setup.validate) {
@@ -380,12 +364,6 @@ void feed_deal(struct feed *feed, size_t first, size_t count) {
   simulation->world.rows[TABLE_ENV] = count;
   simulation->pass = (struct pass){.images = count};
   feed->sample = first;
-}
-
-void feed_batch(struct feed *feed, size_t first, size_t count) {
-  feed_deal(feed, first, count);
-  if (feed->simulation.reconstructor) reconstructor_bind(feed->simulation.reconstructor, &feed->simulation.world);
-  schedule_run(&feed->batch, &feed->simulation.world);
 }
 
 const struct system *const feed_systems[] = {&chance_masks, &repeat_scans, &keep_masks, &deal, NULL};

@@ -50,7 +50,7 @@ struct feed {
   uint32_t scan;      /* number of the running epoch's first scan */
   size_t pair_at;     /* of exact masks: the pair that is scanned for */
   size_t row, sample; /* its first row of EPOCH; the first sample that is dealt */
-  struct schedule chance, exact, batch;
+  struct schedule masks; /* draws those of an epoch */
 };
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error);
@@ -61,12 +61,9 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
 /* Sees to it that the slices of `count` samples from `first` on are on the device, in the rows that EPOCH_slice
  * says; only enqueues. */
 void feed_bring(struct feed *feed, size_t first, size_t count);
-/* Deals `count` samples from `first` on to the environments and runs the schedule `batch`; only enqueues. */
-void feed_batch(struct feed *feed, size_t first, size_t count);
-/* Adds its parts: the next deal; the system that deals, and those that observe, and encode or reconstruct
- * and score. */
+/* The next deal is of `count` samples from `first` on; only enqueues. */
 void feed_deal(struct feed *feed, size_t first, size_t count);
-void feed_add_deal(struct feed *feed, struct schedule *schedule);
+/* Adds the systems that deal, observe, and encode or reconstruct and score. */
 void feed_add_batch(struct feed *feed, struct schedule *schedule);
 /* The systems that draw the masks of an epoch. */
 void feed_add_masks(struct feed *feed, struct schedule *schedule);
