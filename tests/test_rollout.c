@@ -90,6 +90,28 @@ static void play(struct bench *bench) {
   assert_good(device_finish(bench->simulation.device, &error), &error);
 }
 
+static void run_list(struct bench *bench, void (*fill)(struct rollout *rollout, struct schedule *schedule)) {
+  struct schedule *schedule = ARENA_NEW(bench->arena, struct schedule, 1);
+  struct error error;
+  schedule_open(schedule, &component_schema);
+  fill(&bench->rollout, schedule);
+  assert_good(schedule_close(schedule, false, &error), &error);
+  assert_good(schedule_prepare(schedule, bench->simulation.kernels, &error), &error);
+  schedule_run(schedule, &bench->simulation.world);
+}
+
+static void normalise(struct bench *bench, size_t most) {
+  bench->rollout.most = most;
+  run_list(bench, rollout_add_normalise);
+}
+
+/* Of the order's rows [first, first + count). */
+static void add_gradient(struct bench *bench, size_t first, size_t count) {
+  bench->rollout.first = first;
+  bench->rollout.count = count;
+  run_list(bench, rollout_add_gradient);
+}
+
 static const void *read_rows(struct bench *bench, unsigned component) {
   uint32_t *words = ARENA_NEW(bench->arena, uint32_t, ROWS_MOST);
   world_read(&bench->simulation.world, component, 0, bench->rollout.rows, words);
@@ -260,12 +282,11 @@ static void rows_are_recalled(void **state) {
   for (uint32_t i = 0; i < 6 * STEPS; i++) order[i] = (i * 7 + 3) % (6 * STEPS);
   rollout_order(&bench.rollout, order);
   for (size_t first = 0; first + 4 <= 6 * STEPS; first += 4) {
-    rollout_gather(&bench.rollout, first, 4);
-    policy_forward(&bench.policy, 4);
+    add_gradient(&bench, first, 4);
     device_read(bench.simulation.device, bench.policy.value, 0, sizeof value, value);
     for (size_t i = 0; i < 4; i++) assert_true(fabsf(value[i] - values[order[first + i]]) < 1e-5f);
   }
-  rollout_gradient(&bench.rollout, 0, 6 * STEPS);
+  add_gradient(&bench, 0, 6 * STEPS);
   world_read(&bench.simulation.world, ROLLOUT_terms, 0, 6 * STEPS, terms);
   for (size_t i = 0; i < 6 * STEPS; i++) {
     assert_true(fabsf(terms[4 * i + 3]) < 1e-5f);
@@ -302,8 +323,8 @@ static void updates_do_not_depend_on_the_launch(void **state) {
     gradients[k] = ARENA_NEW(bench[k].arena, float, graph->elements);
     play(&bench[k]);
     graph_zero_gradients(bench[k].policy.graph);
-    rollout_normalise(&bench[k].rollout, bench[k].rollout.rows);
-    rollout_gradient(&bench[k].rollout, 0, bench[k].rollout.rows);
+    normalise(&bench[k], bench[k].rollout.rows);
+    add_gradient(&bench[k], 0, bench[k].rollout.rows);
     device_read(bench[k].simulation.device, graph->gradients, 0, sizeof(float) * graph->elements,
                 gradients[k]);
   }
@@ -324,7 +345,7 @@ static void advantages_are_normalised_in_every_update(void **state) {
   const float *advantage = read_rows(&bench, ROLLOUT_advantage);
   for (uint32_t i = 0; i < ROWS; i++) order[i] = (i * 7 + 3) % ROWS;
   rollout_order(&bench.rollout, order);
-  rollout_normalise(&bench.rollout, MOST);
+  normalise(&bench, MOST);
   world_read(&bench.simulation.world, ROLLOUT_normalised, 0, ROWS, found);
   for (size_t first = 0; first < ROWS; first += MOST) {
     size_t count = ROWS - first < MOST ? ROWS - first : MOST;
@@ -347,7 +368,7 @@ static void the_best_is_taken(void **state) {
   play(&bench);
   uint64_t allocations = bench.simulation.device->allocations, bytes = bench.simulation.device->bytes;
   play(&bench);
-  rollout_gradient(&bench.rollout, 0, bench.rollout.rows);
+  add_gradient(&bench, 0, bench.rollout.rows);
   assert_int_equal(bench.simulation.device->allocations, allocations);
   assert_int_equal(bench.simulation.device->bytes, bytes);
   const uint32_t *action = read_rows(&bench, ROLLOUT_action);
@@ -377,7 +398,7 @@ static void a_policy_learns(void **state) {
     const float *reward = read_rows(&bench, ROLLOUT_reward);
     for (size_t k = 0; k < bench.rollout.rows; k++) mean[i >= 60] += (double)reward[k] / (60 * SCANS_MOST);
     graph_zero_gradients(bench.policy.graph);
-    rollout_gradient(&bench.rollout, 0, bench.rollout.rows);
+    add_gradient(&bench, 0, bench.rollout.rows);
     optimise_step(&optimiser);
     policy_changed(&bench.policy);
   }

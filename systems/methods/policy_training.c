@@ -133,6 +133,17 @@ static void run_optimise(struct world *world, void *context) {
 static const struct system optimise = {
     .name = "optimise_policy", .doc = "a step of the policy's parameters", .run = run_optimise};
 
+static void run_backward(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  world_in(world, BATCH_logits_gradient);
+  policy_backward(simulation->policy, simulation->pass.images);
+}
+
+const struct system system_backward_policy = {.name = "backward_policy",
+                                              .doc = "the policy's backward pass",
+                                              .reads = SET(BATCH_logits_gradient) | SET(BATCH_value_gradient),
+                                              .run = run_backward};
+
 void policy_training_add_zero(struct policy_training *training, struct schedule *schedule) {
   schedule_add(schedule, &zero, training);
 }
@@ -141,7 +152,7 @@ void policy_training_add_optimise(struct policy_training *training, struct sched
   schedule_add(schedule, &optimise, training);
 }
 
-const struct system *const policy_training_systems[] = {&zero, &optimise, NULL};
+const struct system *const policy_training_systems[] = {&zero, &system_backward_policy, &optimise, NULL};
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 

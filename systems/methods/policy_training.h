@@ -77,6 +77,8 @@ bool policy_training_read(struct trainer *trainer, struct store *store, struct e
 struct event_picture policy_training_picture(const struct trainer *trainer, struct arena *arena);
 extern const struct trainer_value policy_score_values[];
 
+/* The policy's backward pass, of the simulation's pass; its context is the simulation. */
+extern const struct system system_backward_policy;
 extern const struct system *const policy_training_systems[];
 
 #endif

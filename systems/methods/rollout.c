@@ -1,6 +1,7 @@
 #include "systems/methods/rollout.h"
 
 #include "engine/base/round.h"
+#include "systems/methods/policy_training.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/slice_cache.h"
 
@@ -22,22 +23,12 @@ bool rollout_can_keep(const struct device *device, size_t scans, size_t launch) 
   return device->facts.matrix != MATRIX_NONE && scans % 2 == 0 && launch >= scans;
 }
 
-static void add_gather(struct rollout *rollout, struct schedule *schedule);
-
 static void write_order(struct rollout *rollout) {
   struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
   for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
   rollout_order(rollout, order);
   arena_close(arena);
-}
-
-static bool build(struct rollout *rollout, struct schedule *schedule,
-                  void (*fill)(struct rollout *rollout, struct schedule *schedule), struct error *error) {
-  schedule_open(schedule, &component_schema);
-  fill(rollout, schedule);
-  return schedule_close(schedule, false, error) &&
-         schedule_prepare(schedule, rollout->simulation->kernels, error);
 }
 
 void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
@@ -82,10 +73,10 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
   open_group(rollout, setup);
   write_order(rollout);
   world_fill(&simulation->world, ROLLOUT_last_value, 0);
-  return build(rollout, &rollout->play, rollout_add_play, error) &&
-         build(rollout, &rollout->normalise, rollout_add_normalise, error) &&
-         build(rollout, &rollout->gather, add_gather, error) &&
-         build(rollout, &rollout->gradient, rollout_add_gradient, error);
+  schedule_open(&rollout->play, &component_schema);
+  rollout_add_play(rollout, &rollout->play);
+  return schedule_close(&rollout->play, false, error) &&
+         schedule_prepare(&rollout->play, simulation->kernels, error);
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
@@ -185,11 +176,6 @@ static const struct system normalise = {.name = "normalise",
 
 void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule) {
   if (rollout->normalises) schedule_add(schedule, &normalise, rollout);
-}
-
-void rollout_normalise(struct rollout *rollout, size_t most) {
-  rollout->most = most;
-  schedule_run(&rollout->normalise, &rollout->simulation->world);
 }
 
 /* ENV holds other scans after this; the next begin resets them all. */
@@ -295,17 +281,6 @@ static const struct system loss = {
     .kernels = {"policy_loss"},
     .run = run_loss};
 
-static void run_backward(struct world *world, void *context) {
-  const struct rollout *rollout = context;
-  world_in(world, BATCH_logits_gradient);
-  policy_backward(rollout->simulation->policy, rollout->simulation->pass.images);
-}
-
-static const struct system backward = {.name = "backward_policy",
-                                       .doc = "the policy's backward pass",
-                                       .reads = SET(BATCH_logits_gradient) | SET(BATCH_value_gradient),
-                                       .run = run_backward};
-
 static void add_gather(struct rollout *rollout, struct schedule *schedule) {
   struct simulation *simulation = rollout->simulation;
   schedule_add(schedule, &gather, rollout);
@@ -322,30 +297,10 @@ void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
   struct system *pass = schedule_add(schedule, &forward, rollout);
   if (rollout->keeps) pass->reads &= ~SET(BATCH_observation);
   schedule_add(schedule, &loss, rollout)->reads |= SET(advantage_of(rollout));
-  schedule_add(schedule, &backward, rollout);
+  schedule_add(schedule, &system_backward_policy, rollout->simulation);
   schedule_add(schedule, &system_end, NULL);
 }
 
-void rollout_gather(struct rollout *rollout, size_t first, size_t images) {
-  struct simulation *simulation = rollout->simulation;
-  rollout->row = first;
-  simulation->world.rows[TABLE_ENV] = images;
-  simulation->pass = (struct pass){.images = images};
-  policy_bind(simulation->policy, &simulation->world);
-  schedule_run(&rollout->gather, &simulation->world);
-}
-
-/* The order's rows [first, first + count). */
-void rollout_gradient(struct rollout *rollout, size_t first, size_t count) {
-  REQUIRE(count && first + count <= rollout->rows, "rows %zu to %zu of %zu", first, first + count,
-          rollout->rows);
-  REQUIRE(!rollout->keeps || count == rollout->rows, "rows %zu to %zu of the %zu that are kept", first,
-          first + count, rollout->rows);
-  rollout->first = first;
-  rollout->count = count;
-  schedule_run(&rollout->gradient, &rollout->simulation->world);
-}
-
-const struct system *const rollout_systems[] = {&clear_rewards, &repeat_launches, &system_centre_rewards, &advantage, &normalise,
-                                                &repeat_passes, &gather,          &gather_kept, &forward,
-                                                &loss,          &backward,        NULL};
+const struct system *const rollout_systems[] = {
+    &clear_rewards, &repeat_launches, &system_centre_rewards, &advantage, &normalise, &repeat_passes,
+    &gather,        &gather_kept,     &forward,               &loss,      NULL};

@@ -33,7 +33,7 @@ struct rollout {
   uint32_t first_scan;         /* of the rollout that is played */
   size_t most;                 /* rows of an update, to normalise */
   size_t first, count, row;    /* rows of the running update, and the running pass's first */
-  struct schedule play, normalise, gather, gradient;
+  struct schedule play;
 };
 
 /* For rollouts of at most `rows` steps of scans, and passes through the policy or launches of at most
@@ -51,26 +51,21 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
 void rollout_play(struct rollout *rollout, uint32_t first_scan);
 /* The order in which an update takes the rows of the rollout; after opening it is theirs. */
 void rollout_order(struct rollout *rollout, const uint32_t *order);
-/* Advantages within every `most` rows of that order, as the updates take them, to mean 0 and deviation 1;
- * nothing where the setup did not ask for it. */
-void rollout_normalise(struct rollout *rollout, size_t most);
-/* Rows first, first + 1 ... of that order into the policy's inputs; as many as its batch at most. */
-void rollout_gather(struct rollout *rollout, size_t first, size_t images);
-/* Adds the gradients of the mean loss of rows [first, first + count) of that order to those of the policy, in
- * as many passes as that takes; where activations are kept, of all rows in their own order, once a rollout.
- */
-void rollout_gradient(struct rollout *rollout, size_t first, size_t count);
-
-/* The systems of each of these, for lists of the caller's. */
+/* The systems of a play. */
 void rollout_add_play(struct rollout *rollout, struct schedule *schedule);
+/* The systems that bring advantages within every `most` rows of that order, as the updates take them, to mean 0 and
+ * deviation 1; none where the setup did not ask for it. */
 void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule);
+/* The systems that add the gradients of the mean loss of rows [first, first + count) of that order to those of the
+ * policy, in as many passes as that takes; where activations are kept, of all rows in their own order, once a
+ * rollout. */
 void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule);
 /* Without a device: what these follow from. */
 void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup);
 /* Columns of these systems, for the plan. */
 #define ROLLOUT_COLUMNS                                                                                      \
-  (SET(ROLLOUT_centred) | SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) | SET(ROLLOUT_order) |             \
-   SET(ROLLOUT_terms) | SET(ROLLOUT_normalised))
+  (SET(ROLLOUT_centred) | SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) |           \
+   SET(ROLLOUT_order) | SET(ROLLOUT_terms) | SET(ROLLOUT_normalised))
 
 extern const struct system *const rollout_systems[];
 

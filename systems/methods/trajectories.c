@@ -1,5 +1,6 @@
 #include "systems/methods/trajectories.h"
 
+#include "systems/methods/policy_training.h"
 #include "systems/scan/systems.h"
 
 /* A draw's gain over the mean of its slice: some thousandths to some hundredths of SSIM. */
@@ -126,22 +127,18 @@ void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t
 
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct trajectories *trajectories = context;
-  struct policy *policy = trajectories->setup.simulation->policy;
-  size_t images = trajectories_images(trajectories), first = turn * policy->batch;
-  if (first >= images) return false;
-  policy_bind(policy, world);
-  trajectories->first = first;
-  trajectories->count = images - first < policy->batch ? images - first : policy->batch;
-  return true;
+  struct simulation *simulation = trajectories->setup.simulation;
+  policy_bind(simulation->policy, world);
+  return pass_take(&simulation->pass, turn, trajectories_images(trajectories), simulation->policy->batch);
 }
 
 static const struct system repeat_passes = {
     .name = "passes", .doc = "states that the policy takes at a time", .next = next_pass};
 
 static void run_gather(struct world *world, void *context) {
-  const struct trajectories *trajectories = context;
-  world_copy(world, STATE_observation, trajectories->first, BATCH_observation, 0, trajectories->count);
-  world_copy(world, STATE_taken, trajectories->first, BATCH_taken, 0, trajectories->count);
+  const struct pass *pass = &((const struct simulation *)context)->pass;
+  world_copy(world, STATE_observation, pass->first, BATCH_observation, 0, pass->images);
+  world_copy(world, STATE_taken, pass->first, BATCH_taken, 0, pass->images);
 }
 
 static const struct system gather = {.name = "gather_states",
@@ -149,19 +146,6 @@ static const struct system gather = {.name = "gather_states",
                                      .reads = SET(STATE_observation) | SET(STATE_taken),
                                      .writes = SET(BATCH_observation) | SET(BATCH_taken),
                                      .run = run_gather};
-
-static void run_forward(struct world *world, void *context) {
-  const struct trajectories *trajectories = context;
-  world_in(world, BATCH_observation);
-  world_out(world, BATCH_logits);
-  policy_forward(trajectories->setup.simulation->policy, trajectories->count);
-}
-
-static const struct system forward = {.name = "forward_policy",
-                                      .doc = "the policy's forward pass",
-                                      .reads = SET(BATCH_observation) | SET(BATCH_taken),
-                                      .writes = SET(BATCH_logits),
-                                      .run = run_forward};
 
 static double usual_advantage(const struct trajectories *trajectories) {
   const struct trajectories_setup *setup = &trajectories->setup;
@@ -171,6 +155,7 @@ static double usual_advantage(const struct trajectories *trajectories) {
 
 static void run_loss(struct world *world, void *context) {
   const struct trajectories *trajectories = context;
+  const struct simulation *simulation = trajectories->setup.simulation;
   const struct policy_draws draws = {.action = world_in(world, ROLLOUT_action).as.m,
                                      .advantage = world_in(world, ROLLOUT_advantage).as.m,
                                      .terms = world_out(world, STATE_terms).as.m,
@@ -179,7 +164,7 @@ static void run_loss(struct world *world, void *context) {
                                      .shared = trajectories->setup.greedy};
   world_in(world, BATCH_logits);
   world_out(world, BATCH_logits_gradient);
-  policy_reinforce(trajectories->setup.simulation->policy, &draws, trajectories->first, trajectories->count,
+  policy_reinforce(simulation->policy, &draws, simulation->pass.first, simulation->pass.images,
                    usual_advantage(trajectories));
 }
 
@@ -191,23 +176,14 @@ static const struct system loss = {.name = "reinforce_loss",
                                    .kernels = {"policy_reinforce"},
                                    .run = run_loss};
 
-static void run_backward(struct world *world, void *context) {
-  const struct trajectories *trajectories = context;
-  world_in(world, BATCH_logits_gradient);
-  policy_backward(trajectories->setup.simulation->policy, trajectories->count);
-}
-
-static const struct system backward = {.name = "backward_policy",
-                                       .doc = "the policy's backward pass",
-                                       .reads = SET(BATCH_logits_gradient),
-                                       .run = run_backward};
-
+/* There is no critic. */
 void trajectories_add_gradient(struct trajectories *trajectories, struct schedule *schedule) {
+  struct simulation *simulation = trajectories->setup.simulation;
   schedule_add(schedule, &repeat_passes, trajectories);
-  schedule_add(schedule, &gather, trajectories);
-  schedule_add(schedule, &forward, trajectories);
+  schedule_add(schedule, &gather, simulation);
+  schedule_add(schedule, &system_forward_policy, simulation)->writes &= ~SET(BATCH_value);
   schedule_add(schedule, &loss, trajectories);
-  schedule_add(schedule, &backward, trajectories);
+  schedule_add(schedule, &system_backward_policy, simulation)->reads &= ~SET(BATCH_value_gradient);
   schedule_add(schedule, &system_end, NULL);
 }
 
@@ -215,5 +191,4 @@ void trajectories_gradient(struct trajectories *trajectories) {
   schedule_run(&trajectories->gradient, &trajectories->setup.simulation->world);
 }
 
-const struct system *const trajectories_systems[] = {&advantage, &repeat_passes, &gather,  &forward,
-                                                     &loss,      &backward,      NULL};
+const struct system *const trajectories_systems[] = {&advantage, &repeat_passes, &gather, &loss, NULL};

@@ -27,7 +27,6 @@ struct trajectories {
   struct trajectories_setup setup;
   size_t steps, most;          /* of a scan; slices of an update */
   size_t slices;               /* of the last play */
-  size_t first, count;         /* images of the running pass of an update */
   struct scan_group group;     /* the draws of a slice, of the last play */
   struct schedule play, gradient;
 };
