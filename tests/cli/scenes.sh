@@ -28,7 +28,7 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  case $body in radial) methods='_l2s _l2sr _lbcs _pgmri' ;; *) methods='_l2s _l2sr _lbcs _loupe _pgmri _tau2 _tau4' ;; esac
+  case $body in radial) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _pgmri' ;; *) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _loupe _pgmri _tau2 _tau4' ;; esac
   for method in '' $methods; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
@@ -48,12 +48,21 @@ while read -r body size acceleration horizon ratio initial start budget; do
       key tau.steps "${method#_tau}" "$scene"
       method=tau_step
       ;;
-    *) method=${method#_} ;;
+    *)
+      method=${method#_}
+      method=${method%_fast}
+      ;;
     esac
     key train.method "$method" "$scene"
     case $body in radial) key acquisition.geometry spokes "$scene" ;; *) key acquisition.geometry lines "$scene" ;; esac
     case $body in knee | radial) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
-    key learn.scans $batch "$scene"
+    group=1 baseline=critic from=sparse scans=$batch
+    case $name in *_fast) group=8 baseline=group from=dense scans=64 ;; esac
+    case $name in *_l2sr_fast) rate=0 entropy=-1 batch=16 ;; esac
+    key learn.group $group "$scene"
+    key learn.baseline $baseline "$scene"
+    key alternate.start "\\\"$from\\\"" "$scene"
+    key learn.scans $scans "$scene"
     key alternate.batch $batch "$scene"
     key alternate.policy_rate $rate "$scene"
     key alternate.entropy $entropy "$scene"
