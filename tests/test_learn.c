@@ -620,6 +620,29 @@ static void networks_are_refused_in_one_text(void **state) {
   arena_close(run.arena);
 }
 
+/* All of a rollout's activations stay where they have room beside the reconstructor; else always is refused. */
+static void activations_are_kept_beside_the_reconstructor(void **state) {
+  enum device_matrix matrix = device.facts.matrix;
+  cl_ulong memory = device.facts.memory, before = device.bytes;
+  struct run run;
+  (void)state;
+  if (matrix == MATRIX_NONE) device.facts.matrix = MATRIX_EMULATED;
+  set_options(&run, NULL);
+  run.options.policy.channels = 16; /* 2 are too few for the fused path */
+  run.options.world.envs = SCANS;
+  run.options.train.keep_activations = KEEP_ALWAYS;
+  open_run(&run);
+  assert_int_equal(run.learning.base.policy.batch, ROWS);
+  assert_true(run.learning.rollout.keeps && run.learning.base.policy.blocks);
+  policy_training_close(&run.learning.base);
+  device.facts.memory = before + ((cl_ulong)64 << 20); /* what libraries may take */
+  refuse_open(&run, "train.keep_activations is always, and a rollout's cannot be kept");
+  device.facts.memory = memory;
+  device.facts.matrix = matrix;
+  assert_int_equal(device.bytes, before);
+  arena_close(run.arena);
+}
+
 /* Refuses what would not fit into the 32 bits of a scan's number. */
 static void numbers_of_scans_do_not_wrap(void **state) {
   struct run run;
@@ -727,6 +750,7 @@ int main(void) {
       cmocka_unit_test(checkpoints_are_refused),
       cmocka_unit_test(other_origins_are_refused),
       cmocka_unit_test(networks_are_refused_in_one_text),
+      cmocka_unit_test(activations_are_kept_beside_the_reconstructor),
       cmocka_unit_test(numbers_of_scans_do_not_wrap),
       cmocka_unit_test(damaged_values_are_refused),
   };
