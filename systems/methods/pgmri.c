@@ -55,7 +55,8 @@ static bool check(const struct options *options, uint32_t budget, uint32_t round
                       "update; lower one of them",
                       draws, options->pgmri.batch, options->pgmri.accumulation,
                       (double)draws * options->pgmri.batch * options->pgmri.accumulation);
-  return baseline_refuse(options, "pgmri.trajectories and pgmri.baseline", error) && check_keep(options, error) &&
+  return baseline_refuse(options, "pgmri.trajectories and pgmri.baseline", error) &&
+         check_keep(options, error) &&
          optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, milestone, &milestones,
                                   error);
 }
@@ -78,10 +79,13 @@ static void add_update(struct policy_training *training, struct schedule *schedu
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static struct simulation_plan plan(const struct options *options, bool validates, size_t slices, size_t budget) {
+static struct simulation_plan plan(const struct options *options, bool validates, size_t slices,
+                                   size_t budget) {
   size_t envs = options->world.envs, group = group_of(options);
-  if (validates) return trajectories_validation_plan(options, slices, envs < slices ? envs : slices, budget + 1);
-  struct simulation_plan plan = trajectories_plan(options, slices, group, options->pgmri.trajectories, budget);
+  if (validates)
+    return trajectories_validation_plan(options, slices, envs < slices ? envs : slices, budget + 1);
+  struct simulation_plan plan =
+      trajectories_plan(options, slices, group, options->pgmri.trajectories, budget);
   plan.together = group;
   return plan;
 }
@@ -124,10 +128,11 @@ static bool count_updates(struct pgmri *pgmri, struct error *error) {
 }
 
 /* They say where, how long, and what is printed or kept; or are of other work. */
-static const char *const may_differ[] = {
-    "evaluate.",    "phantom.",   "train.",           "loupe.",      "tau.",       "alternate.",
-    "learn.",       "sampler.",   "data.path",        "data.split", "world.envs", "data.window",
-    "data.augment", "pgmri.epochs", "pgmri.keep", "pgmri.save_every", "reward.form", "lbcs.", NULL};
+static const char *const may_differ[] = {"evaluate.",    "phantom.",     "train.",     "loupe.",
+                                         "tau.",         "alternate.",   "learn.",     "sampler.",
+                                         "data.path",    "data.split",   "world.envs", "data.window",
+                                         "data.augment", "pgmri.epochs", "pgmri.keep", "pgmri.save_every",
+                                         "reward.form",  "lbcs.",        NULL};
 
 static bool open(struct policy_training *training, const struct trainer_config *config, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
@@ -245,9 +250,10 @@ const struct policy_trainer policy_trainer_pgmri = {.task = &task_pgmri,
                                                     .add_play = add_play,
                                                     .add_update = add_update};
 
-const struct method method_pgmri = {.name = "pgmri",
-                                    .doc = "a policy that looks at reconstructions, rewarded after every action",
-                                    .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
-                                    .networks = "policy; a U-Net first",
-                                    .network = &network_pgmri,
-                                    .policy = &policy_trainer_pgmri};
+const struct method method_pgmri = {
+    .name = "pgmri",
+    .doc = "a policy that looks at reconstructions, rewarded after every action",
+    .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
+    .networks = "policy; a U-Net first",
+    .network = &network_pgmri,
+    .policy = &policy_trainer_pgmri};

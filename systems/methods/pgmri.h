@@ -1,8 +1,8 @@
-/* Trains PG-MRI's policy (PROTOCOL 2; Bakker et al. 2020) by REINFORCE on dense rewards, with a reconstructor that
- * makes what the policy sees and does not change. An update is over pgmri.batch x pgmri.accumulation slices of an
- * epoch's order; minibatches that are left over at the end of an epoch are dropped. Nothing is selected by
- * validation, which draws one trajectory of each slice after every epoch; epochs of pgmri.keep stay as
- * epoch_N.h5. */
+/* Trains PG-MRI's policy (PROTOCOL 2; Bakker et al. 2020) by REINFORCE on dense rewards, with a reconstructor
+ * that makes what the policy sees and does not change. An update is over pgmri.batch x pgmri.accumulation
+ * slices of an epoch's order; minibatches that are left over at the end of an epoch are dropped. Nothing is
+ * selected by validation, which draws one trajectory of each slice after every epoch; epochs of pgmri.keep
+ * stay as epoch_N.h5. */
 #ifndef L2SR_SYSTEMS_PGMRI_H
 #define L2SR_SYSTEMS_PGMRI_H
 

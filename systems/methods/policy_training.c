@@ -31,16 +31,16 @@ static struct simulation_plan plan_split(const struct policy_training *training,
   return plan;
 }
 
-static bool load_split(struct policy_training *training, struct split *split, const struct trainer_config *config,
-                       struct error *error) {
+static bool load_split(struct policy_training *training, struct split *split,
+                       const struct trainer_config *config, struct error *error) {
   size_t slices;
   return split_find(split, config, &slices, error) &&
          split_load(split, training->trainer.device, plan_split(training, split, slices), config,
                     training->trainer.arena, error);
 }
 
-static bool open_split(struct policy_training *training, struct split *split, const struct trainer_config *config,
-                       struct error *error) {
+static bool open_split(struct policy_training *training, struct split *split,
+                       const struct trainer_config *config, struct error *error) {
   set_options(training, split);
   return (load_split(training, split, config, error) ||
           fail_in(error, "%s data", split == &training->train ? "training" : "validation")) &&
@@ -55,8 +55,8 @@ static struct reconstructor_setup reconstructor_setup(const struct policy_traini
   const struct simulation *simulation = &training->train.simulation;
   size_t scans = simulation->world.capacity[TABLE_ENV];
   size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
-  struct reconstructor_setup setup = reconstructor_setup_of(trainer->device, simulation->kernels, trainer->options,
-                                                            scans > others ? scans : others);
+  struct reconstructor_setup setup = reconstructor_setup_of(
+      trainer->device, simulation->kernels, trainer->options, scans > others ? scans : others);
   setup.planned = true;
   return setup;
 }
@@ -85,7 +85,8 @@ static bool open_policy(struct policy_training *training, const char *reconstruc
   struct policy_setup setup = policy_setup(training->row, training->trainer.device,
                                            training->train.simulation.kernels, options, training->rows);
   struct reconstructor_setup other = reconstructor_setup(training);
-  if (!reconstructor_measure(&other, reconstructor, &setup.beside, error)) return fail_in(error, "the reconstructor");
+  if (!reconstructor_measure(&other, reconstructor, &setup.beside, error))
+    return fail_in(error, "the reconstructor");
   if (!(training->row->open_policy ? training->row->open_policy(training, &setup, error)
                                    : policy_open(policy, &setup, error)))
     return false;
@@ -157,7 +158,8 @@ const struct system *const policy_training_systems[] = {&zero, &system_backward_
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
 static bool build(struct policy_training *training, struct schedule *schedule,
-                  void (*fill)(struct policy_training *training, struct schedule *schedule), struct error *error) {
+                  void (*fill)(struct policy_training *training, struct schedule *schedule),
+                  struct error *error) {
   schedule_open(schedule, &component_schema);
   fill(training, schedule);
   return schedule_close(schedule, false, error);
@@ -169,8 +171,8 @@ static bool describe_split(struct policy_training *training, struct split *split
   return simulation_describe(&split->simulation, &split->options, &plan, &sampler_policy, error);
 }
 
-bool policy_training_describe(const struct policy_trainer *row, struct lists *lists, const struct options *options,
-                              struct arena *arena, struct error *error) {
+bool policy_training_describe(const struct policy_trainer *row, struct lists *lists,
+                              const struct options *options, struct arena *arena, struct error *error) {
   struct policy_training *training = arena_new(arena, row->bytes);
   struct schedule *play = ARENA_NEW(arena, struct schedule, 1);
   training->row = row;
@@ -191,12 +193,13 @@ bool policy_training_describe(const struct policy_trainer *row, struct lists *li
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-bool policy_training_check(const struct policy_trainer *row, struct device *device, const struct options *options,
-                           uint32_t rounds, struct error *error) {
+bool policy_training_check(const struct policy_trainer *row, struct device *device,
+                           const struct options *options, uint32_t rounds, struct error *error) {
   struct acquisition acquisition;
   struct policy_setup setup = policy_setup(row, device, NULL, options, SIZE_MAX);
   struct arena *arena = arena_open();
-  bool good = acquisition_only(&acquisition, options, arena, error) && network_check(row->network, options, error) &&
+  bool good = acquisition_only(&acquisition, options, arena, error) &&
+              network_check(row->network, options, error) &&
               row->check(options, acquisition.budget, rounds, error) && policy_check(&setup, error);
   arena_close(arena);
   return good;
@@ -218,7 +221,8 @@ bool policy_training_count_choices(struct policy_training *training, struct erro
   return training->choices || fail_memory(error, "no host memory to count %zu choices", count);
 }
 
-static bool open_data(struct policy_training *training, const struct trainer_config *config, struct error *error) {
+static bool open_data(struct policy_training *training, const struct trainer_config *config,
+                      struct error *error) {
   struct trainer *trainer = &training->trainer;
   if (!acquisition_only(&training->acquisition, trainer->options, trainer->arena, error)) return false;
   training->rows = training->row->rows(trainer->options, training->acquisition.budget);
@@ -232,7 +236,8 @@ static bool open_update(struct policy_training *training, struct error *error) {
          schedule_prepare(&training->update, training->train.simulation.kernels, error);
 }
 
-static bool open_files(struct policy_training *training, const struct trainer_config *config, struct error *error) {
+static bool open_files(struct policy_training *training, const struct trainer_config *config,
+                       struct error *error) {
   struct run_files *run = &training->trainer.run;
   run->train = split_data(&training->train);
   run->validation = split_data(&training->validation);
@@ -243,19 +248,20 @@ static bool open_files(struct policy_training *training, const struct trainer_co
          trainer_open_files(&training->trainer, config, error);
 }
 
-bool policy_training_open(struct policy_training *training, struct device *device, const struct options *options,
-                          const struct trainer_config *config, struct error *error) {
+bool policy_training_open(struct policy_training *training, struct device *device,
+                          const struct options *options, const struct trainer_config *config,
+                          struct error *error) {
   const struct policy_trainer *row = config->trains;
   memset(training, 0, row->bytes);
   training->row = row;
   training->trainer =
       (struct trainer){.task = row->task, .arena = arena_open(), .device = device, .options = options};
-  if (policy_training_check(row, device, options, config->round + 1, error) && open_data(training, config, error) &&
-      open_policy(training, config->reconstructor, error) && open_reconstructor(training, config->reconstructor, error) &&
-      row->open(training, config, error) && open_update(training, error) &&
-      trainer_open_history(&training->trainer, error) &&
-      (!config->policy || start_from(training, config->policy, error)) && open_files(training, config, error) &&
-      device_finish(device, error))
+  if (policy_training_check(row, device, options, config->round + 1, error) &&
+      open_data(training, config, error) && open_policy(training, config->reconstructor, error) &&
+      open_reconstructor(training, config->reconstructor, error) && row->open(training, config, error) &&
+      open_update(training, error) && trainer_open_history(&training->trainer, error) &&
+      (!config->policy || start_from(training, config->policy, error)) &&
+      open_files(training, config, error) && device_finish(device, error))
     return true;
   policy_training_close(training);
   return false;
@@ -271,8 +277,8 @@ void policy_training_close(struct policy_training *training) {
   memset(training, 0, training->row->bytes);
 }
 
-bool policy_training_run(struct device *device, const struct options *options, const struct trainer_config *config,
-                         struct error *error) {
+bool policy_training_run(struct device *device, const struct options *options,
+                         const struct trainer_config *config, struct error *error) {
   struct arena *arena = arena_open();
   struct policy_training *training = arena_new(arena, config->trains->bytes);
   bool good = policy_training_open(training, device, options, config, error);
@@ -297,14 +303,17 @@ bool policy_training_validate(struct trainer *trainer, double values[TRAINER_VAL
   return split_score(&training->validation, training->choices, &values[0], error);
 }
 
-/* A row a step of the scan, a column an action. Squares of the brightness are the share of scans: few are seen too. */
+/* A row a step of the scan, a column an action. Squares of the brightness are the share of scans: few are
+ * seen too. */
 struct event_picture policy_training_picture(const struct trainer *trainer, struct arena *arena) {
   const struct policy_training *training = (const struct policy_training *)trainer;
   size_t count = split_choices(&training->acquisition);
   double scans = (double)training->validation.report.slices;
   unsigned char *pixel = arena_new(arena, count);
-  for (size_t i = 0; i < count; i++) pixel[i] = (unsigned char)lround(255 * sqrt(training->choices[i] / scans));
-  return (struct event_picture){"policy/choices", pixel, training->acquisition.lines, training->acquisition.budget};
+  for (size_t i = 0; i < count; i++)
+    pixel[i] = (unsigned char)lround(255 * sqrt(training->choices[i] / scans));
+  return (struct event_picture){"policy/choices", pixel, training->acquisition.lines,
+                                training->acquisition.budget};
 }
 
 const struct trainer_value policy_score_values[] = {
@@ -322,7 +331,8 @@ bool policy_training_write(const struct trainer *trainer, struct store *store, s
 /* Checkpoints of before they were counted have none: a later one tells of the next validation. */
 static bool read_choices(struct policy_training *training, struct store *store, struct error *error) {
   return !training->choices || !store_has(store, "choices") ||
-         store_read_known(store, "choices", STORE_U32, split_choices(&training->acquisition), training->choices, error);
+         store_read_known(store, "choices", STORE_U32, split_choices(&training->acquisition),
+                          training->choices, error);
 }
 
 bool policy_training_read(struct trainer *trainer, struct store *store, struct error *error) {
