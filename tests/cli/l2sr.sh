@@ -193,6 +193,11 @@ run "is where the policy starts" "$l2sr" compare given/policy_1/last.h5 dense/po
 run "no reconstructor is trained beside one that is given" test ! -e given/reconstructor
 run "learn.reconstructor goes before" "$l2sr" train short --output before --set alternate.start=nowhere.h5 \
   --set learn.reconstructor=dense/reconstructor/best.h5
+pgmri="short --method pgmri --set reward.form=dense --set pgmri.epochs=1 --set pgmri.trajectories=2"
+run "PG-MRI from R_dense" "$l2sr" train $pgmri --output pgmri --set alternate.start=dense
+run "which is the same" "$l2sr" compare pgmri/reconstructor/best.h5 dense/reconstructor/best.h5
+run "PG-MRI from a checkpoint" "$l2sr" train $pgmri --output same_pgmri --set alternate.start=dense/reconstructor/best.h5
+run "ends the same" "$l2sr" compare same_pgmri/policy_1/last.h5 pgmri/policy_1/last.h5
 refuse 2 "alternate.start is 'dens'; it must be sparse, dense, or the file of a reconstructor's checkpoint" \
   train short --quiet --output late --set alternate.start=dens
 refuse 1 'it is no checkpoint of a reconstructor' train short --quiet --output late --set alternate.start=dense/policy_1/last.h5
@@ -226,6 +231,14 @@ cp -r still again
 rm -r again/reconstructor_3
 run "going on into the last round" "$l2sr" train $still --output again --resume
 run "comes to the same end" cmp again/stages.jsonl still/stages.jsonl
+run "a sweep of alternations" "$l2sr" sweep short --set train.method=l2sr --output rates --json --set alternate.start=dense/reconstructor/best.h5 \
+  --set alternate.rounds=3 --set alternate.epochs=2 --set learn.rate=0.01 --set alternate.rate=0.0001,0.3
+cp out json
+for rate in 0.0001 0.3; do
+  tried=$((tried + 1))
+  best=$(sed -n 's/.*"kind":"best".*"validation":\([-0-9.e]*\).*/\1/p' rates/alternate.rate=$rate/stages.jsonl)
+  [ "$best" ] && grep -q "\"val_ssim\":$best[,}]" json || complain "sweep does not tell $best, the best round's SSIM at rate $rate"
+done
 run "more patience" "$l2sr" train $still --output again --resume --set alternate.patience=3 --json
 [ "$(grep -c '"kind":"best"' again/stages.jsonl)" = 1 ] || complain "stages.jsonl tells more than one best round"
 says out '"rounds":4,'

@@ -152,9 +152,15 @@ static bool end_stage(struct trainer *trainer, const struct stage *stage, void *
   return curves_draw(trainer, error);
 }
 
+/* Of an alternation the best round stays: the last one may be past it. */
+static void keep_best(const struct best_round *best, void *context) {
+  struct row *row = context;
+  if (row->options.reward.metric == 0) row->value[EPOCH_VAL_SSIM] = best->score;
+}
+
 static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {
   struct method_config config = {
-      .resume = true, .end = end_stage, .context = row, .kernel_folder = call_flag(call, "kernels")};
+      .resume = true, .end = end_stage, .see_best = keep_best, .context = row, .kernel_folder = call_flag(call, "kernels")};
   return method_train(device, &row->options, &config, error);
 }
 
