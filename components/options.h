@@ -195,6 +195,12 @@
   X(learn, CHOICE, baseline, "critic", 0, 0, "critic|group|group_critic",                                    \
     "what an action is measured against. critic: the critic's estimate (published). group: the mean of the " \
     "other scans of the slice. group_critic: the critic's estimate of rewards less that mean")               \
+  X(learn, CHOICE, clone, "none", 0, 0, "none|oracle|lbcs",                                                  \
+    "whom the policy imitates before it learns from rewards. oracle: the greedy oracle on training slices, "  \
+    "of sampler.candidates actions. lbcs: the order in which the mask sampler.mask was grown")               \
+  X(learn, U32, clone_steps, "20480", 1, 4294967295.0, NULL,                                                 \
+    "environment-steps of that teacher, rounded up to whole rollouts; learn.steps come after them")          \
+  X(learn, F64, clone_rate, "0", 0, 1000000000, NULL, "learning rate meanwhile; 0: learn.rate")              \
   X(learn, CHOICE, optimiser, "auto", 0, 0, "auto|rmsprop|adam",                                             \
     "optimiser, in PyTorch's form; auto: rmsprop for a2c, adam for ppo, as in stable-baselines3")            \
   X(learn, F64, rate, "0.0003", 0, 1000000000, NULL, "learning rate of the policy")                          \
@@ -383,6 +389,7 @@ enum train_method { TRAIN_METHODS(METHOD_ENUMERATOR) METHOD_COUNT };
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
+enum learn_clone { CLONE_NONE, CLONE_ORACLE, CLONE_LBCS };
 enum learn_optimiser { LEARN_AUTO, LEARN_RMSPROP, LEARN_ADAM };
 enum learn_normalise { NORMALISE_AUTO, NORMALISE_OFF, NORMALISE_ON };
 enum learn_baseline { BASELINE_CRITIC, BASELINE_GROUP, BASELINE_GROUP_CRITIC };

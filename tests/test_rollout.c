@@ -86,7 +86,7 @@ static void close_bench(struct bench *bench) {
 
 static void play(struct bench *bench) {
   struct error error;
-  rollout_play(&bench->rollout, bench->played++ * (uint32_t)bench->rollout.scans);
+  rollout_play(&bench->rollout, &bench->rollout.play, bench->played++ * (uint32_t)bench->rollout.scans);
   assert_good(device_finish(bench->simulation.device, &error), &error);
 }
 

@@ -1,5 +1,6 @@
 #include "systems/methods/groups.h"
 
+#include "systems/methods/clone.h"
 #include "systems/methods/feed.h"
 #include "systems/methods/method.h"
 #include "systems/methods/rollout.h"
@@ -56,7 +57,7 @@ static const struct system *const load_systems[] = {&system_move_slices, &system
 
 /* Systems of several methods. */
 static const struct system *const *const shared[] = {load_systems, scan_systems, feed_systems, policy_training_systems, rollout_systems,
-                                                     trajectories_systems};
+                                                     trajectories_systems, clone_systems};
 enum { SHARED = sizeof shared / sizeof *shared };
 
 static const struct system *const none[] = {NULL};

@@ -50,17 +50,26 @@ static bool is_ppo(const struct options *options) {
   return options->learn.algorithm == LEARN_PPO;
 }
 
-void learn_add_update(struct policy_training *training, struct schedule *schedule) {
-  struct learning *learning = (struct learning *)training;
+/* By every epoch's minibatches; of advantages as they are, or normalised. */
+static void add_epochs(struct learning *learning, struct schedule *schedule, bool normalised) {
+  struct policy_training *training = &learning->base;
   bool ppo = is_ppo(training->trainer.options);
   if (ppo) schedule_add(schedule, &repeat_epochs, learning);
-  rollout_add_normalise(&learning->rollout, schedule);
+  if (normalised) rollout_add_normalise(&learning->rollout, schedule);
   schedule_add(schedule, &repeat_minibatches, learning);
   policy_training_add_zero(training, schedule);
   rollout_add_gradient(&learning->rollout, schedule);
   policy_training_add_optimise(training, schedule);
   schedule_add(schedule, &system_end, NULL);
   if (ppo) schedule_add(schedule, &system_end, NULL);
+}
+
+void learn_add_update(struct policy_training *training, struct schedule *schedule) {
+  add_epochs((struct learning *)training, schedule, true);
+}
+
+void learn_add_passes(struct learning *learning, struct schedule *schedule) {
+  add_epochs(learning, schedule, false);
 }
 
 const struct system *const learn_systems[] = {&repeat_epochs, &repeat_minibatches, NULL};
@@ -72,10 +81,12 @@ static double scheduled(enum learn_schedule schedule, double start, double floor
   return floor + (start - floor) * left;
 }
 
-/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it. */
+/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it, but for a teacher's. */
 static void schedule_weights(struct learning *learning) {
   const struct options *options = learning->base.trainer.options;
-  double progress = (double)learning->base.trainer.done / (double)learning->base.trainer.wanted;
+  uint64_t taught = learning->clone.rollouts, done = learning->base.trainer.done - taught;
+  double progress = (double)done / (double)(learning->base.trainer.wanted - taught);
+  if (taught && !done) learning->base.trainer.optimiser.rate = learn_scaled_rate(options);
   learning->rollout.update.entropy_weight = (float)scheduled(
       (enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
       options->learn.entropy_floor, progress);
@@ -87,11 +98,13 @@ static void schedule_weights(struct learning *learning) {
 
 void learn_step(struct learning *learning) {
   struct rollout *rollout = &learning->rollout;
-  schedule_weights(learning);
-  rollout_play(rollout, next_scan(learning));
+  bool taught = clone_teaches(learning);
+  (taught ? clone_begin : schedule_weights)(learning);
+  rollout_play(rollout, taught ? &learning->clone.play : &rollout->play, next_scan(learning));
   rollout->most = is_ppo(learning->base.trainer.options) ? learning->base.trainer.options->learn.rows : rollout->rows;
   learning->base.trainer.device->phase = "update";
-  schedule_run(&learning->base.update, &learning->base.train.simulation.world);
+  schedule_run(taught ? &learning->clone.update : &learning->base.update, &learning->base.train.simulation.world);
+  if (taught) clone_end(learning);
   learning->base.trainer.device->phase = "";
 }
 
@@ -101,8 +114,11 @@ static void step(struct trainer *trainer) {
   learn_step((struct learning *)trainer);
 }
 
-static void tell_facts(struct rollout_facts facts, double values[TRAINER_VALUES]) {
+/* A teacher's scans have no others of their slice, and its choices no advantages. */
+static void tell_facts(struct rollout_facts facts, bool taught, double values[TRAINER_VALUES]) {
   values[LEARN_explained] = facts.explained;
+  if (taught) values[LEARN_ratio] = 0;
+  if (taught) facts.between = facts.signal = facts.distinct = NAN;
   values[LEARN_between] = facts.between;
   values[LEARN_signal] = facts.signal;
   values[LEARN_distinct] = facts.distinct;
@@ -129,7 +145,7 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   values[LEARN_gradient_norm] = norm;
   values[LEARN_rate] = trainer->optimiser.rate;
   values[LEARN_entropy_weight] = learning->rollout.update.entropy_weight;
-  tell_facts(rollout_facts(&learning->copy, &learning->rollout), values);
+  tell_facts(rollout_facts(&learning->copy, &learning->rollout), trainer->done <= learning->clone.rollouts, values);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #ifndef L2SR_SYSTEMS_LEARN_H
 #define L2SR_SYSTEMS_LEARN_H
 
+#include "systems/methods/clone.h"
 #include "systems/methods/policy_training.h"
 #include "systems/methods/rollout_facts.h"
 
@@ -32,12 +33,14 @@ struct learning {
   struct policy_training base; /* first: its row's functions know it by this */
   struct rollout rollout;
   struct rollout_copy copy;
+  struct clone clone;
   uint32_t first_scan; /* number of the training's first scan */
 };
 
 /* One rollout and what is learnt from it; only enqueues. */
 void learn_step(struct learning *learning);
 void learn_add_update(struct policy_training *training, struct schedule *schedule);
+void learn_add_passes(struct learning *learning, struct schedule *schedule); /* of advantages as they are */
 /* The rate of a first update: learn.rate scaled to learn.scans; 16 are those of the published code. */
 double learn_scaled_rate(const struct options *options);
 bool learn_normalises(const struct options *options);

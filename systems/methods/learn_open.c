@@ -16,6 +16,7 @@ static struct simulation_plan plan(const struct options *options, bool validates
   if (launch > scans) launch = scans;
   struct simulation_plan plan = rollout_plan(options, slices, launch > pass ? launch : pass, rows);
   plan.together = scans / options->learn.group;
+  clone_plan(options, &plan);
   return plan;
 }
 
@@ -102,7 +103,7 @@ static void count_rollouts(struct learning *learning, uint64_t steps) {
   struct trainer *trainer = &learning->base.trainer;
   const struct options *options = trainer->options;
   size_t rows = learning->rollout.rows;
-  trainer->wanted = divide_up(steps, rows);
+  trainer->wanted = learning->clone.rollouts + divide_up(steps, rows);
   trainer->each = divide_up(trainer->wanted, options->learn.validations);
   trainer->look_every = options->learn.log_every;
   trainer->save_every = options->learn.save_every;
@@ -116,20 +117,20 @@ static void count_rollouts(struct learning *learning, uint64_t steps) {
 /* Rollouts of so many rounds: one takes up the numbers of scans where the one before has stopped. */
 static uint64_t rollouts_of(const struct options *options, uint32_t budget, uint32_t rounds) {
   uint64_t rows = (uint64_t)budget * options->learn.scans;
-  uint64_t first = divide_up(options->learn.steps, rows), each = divide_up(options->alternate.steps, rows);
+  uint64_t first = clone_rollouts(options, rows) + divide_up(options->learn.steps, rows), each = divide_up(options->alternate.steps, rows);
   return rounds ? first + (rounds - 1) * each : 0;
 }
 
 /* Scans, and PPO's passes over rollouts, key their draws by 32 bits. */
 static bool check(const struct options *options, uint32_t budget, uint32_t rounds, struct error *error) {
-  if (!baseline_check(options, error)) return false;
+  if (!baseline_check(options, error) || !clone_check(options, error)) return false;
   uint64_t rollouts = rollouts_of(options, budget, rounds), epochs = options->learn.epochs;
   uint64_t each =
       options->learn.algorithm == LEARN_PPO && epochs > options->learn.scans ? epochs : options->learn.scans;
   if (rollouts <= UINT32_MAX / each) return true;
   return fail_usage(error,
                     "%llu rollouts in %u rounds are more than the %llu whose scans and passes have numbers; "
-                    "lower learn.steps, alternate.steps or alternate.rounds",
+                    "lower learn.steps, learn.clone_steps, alternate.steps or alternate.rounds",
                     (unsigned long long)rollouts, rounds, (unsigned long long)(UINT32_MAX / each));
 }
 
@@ -142,19 +143,27 @@ static void number_scans(struct learning *learning, uint32_t round) {
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-/* They say where and what is printed; or are of other work, as PPO's keys are of A2C's. */
+/* They say where and what is printed; or are of other work, as PPO's keys are of A2C's and a teacher's of none. */
 #define MAY_DIFFER                                                                                           \
   "evaluate.", "phantom.", "train.", "alternate.", "data.path", "data.augment", "pgmri.", "loupe.", "tau.",  \
-      "lbcs.", "sampler.candidates", "sampler.tau_step", "data.split", "learn.save_every", "world.envs",     \
-      "data.window", "learn.reconstructor"
-static const char *const ppo_may_differ[] = {MAY_DIFFER, NULL};
-static const char *const a2c_may_differ[] = {MAY_DIFFER, "learn.epochs", "learn.rows", "learn.ratio", NULL};
+      "lbcs.", "sampler.tau_step", "data.split", "learn.save_every", "world.envs", "data.window",            \
+      "learn.reconstructor"
+#define OF_PPO "learn.epochs", "learn.rows", "learn.ratio"
+#define OF_ORACLE "sampler.candidates"
+#define OF_CLONE "learn.clone_steps", "learn.clone_rate", OF_ORACLE
+static const char *const may_differ[2][3][16 + 8] = {
+    [LEARN_A2C] = {[CLONE_NONE] = {MAY_DIFFER, OF_PPO, OF_CLONE, NULL},
+                   [CLONE_ORACLE] = {MAY_DIFFER, OF_PPO, NULL},
+                   [CLONE_LBCS] = {MAY_DIFFER, OF_PPO, OF_ORACLE, NULL}},
+    [LEARN_PPO] = {[CLONE_NONE] = {MAY_DIFFER, OF_CLONE, NULL},
+                   [CLONE_ORACLE] = {MAY_DIFFER, NULL},
+                   [CLONE_LBCS] = {MAY_DIFFER, OF_ORACLE, NULL}}};
 
 static bool open(struct policy_training *training, const struct trainer_config *config, struct error *error) {
   struct learning *learning = (struct learning *)training;
-  bool ppo = training->trainer.options->learn.algorithm == LEARN_PPO;
-  training->trainer.run.may_differ = ppo ? ppo_may_differ : a2c_may_differ;
-  if (!open_rollout(learning, error) || !open_optimiser(learning, error) ||
+  const struct options *options = training->trainer.options;
+  training->trainer.run.may_differ = may_differ[options->learn.algorithm][options->learn.clone];
+  if (!open_rollout(learning, error) || !open_optimiser(learning, error) || !clone_open(learning, config, error) ||
       !policy_training_room(training, training->rows, error) || !policy_training_count_choices(training, error) ||
       !rollout_copy_open(&learning->copy, &learning->rollout, training->rewards, training->trainer.arena, error))
     return false;
@@ -169,6 +178,15 @@ static void describe(struct policy_training *training) {
                                 .normalise = learn_normalises(options),
                                 .baseline = (enum learn_baseline)options->learn.baseline};
   rollout_describe(&((struct learning *)training)->rollout, &setup);
+}
+
+/* The lists of the teacher's rollouts. */
+static bool add_lists(struct policy_training *training, struct lists *lists, struct error *error) {
+  struct learning *learning = (struct learning *)training;
+  if (!clone_build(learning, error)) return false;
+  lists_put(lists, "policy", "clone", "for every rollout of the teacher, before the others", &learning->clone.play);
+  lists_put(lists, "policy", "imitate", "after every rollout of the teacher", &learning->clone.update);
+  return true;
 }
 
 static void add_play(struct policy_training *training, struct schedule *schedule) {
@@ -189,6 +207,7 @@ const struct policy_trainer policy_trainer_l2s = {
     .rows = rows_of,
     .open_policy = open_policy,
     .describe = describe,
+    .lists = add_lists,
     .open = open,
     .add_play = add_play,
     .add_update = learn_add_update};

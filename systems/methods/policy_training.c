@@ -49,11 +49,11 @@ static bool open_split(struct policy_training *training, struct split *split,
 
 /* ---- networks ------------------------------------------------------------------------------------------ */
 
-/* A pass takes no more than there are scans. */
+/* A pass takes no more than there are scans, or candidates of an oracle. */
 static struct reconstructor_setup reconstructor_setup(const struct policy_training *training) {
   const struct trainer *trainer = &training->trainer;
   const struct simulation *simulation = &training->train.simulation;
-  size_t scans = simulation->world.capacity[TABLE_ENV];
+  size_t scans = simulation->plan.oracle ? trainer->options->network.batch : simulation->world.capacity[TABLE_ENV];
   size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
   struct reconstructor_setup setup = reconstructor_setup_of(
       trainer->device, simulation->kernels, trainer->options, scans > others ? scans : others);
@@ -182,6 +182,7 @@ bool policy_training_describe(const struct policy_trainer *row, struct lists *li
       !describe_split(training, &training->validation, error))
     return false;
   row->describe(training);
+  if (row->lists && !row->lists(training, lists, error)) return false;
   if (!build(training, play, row->add_play, error) ||
       !build(training, &training->update, row->add_update, error))
     return false;
@@ -242,7 +243,7 @@ static bool open_files(struct policy_training *training, const struct trainer_co
   run->train = split_data(&training->train);
   run->validation = split_data(&training->validation);
   run->origin[0].name = "reconstructor";
-  run->origin[1].name = config->policy ? "policy" : NULL;
+  if (config->policy) run->origin[1].name = "policy";
   return checkpoint_hash(training->reconstructor.graph, run->origin[0].value, error) &&
          (!config->policy || checkpoint_hash(training->policy.graph, run->origin[1].value, error)) &&
          trainer_open_files(&training->trainer, config, error);

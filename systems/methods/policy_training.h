@@ -44,6 +44,8 @@ struct policy_trainer {
                       struct error *error);
   /* Says what the lists follow from, without a device. */
   void (*describe)(struct policy_training *training);
+  /* Adds lists of its own before play and update; NULL: there are none. */
+  bool (*lists)(struct policy_training *training, struct lists *lists, struct error *error);
   /* Opens what plays and the optimiser, and counts the units; data and networks are open. */
   bool (*open)(struct policy_training *training, const struct trainer_config *config, struct error *error);
   void (*add_play)(struct policy_training *training, struct schedule *schedule);

@@ -143,12 +143,12 @@ void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
   schedule_add(schedule, &advantage, rollout)->reads |= SET(reward_of(rollout));
 }
 
-void rollout_play(struct rollout *rollout, uint32_t first_scan) {
+void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t first_scan) {
   struct simulation *simulation = rollout->simulation;
   simulation->device->phase = "rollout";
   rollout->first_scan = first_scan;
   slice_cache_bring_scans(simulation, first_scan, rollout->scans);
-  schedule_run(&rollout->play, &simulation->world);
+  schedule_run(play, &simulation->world);
   rollout->kept = rollout->keeps;
   simulation->device->phase = "";
 }

@@ -47,8 +47,9 @@ bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 /* After simulation_set: scans are as long as its acquisition says. */
 bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error);
 
-/* All enqueue. The scans with numbers from first_scan on, from begin to reward, and their advantages. */
-void rollout_play(struct rollout *rollout, uint32_t first_scan);
+/* All enqueue. The scans with numbers from first_scan on, from begin to reward, and their advantages: by the rollout's
+ * own list, or one that another builds of rollout_add_play. */
+void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t first_scan);
 /* The order in which an update takes the rows of the rollout; after opening it is theirs. */
 void rollout_order(struct rollout *rollout, const uint32_t *order);
 /* The systems of a play. */

@@ -104,6 +104,7 @@ struct simulation {
   struct policy *policy;
   struct tau *tau;
   struct oracle *oracle; /* the work of system decide_oracle; NULL: there is none */
+  const struct sampler *teacher; /* decides in the policy's place, in lists that are built now; NULL: it does itself */
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;   /* number of environment 0's first scan */

@@ -123,7 +123,7 @@ static void add_policy(struct simulation *simulation, struct schedule *schedule)
   put(simulation, schedule, &system_repeat_policy);
   put(simulation, schedule, &system_encode_policy);
   put(simulation, schedule, &system_forward_policy);
-  put(simulation, schedule, &system_act);
+  if (!simulation->teacher) put(simulation, schedule, &system_act);
   put(simulation, schedule, &system_estimate);
   add_end(schedule);
 }
@@ -162,16 +162,22 @@ static bool has_points(const struct simulation *simulation) {
 }
 
 /* An oracle looks at slices as observe does. */
+static void add_sampler(struct simulation *simulation, struct schedule *schedule, const struct sampler *sampler) {
+  if (sampler_is_oracle(sampler))
+    oracle_adapt(simulation, put(simulation, schedule, &system_decide_oracle));
+  else
+    put(simulation, schedule, decide_by_kind(sampler->kind));
+}
+
 static void add_decide(struct simulation *simulation, struct schedule *schedule) {
   const struct sampler *sampler = simulation->sampler;
   if (has_points(simulation))
     add_points(simulation, schedule);
   else if (sampler->kind == SAMPLER_POLICY)
     (simulation->plan.dense ? add_dense : add_policy)(simulation, schedule);
-  else if (sampler_is_oracle(sampler))
-    oracle_adapt(simulation, put(simulation, schedule, &system_decide_oracle));
   else
-    put(simulation, schedule, decide_by_kind(sampler->kind));
+    add_sampler(simulation, schedule, sampler);
+  if (simulation->teacher) add_sampler(simulation, schedule, simulation->teacher);
 }
 
 /* ---- a scan ------------------------------------------------------------------------------------------- */

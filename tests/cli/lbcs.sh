@@ -1,6 +1,6 @@
 #!/bin/sh
 # LBCS from the command line: its mask beats Random with the same reconstructor, and equals the average oracle on the
-# training slices; killed and gone on with, compared with one never stopped; refusals. lbcs.sh L2SR
+# training slices; a policy imitates it; killed and gone on with, compared with one never stopped; refusals. lbcs.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
 
@@ -77,6 +77,30 @@ for geometry in spokes points; do
   # shellcheck disable=SC2086
   run "scans of $geometry" "$l2sr" evaluate scene --set sampler.mask=$geometry/mask_1/last.h5 --reconstructor $dense $set
 done
+
+# ---- a policy that imitates it ------------------------------------------------------------------------------
+
+clone="--set train.method=l2s --set learn.reconstructor=$dense --set policy.channels=2 --set policy.pools=2 --set policy.hidden=16
+  --set learn.scans=8 --set learn.optimiser=adam --set learn.clone_rate=0.003 --set learn.steps=1 --set learn.value=0"
+# shellcheck disable=SC2086
+run "a policy that imitates the mask" "$l2sr" train scene --output clone $clone --set learn.clone=lbcs --set sampler.mask=$mask \
+  --set learn.clone_steps=4500 --set learn.rate=0
+run "its scans" "$l2sr" evaluate scene --samplers policy --policy clone/policy_1/last.h5 --reconstructor $dense --json
+same "$(ssim)" "$grown" "a policy that imitates LBCS, and its mask"
+# shellcheck disable=SC2086
+run "one that imitates the oracle" "$l2sr" train scene --output oracle $clone --set learn.clone=oracle --set learn.clone_steps=100 \
+  --set sampler.candidates=4 --set learn.log_every=1
+[ "$(grep -c '"kind":"look".*"distinct":null' oracle/policy_1/log.jsonl)" = 2 ] || complain "not two rollouts were the teacher's"
+# shellcheck disable=SC2086
+run "its lists" "$l2sr" describe schedule scene $clone --set learn.clone=oracle
+says out 'policy: imitate (after every rollout of the teacher)'
+# shellcheck disable=SC2086
+refuse 2 'learn.clone is lbcs and sampler.mask is empty' train scene --quiet --output early $clone --set learn.clone=lbcs
+# shellcheck disable=SC2086
+refuse 1 'it has no dataset order' train scene --quiet --output early $clone --set learn.clone=lbcs --set sampler.mask=$dense
+# shellcheck disable=SC2086
+refuse 1 'sampler.candidates was 4 and is 5 now' train scene --quiet --output oracle --resume $clone --set learn.clone=oracle \
+  --set learn.clone_steps=100 --set sampler.candidates=5 --set learn.log_every=1
 
 # ---- refusals -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,181 @@
+#include "systems/methods/clone.h"
+
+#include "engine/base/log.h"
+#include "engine/base/round.h"
+#include "systems/data/digest.h"
+#include "systems/methods/learn.h"
+#include "systems/sampling/geometry.h"
+
+#include <string.h>
+
+enum { ORDER_MOST = 1 << 20 };
+
+/* ---- the teacher --------------------------------------------------------------------------------------- */
+
+static const struct sampler *teacher_of(const struct options *options) {
+  static const char *const names[] = {[CLONE_ORACLE] = "oracle", [CLONE_LBCS] = "fixed_mask"};
+  struct error error;
+  return options->learn.clone == CLONE_NONE ? NULL : sampler_find(names[options->learn.clone], &error);
+}
+
+/* Ranks of the actions of the mask in the order that they were added in: as many as the budget, each once. */
+static bool rank(const uint32_t *order, size_t count, const struct acquisition *acquisition, uint32_t *table,
+                 struct error *error) {
+  for (size_t i = 0; i < acquisition->lines; i++) table[i] = UINT32_MAX;
+  if (count < acquisition->budget)
+    return fail_file(error, "it has %zu %s%s in its order, and the budget is %u; name a mask of that many", count,
+                     geometry_of(acquisition)->one, plural(count), acquisition->budget);
+  for (uint32_t i = 0; i < acquisition->budget; i++) {
+    uint32_t action = order[i];
+    if (action >= acquisition->lines || acquisition_is_initial(acquisition, action) || table[action] != UINT32_MAX)
+      return fail_file(error, "entry %u of its order is %u, which is no free %s there; name a mask that was grown from "
+                              "the same initial ones",
+                       i, action, geometry_of(acquisition)->one);
+    table[action] = i;
+  }
+  return true;
+}
+
+static bool read_order(const struct acquisition *acquisition, struct store *store, struct arena *arena,
+                       uint32_t *table, struct error *error) {
+  const char *geometry = geometry_of(acquisition)->name;
+  char found[32] = "";
+  void *order;
+  size_t count;
+  if (!store_has(store, "order"))
+    return fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs");
+  if (store_text(store, "scan_geometry", found, sizeof found) && strcmp(found, geometry))
+    return fail_usage(error, "it is of %s and acquisition.geometry is %s; name a mask of these", found, geometry);
+  return store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
+         rank(order, count, acquisition, table, error);
+}
+
+/* The table by which system decide_next takes the mask's actions in their order. */
+static bool fill_order(const struct options *options, const struct acquisition *acquisition, struct arena *arena,
+                       uint32_t *table, struct error *error) {
+  const char *path = options->sampler.mask;
+  struct store *store;
+  if (!*path)
+    return fail_usage(error, "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
+  if (!store_open(&store, path, error)) return fail_in(error, "sampler.mask");
+  bool good = read_order(acquisition, store, arena, table, error);
+  store_close(store);
+  return good || fail_in(error, "learn.clone lbcs, sampler.mask %s", path);
+}
+
+bool clone_check(const struct options *options, struct error *error) {
+  struct acquisition acquisition;
+  struct arena *arena = arena_open();
+  bool good = options->learn.clone != CLONE_LBCS ||
+              (acquisition_only(&acquisition, options, arena, error) &&
+               fill_order(options, &acquisition, arena, ARENA_NEW(arena, uint32_t, acquisition.lines), error));
+  arena_close(arena);
+  return good;
+}
+
+uint64_t clone_rollouts(const struct options *options, uint64_t rows) {
+  return options->learn.clone == CLONE_NONE ? 0 : divide_up(options->learn.clone_steps, rows);
+}
+
+/* Scans of a slice would be the same ones: while the teacher decides each scan has a slice of its own. */
+void clone_plan(const struct options *options, struct simulation_plan *plan) {
+  if (options->learn.clone == CLONE_NONE) return;
+  plan->together = options->learn.scans;
+  plan->oracle = options->learn.clone == CLONE_ORACLE;
+}
+
+/* ---- systems ------------------------------------------------------------------------------------------- */
+
+static void fill_ones(struct world *world, unsigned component, size_t rows) {
+  const float one = 1;
+  uint32_t word;
+  memcpy(&word, &one, sizeof word);
+  device_fill(world->device, world_out(world, component).as.m, 0, sizeof(float) * rows, word);
+}
+
+static void run_praise(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  fill_ones(world, ROLLOUT_advantage, rollout->rows);
+  if (rollout->normalises) fill_ones(world, ROLLOUT_normalised, rollout->rows);
+}
+
+static const struct system praise = {.name = "praise",
+                                     .doc = "a choice of the teacher is worth 1: its loss is the cross-entropy",
+                                     .writes = SET(ROLLOUT_advantage),
+                                     .run = run_praise};
+
+const struct system *const clone_systems[] = {&praise, NULL};
+
+static void add_play(struct learning *learning, struct schedule *schedule) {
+  struct rollout *rollout = &learning->rollout;
+  rollout->simulation->teacher = teacher_of(learning->base.trainer.options);
+  rollout_add_play(rollout, schedule);
+  rollout->simulation->teacher = NULL;
+  struct system *last = schedule_add(schedule, &praise, rollout);
+  if (rollout->normalises) last->writes |= SET(ROLLOUT_normalised);
+}
+
+bool clone_build(struct learning *learning, struct error *error) {
+  struct clone *clone = &learning->clone;
+  schedule_open(&clone->play, &component_schema);
+  schedule_open(&clone->update, &component_schema);
+  if (learning->base.trainer.options->learn.clone == CLONE_NONE) return true;
+  add_play(learning, &clone->play);
+  learn_add_passes(learning, &clone->update);
+  return schedule_close(&clone->play, false, error) && schedule_close(&clone->update, false, error);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* Another mask under the same name is another teacher. */
+static bool open_order(struct learning *learning, struct error *error) {
+  struct policy_training *training = &learning->base;
+  const struct options *options = training->trainer.options;
+  struct run_origin *origin = &training->trainer.run.origin[1];
+  struct digest digest = digest_file(options->sampler.mask);
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, training->acquisition.lines);
+  bool good = fill_order(options, &training->acquisition, arena, table, error);
+  if (good) world_write(training->trainer.world, SCENE_weight, 0, 1, table);
+  origin->name = "mask";
+  snprintf(origin->value, sizeof origin->value, "%08x%08x", digest.word[0], digest.word[1]);
+  arena_close(arena);
+  return good;
+}
+
+bool clone_open(struct learning *learning, const struct trainer_config *config, struct error *error) {
+  const struct options *options = learning->base.trainer.options;
+  struct clone *clone = &learning->clone;
+  struct kernels *kernels = learning->base.train.simulation.kernels;
+  if (config->round || options->learn.clone == CLONE_NONE) return true;
+  clone->rollouts = clone_rollouts(options, learning->rollout.rows);
+  return clone_build(learning, error) && schedule_prepare(&clone->play, kernels, error) &&
+         schedule_prepare(&clone->update, kernels, error) &&
+         (options->learn.clone != CLONE_LBCS || open_order(learning, error));
+}
+
+/* ---- teaching ------------------------------------------------------------------------------------------ */
+
+bool clone_teaches(const struct learning *learning) {
+  return learning->base.trainer.done < learning->clone.rollouts;
+}
+
+/* The cross-entropy alone, and the critic where its estimate is what counts later. */
+void clone_begin(struct learning *learning) {
+  const struct options *options = learning->base.trainer.options;
+  struct rollout *rollout = &learning->rollout;
+  learning->clone.before = rollout->update;
+  learning->clone.members = rollout->group.members;
+  rollout->update.entropy_weight = rollout->update.clip = 0;
+  if (rollout->baseline != BASELINE_CRITIC) rollout->update.value_weight = 0;
+  rollout->group.members = rollout->simulation->group = 1;
+  learning->base.trainer.optimiser.rate =
+      options->learn.clone_rate > 0 ? options->learn.clone_rate : learn_scaled_rate(options);
+}
+
+void clone_end(struct learning *learning) {
+  struct rollout *rollout = &learning->rollout;
+  rollout->update = learning->clone.before;
+  rollout->group.members = learning->clone.members;
+  rollout->simulation->group = (uint32_t)learning->clone.members;
+}

@@ -1,0 +1,410 @@
+/* A policy that imitates: the teacher's choices against the teacher alone, the cross-entropy and its gradient against
+ * finite differences, how it falls, what comes after, going on, and what is refused. */
+#include "systems/methods/learn.h"
+#include "systems/methods/train.h"
+#include "tests/support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 32, SLICES = 12, SCANS = 6, LINES = 5, ROWS = SCANS * LINES, TAUGHT = 4, ROLLOUTS = 3 };
+
+static struct device device;
+static struct folder folder;
+
+struct run {
+  struct arena *arena;
+  struct options options;
+  struct trainer_config config;
+  struct learning learning;
+};
+
+/* A scene of tiny networks on the phantoms: 3 lines, then 5. */
+static void set_options(struct run *run, enum learn_clone clone, const char *output) {
+  *run = (struct run){.arena = arena_open()};
+  struct options *options = &run->options;
+  option_defaults(&option_table, options, run->arena);
+  options->data.path = support_path(&folder, "data");
+  options->data.size = N;
+  options->acquisition.initial_lines = 3;
+  options->network.channels = 4;
+  options->network.pools = options->policy.pools = 2;
+  options->policy.channels = 2;
+  options->policy.hidden = 16;
+  options->policy.batch = 16;
+  options->reward.scale = 100;
+  options->sampler.mask = support_path(&folder, "mask.h5");
+  options->learn.scans = SCANS;
+  options->learn.validations = 3;
+  options->learn.save_every = options->learn.log_every = 1;
+  options->learn.rate = 0.001;
+  options->learn.clone = clone;
+  options->learn.clone_steps = ROWS * TAUGHT - 1;
+  run->config = (struct trainer_config){.trains = &policy_trainer_l2s,
+                                        .folder = output ? support_path(&folder, output) : NULL,
+                                        .reconstructor = support_path(&folder, "unet/best.h5"),
+                                        .steps = ROWS * ROLLOUTS - 1,
+                                        .kernel_folder = ""};
+}
+
+static bool try_open(struct run *run, struct error *error) {
+  return policy_training_open(&run->learning.base, &device, &run->options, &run->config, error);
+}
+
+static void open_run(struct run *run) {
+  struct error error;
+  assert_good(try_open(run, &error), &error);
+}
+
+static void run_all(struct run *run) {
+  struct error error;
+  assert_good(trainer_run(&run->learning.base.trainer, &run->config, &error), &error);
+}
+
+static void close_run(struct run *run) {
+  policy_training_close(&run->learning.base);
+  arena_close(run->arena);
+}
+
+/* The order of a mask: lines 3, 30, 8, 20 and 1, and more than the budget. */
+static const uint32_t order[] = {3, 30, 8, 20, 1, 11};
+
+static void write_mask(const char *name, const char *geometry, const uint32_t *actions, size_t count) {
+  struct store *store;
+  struct error error;
+  assert_good(store_create(&store, support_path(&folder, name), &error), &error);
+  assert_good(store_put_text(store, "scan_geometry", geometry, &error), &error);
+  assert_good(store_write(store, actions ? "order" : "mask", STORE_U32, 1, &count, actions ? actions : order, false,
+                          &error),
+              &error);
+  assert_good(store_commit(store, &error), &error);
+}
+
+/* ---- what is taught ------------------------------------------------------------------------------------ */
+
+static void read_rows(struct run *run, unsigned component, void *to) {
+  struct error error;
+  world_read(run->learning.base.trainer.world, component, 0, ROWS, to);
+  assert_good(device_finish(&device, &error), &error);
+}
+
+/* Scans of the oracle without a policy, of the same slices. */
+static void play_oracle(struct run *run, uint32_t actions[ROWS]) {
+  struct policy_training *training = &run->learning.base;
+  struct split *split = &training->train;
+  struct simulation oracle;
+  struct simulation_plan plan = {.slices = SLICES,
+                                 .envs = SCANS,
+                                 .rollout_steps = LINES + 1,
+                                 .metrics = "ssim",
+                                 .network = true,
+                                 .oracle = true,
+                                 .record = true,
+                                 .kernels = split->simulation.kernels};
+  struct error error;
+  assert_good(simulation_open(&oracle, &device, &split->options, &plan, &error), &error);
+  assert_good(load_simulation(&oracle, &split->dataset, &split->options, run->arena, &split->report, &error), &error);
+  oracle.reconstructor = &training->reconstructor;
+  assert_good(simulation_set(&oracle, &training->acquisition, sampler_find("oracle", &error), &error), &error);
+  simulation_restart(&oracle, 0, SCANS);
+  simulation_episode(&oracle);
+  world_read(&oracle.world, ROLLOUT_action, SCANS, ROWS, actions);
+  assert_good(device_finish(&device, &error), &error);
+  simulation_close(&oracle);
+}
+
+/* The teacher decides, though scans share slices later: each has its own. */
+static void the_oracle_teaches(void **state) {
+  struct run run;
+  uint32_t found[ROWS], expected[ROWS], slices[ROWS];
+  (void)state;
+  set_options(&run, CLONE_ORACLE, NULL);
+  run.options.learn.group = 3;
+  run.options.learn.baseline = BASELINE_GROUP;
+  open_run(&run);
+  assert_int_equal(run.learning.base.trainer.wanted, TAUGHT + ROLLOUTS);
+  learn_step(&run.learning);
+  read_rows(&run, ROLLOUT_action, found);
+  read_rows(&run, ROLLOUT_slice, slices);
+  play_oracle(&run, expected);
+  assert_memory_equal(found, expected, sizeof found);
+  for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(slices[i], i % SCANS);
+  for (int i = 1; i < TAUGHT; i++) {
+    run.learning.base.trainer.done++;
+    assert_true(clone_teaches(&run.learning));
+  }
+  run.learning.base.trainer.done++;
+  assert_false(clone_teaches(&run.learning));
+  learn_step(&run.learning);
+  read_rows(&run, ROLLOUT_slice, slices);
+  for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(slices[i], (TAUGHT * SCANS / 3 + i % SCANS / 3) % SLICES);
+  close_run(&run);
+}
+
+static void an_order_teaches(void **state) {
+  struct run run;
+  uint32_t found[ROWS];
+  (void)state;
+  set_options(&run, CLONE_LBCS, NULL);
+  open_run(&run);
+  learn_step(&run.learning);
+  read_rows(&run, ROLLOUT_action, found);
+  for (size_t i = 0; i < ROWS; i++) assert_int_equal(found[i], order[i / SCANS]);
+  close_run(&run);
+}
+
+/* ---- the loss ------------------------------------------------------------------------------------------ */
+
+static void add_gradient(struct run *run) {
+  struct rollout *rollout = &run->learning.rollout;
+  struct schedule *schedule = ARENA_NEW(run->arena, struct schedule, 1);
+  struct error error;
+  rollout->first = 0;
+  rollout->count = ROWS;
+  schedule_open(schedule, &component_schema);
+  rollout_add_gradient(rollout, schedule);
+  assert_good(schedule_close(schedule, false, &error), &error);
+  assert_good(schedule_prepare(schedule, rollout->simulation->kernels, &error), &error);
+  schedule_run(schedule, run->learning.base.trainer.world);
+}
+
+/* Of the last rollout's choices: mean over its rows, with the policy as it is. */
+static double cross_entropy(struct run *run) {
+  static float terms[4 * ROWS];
+  double sum = 0;
+  graph_zero_gradients(run->learning.base.policy.graph);
+  add_gradient(run);
+  read_rows(run, ROLLOUT_terms, terms);
+  for (size_t i = 0; i < ROWS; i++) sum += (double)terms[4 * i] / ROWS;
+  return sum;
+}
+
+static void set_value(struct graph *graph, size_t place, float value) {
+  device_write(graph->device, graph->values, sizeof(float) * place, sizeof value, &value);
+}
+
+/* Central differences. */
+static void check_gradient(struct run *run, size_t place) {
+  struct graph *graph = run->learning.base.policy.graph;
+  struct error error;
+  float value, slope;
+  double loss[2];
+  cross_entropy(run);
+  device_read(&device, graph->values, sizeof(float) * place, sizeof value, &value);
+  device_read(&device, graph->gradients, sizeof(float) * place, sizeof slope, &slope);
+  assert_good(device_finish(&device, &error), &error);
+  for (int k = 0; k < 2; k++) {
+    set_value(graph, place, value + (k ? 1e-2f : -1e-2f));
+    policy_changed(&run->learning.base.policy);
+    loss[k] = cross_entropy(run);
+  }
+  set_value(graph, place, value);
+  policy_changed(&run->learning.base.policy);
+  double expected = (loss[1] - loss[0]) / 2e-2;
+  if (fabs(expected - (double)slope) > 2e-4 + 0.03 * fabs(expected))
+    fail_msg("parameter %zu: the gradient is %.6g, differences give %.6g", place, (double)slope, expected);
+}
+
+static void gradients_are_of_the_cross_entropy(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, CLONE_ORACLE, NULL);
+  open_run(&run);
+  learn_step(&run.learning);
+  clone_begin(&run.learning);
+  run.learning.rollout.update.value_weight = 0;
+  struct graph *graph = run.learning.base.policy.graph;
+  int checked = 0;
+  for (int p = 0; p < graph->parameters; p++) {
+    if (!strstr(graph->parameter[p].name, "fc_out")) continue;
+    check_gradient(&run, graph->parameter[p].offset + graph->parameter[p].count / 2);
+    checked++;
+  }
+  assert_int_equal(checked, 6);
+  float advantage[ROWS];
+  read_rows(&run, ROLLOUT_advantage, advantage);
+  for (size_t i = 0; i < ROWS; i++) assert_true(advantage[i] == 1);
+  clone_end(&run.learning);
+  close_run(&run);
+}
+
+/* With PPO and its normalised advantages as with A2C; the rate is that of cloning, then that of learning. */
+static void the_loss_falls(void **state) {
+  (void)state;
+  for (uint32_t algorithm = LEARN_A2C; algorithm <= LEARN_PPO; algorithm++) {
+    struct run run;
+    set_options(&run, CLONE_LBCS, NULL);
+    run.options.learn.algorithm = algorithm;
+    run.options.learn.clone_steps = ROWS * 60;
+    run.options.learn.clone_rate = 0.003;
+    run.options.learn.optimiser = LEARN_ADAM;
+    run.options.learn.value = 0;
+    run.options.learn.epochs = 2;
+    open_run(&run);
+    run_all(&run);
+    const struct history *looks = &run.learning.base.trainer.looks;
+    double first = looks->value[LEARN_policy_loss][0], last = looks->value[LEARN_policy_loss][59];
+    print_message("cross-entropy %.3f, then %.3f\n", first, last);
+    assert_true(first > 2.5 && last < 0.5 * first);
+    assert_true(fabs(looks->value[LEARN_rate][59] - 0.003) < 1e-9 && fabs(looks->value[LEARN_rate][60] - 0.001) < 1e-9);
+    assert_true(isnan(looks->value[LEARN_distinct][59]) && !isnan(looks->value[LEARN_distinct][60]));
+    close_run(&run);
+  }
+}
+
+/* ---- going on ------------------------------------------------------------------------------------------ */
+
+/* Copies the folder's checkpoint while the unit after it is told. */
+struct copying {
+  const char *from, *to;
+  uint64_t at;
+};
+
+static void copy_folder(const struct trainer *trainer, const struct trainer_record *record, void *context) {
+  const struct copying *copying = context;
+  static const char *const names[] = {"last.h5", "best.h5", "log.jsonl", EVENTS_NAME};
+  struct error error;
+  if (strcmp(record->kind, "look") || trainer->done != copying->at) return;
+  assert_good(folder_make(copying->to, &error), &error);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct arena *arena = arena_open();
+    size_t bytes;
+    const char *from = arena_text(arena, "%s/%s", copying->from, names[i]);
+    if (file_is_there(from)) {
+      const unsigned char *data = support_read(arena, from, &bytes);
+      support_write(arena_text(arena, "%s/%s", copying->to, names[i]), data, bytes);
+    }
+    arena_close(arena);
+  }
+}
+
+static void *read_parameters(struct run *run, size_t *bytes) {
+  const struct graph *graph = run->learning.base.policy.graph;
+  struct error error;
+  *bytes = sizeof(float) * graph->elements;
+  void *values = arena_new(run->arena, *bytes);
+  device_read(&device, graph->values, 0, *bytes, values);
+  assert_good(device_finish(&device, &error), &error);
+  return values;
+}
+
+/* From within what is taught, and from just after it. */
+static void go_on(enum learn_clone clone, const char *whole, const char *cut, uint64_t at) {
+  struct copying copying = {support_path(&folder, whole), support_path(&folder, cut), at};
+  struct run runs[2];
+  void *values[2];
+  size_t bytes;
+  for (int k = 0; k < 2; k++) {
+    struct run *run = &runs[k];
+    set_options(run, clone, k ? cut : whole);
+    if (!k) run->config.see = copy_folder;
+    run->config.context = &copying;
+    run->config.resume = k;
+    open_run(run);
+    assert_int_equal(run->learning.base.trainer.done, k ? at - 1 : 0);
+    run_all(run);
+    values[k] = read_parameters(run, &bytes);
+  }
+  assert_memory_equal(values[0], values[1], bytes);
+  for (int v = 0; v < LEARN_explained; v++)
+    assert_memory_equal(runs[0].learning.base.trainer.looks.value[v], runs[1].learning.base.trainer.looks.value[v],
+                        sizeof(double) * (TAUGHT + ROLLOUTS));
+  for (int k = 0; k < 2; k++) close_run(&runs[k]);
+}
+
+static void it_goes_on_as_if_never_stopped(void **state) {
+  (void)state;
+  go_on(CLONE_ORACLE, "oracle", "oracle_cut", 3);
+  go_on(CLONE_LBCS, "lbcs", "lbcs_cut", TAUGHT + 1);
+}
+
+/* ---- what is refused ----------------------------------------------------------------------------------- */
+
+static void refuse_open(struct run *run, const char *part) {
+  struct error error;
+  assert_false(try_open(run, &error));
+  assert_holds(error.text, part);
+}
+
+static void other_teachers_are_refused(void **state) {
+  struct run run;
+  (void)state;
+  set_options(&run, CLONE_LBCS, "again");
+  open_run(&run);
+  run_all(&run);
+  policy_training_close(&run.learning.base);
+  run.config.resume = true;
+  run.options.learn.clone = CLONE_NONE;
+  refuse_open(&run, "learn.clone was lbcs and is none now");
+  run.options.learn.clone = CLONE_LBCS;
+  run.options.learn.clone_steps = 1;
+  refuse_open(&run, "learn.clone_steps was 119 and is 1 now");
+  run.options.learn.clone_steps = ROWS * TAUGHT - 1;
+  write_mask("mask.h5", "lines", order, 5);
+  refuse_open(&run, "it was trained with mask ");
+  write_mask("mask.h5", "lines", order, 6);
+  arena_close(run.arena);
+}
+
+static void masks_without_an_order_are_refused(void **state) {
+  static const uint32_t initial[] = {3, 30, 16, 20, 1}, twice[] = {3, 30, 3, 20, 1};
+  struct run run;
+  (void)state;
+  set_options(&run, CLONE_LBCS, NULL);
+  run.options.sampler.mask = "";
+  refuse_open(&run, "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
+  run.options.sampler.mask = support_path(&folder, "other.h5");
+  write_mask("other.h5", "lines", NULL, 5);
+  refuse_open(&run, "it has no dataset order");
+  write_mask("other.h5", "spokes", order, 5);
+  refuse_open(&run, "it is of spokes and acquisition.geometry is lines");
+  write_mask("other.h5", "lines", order, 4);
+  refuse_open(&run, "it has 4 lines in its order, and the budget is 5");
+  write_mask("other.h5", "lines", initial, 5);
+  refuse_open(&run, "entry 2 of its order is 16, which is no free line there");
+  write_mask("other.h5", "lines", twice, 5);
+  refuse_open(&run, "entry 2 of its order is 3, which is no free line there");
+  arena_close(run.arena);
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------- */
+
+static void train_reconstructor(void) {
+  struct run run;
+  struct training training;
+  struct trainer_config config = {.folder = support_path(&folder, "unet"), .kernel_folder = ""};
+  struct error error;
+  set_options(&run, CLONE_NONE, NULL);
+  run.options.train.epochs = 1;
+  run.options.train.batch = 5;
+  assert_good(training_open(&training, &device, &run.options, &config, &error), &error);
+  assert_good(trainer_run(&training.trainer, &config, &error), &error);
+  training_close(&training);
+  arena_close(run.arena);
+}
+
+static int open_all(void **state) {
+  (void)state;
+  if (support_open_training(&folder, &device, N, SLICES / 3)) return 1;
+  write_mask("mask.h5", "lines", order, 6);
+  train_reconstructor();
+  return 0;
+}
+
+static int close_all(void **state) {
+  (void)state;
+  return support_close_training(&folder, &device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_oracle_teaches),
+      cmocka_unit_test(an_order_teaches),
+      cmocka_unit_test(gradients_are_of_the_cross_entropy),
+      cmocka_unit_test(the_loss_falls),
+      cmocka_unit_test(it_goes_on_as_if_never_stopped),
+      cmocka_unit_test(other_teachers_are_refused),
+      cmocka_unit_test(masks_without_an_order_are_refused),
+  };
+  return cmocka_run_group_tests_name("clone", tests, open_all, close_all);
+}
