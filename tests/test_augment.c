@@ -1,5 +1,5 @@
-/* Moved slices (data.augment): exactly the loaded ones turned, flipped and shifted as seed, slice and epoch draw; what
- * follows from them, and what stays. */
+/* Moved slices (data.augment): exactly the loaded ones turned, flipped and shifted as seed, slice and epoch
+ * draw; what follows from them, and what stays. */
 #include "engine/base/random.h"
 #include "tests/training.h"
 
@@ -16,7 +16,7 @@ static float *column_of(struct run *run, struct feed *feed, unsigned column) {
   struct world *world = &feed->simulation.world;
   struct error error;
   size_t floats = world_column_bytes(world, column) / sizeof(float);
-  float *values = ARENA_NEW(run->arena, float, floats *feed->slices);
+  float *values = ARENA_NEW(run->arena, float, floats * feed->slices);
   world_read(world, column, 0, feed->slices, values);
   assert_good(device_finish(&device, &error), &error);
   return values;
@@ -60,7 +60,8 @@ static void check_images(struct run *run, const float *loaded, uint32_t kinds, u
 }
 
 static void check_close(struct run *run, struct run *other, unsigned column, double most) {
-  const float *a = column_of(run, &run->training.train, column), *b = column_of(other, &other->training.train, column);
+  const float *a = column_of(run, &run->training.train, column),
+              *b = column_of(other, &other->training.train, column);
   for (int s = 0; s < SLICES; s++) assert_true(fabsf(a[s] - b[s]) <= most * fabsf(b[s]));
 }
 

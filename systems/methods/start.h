@@ -1,4 +1,5 @@
-/* The reconstructor that a policy starts with: learn.reconstructor; where that is empty, what alternate.start says. */
+/* The reconstructor that a policy starts with: learn.reconstructor; where that is empty, what alternate.start
+ * says. */
 #ifndef L2SR_SYSTEMS_START_H
 #define L2SR_SYSTEMS_START_H
 

@@ -21,8 +21,9 @@ bool augment_read(struct augment *augment, const struct options *options, struct
     if (!(kind = kind_of(word)))
       return fail_usage(error, "data.augment has '%s'; it must be a list of flips, shifts and turns", word);
   if (!augment->kinds || options->data.kspace == KSPACE_IMAGE) return true;
-  return fail_usage(error,
-                    "data.augment is [%s] and data.kspace measured: images are moved before they are transformed, and "
-                    "measured k-space is no transform of one; set data.augment to [] or data.kspace to image",
-                    options->data.augment);
+  return fail_usage(
+      error,
+      "data.augment is [%s] and data.kspace measured: images are moved before they are transformed, and "
+      "measured k-space is no transform of one; set data.augment to [] or data.kspace to image",
+      options->data.augment);
 }

@@ -1,5 +1,5 @@
-/* Augmentation (data.augment): the images that a reconstructor is trained on are moved, anew in every epoch. K-space,
- * mean, deviation and peak follow from the moved image; its data range stays that of the volume.
+/* Augmentation (data.augment): the images that a reconstructor is trained on are moved, anew in every epoch.
+ * K-space, mean, deviation and peak follow from the moved image; its data range stays that of the volume.
  *
  *   flips    each axis, by the toss of a coin
  *   shifts   cyclic by whole pixels on each axis, at most AUGMENT_SHIFT of N either way
@@ -11,7 +11,7 @@
 #include "components/options.h"
 
 enum { AUGMENT_FLIPS = 1, AUGMENT_SHIFTS = 2, AUGMENT_TURNS = 4 }; /* known to kernels/image.cl */
-enum { AUGMENT_SHIFT = 32 }; /* the part of N */
+enum { AUGMENT_SHIFT = 32 };                                       /* the part of N */
 
 struct augment {
   uint32_t kinds;       /* 0: images stay */
