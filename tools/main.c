@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STATUS_GOOD = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
@@ -52,11 +51,6 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
 
 /* ---- scene and options -------------------------------------------------------------------------------- */
 
-static bool is_file(const char *path) {
-  struct stat status;
-  return !stat(path, &status) && !S_ISDIR(status.st_mode);
-}
-
 /* Where the installed scenes are: by the program, wherever it was put, else where it was built for. */
 static const char *scenes_folder(struct arena *arena) {
   char program[4096];
@@ -69,25 +63,10 @@ static const char *scenes_folder(struct arena *arena) {
   return folder_is_there(folder) ? folder : L2SR_SCENES;
 }
 
-/* The scene file that a name means, or NULL. */
-static const char *find_scene(struct arena *arena, const char *name, const char *folder) {
-  const char *candidates[] = {name, arena_text(arena, "%s.yaml", name),
-                              arena_text(arena, "%s/%s", folder, name),
-                              arena_text(arena, "%s/%s.yaml", folder, name)};
-  size_t count = strchr(name, '/') ? 1 : sizeof candidates / sizeof *candidates;
-  for (size_t i = 0; i < count; i++)
-    if (is_file(candidates[i])) return candidates[i];
-  return NULL;
-}
-
 static bool read_scene(struct call *call, const char *name, struct error *error) {
   const char *folder = scenes_folder(call->arena);
-  call->scene = find_scene(call->arena, name, folder);
-  if (call->scene) return scene_read(&option_table, &call->options, call->arena, call->scene, folder, error);
-  if (strchr(name, '/')) return fail(error, "there is no scene file %s; check the path", name);
-  return fail(error,
-              "there is no scene %s: neither %s nor %s.yaml is here or in %s; write the path of a file", name,
-              name, name, folder);
+  call->scene = scene_find(call->arena, name, folder, error);
+  return call->scene && scene_read(&option_table, &call->options, call->arena, call->scene, folder, error);
 }
 
 static bool apply_flags(struct call *call, struct error *error) {

@@ -188,6 +188,21 @@ static void count_device(int change) {
   if (!devices) blas_cache_clear();
 }
 
+/* In the context that is open; closes it where there is none. */
+static bool make_queue(struct device *device, struct error *error) {
+  cl_int code;
+  device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+  if (code == CL_SUCCESS) {
+    device->arena = arena_open();
+    count_device(1);
+    return true;
+  }
+  clReleaseContext(device->context);
+  device->context = NULL;
+  return fail_as(error, kind_of(code), "cannot make a queue on %s: %s (%d)", device->facts.name,
+                 device_code_name(code), code);
+}
+
 bool device_open(struct device *device, const char *select, struct error *error) {
   HOLD(LOCK_DEVICES);
   struct found found;
@@ -200,16 +215,45 @@ bool device_open(struct device *device, const char *select, struct error *error)
   if (code != CL_SUCCESS)
     return fail_as(error, kind_of(code), "cannot open device %s: %s (%d)", device->facts.name,
                    device_code_name(code), code);
-  device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
-  if (code == CL_SUCCESS) {
-    device->arena = arena_open();
-    count_device(1);
-    return true;
-  }
-  clReleaseContext(device->context);
-  device->context = NULL;
-  return fail_as(error, kind_of(code), "cannot make a queue on %s: %s (%d)", device->facts.name,
-                 device_code_name(code), code);
+  return make_queue(device, error);
+}
+
+/* The queue's device, or the context's first one. */
+static bool find_adopted(struct device *device, cl_context context, cl_command_queue queue, struct error *error) {
+  cl_context its = context;
+  cl_device_id ids[MOST] = {NULL};
+  cl_command_queue_properties properties = 0;
+  cl_int code = queue ? clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof its, &its, NULL)
+                      : clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof ids, ids, NULL);
+  if (queue && code == CL_SUCCESS) code = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof *ids, ids, NULL);
+  if (queue && code == CL_SUCCESS)
+    code = clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
+  if (code != CL_SUCCESS)
+    return fail_as(error, kind_of(code), "cannot look at the OpenCL %s that was given: %s (%d)",
+                   queue ? "queue" : "context", device_code_name(code), code);
+  if (context && its != context) return fail_usage(error, "the OpenCL queue is of another context; give the queue's own");
+  if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    return fail_usage(error, "the OpenCL queue runs out of order; give one that runs in order");
+  device->context = its;
+  device->queue = queue;
+  device->id = ids[0];
+  return true;
+}
+
+bool device_adopt(struct device *device, cl_context context, cl_command_queue queue, struct error *error) {
+  HOLD(LOCK_DEVICES);
+  struct found found;
+  memset(device, 0, sizeof *device);
+  if (!find_adopted(device, context, queue, error)) return false;
+  found.id = device->id;
+  clGetDeviceInfo(found.id, CL_DEVICE_PLATFORM, sizeof found.platform, &found.platform, NULL);
+  read_facts(&found, &device->facts);
+  clRetainContext(device->context);
+  if (!queue) return make_queue(device, error);
+  clRetainCommandQueue(queue);
+  device->arena = arena_open();
+  count_device(1);
+  return true;
 }
 
 void device_close(struct device *device) {

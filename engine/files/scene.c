@@ -189,10 +189,14 @@ static bool check_depth(const struct walk *walk, struct error *error) {
                     walk->path);
 }
 
-static bool parse_file(struct walk *walk, FILE *file, struct error *error) {
+/* A file, or where there is none a text. */
+static bool parse(struct walk *walk, FILE *file, const char *text, struct error *error) {
   if (!yaml_parser_initialize(&walk->parser))
     return fail_memory(error, "cannot start the YAML parser for %s", walk->path);
-  yaml_parser_set_input_file(&walk->parser, file);
+  if (file)
+    yaml_parser_set_input_file(&walk->parser, file);
+  else
+    yaml_parser_set_input_string(&walk->parser, (const unsigned char *)text, strlen(text));
   bool good = read_document(walk, error);
   yaml_event_delete(&walk->event);
   yaml_parser_delete(&walk->parser);
@@ -206,7 +210,7 @@ static bool read_file(const struct walk *outer, const char *path, struct error *
                       .path = path, .folder = outer->folder, .depth = outer->depth + 1,
                       .seen = ARENA_NEW(outer->arena, bool, outer->table->count)};
   bool good =
-      !fstat(fileno(file), &walk.status) && check_depth(&walk, error) && parse_file(&walk, file, error);
+      !fstat(fileno(file), &walk.status) && check_depth(&walk, error) && parse(&walk, file, NULL, error);
   fclose(file);
   return good;
 }
@@ -215,6 +219,33 @@ bool scene_read(const struct option_table *table, void *values, struct arena *ar
                 const char *folder, struct error *error) {
   struct walk outer = {.table = table, .values = values, .arena = arena, .folder = folder};
   return read_file(&outer, path, error);
+}
+
+bool scene_read_text(const struct option_table *table, void *values, struct arena *arena, const char *text,
+                     const char *folder, struct error *error) {
+  struct walk walk = {.table = table, .values = values, .arena = arena, .path = "the scene's text", .folder = folder,
+                      .depth = 1, .seen = ARENA_NEW(arena, bool, table->count)};
+  return parse(&walk, NULL, text, error);
+}
+
+static bool is_file(const char *path) {
+  struct stat status;
+  return !stat(path, &status) && !S_ISDIR(status.st_mode);
+}
+
+const char *scene_find(struct arena *arena, const char *name, const char *folder, struct error *error) {
+  const char *candidates[] = {name, arena_text(arena, "%s.yaml", name),
+                              arena_text(arena, "%s/%s", folder, name),
+                              arena_text(arena, "%s/%s.yaml", folder, name)};
+  size_t count = strchr(name, '/') ? 1 : sizeof candidates / sizeof *candidates;
+  for (size_t i = 0; i < count; i++)
+    if (is_file(candidates[i])) return candidates[i];
+  if (strchr(name, '/'))
+    fail(error, "there is no scene file %s; check the path", name);
+  else
+    fail(error, "there is no scene %s: neither %s nor %s.yaml is here or in %s; write the path of a file", name, name,
+         name, folder);
+  return NULL;
 }
 
 bool scene_assign(const struct option_table *table, void *values, struct arena *arena,

@@ -16,6 +16,13 @@
 bool scene_read(const struct option_table *table, void *values, struct arena *arena, const char *path,
                 const char *folder, struct error *error);
 
+/* The same from a text; what it extends is found in the working folder or in `folder`. */
+bool scene_read_text(const struct option_table *table, void *values, struct arena *arena, const char *text,
+                     const char *folder, struct error *error);
+
+/* The file that a name means: itself, with .yaml, or either in `folder`; a name with '/' is a path. NULL: refused. */
+const char *scene_find(struct arena *arena, const char *name, const char *folder, struct error *error);
+
 /* Applies one "section.key=value"; a list may stand in brackets, "section.key=[a,b]". */
 bool scene_assign(const struct option_table *table, void *values, struct arena *arena,
                   const char *assignment, const char *where, struct error *error);
