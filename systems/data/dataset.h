@@ -26,6 +26,9 @@ struct dataset {
 
 /* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error);
+/* The program's slices in place of files (engine/base/l2sr.h); they stay until the dataset is closed. */
+bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices, const struct options *options,
+                       struct error *error);
 void dataset_close(struct dataset *dataset);
 /* Notes a volume that is left out, and why (the error); with data.strict refuses it. */
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error);

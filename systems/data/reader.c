@@ -52,7 +52,7 @@ static bool read_volume(struct reader *reader, size_t index, struct store *store
     if (!place) return false;
     size_t slice = volume->slice_first + s;
     place->slice = (struct reader_slice){index, slice, place->data, NULL};
-    bool good = store && volume_read(store, volume, slice, place->data, &place->error);
+    bool good = (store || volume->memory) && volume_read(store, volume, slice, place->data, &place->error);
     if (!good) {
       if (!store) place->error = *opening;
       place->slice.data = NULL;
@@ -69,9 +69,10 @@ static bool read_volumes(void *context, struct error *fault) {
   bool more = true;
   (void)fault;
   for (size_t v = 0; more && v < reader->dataset->volume_count; v++) {
-    struct store *store;
+    const struct volume *volume = &reader->dataset->volumes[v];
+    struct store *store = NULL;
     struct error error;
-    if (!store_open(&store, reader->dataset->volumes[v].path, &error)) store = NULL;
+    if (!volume->memory && !store_open(&store, volume->path, &error)) store = NULL;
     more = read_volume(reader, v, store, &error);
     store_close(store);
   }

@@ -146,6 +146,16 @@ static void read_max(struct store *store, struct volume *volume) {
   volume->has_max = !*end;
 }
 
+/* By the scene, once the sizes are known. */
+static bool complete(struct volume *volume, const struct options *options, struct error *error) {
+  volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
+  volume->shift_rows = options->data.kspace_shift & SHIFT_ROWS;
+  volume->turn_columns = options->data.image_shift & SHIFT_COLUMNS;
+  volume->turn_rows = options->data.image_shift & SHIFT_ROWS;
+  select_slices(volume, options->data.slices);
+  return cut_kspace(volume, options, error) && check_size(volume, options, error);
+}
+
 static bool describe(struct store *store, struct volume *volume, const struct options *options,
                      struct error *error) {
   bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
@@ -160,12 +170,19 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   store_word(store, "patient_id", volume->patient, sizeof volume->patient);
   read_max(store, volume);
   volume->turned = volume->from_kspace && layout_is_turned(&header, volume->height, volume->width);
-  volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
-  volume->turn_columns = options->data.image_shift & SHIFT_COLUMNS;
-  volume->turn_rows = options->data.image_shift & SHIFT_ROWS;
-  volume->shift_rows = options->data.kspace_shift & SHIFT_ROWS;
-  select_slices(volume, options->data.slices);
-  return cut_kspace(volume, options, error) && check_size(volume, options, error);
+  return complete(volume, options, error);
+}
+
+bool volume_of_memory(struct volume *volume, const struct options *options, struct error *error) {
+  const struct layout_header none = {0};
+  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
+  if (kspace && !volume->from_kspace)
+    return fail_usage(error, "%s holds images, and data.kspace or data.crop asks for k-space; give k-space of coils, or "
+                             "set both to image",
+                      volume->path);
+  if (!check_memory(volume, error)) return false;
+  find_image_size(volume, &none);
+  return complete(volume, options, error);
 }
 
 bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
@@ -269,8 +286,24 @@ static bool check_vanished(struct store *store, const struct volume *volume, con
       volume->key, volume->path, largest);
 }
 
+static void move_centres(const struct volume *volume, float *kspace) {
+  if (!volume->from_kspace) return;
+  shift_kspace(volume, kspace);
+  shift_image(volume, kspace);
+}
+
+static void read_memory(const struct volume *volume, size_t slice, float *to) {
+  size_t floats = volume_slice_floats(volume);
+  memcpy(to, volume->memory + slice * floats, sizeof *to * floats);
+  move_centres(volume, to);
+}
+
 bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
                  struct error *error) {
+  if (volume->memory) {
+    read_memory(volume, slice, to);
+    return true;
+  }
   size_t start[4] = {slice, 0, 0, 0}, count[4] = {1, volume->height, volume->width, 0};
   struct store_shape shape;
   if (!store_shape(store, volume->key, &shape, error)) return false;
@@ -281,10 +314,7 @@ bool volume_read(struct store *store, const struct volume *volume, size_t slice,
   }
   if (!store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error))
     return false;
-  if (volume->from_kspace) {
-    shift_kspace(volume, to);
-    shift_image(volume, to);
-  }
+  move_centres(volume, to);
   return volume->from_kspace || check_vanished(store, volume, start, count, to, error);
 }
 

@@ -22,12 +22,16 @@ struct volume {
   bool has_max;
   double max;                      /* attribute max */
   size_t slice_first, slice_count; /* the slices that data.slices takes */
+  const float *memory;             /* its samples in the program's memory, as volume_read gives them; NULL: a file's */
 };
 
 /* Opens the file and reads everything but the samples. Refuses files without a usable dataset (undersampled
  * test files included), of wrong rank, of no size, or too small for N with padding off. */
 bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
                  struct error *error);
+
+/* Completes a volume in memory, of which path, name, memory, from_kspace and the sizes are set. Refuses as volume_open. */
+bool volume_of_memory(struct volume *volume, const struct options *options, struct error *error);
 
 /* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal.
  */
@@ -36,7 +40,7 @@ const char *volume_fault(const float *image, size_t count, bool *constant);
 size_t volume_largest_size(const struct volume *volume);
 
 /* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs, zero
- * frequency at (height / 2, width / 2). Refuses doubles that are all too small for floats. */
+ * frequency at (height / 2, width / 2). Refuses doubles that are all too small for floats. In memory: no store. */
 bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
                  struct error *error);
 size_t volume_slice_floats(const struct volume *volume);

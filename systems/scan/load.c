@@ -299,16 +299,28 @@ static bool set_ranges(struct load *load, struct error *error) {
   return true;
 }
 
+static void make_order(const struct options *options, uint32_t *order, size_t count) {
+  if (options->data.order == ORDER_PERMUTED)
+    permutation_numpy(order, count, options->world.seed);
+  else
+    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+}
+
 static void set_order(struct load *load) {
   uint32_t *order = ARENA_NEW(load->arena, uint32_t, load->rows);
-  if (load->options->data.order == ORDER_PERMUTED)
-    permutation_numpy(order, load->rows, load->options->world.seed);
-  else
-    for (size_t i = 0; i < load->rows; i++) order[i] = (uint32_t)i;
+  make_order(load->options, order, load->rows);
   if (load->simulation)
     slice_cache_order(load->simulation, order, load->rows);
   else
     world_write(load->world, SLICE_order, 0, load->rows, order);
+}
+
+void load_order(struct simulation *simulation, size_t slices) {
+  struct arena *arena = arena_open();
+  uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
+  make_order(simulation->options, order, slices);
+  slice_cache_order(simulation, order, slices);
+  arena_close(arena);
 }
 
 static size_t largest_image(const struct dataset *dataset) {

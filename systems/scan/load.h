@@ -34,6 +34,9 @@ bool load_simulation(struct simulation *simulation, const struct dataset *datase
                      const struct options *options, struct arena *arena, struct load_report *report,
                      struct error *error);
 
+/* Puts its slices into order anew, after world.seed has changed. */
+void load_order(struct simulation *simulation, size_t slices);
+
 /* One line for what was left out while loading, below dataset_print's. */
 void load_print(const struct load_report *report, FILE *file);
 

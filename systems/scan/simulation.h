@@ -144,6 +144,8 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 void simulation_add_scan(struct simulation *simulation, struct schedule *schedule);
 /* Before a scan, where every environment begins anew. */
 void simulation_add_restart(struct simulation *simulation, struct schedule *schedule);
+/* The sampler's choice of an action for every environment. */
+void simulation_add_decide(struct simulation *simulation, struct schedule *schedule);
 /* The geometry's observation, if the reconstructor does not view k-space itself. */
 void simulation_add_observe(struct simulation *simulation, struct schedule *schedule);
 /* The reconstructor's input of the running pass. */

@@ -169,7 +169,7 @@ static void add_sampler(struct simulation *simulation, struct schedule *schedule
     put(simulation, schedule, decide_by_kind(sampler->kind));
 }
 
-static void add_decide(struct simulation *simulation, struct schedule *schedule) {
+void simulation_add_decide(struct simulation *simulation, struct schedule *schedule) {
   const struct sampler *sampler = simulation->sampler;
   if (has_points(simulation))
     add_points(simulation, schedule);
@@ -209,7 +209,7 @@ static void add_step(struct simulation *simulation, struct schedule *schedule) {
   const struct simulation_plan *plan = &simulation->plan;
   int from = schedule->count;
   if (plan->rolling) put(simulation, schedule, &system_reset);
-  add_decide(simulation, schedule);
+  simulation_add_decide(simulation, schedule);
   put(simulation, schedule, &system_acquire);
   if (plan->score_every_step || plan->observe_every_step) simulation_add_observe(simulation, schedule);
   if (plan->score_every_step) add_scores(simulation, schedule);

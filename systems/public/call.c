@@ -1,0 +1,137 @@
+#include "systems/public/call.h"
+
+#include "engine/base/lock.h"
+
+#include <locale.h>
+#include <stdio.h>
+
+enum { HANDLES_MOST = 1024, SHIFT = 4 };
+static const uintptr_t salt = (uintptr_t)0x6c327372 << (sizeof(uintptr_t) > 4 ? 32 : 0); /* as no address */
+
+static struct handle {
+  uintptr_t turn; /* how often the place was given before */
+  void *object;   /* NULL: free */
+  enum handle_kind kind;
+  bool busy, lost;
+} handles[HANDLES_MOST]; /* the process has one list; LOCK_HANDLES guards it */
+
+static _Thread_local char refusal[sizeof ((struct error *)0)->text];
+
+const char *l2sr_last_error(void) {
+  return refusal;
+}
+
+/* ---- handles --------------------------------------------------------------------------------------------- */
+
+static void *value_of(size_t place) {
+  uintptr_t number = handles[place].turn * HANDLES_MOST + place + 1;
+  return (void *)(salt ^ (number << SHIFT));
+}
+
+static struct handle *find(const void *value, enum handle_kind kind) {
+  uintptr_t number = ((uintptr_t)value ^ salt) >> SHIFT;
+  size_t place = (number - 1) % HANDLES_MOST;
+  struct handle *handle = &handles[place];
+  return number && value == value_of(place) && handle->object && handle->kind == kind ? handle : NULL;
+}
+
+void *handle_give(enum handle_kind kind, void *object, struct error *error) {
+  HOLD(LOCK_HANDLES);
+  for (size_t place = 0; place < HANDLES_MOST; place++) {
+    struct handle *handle = &handles[place];
+    if (handle->object) continue;
+    *handle = (struct handle){.turn = handle->turn, .object = object, .kind = kind};
+    return value_of(place);
+  }
+  fail(error, "%d handles are open, which is the most; close some", HANDLES_MOST);
+  return NULL;
+}
+
+static const char *opener(enum handle_kind kind) {
+  static const char *const names[] = {[HANDLE_ENV] = "l2sr_env_open"};
+  return names[kind];
+}
+
+/* Takes the handle for one call; a lost one only to be closed. */
+static struct handle *take(const void *value, enum handle_kind kind, bool closes, struct error *error) {
+  HOLD(LOCK_HANDLES);
+  struct handle *handle = find(value, kind);
+  if (!value)
+    fail_as(error, L2SR_WRONG_CALL, "the handle is NULL; %s gives one", opener(kind));
+  else if (!handle)
+    fail_as(error, L2SR_WRONG_CALL, "this is no open handle: it was closed, or is none of %s", opener(kind));
+  else if (handle->busy)
+    fail_as(error, L2SR_WRONG_CALL, "another call is at work on this handle; wait until it returns");
+  else if (handle->lost && !closes)
+    fail_as(error, L2SR_WRONG_CALL, "a call on this handle was broken off, so it can only be closed; open another");
+  else
+    handle->busy = true;
+  return handle && handle->busy && error->code == L2SR_GOOD ? handle : NULL;
+}
+
+static void give_back(struct handle *handle, bool lost) {
+  HOLD(LOCK_HANDLES);
+  handle->busy = false;
+  handle->lost |= lost;
+}
+
+static void forget(struct handle *handle) {
+  HOLD(LOCK_HANDLES);
+  handle->turn++;
+  handle->object = NULL;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------------- */
+
+struct work {
+  call_work_on *work;
+  void *object, *arguments;
+  bool returned;
+};
+
+static bool do_work(void *context, struct error *error) {
+  struct work *work = context;
+  bool good = work->work(work->object, work->arguments, error);
+  work->returned = true;
+  return good;
+}
+
+/* Numbers are read and written with a point. */
+static bool run(struct work *work, struct error *error) {
+  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
+  bool good = rescue(do_work, work, error);
+  uselocale(before);
+  if (plain) freelocale(plain);
+  return good;
+}
+
+static enum l2sr_code refuse(const struct error *error) {
+  snprintf(refusal, sizeof refusal, "%s", error->text);
+  return error->code == L2SR_GOOD ? L2SR_FAILED : error->code;
+}
+
+enum l2sr_code call_plain(call_work_on *work, void *arguments) {
+  struct error error = {.code = L2SR_GOOD};
+  struct work all = {.work = work, .arguments = arguments};
+  return run(&all, &error) ? L2SR_GOOD : refuse(&error);
+}
+
+enum l2sr_code call_on(const void *value, enum handle_kind kind, call_work_on *work, void *arguments) {
+  struct error error = {.code = L2SR_GOOD};
+  struct handle *handle = take(value, kind, false, &error);
+  if (!handle) return refuse(&error);
+  struct work all = {.work = work, .object = handle->object, .arguments = arguments};
+  bool good = run(&all, &error);
+  give_back(handle, !all.returned);
+  return good ? L2SR_GOOD : refuse(&error);
+}
+
+enum l2sr_code call_close(const void *value, enum handle_kind kind, call_work_on *work) {
+  struct error error = {.code = L2SR_GOOD};
+  struct handle *handle = take(value, kind, true, &error);
+  if (!handle) return refuse(&error);
+  struct work all = {.work = work, .object = handle->object};
+  bool good = handle->lost || run(&all, &error);
+  forget(handle);
+  return good ? L2SR_GOOD : refuse(&error);
+}

@@ -1,0 +1,114 @@
+#include "systems/public/config.h"
+
+#include "engine/files/part.h"
+#include "engine/files/scene.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+/* ---- structures that grow -------------------------------------------------------------------------------- */
+
+static bool check_size(size_t bytes, const char *name, struct error *error) {
+  if (bytes >= 2 * sizeof(size_t) && bytes <= 1 << 16) return true;
+  return fail_as(error, L2SR_WRONG_CALL, "struct %s has bytes %zu; set it to sizeof(struct %s)", name, bytes, name);
+}
+
+bool config_copy(void *to, size_t ours, const void *from, const char *name, struct error *error) {
+  if (!from) return fail_as(error, L2SR_WRONG_CALL, "struct %s is NULL; give its address", name);
+  size_t bytes = *(const size_t *)from;
+  const unsigned char *rest = from;
+  if (!check_size(bytes, name, error)) return false;
+  for (size_t i = ours; i < bytes; i++)
+    if (rest[i])
+      return fail_as(error, L2SR_WRONG_CALL,
+                     "struct %s asks for what version %s does not know; take a newer library, or set what lies behind "
+                     "byte %zu to 0",
+                     name, l2sr_version(), ours);
+  memset(to, 0, ours);
+  memcpy(to, from, bytes < ours ? bytes : ours);
+  return true;
+}
+
+bool config_room(const void *structure, size_t ours, size_t *bytes, const char *name, struct error *error) {
+  if (!structure) return fail_as(error, L2SR_WRONG_CALL, "struct %s is NULL; give its address", name);
+  *bytes = *(const size_t *)structure;
+  if (!check_size(*bytes, name, error)) return false;
+  if (*bytes > ours) *bytes = ours;
+  return true;
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------------------- */
+
+static bool check_choice(const char *name, int value, int most, struct error *error) {
+  if (value >= 0 && value <= most) return true;
+  return fail_usage(error, "struct l2sr_config has %s %d; it must be from 0 to %d", name, value, most);
+}
+
+bool config_read(struct l2sr_config *config, const struct l2sr_config *given, struct error *error) {
+  if (!config_copy(config, sizeof *config, given, "l2sr_config", error) ||
+      !check_choice("autoreset", (int)config->autoreset, L2SR_RESET_NEXT_STEP, error) ||
+      !check_choice("invalid", (int)config->invalid, L2SR_INVALID_MASK, error) ||
+      !check_choice("scoring", (int)config->scoring, L2SR_SCORE_NEVER, error))
+    return false;
+  if (config->override_count && !config->overrides)
+    return fail_usage(error, "struct l2sr_config has %zu overrides at NULL", config->override_count);
+  for (size_t i = 0; i < config->override_count; i++)
+    if (!config->overrides[i]) return fail_usage(error, "override %zu is NULL; write section.key=value", i);
+  if (config->slices && config->data)
+    return fail_usage(error, "struct l2sr_config has slices in memory and data %s; give one of them", config->data);
+  if ((config->context || config->queue) && config->device && *config->device)
+    return fail_usage(error, "struct l2sr_config has an OpenCL context or queue and device %s; give one of them",
+                      config->device);
+  return true;
+}
+
+/* The installed scenes: beside the library, wherever it was put, else where it was built for. */
+static const char *scenes_folder(struct arena *arena) {
+  static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes"};
+  Dl_info place;
+  if (!dladdr((const void *)(uintptr_t)l2sr_version, &place) || !place.dli_fname) return L2SR_SCENES;
+  const char *slash = strrchr(place.dli_fname, '/');
+  for (size_t i = 0; slash && i < sizeof up / sizeof *up; i++) {
+    const char *folder =
+        arena_text(arena, "%.*s/%s", (int)(slash - place.dli_fname), place.dli_fname, up[i]);
+    if (folder_is_there(folder)) return folder;
+  }
+  return L2SR_SCENES;
+}
+
+static bool read_scene(const struct l2sr_config *config, struct options *options, struct arena *arena,
+                       struct error *error) {
+  const char *folder = scenes_folder(arena), *path = NULL;
+  if (config->scene && !(path = scene_find(arena, config->scene, folder, error))) {
+    error->code = L2SR_BAD_FILE;
+    return false;
+  }
+  return (!path || scene_read(&option_table, options, arena, path, folder, error)) &&
+         (!config->text || scene_read_text(&option_table, options, arena, config->text, folder, error));
+}
+
+/* A member of the config in place of an option. */
+static bool set(struct options *options, struct arena *arena, const char *key, const char *value,
+                struct error *error) {
+  return !value || option_set(&option_table, options, arena, key, value, "struct l2sr_config", error);
+}
+
+bool config_options(const struct l2sr_config *config, struct options *options, struct arena *arena,
+                    struct error *error) {
+  option_defaults(&option_table, options, arena);
+  const char *envs = config->envs ? arena_text(arena, "%u", config->envs) : NULL;
+  bool good = read_scene(config, options, arena, error) && set(options, arena, "data.path", config->data, error) &&
+              set(options, arena, "world.envs", envs, error) &&
+              set(options, arena, "evaluate.reconstructor", config->reconstructor, error) &&
+              set(options, arena, "evaluate.policy", config->policy, error) &&
+              set(options, arena, "evaluate.metrics", config->metrics, error);
+  for (size_t i = 0; good && i < config->override_count; i++)
+    good = scene_assign(&option_table, options, arena, config->overrides[i], "override", error);
+  return good;
+}
+
+bool config_device(const struct l2sr_config *config, struct device *device, struct error *error) {
+  if (config->context || config->queue) return device_adopt(device, config->context, config->queue, error);
+  return device_open(device, config->device ? config->device : "", error);
+}

@@ -1,0 +1,109 @@
+/* Environments of a program (engine/base/l2sr.h): a simulation whose steps are taken one at a time.
+ *
+ * The host knows how many steps every scan has, for every step counts: so it knows which scans end with a step before
+ * the device has taken it, and enqueues scores and resets only in those. */
+#ifndef L2SR_SYSTEMS_ENV_H
+#define L2SR_SYSTEMS_ENV_H
+
+#include "kernels/kernels.h"
+#include "systems/data/dataset.h"
+#include "systems/networks/policy.h"
+#include "systems/networks/reconstructor.h"
+#include "systems/public/config.h"
+#include "systems/scan/load.h"
+#include "systems/scan/simulation.h"
+
+/* Host memory that the device reads and writes without the driver's detour. */
+struct host_memory {
+  cl_mem buffer; /* NULL: there is none */
+  void *data;
+};
+bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
+                      struct error *error);
+void host_memory_close(struct host_memory *memory, struct device *device);
+
+/* One of enum l2sr_array. */
+struct env_array {
+  cl_mem own;              /* its memory where it is no column; NULL: it is, or nobody has asked for it */
+  struct schedule *derive; /* how it is computed from columns; NULL: it needs not be */
+  struct host_memory copy; /* that every step renews, where the program wants one */
+};
+
+/* Where the next step takes its actions from. */
+struct env_source {
+  const uint32_t *host; /* NULL: */
+  cl_mem memory;        /* NULL: ENV.action as it is */
+  size_t offset;        /* bytes */
+};
+
+struct env {
+  struct arena *arena; /* owns this */
+  struct l2sr_config config;
+  struct options options;
+  struct acquisition acquisition;
+  struct device device;
+  bool transforms; /* clFFT is open */
+  struct dataset dataset;
+  struct load_report report;
+  struct simulation simulation;
+  struct reconstructor reconstructor;
+  struct policy policy;
+  size_t envs;
+  bool every;  /* all scans are scored after every step */
+  bool starts; /* rewards need the quality that a scan starts from */
+  bool begun, sent, decided;
+  uint32_t *steps, *steps_before; /* of every scan, on the host; before the step that is under way */
+  uint32_t *flags;                /* [envs]: which to reset, on their way to the device */
+  struct host_memory actions;     /* [envs], likewise */
+  uint32_t refused_row;           /* read back with every step */
+  cl_mem reset, skip, refused;    /* columns of kernels/env.cl: [envs], [envs], one word */
+  bool skips, scored;             /* `skip` has a row that is not 0; the kept scores are not all NaN */
+  bool all;                       /* the running scoring is of all scans */
+  struct env_source source;
+  struct schedule step, next, begin, observe, score, measure, start, reconstruct, decide;
+  const struct sampler *sampler;  /* of `decide`; NULL: none yet */
+  struct env_array array[L2SR_ARRAYS];
+};
+
+bool env_open(struct env **env, const struct l2sr_config *config, struct error *error);
+void env_close(struct env *env);
+
+/* ---- steps (env_step.c) ----------------------------------------------------------------------------------- */
+
+/* Builds the lists of systems and their kernels. */
+bool env_build(struct env *env, struct error *error);
+bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struct error *error);
+bool env_decide(struct env *env, const char *sampler, struct error *error);
+bool env_send(struct env *env, const struct env_source *source, struct error *error);
+bool env_wait(struct env *env, struct error *error);
+bool env_reconstruct(struct env *env, bool scores, struct error *error);
+/* Observations and what is derived from them anew, of the masks that there are; waits. */
+bool env_renew(struct env *env, struct error *error);
+/* Refuses, as a wrong call, what may not come before the first reset or between send and wait. */
+bool env_is_idle(const struct env *env, bool begun, struct error *error);
+
+/* ---- arrays (env_arrays.c) --------------------------------------------------------------------------------- */
+
+/* Refuses unknown numbers and what this handle does not have; makes the array if it is not there yet. */
+bool env_array_need(struct env *env, enum l2sr_array array, struct error *error);
+cl_mem env_array_memory(const struct env *env, enum l2sr_array array);
+void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape);
+bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error);
+void env_array_unpin(struct env *env, enum l2sr_array array);
+bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t bytes, struct error *error);
+/* Metrics that the handle scores, made with it. */
+bool env_arrays_open(struct env *env, struct error *error);
+void env_arrays_close(struct env *env);
+/* All enqueue: what is derived from the running scans, and the copies in host memory; what ended scans leave. */
+void env_arrays_renew(struct env *env);
+void env_arrays_keep_final(struct env *env);
+void env_arrays_clear_scores(struct env *env); /* NaN */
+
+/* ---- state (env_state.c) ----------------------------------------------------------------------------------- */
+
+size_t env_state_bytes(const struct env *env);
+bool env_save(struct env *env, void *to, struct error *error);
+bool env_restore(struct env *env, const void *from, size_t bytes, struct error *error);
+bool env_draw(struct env *env, enum l2sr_array array, size_t row, const char *path, struct error *error);
+
+#endif

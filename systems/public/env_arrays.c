@@ -1,0 +1,241 @@
+/* Arrays that a program sees: columns of the world, or memory beside it that is derived from them. */
+#include "systems/public/env.h"
+#include "systems/public/env_systems.h"
+
+#include "systems/scan/systems.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- host memory -------------------------------------------------------------------------------------------- */
+
+bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
+                      struct error *error) {
+  cl_int code;
+  memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
+  if (code == CL_SUCCESS)
+    memory->data = clEnqueueMapBuffer(device->queue, memory->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
+                                      NULL, NULL, &code);
+  if (code == CL_SUCCESS) return true;
+  if (memory->buffer) clReleaseMemObject(memory->buffer);
+  *memory = (struct host_memory){0};
+  return fail_memory(error, "no pinned host memory for %s: %zu bytes (%s); lower world.envs", what, bytes,
+                     device_code_name(code));
+}
+
+void host_memory_close(struct host_memory *memory, struct device *device) {
+  if (!memory->buffer) return;
+  clEnqueueUnmapMemObject(device->queue, memory->buffer, memory->data, 0, NULL, NULL);
+  clFinish(device->queue);
+  clReleaseMemObject(memory->buffer);
+  *memory = (struct host_memory){0};
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------- */
+
+enum array_kind {
+  ARRAY_COLUMN,
+  ARRAY_BOUND,   /* a column that is placed in memory of its own where scans are not scored */
+  ARRAY_METRIC,
+  ARRAY_RUNNING, /* derived after every step and reset */
+  ARRAY_FINAL    /* derived before a reset in the same step */
+};
+
+struct array_row {
+  const char *name;
+  enum array_kind kind;
+  unsigned column; /* it is this one, or has its elements and shape */
+  const struct system *system;
+};
+
+#define METRIC_PLACE(name, ...) PLACE_##name,
+enum { METRIC_ROWS(METRIC_PLACE) PLACES };
+_Static_assert((int)L2SR_MSE == (int)L2SR_SSIM + PLACES - 1, "l2sr.h has an array for every metric, in their order");
+
+static const struct array_row rows[L2SR_ARRAYS] = {
+    [L2SR_OBSERVATION] = {"observation", ARRAY_COLUMN, ENV_magnitude, NULL},
+    [L2SR_OBSERVATION_MEAN] = {"observation_mean", ARRAY_COLUMN, ENV_magnitude_mean, NULL},
+    [L2SR_OBSERVATION_STD] = {"observation_std", ARRAY_COLUMN, ENV_magnitude_std, NULL},
+    [L2SR_STANDARDISED] = {"standardised", ARRAY_RUNNING, ENV_reconstruction, &system_env_standardise},
+    [L2SR_FREE] = {"free", ARRAY_RUNNING, ENV_mask, &system_env_free},
+    [L2SR_ACQUIRED] = {"acquired", ARRAY_COLUMN, ENV_mask, NULL},
+    [L2SR_REWARD] = {"reward", ARRAY_COLUMN, ENV_reward, NULL},
+    [L2SR_DONE] = {"done", ARRAY_COLUMN, ENV_done, NULL},
+    [L2SR_STEP] = {"step", ARRAY_COLUMN, ENV_step, NULL},
+    [L2SR_SLICE] = {"slice", ARRAY_COLUMN, ENV_slice, NULL},
+    [L2SR_SCAN] = {"scan", ARRAY_COLUMN, ENV_scan, NULL},
+    [L2SR_ACTION] = {"action", ARRAY_COLUMN, ENV_action, NULL},
+    [L2SR_RECONSTRUCTION] = {"reconstruction", ARRAY_BOUND, ENV_reconstruction, NULL},
+    [L2SR_TARGET] = {"target", ARRAY_RUNNING, ENV_reconstruction, &system_env_target},
+#define METRIC_ARRAY(name, ...) [L2SR_SSIM + PLACE_##name] = {#name, ARRAY_METRIC, ENV_##name, NULL},
+    METRIC_ROWS(METRIC_ARRAY)
+    [L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, ENV_magnitude, &system_env_final_observation},
+    [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, ENV_reconstruction, &system_env_final_standardised},
+    [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, ENV_mask, &system_env_final_free}};
+
+static size_t elements_of(const struct env *env, enum l2sr_array array) {
+  return env->simulation.world.shape[component_schema.components[rows[array].column].shape];
+}
+
+static enum element element_of(enum l2sr_array array) {
+  return component_schema.components[rows[array].column].element;
+}
+
+static size_t bytes_of(const struct env *env, enum l2sr_array array) {
+  return env->envs * elements_of(env, array) * element_bytes(element_of(array), env->simulation.world.half);
+}
+
+cl_mem env_array_memory(const struct env *env, enum l2sr_array array) {
+  bool column = rows[array].kind == ARRAY_COLUMN || rows[array].kind == ARRAY_BOUND;
+  return column ? env->simulation.world.column[rows[array].column] : env->array[array].own;
+}
+
+void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape) {
+  static const enum l2sr_element elements[] = {
+      [ELEMENT_U8] = L2SR_U8, [ELEMENT_U32] = L2SR_U32, [ELEMENT_F32] = L2SR_F32};
+  enum element element = element_of(array);
+  bool half = env->simulation.world.half;
+  size_t elements_a_row = elements_of(env, array), n = env->options.data.size;
+  bool image = elements_a_row == n * n;
+  *shape = (struct l2sr_shape){.bytes = shape->bytes,
+                               .name = rows[array].name,
+                               .element = element != ELEMENT_REAL ? elements[element]
+                                          : half                  ? L2SR_F16
+                                                                  : L2SR_F32,
+                               .rank = image ? 3 : elements_a_row > 1 ? 2 : 1,
+                               .extent = {env->envs},
+                               .total = bytes_of(env, array)};
+  if (shape->rank > 1) shape->extent[1] = image ? n : elements_a_row;
+  if (shape->rank > 2) shape->extent[2] = n;
+}
+
+/* ---- making them -------------------------------------------------------------------------------------------- */
+
+static bool make_memory(struct env *env, enum l2sr_array array, struct error *error) {
+  struct env_array *made = &env->array[array];
+  size_t bytes = bytes_of(env, array);
+  char what[64];
+  snprintf(what, sizeof what, "array %s", rows[array].name);
+  if (!(made->own = device_buffer(&env->device, bytes, what, error))) return false;
+  device_fill(&env->device, made->own, 0, bytes, 0);
+  return true;
+}
+
+static bool make_list(struct env *env, enum l2sr_array array, struct error *error) {
+  struct schedule *schedule = ARENA_NEW(env->arena, struct schedule, 1);
+  schedule_open(schedule, &component_schema);
+  schedule_add(schedule, rows[array].system, env);
+  if (!schedule_close(schedule, false, error) || !schedule_prepare(schedule, env->simulation.kernels, error))
+    return false;
+  env->array[array].derive = schedule;
+  return true;
+}
+
+static bool make(struct env *env, enum l2sr_array array, struct error *error) {
+  struct env_array *made = &env->array[array];
+  if (!make_memory(env, array, error)) return false;
+  if (rows[array].kind == ARRAY_BOUND) {
+    world_bind(&env->simulation.world, rows[array].column, made->own, env->envs);
+    return true;
+  }
+  if (!make_list(env, array, error)) {
+    device_release(&env->device, made->own, bytes_of(env, array));
+    made->own = NULL;
+    return false;
+  }
+  if (rows[array].kind == ARRAY_RUNNING && env->begun) schedule_run(made->derive, &env->simulation.world);
+  return true;
+}
+
+static bool refuse_metric(const struct env *env, enum l2sr_array array, struct error *error) {
+  if (env->config.scoring == L2SR_SCORE_NEVER)
+    return fail_usage(error, "there is no array %s: scoring is never; open the handle with another", rows[array].name);
+  return fail_usage(error, "there is no array %s: metrics are %s; name it there", rows[array].name,
+                    env->options.evaluate.metrics);
+}
+
+bool env_array_need(struct env *env, enum l2sr_array array, struct error *error) {
+  if ((int)array < 0 || array >= L2SR_ARRAYS)
+    return fail_usage(error, "there is no array %d; it must be from 0 to %d", (int)array, L2SR_ARRAYS - 1);
+  enum array_kind kind = rows[array].kind;
+  if (env_array_memory(env, array)) return true;
+  if (kind == ARRAY_METRIC) return refuse_metric(env, array, error);
+  if (kind == ARRAY_FINAL && env->config.autoreset != L2SR_RESET_SAME_STEP)
+    return fail_usage(error, "array %s is of scans that a step ends and resets; open the handle with autoreset "
+                             "L2SR_RESET_SAME_STEP",
+                      rows[array].name);
+  return make(env, array, error);
+}
+
+bool env_arrays_open(struct env *env, struct error *error) {
+  bool good = true;
+  for (size_t m = 0; good && m < METRICS; m++)
+    if (world_has(&env->simulation.world, metric_list[m].env)) good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error);
+  env_arrays_clear_scores(env);
+  return good;
+}
+
+void env_arrays_close(struct env *env) {
+  for (int a = 0; a < L2SR_ARRAYS; a++) {
+    struct env_array *array = &env->array[a];
+    host_memory_close(&array->copy, &env->device);
+    if (array->own) device_release(&env->device, array->own, bytes_of(env, (enum l2sr_array)a));
+    array->own = NULL;
+  }
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------- */
+
+static void enqueue_copy(struct env *env, enum l2sr_array array) {
+  struct device *device = &env->device;
+  CL(device, clEnqueueReadBuffer(device->queue, env_array_memory(env, array), CL_FALSE, 0, bytes_of(env, array),
+                                 env->array[array].copy.data, 0, NULL, NULL));
+}
+
+bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error) {
+  struct host_memory *copy = &env->array[array].copy;
+  if (copy->buffer) return true;
+  if (!host_memory_open(copy, &env->device, bytes_of(env, array), rows[array].name, error)) return false;
+  enqueue_copy(env, array);
+  return device_finish(&env->device, error);
+}
+
+void env_array_unpin(struct env *env, enum l2sr_array array) {
+  host_memory_close(&env->array[array].copy, &env->device);
+}
+
+bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t bytes, struct error *error) {
+  size_t wanted = bytes_of(env, array);
+  if (!to) return fail_as(error, L2SR_WRONG_CALL, "there is no memory to read array %s to: NULL", rows[array].name);
+  if (bytes != wanted)
+    return fail_as(error, L2SR_WRONG_CALL, "array %s has %zu bytes, and the memory to read it to %zu",
+                   rows[array].name, wanted, bytes);
+  device_read(&env->device, env_array_memory(env, array), 0, bytes, to);
+  return device_finish(&env->device, error);
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------- */
+
+static void derive(struct env *env, enum array_kind kind) {
+  for (int a = 0; a < L2SR_ARRAYS; a++)
+    if (env->array[a].derive && rows[a].kind == kind) schedule_run(env->array[a].derive, &env->simulation.world);
+}
+
+void env_arrays_renew(struct env *env) {
+  derive(env, ARRAY_RUNNING);
+  for (int a = 0; a < L2SR_ARRAYS; a++)
+    if (env->array[a].copy.buffer) enqueue_copy(env, (enum l2sr_array)a);
+}
+
+void env_arrays_keep_final(struct env *env) {
+  derive(env, ARRAY_FINAL);
+}
+
+void env_arrays_clear_scores(struct env *env) {
+  const float none = NAN;
+  uint32_t word;
+  memcpy(&word, &none, sizeof word);
+  for (size_t m = 0; m < METRICS; m++)
+    if (env->array[L2SR_SSIM + m].own)
+      device_fill(&env->device, env->array[L2SR_SSIM + m].own, 0, sizeof(float) * env->envs, word);
+}

@@ -1,0 +1,344 @@
+/* Steps of environments, as lists of systems that the host chooses among. */
+#include "systems/public/env.h"
+#include "systems/public/env_systems.h"
+
+#include "systems/sampling/samplers.h"
+#include "systems/scan/systems.h"
+
+#include <string.h>
+
+/* ---- lists -------------------------------------------------------------------------------------------------- */
+
+static void add_step(struct env *env, struct schedule *schedule, bool begins) {
+  schedule_add(schedule, &system_env_place, env);
+  if (env->config.invalid == L2SR_INVALID_ERROR) schedule_add(schedule, &system_env_check, env);
+  if (begins) schedule_add(schedule, &system_env_begin, env);
+  schedule_add(schedule, &system_env_take, env);
+  simulation_add_observe(&env->simulation, schedule);
+}
+
+static void fill_step(struct env *env, struct schedule *schedule) {
+  add_step(env, schedule, false);
+}
+
+/* Scans that have ended begin anew in place of the step, unless an action is refused. */
+static void fill_next(struct env *env, struct schedule *schedule) {
+  add_step(env, schedule, true);
+}
+
+static void fill_begin(struct env *env, struct schedule *schedule) {
+  schedule_add(schedule, &system_env_begin, env);
+}
+
+static void fill_reconstruct(struct env *env, struct schedule *schedule) {
+  simulation_add_reconstruct(&env->simulation, schedule);
+}
+
+/* Every metric that the world has a column for; a system's metrics stand together. */
+static void fill_measure(struct env *env, struct schedule *schedule) {
+  const struct system *last = NULL;
+  component_set scores = 0;
+  fill_reconstruct(env, schedule);
+  for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++) {
+    if (!world_has(&env->simulation.world, metric->env)) continue;
+    if (metric->system != last) schedule_add(schedule, last = metric->system, &env->simulation);
+    scores |= SET(metric->env);
+  }
+  schedule_add(schedule, &system_env_keep_scores, env)->reads |= scores;
+}
+
+static const struct metric *rewarded(const struct env *env) {
+  return &metric_list[env->options.reward.metric];
+}
+
+static void fill_score(struct env *env, struct schedule *schedule) {
+  fill_measure(env, schedule);
+  schedule_add(schedule, &system_env_reward, env)->reads |= SET(rewarded(env)->env);
+}
+
+static void fill_start(struct env *env, struct schedule *schedule) {
+  fill_reconstruct(env, schedule);
+  schedule_add(schedule, rewarded(env)->system, &env->simulation);
+  schedule_add(schedule, &system_env_quality, env)->reads |= SET(rewarded(env)->env);
+}
+
+static void fill_decide(struct env *env, struct schedule *schedule) {
+  simulation_add_decide(&env->simulation, schedule);
+}
+
+static void fill_observe(struct env *env, struct schedule *schedule) {
+  simulation_add_observe(&env->simulation, schedule);
+}
+
+static bool build(struct env *env, struct schedule *schedule,
+                  void (*fill)(struct env *env, struct schedule *schedule), struct error *error) {
+  schedule_open(schedule, &component_schema);
+  fill(env, schedule);
+  return schedule_close(schedule, false, error) && schedule_prepare(schedule, env->simulation.kernels, error);
+}
+
+bool env_build(struct env *env, struct error *error) {
+  bool scores = env->config.scoring != L2SR_SCORE_NEVER;
+  return build(env, &env->step, fill_step, error) && build(env, &env->next, fill_next, error) &&
+         build(env, &env->begin, fill_begin, error) &&
+         build(env, &env->observe, fill_observe, error) &&
+         build(env, &env->reconstruct, fill_reconstruct, error) &&
+         (!scores || (build(env, &env->measure, fill_measure, error) && build(env, &env->score, fill_score, error) &&
+                      build(env, &env->start, fill_start, error)));
+}
+
+static void run(struct env *env, const struct schedule *schedule) {
+  schedule_run(schedule, &env->simulation.world);
+}
+
+/* ---- what the host knows ------------------------------------------------------------------------------------ */
+
+bool env_is_idle(const struct env *env, bool begun, struct error *error) {
+  if (env->sent) return fail_as(error, L2SR_WRONG_CALL, "a step is under way; call l2sr_env_wait first");
+  if (begun && !env->begun)
+    return fail_as(error, L2SR_WRONG_CALL, "no scan has begun; call l2sr_env_reset, without a mask, first");
+  return true;
+}
+
+static bool has_ended(const struct env *env, size_t row) {
+  return env->steps[row] >= env->acquisition.budget;
+}
+
+static bool any_ended(const struct env *env) {
+  for (size_t row = 0; row < env->envs; row++)
+    if (has_ended(env, row)) return true;
+  return false;
+}
+
+static bool any_first(const struct env *env) {
+  for (size_t row = 0; row < env->envs; row++)
+    if (env->steps[row] == 1) return true;
+  return false;
+}
+
+/* Scans that have ended begin anew where `restart`; all others take a step where `step`. */
+static void count_steps(struct env *env, bool restart, bool step) {
+  for (size_t row = 0; row < env->envs; row++)
+    if (restart && has_ended(env, row))
+      env->steps[row] = 0;
+    else if (step)
+      env->steps[row]++;
+}
+
+static bool check_none_ended(const struct env *env, struct error *error) {
+  if (env->config.autoreset != L2SR_RESET_DISABLED) return true;
+  for (size_t row = 0; row < env->envs; row++)
+    if (has_ended(env, row))
+      return fail_as(error, L2SR_WRONG_CALL, "the scan of environment %zu has ended; reset it, or open the handle with "
+                                             "another autoreset",
+                     row);
+  return true;
+}
+
+/* ---- resets ------------------------------------------------------------------------------------------------- */
+
+static size_t flag_bytes(const struct env *env) {
+  return sizeof(uint32_t) * env->envs;
+}
+
+static void copy_ended(struct env *env, cl_mem to) {
+  device_copy(&env->device, env->simulation.world.column[ENV_done], 0, to, 0, flag_bytes(env));
+}
+
+static void clear_skip(struct env *env) {
+  if (env->skips) device_fill(&env->device, env->skip, 0, flag_bytes(env), 0);
+  env->skips = false;
+}
+
+static void clear_scores(struct env *env) {
+  if (env->scored) env_arrays_clear_scores(env);
+  env->scored = false;
+}
+
+static bool check_reset(const struct env *env, const uint8_t *mask, const uint32_t *seed, struct error *error) {
+  if (!env_is_idle(env, mask, error)) return false;
+  for (size_t row = 0; seed && mask && row < env->envs; row++)
+    if (!mask[row])
+      return fail_as(error, L2SR_WRONG_CALL, "a reset with a seed is of all environments, and the mask leaves out %zu; "
+                                             "give no mask",
+                     row);
+  return true;
+}
+
+static void start_over(struct env *env, uint32_t seed) {
+  env->options.world.seed = seed;
+  load_order(&env->simulation, env->report.slices);
+  simulation_restart(&env->simulation, 0, env->envs);
+}
+
+bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struct error *error) {
+  if (!check_reset(env, mask, seed, error)) return false;
+  if (seed) start_over(env, *seed);
+  for (size_t row = 0; row < env->envs; row++) {
+    env->flags[row] = !mask || mask[row];
+    if (env->flags[row]) env->steps[row] = 0;
+  }
+  device_write(&env->device, env->reset, 0, flag_bytes(env), env->flags);
+  clear_skip(env);
+  run(env, &env->begin);
+  env->begun = true;
+  env->decided = false;
+  run(env, &env->observe);
+  if (env->starts) run(env, &env->start);
+  clear_scores(env);
+  env_arrays_renew(env);
+  return device_finish(&env->device, error);
+}
+
+bool env_renew(struct env *env, struct error *error) {
+  run(env, &env->observe);
+  env_arrays_renew(env);
+  return device_finish(&env->device, error);
+}
+
+/* ---- deciding ----------------------------------------------------------------------------------------------- */
+
+static const struct sampler *find_sampler(const struct env *env, const char *name, struct error *error) {
+  if (!name) {
+    fail_as(error, L2SR_WRONG_CALL, "the sampler is NULL; name one, as random");
+    return NULL;
+  }
+  const struct sampler *sampler = sampler_find(name, error);
+  if (!sampler || (sampler == &sampler_policy && env->simulation.policy)) return sampler;
+  if (sampler == &sampler_policy)
+    fail_usage(error, "sampler policy needs a network; name its checkpoint in struct l2sr_config");
+  else if (sampler_is_heuristic(sampler))
+    return sampler;
+  else
+    fail_usage(error, "sampler %s is no heuristic; environments let heuristics and policies choose", name);
+  return NULL;
+}
+
+bool env_decide(struct env *env, const char *name, struct error *error) {
+  if (!env_is_idle(env, true, error)) return false;
+  const struct sampler *sampler = find_sampler(env, name, error);
+  if (!sampler) return false;
+  if (sampler != env->sampler) {
+    env->sampler = NULL;
+    if (!simulation_set(&env->simulation, &env->acquisition, sampler, error) ||
+        !build(env, &env->decide, fill_decide, error))
+      return false;
+    env->sampler = sampler;
+  }
+  run(env, &env->decide);
+  env->decided = true;
+  return true;
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------- */
+
+static bool check_memory(const struct env *env, const struct env_source *source, struct error *error) {
+  cl_context context = NULL;
+  size_t bytes = 0;
+  if (!source->memory) return true;
+  if (clGetMemObjectInfo(source->memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS ||
+      clGetMemObjectInfo(source->memory, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS)
+    return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions is no OpenCL memory object");
+  if (context != env->device.context)
+    return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions is of another context; l2sr_env_queue has the "
+                                           "handle's");
+  if (source->offset % sizeof(uint32_t) == 0 && source->offset <= bytes && bytes - source->offset >= flag_bytes(env))
+    return true;
+  return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions has %zu bytes; %zu are read from byte %zu on, a "
+                                         "multiple of 4",
+                 bytes, flag_bytes(env), source->offset);
+}
+
+static bool check_send(const struct env *env, const struct env_source *source, struct error *error) {
+  if (!env_is_idle(env, true, error) || !check_none_ended(env, error) || !check_memory(env, source, error)) return false;
+  return source->host || source->memory || env->decided ||
+         fail_as(error, L2SR_WRONG_CALL, "there are no actions: give some, or call l2sr_env_decide before every step");
+}
+
+/* With L2SR_RESET_NEXT_STEP the ended ones do not step. */
+static void skip_ended(struct env *env) {
+  clear_skip(env);
+  if (env->config.autoreset != L2SR_RESET_NEXT_STEP || !any_ended(env)) return;
+  copy_ended(env, env->skip);
+  copy_ended(env, env->reset);
+  env->skips = true;
+}
+
+/* Rewards of a start need the quality of those that have begun, before their first step. */
+static void score(struct env *env, bool begun) {
+  bool ended = any_ended(env), compat = env->options.reward.form == REWARD_COMPAT;
+  clear_scores(env);
+  if (env->config.scoring == L2SR_SCORE_NEVER) return;
+  if (env->every || ended || (compat && any_first(env))) {
+    env->all = env->every;
+    run(env, &env->score);
+    env->scored = true;
+  }
+  if (begun && env->starts) run(env, &env->start);
+}
+
+/* With L2SR_RESET_SAME_STEP, after scores and what ended scans leave. */
+static void reset_ended(struct env *env) {
+  if (env->config.autoreset != L2SR_RESET_SAME_STEP || !any_ended(env)) return;
+  env_arrays_keep_final(env);
+  copy_ended(env, env->reset);
+  run(env, &env->begin);
+  count_steps(env, true, false);
+  run(env, &env->observe);
+  if (env->starts) run(env, &env->start);
+}
+
+static void read_refused(struct env *env) {
+  struct device *device = &env->device;
+  if (env->config.invalid != L2SR_INVALID_ERROR) return;
+  CL(device, clEnqueueReadBuffer(device->queue, env->refused, CL_FALSE, 0, sizeof env->refused_row, &env->refused_row, 0,
+                                 NULL, NULL));
+}
+
+bool env_send(struct env *env, const struct env_source *source, struct error *error) {
+  if (!check_send(env, source, error)) return false;
+  env->source = *source;
+  if (source->host) env->source.host = memcpy(env->actions.data, source->host, flag_bytes(env));
+  memcpy(env->steps_before, env->steps, flag_bytes(env));
+  skip_ended(env);
+  env->sent = true;
+  count_steps(env, env->config.autoreset == L2SR_RESET_NEXT_STEP, true);
+  run(env, env->skips ? &env->next : &env->step);
+  score(env, env->skips);
+  reset_ended(env);
+  env_arrays_renew(env);
+  read_refused(env);
+  CL(&env->device, clFlush(env->device.queue));
+  return true;
+}
+
+static bool refuse_action(struct env *env, struct error *error) {
+  uint32_t action = NO_LINE, row = env->refused_row;
+  memcpy(env->steps, env->steps_before, flag_bytes(env));
+  env->refused_row = NO_LINE;
+  device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
+  world_read(&env->simulation.world, ENV_action, row, 1, &action);
+  if (!device_finish(&env->device, error)) return false;
+  return fail_usage(error, "environment %u cannot take action %u: it is %s; L2SR_FREE has those that are free", row, action,
+                    action < env->acquisition.lines ? "acquired already" : "none");
+}
+
+bool env_wait(struct env *env, struct error *error) {
+  if (!env->sent)
+    return fail_as(error, L2SR_WRONG_CALL, "no step is under way; call l2sr_env_send first");
+  env->sent = env->decided = false;
+  if (!device_finish(&env->device, error)) return false;
+  return env->refused_row == NO_LINE || refuse_action(env, error);
+}
+
+bool env_reconstruct(struct env *env, bool scores, struct error *error) {
+  if (!env_is_idle(env, true, error)) return false;
+  if (scores && env->config.scoring == L2SR_SCORE_NEVER)
+    return fail_usage(error, "scoring is never, so there are no metrics; open the handle with another");
+  if (!env_array_need(env, L2SR_RECONSTRUCTION, error)) return false;
+  env->all = true;
+  run(env, scores ? &env->measure : &env->reconstruct);
+  env->scored |= scores;
+  env_arrays_renew(env);
+  return device_finish(&env->device, error);
+}

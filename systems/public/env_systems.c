@@ -1,0 +1,194 @@
+#include "systems/public/env_systems.h"
+
+#include "systems/public/env.h"
+#include "systems/scan/systems.h"
+
+static struct arg flags(cl_mem memory) {
+  return arg_buffer(ARG_IN, ELEMENT_U32, memory);
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------- */
+
+/* What l2sr_env_decide has chosen is there already. */
+static void run_place(struct world *world, void *context) {
+  const struct env *env = context;
+  struct device *device = world->device;
+  const struct env_source *source = &env->source;
+  size_t bytes = sizeof(uint32_t) * env->envs;
+  cl_mem to = world_out(world, ENV_action).as.m;
+  if (source->memory)
+    device_copy(device, source->memory, source->offset, to, 0, bytes);
+  else if (source->host)
+    CL(device, clEnqueueWriteBuffer(device->queue, to, CL_FALSE, 0, bytes, source->host, 0, NULL, NULL));
+}
+
+const struct system system_env_place = {.name = "env_place",
+                                        .doc = "the program's actions",
+                                        .writes = SET(ENV_action),
+                                        .run = run_place};
+
+static void run_check(struct world *world, void *context) {
+  const struct env *env = context;
+  kernel_run(world->kernels, "env_check", env->envs,
+             ARGS(world_in(world, ENV_action), world_in(world, ENV_mask), flags(env->skip),
+                  arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused)));
+}
+
+const struct system system_env_check = {.name = "env_check",
+                                        .doc = "find an action that is taken or out of range",
+                                        .reads = SET(ENV_action) | SET(ENV_mask),
+                                        .kernels = {"env_check"},
+                                        .run = run_check};
+
+static void run_take(struct world *world, void *context) {
+  const struct env *env = context;
+  kernel_run(world->kernels, "env_take", env->envs,
+             ARGS(flags(env->skip), flags(env->refused), world_inout(world, ENV_action), world_inout(world, ENV_mask),
+                  world_inout(world, ENV_step), world_inout(world, ENV_done), world_part(world, ENV_reward),
+                  arg_u32(env->acquisition.budget), arg_u32(env->config.invalid == L2SR_INVALID_MASK)));
+}
+
+#define TAKEN (SET(ENV_action) | SET(ENV_mask) | SET(ENV_step) | SET(ENV_done))
+const struct system system_env_take = {.name = "env_take",
+                                       .doc = "acquire the program's actions",
+                                       .reads = TAKEN,
+                                       .writes = TAKEN | SET(ENV_reward),
+                                       .kernels = {"env_take"},
+                                       .run = run_take};
+
+/* In the step that ends a scan its reward stays to be read. */
+static void run_begin(struct world *world, void *context) {
+  const struct env *env = context;
+  bool same_step = env->sent && env->config.autoreset == L2SR_RESET_SAME_STEP;
+  kernel_run(world->kernels, "env_begin", env->envs,
+             ARGS(flags(env->reset), flags(env->refused), world_inout(world, ENV_scan), world_in(world, SLICE_order),
+                  world_inout(world, ENV_slice), world_inout(world, ENV_mask), world_inout(world, ENV_step),
+                  world_inout(world, ENV_done), world_part(world, ENV_reward), world_in(world, SCENE_initial),
+                  arg_u32(0), arg_u32((uint32_t)env->envs), arg_u32((uint32_t)world->rows[TABLE_SLICE]),
+                  arg_u32(!same_step)));
+}
+
+#define BEGUN (SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step) | SET(ENV_done))
+const struct system system_env_begin = {.name = "env_begin",
+                                        .doc = "start the next scan of the environments that are reset",
+                                        .reads = BEGUN | SET(SLICE_order) | SET(SCENE_initial),
+                                        .writes = BEGUN | SET(ENV_reward),
+                                        .kernels = {"env_begin"},
+                                        .run = run_begin};
+
+/* ---- scores ------------------------------------------------------------------------------------------------- */
+
+static const struct metric *rewarded(const struct env *env) {
+  return &metric_list[env->options.reward.metric];
+}
+
+/* Lists add the metric of the scene's reward to what these two read. */
+static void run_reward(struct world *world, void *context) {
+  const struct env *env = context;
+  const struct metric *metric = rewarded(env);
+  kernel_run(world->kernels, "env_reward", env->envs,
+             ARGS(arg_unnamed(world_in(world, metric->env)), world_in(world, ENV_step), world_in(world, ENV_done),
+                  flags(env->skip), flags(env->refused), world_inout(world, ENV_quality),
+                  world_part(world, ENV_reward), arg_f32(metric->sign), arg_f32((float)metric_scale(&env->options)),
+                  arg_u32((uint32_t)env->options.reward.form)));
+}
+
+const struct system system_env_reward = {.name = "env_reward",
+                                         .doc = "reward of the step by the rule reward.form",
+                                         .reads = SET(ENV_step) | SET(ENV_done) | SET(ENV_quality),
+                                         .writes = SET(ENV_quality) | SET(ENV_reward),
+                                         .kernels = {"env_reward"},
+                                         .run = run_reward};
+
+static void run_quality(struct world *world, void *context) {
+  const struct env *env = context;
+  const struct metric *metric = rewarded(env);
+  kernel_run(world->kernels, "env_quality", env->envs,
+             ARGS(arg_unnamed(world_in(world, metric->env)), flags(env->reset), flags(env->refused),
+                  world_part(world, ENV_quality), arg_f32(metric->sign)));
+}
+
+const struct system system_env_quality = {.name = "env_quality",
+                                          .doc = "the quality that scans start from",
+                                          .writes = SET(ENV_quality),
+                                          .kernels = {"env_quality"},
+                                          .run = run_quality};
+
+/* Lists add the metrics that they compute. */
+static void run_keep_scores(struct world *world, void *context) {
+  const struct env *env = context;
+  for (size_t m = 0; m < METRICS; m++) {
+    if (!(world->running->reads & SET(metric_list[m].env))) continue;
+    kernel_run(world->kernels, "env_keep", env->envs,
+               ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done), flags(env->refused),
+                    arg_buffer(ARG_INOUT, ELEMENT_F32, env->array[L2SR_SSIM + m].own), arg_u32(env->all)));
+  }
+}
+
+const struct system system_env_keep_scores = {.name = "env_keep_scores",
+                                              .doc = "scores of scans that have ended, or of all",
+                                              .reads = SET(ENV_done),
+                                              .kernels = {"env_keep"},
+                                              .run = run_keep_scores};
+
+/* ---- arrays ------------------------------------------------------------------------------------------------- */
+
+static void write_free(struct world *world, const struct env *env, enum l2sr_array to) {
+  kernel_run(world->kernels, "env_free", env->envs * world->shape[SHAPE_A],
+             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_U8, env->array[to].own)));
+}
+
+static void run_free(struct world *world, void *context) {
+  write_free(world, context, L2SR_FREE);
+}
+
+static void run_final_free(struct world *world, void *context) {
+  write_free(world, context, L2SR_FINAL_FREE);
+}
+
+static void write_standardised(struct world *world, const struct env *env, enum l2sr_array to) {
+  observe_standardise(world, arg_buffer(ARG_INOUT, ELEMENT_F32, env->array[to].own), 0, 0, env->envs);
+}
+
+static void run_standardise(struct world *world, void *context) {
+  write_standardised(world, context, L2SR_STANDARDISED);
+}
+
+static void run_final_standardised(struct world *world, void *context) {
+  write_standardised(world, context, L2SR_FINAL_STANDARDISED);
+}
+
+static void run_final_observation(struct world *world, void *context) {
+  const struct env *env = context;
+  kernel_run(world->kernels, "env_keep_image", env->envs,
+             ARGS(world_in(world, ENV_magnitude), world_in(world, ENV_done), flags(env->refused),
+                  arg_buffer(ARG_INOUT, ELEMENT_REAL, env->array[L2SR_FINAL_OBSERVATION].own)));
+}
+
+static void run_target(struct world *world, void *context) {
+  const struct env *env = context;
+  kernel_run(world->kernels, "env_target", env->envs,
+             ARGS(world_in(world, ENV_slice), world_in(world, SLICE_image), world_in(world, SLICE_mean),
+                  world_in(world, SLICE_std), arg_buffer(ARG_OUT, ELEMENT_F32, env->array[L2SR_TARGET].own)));
+}
+
+#define FREE_ROW(text, call)                                                                                          \
+  {.name = #call, .doc = text, .reads = SET(ENV_mask), .kernels = {"env_free"}, .run = call}
+#define STANDARDISE_ROW(text, call)                                                                                   \
+  {.name = #call, .doc = text, .reads = OBSERVE_STANDARDISE_READS, .kernels = {"image_standardise"}, .run = call}
+
+const struct system system_env_free = FREE_ROW("free actions", run_free);
+const struct system system_env_final_free = FREE_ROW("free actions at the end of a scan", run_final_free);
+const struct system system_env_standardise = STANDARDISE_ROW("standardised observations", run_standardise);
+const struct system system_env_final_standardised =
+    STANDARDISE_ROW("standardised observations at the end of a scan", run_final_standardised);
+const struct system system_env_final_observation = {.name = "env_final_observation",
+                                                    .doc = "observations at the end of a scan",
+                                                    .reads = SET(ENV_magnitude) | SET(ENV_done),
+                                                    .kernels = {"env_keep_image"},
+                                                    .run = run_final_observation};
+const struct system system_env_target = {.name = "env_target",
+                                         .doc = "images that scans are scored against",
+                                         .reads = SET(ENV_slice) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std),
+                                         .kernels = {"env_target"},
+                                         .run = run_target};

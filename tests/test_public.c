@@ -1,0 +1,809 @@
+/* The library as another program holds it: by l2sr.h and the shared library alone. */
+#include <CL/cl.h>
+#include <l2sr.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 32, SLICES = 5, ENVS = 6, INITIAL = 2, BUDGET = 6 }; /* x4: 8 lines, 2 of them given */
+
+/* ---- helpers ------------------------------------------------------------------------------------------------ */
+
+static void expect_good(enum l2sr_code code, const char *call, int line) {
+  if (code != L2SR_GOOD) fail_msg("line %d: %s: %d, %s", line, call, (int)code, l2sr_last_error());
+}
+#define GOOD(call) expect_good(call, #call, __LINE__)
+
+static void expect_refused(enum l2sr_code code, enum l2sr_code wanted, const char *part, const char *call, int line) {
+  if (code != wanted || !strstr(l2sr_last_error(), part))
+    fail_msg("line %d: %s: %d, %s; expected %d and %s", line, call, (int)code, l2sr_last_error(), (int)wanted, part);
+}
+#define REFUSED(code, part, call) expect_refused(call, code, part, #call, __LINE__)
+
+static float images[SLICES][N][N];
+
+/* Discs on a slope, another in every slice. */
+static void make_images(void) {
+  for (int s = 0; s < SLICES; s++)
+    for (int y = 0; y < N; y++)
+      for (int x = 0; x < N; x++) {
+        double dx = x - 12 - s, dy = y - 15, disc = dx * dx + dy * dy < 40 + 10 * s;
+        images[s][y][x] = (float)(0.2 + disc + 0.01 * x + 0.3 * ((x * 7 + y * 3 + s) % 5 == 0));
+      }
+}
+
+static const struct l2sr_slices slices = {.values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
+static const char *const overrides[] = {"data.size=32", "acquisition.acceleration=4", "acquisition.horizon=long",
+                                        "acquisition.initial_lines=2"};
+
+static struct l2sr_config config_of(void) {
+  return (struct l2sr_config){.bytes = sizeof(struct l2sr_config),
+                              .overrides = overrides,
+                              .override_count = sizeof overrides / sizeof *overrides,
+                              .slices = &slices,
+                              .envs = ENVS};
+}
+
+static l2sr_env *open_by(const struct l2sr_config *config) {
+  l2sr_env *env;
+  GOOD(l2sr_env_open(config, &env));
+  return env;
+}
+
+static l2sr_env *open_env(void) {
+  struct l2sr_config config = config_of();
+  return open_by(&config);
+}
+
+static void read_words(l2sr_env *env, enum l2sr_array array, uint32_t words[ENVS]) {
+  GOOD(l2sr_env_read(env, array, words, sizeof(uint32_t) * ENVS));
+}
+
+static void read_floats(l2sr_env *env, enum l2sr_array array, float values[ENVS]) {
+  GOOD(l2sr_env_read(env, array, values, sizeof(float) * ENVS));
+}
+
+static void step_by(l2sr_env *env, uint32_t action) {
+  uint32_t actions[ENVS];
+  for (int i = 0; i < ENVS; i++) actions[i] = action;
+  GOOD(l2sr_env_step(env, actions));
+}
+
+/* ---- scans -------------------------------------------------------------------------------------------------- */
+
+static void facts_are_told(void **state) {
+  struct l2sr_facts facts = {.bytes = sizeof facts};
+  l2sr_env *env = open_env();
+  (void)state;
+  GOOD(l2sr_env_facts(env, &facts));
+  assert_int_equal(facts.envs, ENVS);
+  assert_int_equal(facts.actions, N);
+  assert_int_equal(facts.size, N);
+  assert_int_equal(facts.initial, INITIAL);
+  assert_int_equal(facts.budget, BUDGET);
+  assert_int_equal(facts.slices, SLICES);
+  assert_string_equal(facts.geometry, "lines");
+  GOOD(l2sr_env_close(env));
+}
+
+/* A structure of an older program is shorter, and is not written past. */
+static void older_structures_are_shorter(void **state) {
+  union {
+    struct l2sr_facts facts;
+    unsigned char bytes[sizeof(struct l2sr_facts)];
+  } room;
+  l2sr_env *env = open_env();
+  (void)state;
+  memset(&room, 0x5a, sizeof room);
+  room.facts.bytes = offsetof(struct l2sr_facts, size);
+  GOOD(l2sr_env_facts(env, &room.facts));
+  assert_int_equal(room.facts.actions, N);
+  for (size_t i = offsetof(struct l2sr_facts, size); i < sizeof room; i++) assert_int_equal(room.bytes[i], 0x5a);
+  GOOD(l2sr_env_close(env));
+}
+
+static void a_scan_goes_from_reset_to_done(void **state) {
+  uint8_t mask[ENVS][N], open[ENVS][N];
+  uint32_t done[ENVS], step[ENVS], slice[ENVS];
+  float reward[ENVS], ssim[ENVS];
+  l2sr_env *env = open_env();
+  (void)state;
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  read_words(env, L2SR_SLICE, slice);
+  for (uint32_t i = 0; i < ENVS; i++) assert_int_equal(slice[i], i % SLICES);
+  for (uint32_t t = 0; t < BUDGET; t++) {
+    step_by(env, t);
+    read_words(env, L2SR_DONE, done);
+    read_words(env, L2SR_STEP, step);
+    read_floats(env, L2SR_REWARD, reward);
+    read_floats(env, L2SR_SSIM, ssim);
+    for (int i = 0; i < ENVS; i++) {
+      assert_int_equal(done[i], t + 1 == BUDGET);
+      assert_int_equal(step[i], t + 1);
+      assert_true(t + 1 == BUDGET ? reward[i] > 0.1f && reward[i] == ssim[i] : reward[i] == 0 && isnan(ssim[i]));
+    }
+  }
+  GOOD(l2sr_env_read(env, L2SR_ACQUIRED, mask, sizeof mask));
+  GOOD(l2sr_env_read(env, L2SR_FREE, open, sizeof open));
+  for (int i = 0; i < ENVS; i++) {
+    int count = 0;
+    for (int a = 0; a < N; a++) {
+      count += mask[i][a];
+      assert_int_equal(open[i][a], !mask[i][a]);
+    }
+    assert_int_equal(count, INITIAL + BUDGET);
+  }
+  GOOD(l2sr_env_close(env));
+}
+
+/* All lines acquired: the image itself. */
+static void all_lines_are_the_image(void **state) {
+  static float image[ENVS][N][N], target[ENVS][N][N];
+  static const char *const all[] = {"data.size=32", "acquisition.initial_lines=2", "acquisition.budget=30"};
+  struct l2sr_config config = config_of();
+  float ssim[ENVS];
+  (void)state;
+  config.overrides = all;
+  config.override_count = 3;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (int t = 0; t < N - INITIAL; t++) {
+    GOOD(l2sr_env_decide(env, "random"));
+    GOOD(l2sr_env_step(env, NULL));
+  }
+  GOOD(l2sr_env_read(env, L2SR_RECONSTRUCTION, image, sizeof image));
+  GOOD(l2sr_env_read(env, L2SR_TARGET, target, sizeof target));
+  for (int i = 0; i < ENVS; i++)
+    for (int y = 0; y < N; y++)
+      for (int x = 0; x < N; x++) {
+        assert_true(fabsf(image[i][y][x] - images[i % SLICES][y][x]) < 1e-4f);
+        assert_true(fabsf(target[i][y][x] - images[i % SLICES][y][x]) < 1e-4f);
+      }
+  read_floats(env, L2SR_SSIM, ssim);
+  for (int i = 0; i < ENVS; i++) assert_true(ssim[i] > 0.999f);
+  GOOD(l2sr_env_close(env));
+}
+
+static void a_mask_resets_some(void **state) {
+  static const uint8_t some[ENVS] = {0, 1, 0, 0, 1, 0};
+  uint32_t scan[ENVS], step[ENVS];
+  l2sr_env *env = open_env();
+  (void)state;
+  REFUSED(L2SR_WRONG_CALL, "no scan has begun", l2sr_env_reset(env, some, NULL));
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  step_by(env, 0);
+  GOOD(l2sr_env_reset(env, some, NULL));
+  read_words(env, L2SR_SCAN, scan);
+  read_words(env, L2SR_STEP, step);
+  for (uint32_t i = 0; i < ENVS; i++) {
+    assert_int_equal(scan[i], some[i] ? i + ENVS : i);
+    assert_int_equal(step[i], !some[i]);
+  }
+  GOOD(l2sr_env_close(env));
+}
+
+static void play(l2sr_env *env, uint32_t seed, uint32_t actions[BUDGET][ENVS]) {
+  GOOD(l2sr_env_reset(env, NULL, &seed));
+  for (int t = 0; t < BUDGET; t++) {
+    GOOD(l2sr_env_decide(env, "random"));
+    GOOD(l2sr_env_step(env, NULL));
+    read_words(env, L2SR_ACTION, actions[t]);
+  }
+}
+
+static void a_seed_gives_the_same_scans(void **state) {
+  uint32_t first[BUDGET][ENVS], second[BUDGET][ENVS], third[BUDGET][ENVS];
+  struct l2sr_facts facts = {.bytes = sizeof facts};
+  l2sr_env *env = open_env();
+  (void)state;
+  play(env, 7, first);
+  play(env, 8, second);
+  play(env, 7, third);
+  assert_memory_equal(first, third, sizeof first);
+  assert_memory_not_equal(first, second, sizeof first);
+  GOOD(l2sr_env_facts(env, &facts));
+  assert_int_equal(facts.seed, 7);
+  GOOD(l2sr_env_close(env));
+}
+
+/* ---- ends of scans ------------------------------------------------------------------------------------------ */
+
+static void ended_scans_wait_for_the_program(void **state) {
+  l2sr_env *env = open_env();
+  (void)state;
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (uint32_t t = 0; t < BUDGET; t++) step_by(env, t);
+  GOOD(l2sr_env_decide(env, "random"));
+  REFUSED(L2SR_WRONG_CALL, "environment 0 has ended", l2sr_env_step(env, NULL));
+  GOOD(l2sr_env_close(env));
+}
+
+/* In the same step: what is left is of the ended scans, what is observed of the next ones. */
+static void ended_scans_begin_in_the_same_step(void **state) {
+  static float last[ENVS][N][N], start[ENVS][N][N], now[ENVS][N][N];
+  struct l2sr_config config = config_of();
+  uint32_t scan[ENVS], step[ENVS], done[ENVS];
+  uint8_t open[ENVS][N];
+  float ssim[ENVS], reward[ENVS];
+  (void)state;
+  l2sr_env *plain = open_by(&config);
+  config.autoreset = L2SR_RESET_SAME_STEP;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_reset(plain, NULL, NULL));
+  GOOD(l2sr_env_read(env, L2SR_FINAL_OBSERVATION, now, sizeof now)); /* it exists from here on */
+  GOOD(l2sr_env_read(env, L2SR_FINAL_FREE, open, sizeof open));
+  for (uint32_t t = 0; t < BUDGET; t++) {
+    step_by(env, t);
+    step_by(plain, t);
+  }
+  GOOD(l2sr_env_read(plain, L2SR_OBSERVATION, last, sizeof last));
+  GOOD(l2sr_env_read(env, L2SR_FINAL_OBSERVATION, now, sizeof now));
+  assert_memory_equal(last, now, sizeof now);
+  GOOD(l2sr_env_read(env, L2SR_FINAL_FREE, open, sizeof open));
+  for (int a = 0; a < BUDGET; a++) assert_int_equal(open[0][a], 0);
+  read_words(env, L2SR_SCAN, scan);
+  read_words(env, L2SR_STEP, step);
+  read_words(env, L2SR_DONE, done);
+  read_floats(env, L2SR_SSIM, ssim);
+  read_floats(env, L2SR_REWARD, reward);
+  for (uint32_t i = 0; i < ENVS; i++) {
+    assert_int_equal(scan[i], i + ENVS);
+    assert_int_equal(step[i], 0);
+    assert_int_equal(done[i], 1);
+    assert_true(ssim[i] == reward[i] && reward[i] > 0);
+  }
+  GOOD(l2sr_env_reset(plain, NULL, NULL));
+  GOOD(l2sr_env_read(plain, L2SR_OBSERVATION, start, sizeof start));
+  GOOD(l2sr_env_read(env, L2SR_OBSERVATION, now, sizeof now));
+  assert_memory_equal(start, now, sizeof now);
+  step_by(env, 0);
+  read_words(env, L2SR_DONE, done);
+  for (int i = 0; i < ENVS; i++) assert_int_equal(done[i], 0);
+  GOOD(l2sr_env_close(env));
+  GOOD(l2sr_env_close(plain));
+}
+
+static void ended_scans_begin_in_the_next_step(void **state) {
+  static const uint8_t some[ENVS] = {1, 0, 0, 1, 0, 0};
+  struct l2sr_config config = config_of();
+  uint32_t scan[ENVS], step[ENVS], done[ENVS];
+  float reward[ENVS];
+  (void)state;
+  config.autoreset = L2SR_RESET_NEXT_STEP;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  step_by(env, 0);
+  GOOD(l2sr_env_reset(env, some, NULL)); /* these are a step behind */
+  for (uint32_t t = 1; t < BUDGET; t++) step_by(env, t);
+  step_by(env, BUDGET);
+  read_words(env, L2SR_SCAN, scan);
+  read_words(env, L2SR_STEP, step);
+  read_words(env, L2SR_DONE, done);
+  read_floats(env, L2SR_REWARD, reward);
+  for (uint32_t i = 0; i < ENVS; i++) {
+    assert_int_equal(scan[i], i + ENVS);
+    assert_int_equal(step[i], some[i] ? BUDGET : 0);
+    assert_int_equal(done[i], some[i]);
+    assert_true(some[i] ? reward[i] > 0 : reward[i] == 0);
+  }
+  GOOD(l2sr_env_close(env));
+}
+
+/* ---- rewards ------------------------------------------------------------------------------------------------ */
+
+/* Dense rewards sum up to the gain over the initial image, whatever resets the scan. */
+static void sum_rewards(const char *form, enum l2sr_autoreset autoreset, float sums[ENVS]) {
+  const char *all[8];
+  struct l2sr_config config = config_of();
+  float reward[ENVS];
+  memcpy(all, overrides, sizeof overrides);
+  all[config.override_count++] = form;
+  config.overrides = all;
+  config.autoreset = autoreset;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (int scan = 0; scan < 2; scan++) {
+    memset(sums, 0, sizeof(float) * ENVS);
+    for (uint32_t t = 0; t < BUDGET; t++) {
+      step_by(env, t);
+      read_floats(env, L2SR_REWARD, reward);
+      for (int i = 0; i < ENVS; i++) sums[i] += reward[i];
+    }
+    if (autoreset == L2SR_RESET_DISABLED) GOOD(l2sr_env_reset(env, NULL, NULL));
+    if (autoreset == L2SR_RESET_NEXT_STEP) step_by(env, 0);
+  }
+  GOOD(l2sr_env_close(env));
+}
+
+static void rewards_are_of_their_form(void **state) {
+  float sparse[ENVS], dense[ENVS], compat[ENVS];
+  (void)state;
+  for (int autoreset = L2SR_RESET_DISABLED; autoreset <= L2SR_RESET_NEXT_STEP; autoreset++) {
+    sum_rewards("reward.form=sparse", (enum l2sr_autoreset)autoreset, sparse);
+    sum_rewards("reward.form=dense", (enum l2sr_autoreset)autoreset, dense);
+    sum_rewards("reward.form=compat", (enum l2sr_autoreset)autoreset, compat);
+    for (int i = 0; i < ENVS; i++) {
+      assert_true(fabsf(dense[i] - compat[i]) < 1e-5f);
+      assert_true(sparse[i] > dense[i] + 0.05f);
+    }
+  }
+}
+
+static void every_step_is_scored_where_asked(void **state) {
+  struct l2sr_config config = config_of();
+  float ssim[ENVS], psnr[ENVS], nmse[ENVS];
+  (void)state;
+  config.scoring = L2SR_SCORE_EVERY_STEP;
+  config.metrics = "psnr";
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  step_by(env, 0);
+  read_floats(env, L2SR_SSIM, ssim);
+  read_floats(env, L2SR_PSNR, psnr);
+  for (int i = 0; i < ENVS; i++) assert_true(ssim[i] > 0 && psnr[i] > 1);
+  REFUSED(L2SR_WRONG_USAGE, "no array ssim_uniform", l2sr_env_read(env, L2SR_SSIM_UNIFORM, nmse, sizeof nmse));
+  GOOD(l2sr_env_close(env));
+}
+
+static void nothing_is_scored_where_asked(void **state) {
+  static float image[ENVS][N][N];
+  struct l2sr_config config = config_of();
+  float reward[ENVS];
+  (void)state;
+  config.scoring = L2SR_SCORE_NEVER;
+  config.autoreset = L2SR_RESET_SAME_STEP;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (uint32_t t = 0; t < BUDGET; t++) step_by(env, t);
+  read_floats(env, L2SR_REWARD, reward);
+  for (int i = 0; i < ENVS; i++) assert_true(reward[i] == 0);
+  REFUSED(L2SR_WRONG_USAGE, "scoring is never", l2sr_env_read(env, L2SR_SSIM, reward, sizeof reward));
+  REFUSED(L2SR_WRONG_USAGE, "scoring is never", l2sr_env_score(env));
+  GOOD(l2sr_env_reconstruct(env));
+  GOOD(l2sr_env_read(env, L2SR_RECONSTRUCTION, image, sizeof image));
+  assert_true(image[0][16][16] > 0.1f);
+  GOOD(l2sr_env_close(env));
+}
+
+/* ---- actions that cannot be taken --------------------------------------------------------------------------- */
+
+static l2sr_env *open_invalid(enum l2sr_invalid invalid, enum l2sr_autoreset autoreset) {
+  struct l2sr_config config = config_of();
+  config.invalid = invalid;
+  config.autoreset = autoreset;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  return env;
+}
+
+static void an_invalid_action_is_named(void **state) {
+  uint32_t actions[ENVS] = {0, 1, 2, 3, 4, N}, step[ENVS];
+  uint8_t before[ENVS][N], after[ENVS][N];
+  (void)state;
+  for (int autoreset = L2SR_RESET_DISABLED; autoreset <= L2SR_RESET_NEXT_STEP; autoreset++) {
+    l2sr_env *env = open_invalid(L2SR_INVALID_ERROR, (enum l2sr_autoreset)autoreset);
+    for (uint32_t t = 0; t < BUDGET - 1; t++) step_by(env, t);
+    GOOD(l2sr_env_read(env, L2SR_ACQUIRED, before, sizeof before));
+    for (int i = 0; i < ENVS; i++) actions[i] = BUDGET + 1;
+    actions[3] = N;
+    REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take action 32: it is none", l2sr_env_step(env, actions));
+    actions[3] = 0;
+    REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take action 0: it is acquired already", l2sr_env_step(env, actions));
+    GOOD(l2sr_env_read(env, L2SR_ACQUIRED, after, sizeof after));
+    assert_memory_equal(before, after, sizeof after);
+    read_words(env, L2SR_STEP, step);
+    for (int i = 0; i < ENVS; i++) assert_int_equal(step[i], BUDGET - 1);
+    step_by(env, BUDGET);
+    if (autoreset == L2SR_RESET_NEXT_STEP) step_by(env, 0);
+    GOOD(l2sr_env_close(env));
+  }
+}
+
+static void an_invalid_action_is_ignored(void **state) {
+  uint8_t mask[ENVS][N];
+  uint32_t step[ENVS];
+  l2sr_env *env = open_invalid(L2SR_INVALID_IGNORE, L2SR_RESET_DISABLED);
+  (void)state;
+  step_by(env, N);
+  step_by(env, UINT32_MAX);
+  step_by(env, N / 2); /* a given one */
+  GOOD(l2sr_env_read(env, L2SR_ACQUIRED, mask, sizeof mask));
+  read_words(env, L2SR_STEP, step);
+  for (int i = 0; i < ENVS; i++) {
+    int count = 0;
+    for (int a = 0; a < N; a++) count += mask[i][a];
+    assert_int_equal(count, INITIAL);
+    assert_int_equal(step[i], 3);
+  }
+  GOOD(l2sr_env_close(env));
+}
+
+static void an_invalid_action_is_replaced(void **state) {
+  uint32_t action[ENVS];
+  l2sr_env *env = open_invalid(L2SR_INVALID_MASK, L2SR_RESET_DISABLED);
+  (void)state;
+  step_by(env, UINT32_MAX);
+  read_words(env, L2SR_ACTION, action);
+  for (int i = 0; i < ENVS; i++) assert_int_equal(action[i], N - 1);
+  step_by(env, N - 1);
+  read_words(env, L2SR_ACTION, action);
+  for (int i = 0; i < ENVS; i++) assert_int_equal(action[i], N - 2);
+  GOOD(l2sr_env_close(env));
+}
+
+/* ---- arrays ------------------------------------------------------------------------------------------------- */
+
+static void shapes_are_told(void **state) {
+  struct l2sr_shape shape = {.bytes = sizeof shape};
+  l2sr_env *env = open_env();
+  (void)state;
+  for (int a = 0; a < L2SR_FINAL_OBSERVATION; a++) {
+    if (a == L2SR_SSIM_UNIFORM || a == L2SR_PSNR_UNCLAMPED || a == L2SR_MSE) continue;
+    GOOD(l2sr_env_shape(env, (enum l2sr_array)a, &shape));
+    size_t elements = 1, size = shape.element == L2SR_U8 ? 1 : shape.element == L2SR_F16 ? 2 : 4;
+    for (size_t i = 0; i < shape.rank; i++) elements *= shape.extent[i];
+    assert_int_equal(shape.extent[0], ENVS);
+    assert_int_equal(shape.total, elements * size);
+  }
+  GOOD(l2sr_env_shape(env, L2SR_OBSERVATION, &shape));
+  assert_string_equal(shape.name, "observation");
+  assert_int_equal(shape.rank, 3);
+  REFUSED(L2SR_WRONG_USAGE, "L2SR_RESET_SAME_STEP", l2sr_env_shape(env, L2SR_FINAL_FREE, &shape));
+  REFUSED(L2SR_WRONG_USAGE, "no array", l2sr_env_shape(env, L2SR_ARRAYS, &shape));
+  REFUSED(L2SR_WRONG_USAGE, "no array", l2sr_env_shape(env, (enum l2sr_array)-1, &shape));
+  GOOD(l2sr_env_close(env));
+}
+
+static void a_pinned_copy_is_renewed(void **state) {
+  static float image[ENVS][N][N];
+  const void *pinned, *again;
+  l2sr_env *env = open_env();
+  (void)state;
+  GOOD(l2sr_env_pin(env, L2SR_STANDARDISED, &pinned));
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (uint32_t t = 0; t < 3; t++) {
+    GOOD(l2sr_env_read(env, L2SR_STANDARDISED, image, sizeof image));
+    assert_memory_equal(pinned, image, sizeof image);
+    assert_true(image[0][16][16] >= -6 && image[0][16][16] <= 6 && image[0][3][3] != image[0][16][16]);
+    step_by(env, t);
+    assert_memory_not_equal(pinned, image, sizeof image);
+  }
+  GOOD(l2sr_env_pin(env, L2SR_STANDARDISED, &again));
+  assert_ptr_equal(pinned, again);
+  GOOD(l2sr_env_unpin(env, L2SR_STANDARDISED));
+  GOOD(l2sr_env_unpin(env, L2SR_STANDARDISED));
+  GOOD(l2sr_env_close(env));
+}
+
+static void observations_may_be_halves(void **state) {
+  const char *all[8];
+  struct l2sr_config config = config_of();
+  struct l2sr_shape shape = {.bytes = sizeof shape};
+  (void)state;
+  memcpy(all, overrides, sizeof overrides);
+  all[config.override_count++] = "world.observation=f16";
+  config.overrides = all;
+  config.autoreset = L2SR_RESET_SAME_STEP;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_shape(env, L2SR_OBSERVATION, &shape));
+  assert_int_equal(shape.element, L2SR_F16);
+  GOOD(l2sr_env_shape(env, L2SR_FINAL_OBSERVATION, &shape));
+  assert_int_equal(shape.total, 2 * ENVS * N * N);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (uint32_t t = 0; t < BUDGET; t++) step_by(env, t);
+  GOOD(l2sr_env_close(env));
+}
+
+/* ---- memory of the program's -------------------------------------------------------------------------------- */
+
+static void the_program_gives_context_and_actions(void **state) {
+  struct l2sr_config config = config_of();
+  cl_context context, its;
+  cl_command_queue queue, its_queue;
+  cl_platform_id platform;
+  cl_device_id device;
+  cl_mem observation;
+  uint32_t actions[ENVS + 1] = {0, 3, 4, 5, 6, 7, 8}, taken[ENVS];
+  static float first[N][N], second[ENVS][N][N];
+  (void)state;
+  assert_int_equal(clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
+  assert_int_equal(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+  context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+  queue = clCreateCommandQueue(context, device, 0, NULL);
+  config.context = context;
+  config.queue = queue;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_queue(env, &its, &its_queue));
+  assert_true(its == context && its_queue == queue);
+  cl_mem memory = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof actions, actions, NULL);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_send_memory(env, memory, sizeof(uint32_t)));
+  GOOD(l2sr_env_wait(env));
+  read_words(env, L2SR_ACTION, taken);
+  assert_memory_equal(taken, actions + 1, sizeof taken);
+  GOOD(l2sr_env_memory(env, L2SR_OBSERVATION, &observation));
+  assert_int_equal(clEnqueueReadBuffer(queue, observation, CL_TRUE, 0, sizeof first, first, 0, NULL, NULL), CL_SUCCESS);
+  GOOD(l2sr_env_read(env, L2SR_OBSERVATION, second, sizeof second));
+  assert_memory_equal(first, second[0], sizeof first);
+  REFUSED(L2SR_WRONG_CALL, "28 bytes", l2sr_env_send_memory(env, memory, 2 * sizeof(uint32_t)));
+  REFUSED(L2SR_WRONG_CALL, "NULL", l2sr_env_send_memory(env, NULL, 0));
+  GOOD(l2sr_env_close(env));
+  config.queue = NULL;
+  env = open_by(&config);
+  GOOD(l2sr_env_close(env));
+  clReleaseMemObject(memory);
+  clReleaseCommandQueue(queue);
+  clReleaseContext(context);
+}
+
+/* ---- state -------------------------------------------------------------------------------------------------- */
+
+static void scans_go_on_from_a_state(void **state) {
+  uint32_t first[BUDGET][ENVS], second[BUDGET][ENVS];
+  static float image[2][ENVS][N][N];
+  struct l2sr_config config = config_of();
+  unsigned char *bytes;
+  size_t count, again;
+  (void)state;
+  config.autoreset = L2SR_RESET_SAME_STEP;
+  l2sr_env *env = open_by(&config), *other = open_by(&config);
+  uint32_t seed = 11;
+  GOOD(l2sr_env_reset(env, NULL, &seed));
+  for (int t = 0; t < 4; t++) {
+    GOOD(l2sr_env_decide(env, "random"));
+    GOOD(l2sr_env_step(env, NULL));
+  }
+  GOOD(l2sr_env_save(env, NULL, 0, &count));
+  bytes = malloc(count + 1);
+  REFUSED(L2SR_WRONG_CALL, "bytes", l2sr_env_save(env, bytes, count - 1, &again));
+  GOOD(l2sr_env_save(env, bytes + 1, count, &again));
+  assert_int_equal(count, again);
+  GOOD(l2sr_env_restore(other, bytes + 1, count));
+  for (int e = 0; e < 2; e++)
+    for (int t = 0; t < BUDGET; t++) {
+      GOOD(l2sr_env_decide(e ? other : env, "random"));
+      GOOD(l2sr_env_step(e ? other : env, NULL));
+      read_words(e ? other : env, L2SR_ACTION, e ? second[t] : first[t]);
+    }
+  assert_memory_equal(first, second, sizeof first);
+  GOOD(l2sr_env_read(env, L2SR_OBSERVATION, image[0], sizeof image[0]));
+  GOOD(l2sr_env_read(other, L2SR_OBSERVATION, image[1], sizeof image[1]));
+  assert_memory_equal(image[0], image[1], sizeof image[0]);
+  bytes[count / 2] ^= 4;
+  REFUSED(L2SR_BAD_FILE, "damaged", l2sr_env_restore(other, bytes + 1, count));
+  REFUSED(L2SR_BAD_FILE, "damaged", l2sr_env_restore(other, bytes + 1, count - 1));
+  REFUSED(L2SR_BAD_FILE, "no state", l2sr_env_restore(other, bytes + 1, 3));
+  bytes[1] ^= 4;
+  REFUSED(L2SR_BAD_FILE, "no state", l2sr_env_restore(other, bytes + 1, count));
+  free(bytes);
+  GOOD(l2sr_env_close(env));
+  GOOD(l2sr_env_close(other));
+}
+
+static void a_state_is_of_its_scene(void **state) {
+  struct l2sr_config config = config_of();
+  static unsigned char bytes[1 << 16];
+  size_t count;
+  (void)state;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_save(env, bytes, sizeof bytes, &count));
+  config.envs = ENVS + 1;
+  l2sr_env *other = open_by(&config);
+  REFUSED(L2SR_WRONG_USAGE, "environments 6, and the handle 7", l2sr_env_restore(other, bytes, count));
+  GOOD(l2sr_env_close(env));
+  GOOD(l2sr_env_close(other));
+}
+
+static void pictures_are_drawn(void **state) {
+  char path[] = "/tmp/l2sr_public_XXXXXX";
+  unsigned char head[24];
+  l2sr_env *env = open_env();
+  (void)state;
+  close(mkstemp(path));
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  static const enum l2sr_array arrays[] = {L2SR_OBSERVATION, L2SR_STANDARDISED, L2SR_ACQUIRED, L2SR_TARGET};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+    GOOD(l2sr_env_draw(env, arrays[i], 1, path));
+    FILE *file = fopen(path, "rb");
+    assert_int_equal(fread(head, 1, sizeof head, file), sizeof head);
+    fclose(file);
+    assert_memory_equal(head, "\x89PNG\r\n\x1a\n", 8);
+    assert_int_equal(head[19], N);
+  }
+  REFUSED(L2SR_WRONG_USAGE, "one number a row", l2sr_env_draw(env, L2SR_REWARD, 1, path));
+  REFUSED(L2SR_WRONG_USAGE, "no environment 6", l2sr_env_draw(env, L2SR_TARGET, ENVS, path));
+  REFUSED(L2SR_BAD_FILE, "/nowhere", l2sr_env_draw(env, L2SR_TARGET, 0, "/nowhere/at/all.png"));
+  GOOD(l2sr_env_close(env));
+  unlink(path);
+}
+
+/* ---- slices in memory --------------------------------------------------------------------------------------- */
+
+/* k-space of two coils with half of the image's power each is the image, by root-sum-of-squares. */
+static void kspace_of_coils_is_combined(void **state) {
+  enum { COILS = 2 };
+  static float kspace[1][COILS][N][N][2], target[ENVS][N][N];
+  struct l2sr_slices own = {.values = &kspace[0][0][0][0][0], .count = 1, .coils = COILS, .height = N, .width = N};
+  struct l2sr_config config = config_of();
+  (void)state;
+  for (int v = 0; v < N; v++)
+    for (int u = 0; u < N; u++) {
+      double re = 0, im = 0;
+      for (int y = 0; y < N; y++)
+        for (int x = 0; x < N; x++) {
+          double turn = -2 * M_PI * ((double)(y - N / 2) * (v - N / 2) + (double)(x - N / 2) * (u - N / 2)) / N;
+          re += images[0][y][x] * cos(turn) / N;
+          im += images[0][y][x] * sin(turn) / N;
+        }
+      for (int c = 0; c < COILS; c++) {
+        kspace[0][c][v][u][0] = (float)(re * M_SQRT1_2);
+        kspace[0][c][v][u][1] = (float)(im * M_SQRT1_2);
+      }
+    }
+  config.slices = &own;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_read(env, L2SR_TARGET, target, sizeof target));
+  for (int y = 0; y < N; y++)
+    for (int x = 0; x < N; x++) assert_true(fabsf(target[0][y][x] - images[0][y][x]) < 1e-3f);
+  GOOD(l2sr_env_close(env));
+}
+
+static void bad_slices_are_refused(void **state) {
+  struct l2sr_config config = config_of();
+  struct l2sr_slices own = slices;
+  l2sr_env *env;
+  (void)state;
+  config.slices = &own;
+  own.count = 0;
+  REFUSED(L2SR_WRONG_USAGE, "0 slices in memory", l2sr_env_open(&config, &env));
+  own = slices;
+  own.values = NULL;
+  REFUSED(L2SR_WRONG_USAGE, "NULL", l2sr_env_open(&config, &env));
+  own = slices;
+  own.height = N / 2;
+  REFUSED(L2SR_BAD_FILE, "smaller than data.size", l2sr_env_open(&config, &env));
+  own = slices;
+  own.coils = 1 << 20;
+  REFUSED(L2SR_WRONG_USAGE, "coils", l2sr_env_open(&config, &env));
+  assert_null(env);
+}
+
+/* ---- what is refused ---------------------------------------------------------------------------------------- */
+
+static void configs_are_checked(void **state) {
+  struct l2sr_config config = config_of();
+  l2sr_env *env;
+  (void)state;
+  REFUSED(L2SR_WRONG_CALL, "NULL", l2sr_env_open(NULL, &env));
+  REFUSED(L2SR_WRONG_CALL, "NULL", l2sr_env_open(&config, NULL));
+  config.bytes = 0;
+  REFUSED(L2SR_WRONG_CALL, "sizeof(struct l2sr_config)", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.scene = "no_such_scene";
+  REFUSED(L2SR_BAD_FILE, "no scene no_such_scene", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.text = "data: {sise: 3}";
+  REFUSED(L2SR_WRONG_USAGE, "the scene's text:1", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.autoreset = (enum l2sr_autoreset)9;
+  REFUSED(L2SR_WRONG_USAGE, "autoreset 9", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.envs = 100000;
+  REFUSED(L2SR_WRONG_USAGE, "world.envs", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.device = "no such device";
+  REFUSED(L2SR_NO_DEVICE, "no such device", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.slices = NULL;
+  REFUSED(L2SR_WRONG_USAGE, "no slices", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.metrics = "ssim,psrn";
+  REFUSED(L2SR_WRONG_USAGE, "psnr", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.reconstructor = "/no/such/file.h5";
+  REFUSED(L2SR_BAD_FILE, "/no/such/file.h5", l2sr_env_open(&config, &env));
+  config = config_of();
+  config.text = "acquisition: {geometry: points}";
+  config.override_count = 1;
+  REFUSED(L2SR_WRONG_USAGE, "points", l2sr_env_open(&config, &env));
+}
+
+static void handles_are_checked(void **state) {
+  uint32_t word[ENVS] = {0};
+  l2sr_env *env = open_env(), *closed = env;
+  (void)state;
+  REFUSED(L2SR_WRONG_CALL, "the handle is NULL", l2sr_env_reset(NULL, NULL, NULL));
+  REFUSED(L2SR_WRONG_CALL, "no open handle", l2sr_env_reset((l2sr_env *)word, NULL, NULL));
+  REFUSED(L2SR_WRONG_CALL, "no scan has begun", l2sr_env_step(env, word));
+  REFUSED(L2SR_WRONG_CALL, "no step is under way", l2sr_env_wait(env));
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  REFUSED(L2SR_WRONG_CALL, "there are no actions", l2sr_env_step(env, NULL));
+  REFUSED(L2SR_WRONG_CALL, "sampler is NULL", l2sr_env_decide(env, NULL));
+  REFUSED(L2SR_WRONG_USAGE, "no heuristic", l2sr_env_decide(env, "oracle"));
+  REFUSED(L2SR_WRONG_USAGE, "needs a network", l2sr_env_decide(env, "policy"));
+  REFUSED(L2SR_WRONG_USAGE, "random", l2sr_env_decide(env, "randon"));
+  GOOD(l2sr_env_send(env, word));
+  REFUSED(L2SR_WRONG_CALL, "a step is under way", l2sr_env_send(env, word));
+  REFUSED(L2SR_WRONG_CALL, "a step is under way", l2sr_env_read(env, L2SR_STEP, word, sizeof word));
+  GOOD(l2sr_env_wait(env));
+  REFUSED(L2SR_WRONG_CALL, "24 bytes", l2sr_env_read(env, L2SR_STEP, word, sizeof word - 1));
+  REFUSED(L2SR_WRONG_CALL, "NULL", l2sr_env_read(env, L2SR_STEP, NULL, sizeof word));
+  GOOD(l2sr_env_send(env, (const uint32_t[ENVS]){1, 1, 1, 1, 1, 1}));
+  GOOD(l2sr_env_close(env));
+  env = open_env();
+  assert_ptr_not_equal(env, closed);
+  REFUSED(L2SR_WRONG_CALL, "it was closed", l2sr_env_close(closed));
+  GOOD(l2sr_env_close(env));
+}
+
+static void *call_meanwhile(void *env) {
+  size_t *refused = malloc(sizeof *refused);
+  *refused = 0;
+  for (int i = 0; i < 200; i++) {
+    enum l2sr_code code = l2sr_env_reset(env, NULL, NULL);
+    if (code != L2SR_GOOD && code != L2SR_WRONG_CALL) fail_msg("%s", l2sr_last_error());
+    *refused += code != L2SR_GOOD;
+  }
+  return refused;
+}
+
+static void a_handle_does_one_call_at_a_time(void **state) {
+  pthread_t threads[3];
+  size_t refused = 0;
+  void *some;
+  l2sr_env *env = open_env();
+  (void)state;
+  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_meanwhile, env), 0);
+  for (int i = 0; i < 3; i++) {
+    pthread_join(threads[i], &some);
+    refused += *(size_t *)some;
+    free(some);
+  }
+  assert_true(refused > 0 && refused < 600);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_close(env));
+}
+
+int main(void) {
+  make_images();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(facts_are_told),
+      cmocka_unit_test(older_structures_are_shorter),
+      cmocka_unit_test(a_scan_goes_from_reset_to_done),
+      cmocka_unit_test(all_lines_are_the_image),
+      cmocka_unit_test(a_mask_resets_some),
+      cmocka_unit_test(a_seed_gives_the_same_scans),
+      cmocka_unit_test(ended_scans_wait_for_the_program),
+      cmocka_unit_test(ended_scans_begin_in_the_same_step),
+      cmocka_unit_test(ended_scans_begin_in_the_next_step),
+      cmocka_unit_test(rewards_are_of_their_form),
+      cmocka_unit_test(every_step_is_scored_where_asked),
+      cmocka_unit_test(nothing_is_scored_where_asked),
+      cmocka_unit_test(an_invalid_action_is_named),
+      cmocka_unit_test(an_invalid_action_is_ignored),
+      cmocka_unit_test(an_invalid_action_is_replaced),
+      cmocka_unit_test(shapes_are_told),
+      cmocka_unit_test(a_pinned_copy_is_renewed),
+      cmocka_unit_test(observations_may_be_halves),
+      cmocka_unit_test(the_program_gives_context_and_actions),
+      cmocka_unit_test(scans_go_on_from_a_state),
+      cmocka_unit_test(a_state_is_of_its_scene),
+      cmocka_unit_test(pictures_are_drawn),
+      cmocka_unit_test(kspace_of_coils_is_combined),
+      cmocka_unit_test(bad_slices_are_refused),
+      cmocka_unit_test(configs_are_checked),
+      cmocka_unit_test(handles_are_checked),
+      cmocka_unit_test(a_handle_does_one_call_at_a_time),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
