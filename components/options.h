@@ -257,6 +257,8 @@
   X(alternate, U32, rate_every, "5", 1, 1000000, NULL, "epochs between two such steps")                      \
   X(alternate, U32, early_stopping, "0", 0, 1000000, NULL,                                                   \
     "ends a round's reconstructor after so many epochs without a better validation loss; 0: never")          \
+  X(alternate, CHOICE, augment, "all", 0, 0, "all|rounds",                                                   \
+    "which reconstructors data.augment is for: all, or those of rounds but not the first")                   \
   X(alternate, CHOICE, actions, "best", 0, 0, "best|drawn",                                                  \
     "trajectories that the reconstructor is trained on: the policy's most probable actions, or actions "     \
     "drawn anew in every epoch")
@@ -396,6 +398,7 @@ enum learn_baseline { BASELINE_CRITIC, BASELINE_GROUP, BASELINE_GROUP_CRITIC };
 enum learn_schedule { LEARN_CONSTANT, LEARN_LINEAR, LEARN_COSINE };
 enum learn_scaling { SCALING_NONE, SCALING_ROOT, SCALING_LINEAR };
 enum evaluate_group { GROUP_AUTO, GROUP_FIXED, GROUP_JOINT };
+enum alternate_augment { AUGMENT_ALL, AUGMENT_ROUNDS };
 enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };
 enum train_keep { KEEP_AUTO, KEEP_NEVER, KEEP_ALWAYS };
 enum train_masks { MASKS_BERNOULLI, MASKS_EXACT };

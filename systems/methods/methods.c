@@ -20,11 +20,20 @@ static bool has_stages(const struct method *method) {
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
+static bool add_start(struct lists *lists, const struct options *options, struct arena *arena,
+                      struct error *error) {
+  struct options *first = ARENA_NEW(arena, struct options, 1);
+  *first = *options;
+  return start_checkpoint(options) ||
+         (start_set(first, arena, error) &&
+          lists_add_training(lists, first, "reconstructor", false, arena, error));
+}
+
 static bool add_stages(struct lists *lists, const struct options *options, struct arena *arena,
                        struct error *error) {
   const struct method *method = method_of(options);
   if (!has_stages(method)) return lists_add_training(lists, options, "train", false, arena, error);
-  return (start_checkpoint(options) || lists_add_training(lists, options, "reconstructor", false, arena, error)) &&
+  return add_start(lists, options, arena, error) &&
          (method->grows ? method->grows->describe(lists, options, arena, error)
                         : policy_training_describe(method->policy, lists, options, arena, error)) &&
          (!method->alternates ||

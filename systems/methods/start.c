@@ -40,6 +40,7 @@ bool start_set(struct options *options, struct arena *arena, struct error *error
   static const uint32_t pair[][2] = {{2, 2}, {2, 3}, {2, 4}, {3, 3}, {3, 4}, {4, 4}};
   struct acquisition acquisition;
   const char *all = "", *initial = "";
+  if (options->alternate.augment == AUGMENT_ROUNDS) options->data.augment = "";
   if (!is_dense(options)) return true;
   if (!acquisition_only(&acquisition, options, arena, error)) return false;
   uint32_t acceleration = acceleration_of(&acquisition, options), size = options->data.size;

@@ -9,7 +9,7 @@
 const char *start_checkpoint(const struct options *options);
 /* Refuses an alternate.start that is neither a word nor a file. */
 bool start_check(const struct options *options, struct error *error);
-/* Sets train.* of one that is trained first; the texts are in the arena. */
+/* Sets train.* and data.augment of one that is trained first; the texts are in the arena. */
 bool start_set(struct options *options, struct arena *arena, struct error *error);
 
 #endif

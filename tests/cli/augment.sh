@@ -67,6 +67,20 @@ done
 run "the list" "$l2sr" describe schedule scene
 says out 'move_slices: images turned, flipped and shifted anew, as data.augment says'
 
+# ---- rounds alone ------------------------------------------------------------------------------------------
+
+rounds='--method l2sr --set alternate.rounds=1 --set alternate.augment=rounds'
+# shellcheck disable=SC2086
+run "moved in rounds" "$l2sr" train scene --output moved_rounds $rounds
+# shellcheck disable=SC2086
+run "nowhere" "$l2sr" train scene --output unmoved $rounds --set data.augment=
+run "the first is not moved" "$l2sr" compare moved_rounds/reconstructor/last.h5 unmoved/reconstructor/last.h5
+run "the policy is the same" "$l2sr" compare moved_rounds/policy_1/last.h5 unmoved/policy_1/last.h5
+[ "$(lines moved_rounds/reconstructor_1 loss)" != "$(lines unmoved/reconstructor_1 loss)" ] || complain "a round is not moved"
+# shellcheck disable=SC2086
+run "its list" "$l2sr" describe schedule scene --set train.method=l2sr --set alternate.augment=rounds
+[ "$(grep -c '^ *move_slices' out)" -eq 1 ] || complain "slices are moved in $(grep -c '^ *move_slices' out) lists, not in the rounds' alone"
+
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 refuse 2 "data.augment has 'turn'; it must be a list of flips, shifts and turns" train scene --quiet --output none \
