@@ -308,7 +308,8 @@ static bool run_advantages(struct advantages *a, struct error *error) {
              ARGS(graph_arg(ARG_IN, a->reward), graph_arg(ARG_IN, a->value),
                   arg_buffer(ARG_IN, ELEMENT_U32, a->done), graph_arg(ARG_IN, a->last_value),
                   graph_arg(ARG_OUT, a->advantage), graph_arg(ARG_OUT, a->target),
-                  arg_u32((uint32_t)a->steps), arg_f32((float)a->gamma), arg_f32((float)a->lambda)));
+                  arg_u32((uint32_t)a->steps), arg_f32((float)a->gamma), arg_f32((float)a->lambda),
+                  arg_u32(1)));
   return vectors_compare(&a->vectors, "advantage", a->advantage, total, 1e-5, error) &&
          vectors_compare(&a->vectors, "return", a->target, total, 1e-5, error) &&
          device_finish(a->device, error);
