@@ -206,6 +206,12 @@ void world_read(struct world *world, unsigned component, size_t row, size_t coun
   device_read(world->device, world->column[component], row * bytes, count * bytes, to);
 }
 
+cl_mem world_lend(const struct world *world, unsigned component) {
+  REQUIRE(!world->running, "a system lends nothing: it has world_in and world_out");
+  REQUIRE(world_has(world, component), "no column %u", component);
+  return world->column[component];
+}
+
 void world_fill(struct world *world, unsigned component, uint32_t word) {
   const struct component_desc *desc = &world->schema->components[component];
   size_t element = element_bytes(desc->element, world->half);

@@ -59,6 +59,20 @@ bool evaluate_describe(struct simulation *simulation, const struct options *opti
   return simulation_describe(simulation, options, &plan, NULL, error);
 }
 
+bool evaluate_list(struct lists *lists, const struct options *options, struct arena *arena, struct error *error) {
+  struct simulation *simulation = ARENA_NEW(arena, struct simulation, 1);
+  if (!evaluate_describe(simulation, options, error)) return false;
+  lists_put(lists, "evaluate", "scan", "for as many slices as there are environments", &simulation->scan);
+  return true;
+}
+
+bool evaluate_columns(const struct options *options, struct arena *arena, component_set *columns, struct error *error) {
+  struct simulation *simulation = ARENA_NEW(arena, struct simulation, 1);
+  if (!evaluate_describe(simulation, options, error)) return false;
+  *columns = load_columns(options) | simulation->scan.touched;
+  return true;
+}
+
 /* ---- what is refused ------------------------------------------------------------------------------------ */
 
 static bool refuse_metric(const char *word, const char *const names[METRICS], struct error *error) {

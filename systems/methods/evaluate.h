@@ -5,6 +5,7 @@
 #include "systems/data/dataset.h"
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"
+#include "systems/training/lists.h"
 
 struct evaluate_run {
   struct acquisition acquisition;
@@ -44,6 +45,11 @@ struct evaluate_config {
 struct simulation_plan evaluate_plan(const struct options *options);
 /* The schedules of its first sampler, without a device. */
 bool evaluate_describe(struct simulation *simulation, const struct options *options, struct error *error);
+
+/* Adds the scan that evaluates the scene's first sampler. */
+bool evaluate_list(struct lists *lists, const struct options *options, struct arena *arena, struct error *error);
+/* Columns of the scan that evaluates the scene, with those that are loaded. */
+bool evaluate_columns(const struct options *options, struct arena *arena, component_set *columns, struct error *error);
 
 /* Refuses metrics and samplers that there are not; evaluate_open does so too. */
 bool evaluate_check(const struct options *options, struct error *error);

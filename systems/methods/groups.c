@@ -1,6 +1,6 @@
 #include "systems/methods/groups.h"
 
-#include "systems/methods/clone.h"
+#include "systems/methods/learn.h"
 #include "systems/methods/feed.h"
 #include "systems/methods/method.h"
 #include "systems/methods/rollout.h"

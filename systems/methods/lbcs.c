@@ -4,7 +4,6 @@
 #include "systems/methods/lbcs.h"
 
 #include "engine/base/log.h"
-#include "systems/methods/lists.h"
 #include "systems/methods/method.h"
 #include "systems/methods/policy_training.h"
 #include "systems/networks/checkpoint.h"
@@ -14,6 +13,7 @@
 #include "systems/scan/oracle.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
+#include "systems/training/lists.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef L2SR_SYSTEMS_LBCS_H
 #define L2SR_SYSTEMS_LBCS_H
 
-#include "systems/methods/trainer.h"
+#include "systems/training/trainer.h"
 
 /* Values of a step that is looked at: name, TensorBoard's, meaning. */
 #define LBCS_VALUES(X)                                                                                       \

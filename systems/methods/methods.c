@@ -1,6 +1,7 @@
 #include "systems/methods/methods.h"
 
 #include "engine/base/log.h"
+#include "systems/methods/evaluate.h"
 #include "systems/methods/policy_training.h"
 #include "systems/methods/start.h"
 #include "systems/methods/train.h"
@@ -26,25 +27,25 @@ static bool add_start(struct lists *lists, const struct options *options, struct
   *first = *options;
   return start_checkpoint(options) ||
          (start_set(first, arena, error) &&
-          lists_add_training(lists, first, "reconstructor", false, arena, error));
+          training_list(lists, first, "reconstructor", false, arena, error));
 }
 
 static bool add_stages(struct lists *lists, const struct options *options, struct arena *arena,
                        struct error *error) {
   const struct method *method = method_of(options);
-  if (!has_stages(method)) return lists_add_training(lists, options, "train", false, arena, error);
+  if (!has_stages(method)) return training_list(lists, options, "train", false, arena, error);
   return add_start(lists, options, arena, error) &&
          (method->grows ? method->grows->describe(lists, options, arena, error)
                         : policy_training_describe(method->policy, lists, options, arena, error)) &&
          (!method->alternates ||
-          lists_add_training(lists, options, "reconstructor again", true, arena, error));
+          training_list(lists, options, "reconstructor again", true, arena, error));
 }
 
 bool method_lists(struct lists *lists, const struct options *options, struct arena *arena,
                   struct error *error) {
   *lists = (struct lists){0};
   return method_check_networks(options, error) && add_stages(lists, options, arena, error) &&
-         lists_add_evaluation(lists, options, arena, error);
+         evaluate_list(lists, options, arena, error);
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------- */

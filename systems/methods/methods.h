@@ -15,8 +15,8 @@
 #ifndef L2SR_SYSTEMS_METHODS_H
 #define L2SR_SYSTEMS_METHODS_H
 
-#include "systems/methods/lists.h"
 #include "systems/methods/method.h"
+#include "systems/training/lists.h"
 
 struct stage {
   char name[32];  /* its folder; "": train.output itself */

@@ -4,10 +4,10 @@
 #ifndef L2SR_SYSTEMS_POLICY_TRAINING_H
 #define L2SR_SYSTEMS_POLICY_TRAINING_H
 
-#include "systems/methods/lists.h"
 #include "systems/methods/split.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
+#include "systems/training/lists.h"
 
 struct policy_trainer;
 

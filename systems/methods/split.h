@@ -2,9 +2,9 @@
 #ifndef L2SR_SYSTEMS_SPLIT_H
 #define L2SR_SYSTEMS_SPLIT_H
 
-#include "systems/methods/trainer.h"
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"
+#include "systems/training/trainer.h"
 
 struct split {
   struct options options; /* the scene's, with the split; the caller sets them */

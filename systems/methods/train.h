@@ -6,12 +6,13 @@
 
 #include "systems/methods/feed.h"
 #include "systems/methods/masks.h"
-#include "systems/methods/trainer.h"
 #include "systems/networks/loss.h"
 #include "systems/networks/loupe.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
 #include "systems/networks/tau.h"
+#include "systems/training/lists.h"
+#include "systems/training/trainer.h"
 
 /* Values of a validation, which ends an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
@@ -59,6 +60,11 @@ uint64_t training_epoch(const struct training *training); /* the running one */
  * masks are a policy's. */
 bool training_describe(struct training *training, const struct options *options, bool by_policy,
                        struct error *error);
+
+/* Adds the lists that train a reconstructor, with masks where they are learned too; by_policy: a policy makes
+ * its masks. */
+bool training_list(struct lists *lists, const struct options *options, const char *stage, bool by_policy,
+                   struct arena *arena, struct error *error);
 
 /* ---- lists (train_systems.c) --------------------------------------------------------------------------- */
 

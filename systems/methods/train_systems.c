@@ -162,5 +162,27 @@ bool training_build(struct training *training, struct error *error) {
          build(training, &training->validate, add_validate, error);
 }
 
+static bool describe_moves(struct schedule *moves, const struct options *options, struct error *error) {
+  struct augment augment;
+  return augment_read(&augment, options, error) &&
+         (!augment.kinds || transform_describe(moves, options, error));
+}
+
+bool training_list(struct lists *lists, const struct options *options, const char *stage, bool by_policy,
+                   struct arena *arena, struct error *error) {
+  struct training *training = ARENA_NEW(arena, struct training, 1);
+  struct schedule *masks = ARENA_NEW(arena, struct schedule, 1), *moves = ARENA_NEW(arena, struct schedule, 1);
+  if (!training_describe(training, options, by_policy, error)) return false;
+  schedule_open(masks, &component_schema);
+  feed_add_masks(&training->train, masks);
+  if (!schedule_close(masks, false, error) || !describe_moves(moves, options, error)) return false;
+  lists_put(lists, stage, "slices", "before every epoch", moves);
+  lists_put(lists, stage, "masks", "before every epoch", masks);
+  lists_put(lists, stage, "update", "for every minibatch", &training->update);
+  lists_put(lists, stage, "validation masks", "after every epoch", &training->draw);
+  lists_put(lists, stage, "validate", "for every part of the validation data", &training->validate);
+  return true;
+}
+
 const struct system *const train_systems[] = {&zero, &repeat_parts, &loss, &backward, &optimise, &optimise_masks,
                                               &validation_loss, NULL};

@@ -87,7 +87,7 @@ static size_t bytes_of(const struct env *env, enum l2sr_array array) {
 
 cl_mem env_array_memory(const struct env *env, enum l2sr_array array) {
   bool column = rows[array].kind == ARRAY_COLUMN || rows[array].kind == ARRAY_BOUND;
-  return column ? env->simulation.world.column[rows[array].column] : env->array[array].own;
+  return column ? world_lend(&env->simulation.world, rows[array].column) : env->array[array].own;
 }
 
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape) {

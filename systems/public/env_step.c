@@ -142,7 +142,7 @@ static size_t flag_bytes(const struct env *env) {
 }
 
 static void copy_ended(struct env *env, cl_mem to) {
-  device_copy(&env->device, env->simulation.world.column[ENV_done], 0, to, 0, flag_bytes(env));
+  device_copy(&env->device, world_lend(&env->simulation.world, ENV_done), 0, to, 0, flag_bytes(env));
 }
 
 static void clear_skip(struct env *env) {

@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/ecs/schedule.h"
 #include "kernels/kernels.h"
+#include "systems/methods/evaluate.h"
 #include "systems/methods/groups.h"
 #include "systems/methods/methods.h"
 #include "systems/sampling/geometry.h"
@@ -449,7 +450,7 @@ static bool print_scene(struct call *call, struct error *error) {
   if (!call_scene(call, call->operand[1], error) ||
       !acquisition_list(&list, &count, &call->options, call->arena, error))
     return false;
-  if (!lists_columns(&call->options, call->arena, &columns, error)) return false;
+  if (!evaluate_columns(&call->options, call->arena, &columns, error)) return false;
   if (wants_json(call))
     print_keys_json(call);
   else

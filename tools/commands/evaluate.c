@@ -186,7 +186,7 @@ static bool evaluate(struct call *call, struct device *device, const struct plac
     return false;
   if (place->cross) {
     results.row = place->cross->row[place->row].name;
-    results.column = place->cross->column[place->column].name;
+    results.column = place->cross->reconstructor[place->column].name;
   }
   bool good = evaluate_open(&evaluation, device, &call->options, &config, error);
   if (good) {

@@ -3,7 +3,7 @@
 #ifndef L2SR_TOOLS_CURVES_H
 #define L2SR_TOOLS_CURVES_H
 
-#include "systems/methods/trainer.h"
+#include "systems/training/trainer.h"
 
 bool curves_draw(const struct trainer *trainer, struct error *error);
 

@@ -70,7 +70,7 @@ static double widest(struct figure *figure, const char *const *text, size_t coun
 
 /* Wide enough for the names of columns, as long as all have room. */
 static double cell_width(struct figure *figure, const struct matrix *matrix, double left) {
-  double wanted = widest(figure, matrix->column, matrix->columns) + 2 * PAD;
+  double wanted = widest(figure, matrix->head, matrix->columns) + 2 * PAD;
   double room = (WIDTH - left) / (double)matrix->columns;
   return fmax(CELL_LEAST, fmin(fmin(wanted, room), CELL_MOST));
 }
@@ -90,7 +90,7 @@ void matrix_draw(struct figure *figure, const void *what) {
                 figure_cut(figure, matrix->row[r], NAME_MOST));
   for (size_t c = 0; c < matrix->columns; c++)
     figure_text(figure, left + wide * ((double)c + 0.5), HEAD - PAD, FIGURE_MIDDLE,
-                figure_cut(figure, matrix->column[c], wide - 4));
+                figure_cut(figure, matrix->head[c], wide - 4));
   figure_text(figure, left, bottom + 18, FIGURE_START,
               figure_cut(figure, matrix->across, figure->width - left));
   draw_cells(figure, matrix, left, wide);

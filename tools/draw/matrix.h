@@ -11,7 +11,7 @@ struct matrix_cell {
 
 struct matrix {
   const char *title, *across; /* across: what the columns are */
-  const char *const *row, *const *column;
+  const char *const *row, *const *head;
   const struct matrix_cell *cell; /* [rows][columns] */
   size_t rows, columns;
   double sign; /* 1: the largest value is the darkest; -1: the smallest */

@@ -15,7 +15,7 @@ struct cross {
   struct report *report;
   const char *folder;
   size_t setting, rows, columns, metrics;
-  const char *row[REPORT_RUNS], *column[REPORT_RUNS];
+  const char *row[REPORT_RUNS], *reconstructor[REPORT_RUNS];
   size_t metric[CROSS_NUMBERS]; /* first that of figures */
 };
 
@@ -34,9 +34,9 @@ static void collect(struct cross *cross) {
     const struct report_run *run = &cross->report->run[r];
     if (!is_of(cross, run)) continue;
     size_t row = find_name(cross->row, cross->rows, run->row);
-    size_t column = find_name(cross->column, cross->columns, run->column);
+    size_t column = find_name(cross->reconstructor, cross->columns, run->column);
     cross->row[row] = run->row;
-    cross->column[column] = run->column;
+    cross->reconstructor[column] = run->column;
     cross->rows += row == cross->rows;
     cross->columns += column == cross->columns;
   }
@@ -53,7 +53,7 @@ static const struct report_run *find_pair(const struct cross *cross, size_t row,
   for (size_t r = 0; r < cross->report->runs; r++) {
     const struct report_run *run = &cross->report->run[r];
     if (is_of(cross, run) && run->metric[metric] && !strcmp(run->row, cross->row[row]) &&
-        !strcmp(run->column, cross->column[column]))
+        !strcmp(run->column, cross->reconstructor[column]))
       return run;
   }
   return NULL;
@@ -96,7 +96,7 @@ static struct tabular make_table(const struct cross *cross, size_t number) {
   for (size_t c = 0; c < cross->columns; c++)
     for (size_t i = 0; i < cross->metrics; i++)
       table.head[1 + c * cross->metrics + i] =
-          arena_text(report->arena, "%s: %s", cross->column[c], score_name(report->arena, cross->metric[i]));
+          arena_text(report->arena, "%s: %s", cross->reconstructor[c], score_name(report->arena, cross->metric[i]));
   for (size_t r = 0; r < cross->rows; r++) tabular_text(&table, r, 0, cross->row[r]);
   return table;
 }
@@ -126,7 +126,7 @@ static bool put_cross(struct report_page *page, struct cross *cross, size_t numb
       .title = table.title,
       .across = "reconstructed by",
       .row = cross->row,
-      .column = cross->column,
+      .head = cross->reconstructor,
       .cell = cell,
       .rows = cross->rows,
       .columns = cross->columns,

@@ -145,13 +145,13 @@ static bool plan_columns(struct cross_table *table, const struct options *option
     return false;
   for (size_t i = 0; i < count; i++)
     if (strcmp(files[i], no_reconstructor) && (!check_there("evaluate.reconstructors", files[i], error) ||
-                                               !add_side(table->column, &table->columns, CROSS_COLUMNS - 1,
+                                               !add_side(table->reconstructor, &table->columns, CROSS_COLUMNS - 1,
                                                          (struct cross_side){"", files[i], NULL}, error)))
       return false;
   named = table->columns;
-  if (named) name_sides(table->arena, table->column, named);
+  if (named) name_sides(table->arena, table->reconstructor, named);
   if (named == count && count) return true;
-  return add_side(table->column, &table->columns, CROSS_COLUMNS, (struct cross_side){"zero-filled", "", NULL},
+  return add_side(table->reconstructor, &table->columns, CROSS_COLUMNS, (struct cross_side){"zero-filled", "", NULL},
                   error);
 }
 
@@ -189,7 +189,7 @@ bool cross_plan(struct cross_table *table, struct arena *arena, const struct opt
 }
 
 void cross_choose(const struct cross_table *table, size_t row, size_t column, struct options *options) {
-  const struct cross_side *chooser = &table->row[row], *reconstructor = &table->column[column];
+  const struct cross_side *chooser = &table->row[row], *reconstructor = &table->reconstructor[column];
   bool policy = !strcmp(chooser->sampler, sampler_policy.name);
   options->evaluate.policies = options->evaluate.masks = options->evaluate.reconstructors = "";
   options->evaluate.samplers = chooser->sampler;
@@ -263,7 +263,7 @@ void cross_print(const struct cross_table *table, FILE *file) {
     struct tabular text = tabular_make(table->arena, table->rows, table->columns + 1);
     text.title = arena_text(table->arena, "%s, mean %s", table->setting[s].label, names_of_metrics(table));
     text.head[0] = "chosen by";
-    for (size_t c = 0; c < table->columns; c++) text.head[c + 1] = table->column[c].name;
+    for (size_t c = 0; c < table->columns; c++) text.head[c + 1] = table->reconstructor[c].name;
     for (size_t r = 0; r < table->rows; r++) {
       tabular_text(&text, r, 0, table->row[r].name);
       for (size_t c = 0; c < table->columns; c++)
@@ -292,7 +292,7 @@ void cross_close(struct cross_table *table) {
 static void write_cell(const struct cross_table *table, const struct cross_setting *setting, size_t row,
                        size_t column) {
   FILE *file = table->csv.file;
-  const struct cross_side *chooser = &table->row[row], *reconstructor = &table->column[column];
+  const struct cross_side *chooser = &table->row[row], *reconstructor = &table->reconstructor[column];
   const struct cross_cell *cell = &setting->cell[row * table->columns + column];
   const char *words[] = {setting->horizon, chooser->name, reconstructor->name,
                          chooser->sampler, chooser->path, reconstructor->path};

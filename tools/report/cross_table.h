@@ -27,7 +27,7 @@ struct cross_setting {
 struct cross_table {
   struct arena *arena;
   const char *folder; /* "": nothing is written */
-  struct cross_side row[CROSS_ROWS], column[CROSS_COLUMNS];
+  struct cross_side row[CROSS_ROWS], reconstructor[CROSS_COLUMNS];
   size_t rows, columns, settings;
   struct cross_setting setting[CROSS_SETTINGS];
   bool computed[METRICS], shown[METRICS];

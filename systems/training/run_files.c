@@ -1,4 +1,4 @@
-#include "systems/methods/run_files.h"
+#include "systems/training/run_files.h"
 
 #include "engine/base/arena.h"
 #include "engine/base/log.h"

@@ -10,7 +10,7 @@
 
 #include "engine/ecs/schedule.h"
 #include "engine/files/events.h"
-#include "systems/methods/run_files.h"
+#include "systems/training/run_files.h"
 
 enum { TRAINER_VALUES = 16, TRAINER_NAME = 48 };
 

@@ -1,9 +1,8 @@
-#include "systems/methods/clone.h"
+#include "systems/methods/learn.h"
 
 #include "engine/base/log.h"
 #include "engine/base/round.h"
 #include "systems/data/digest.h"
-#include "systems/methods/learn.h"
 #include "systems/sampling/geometry.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "systems/methods/trainer.h"
+#include "systems/training/trainer.h"
 
 #include "engine/base/log.h"
 #include "engine/files/events.h"
