@@ -111,72 +111,16 @@ static void numbers_come_back(void **state) {
   support_close_folder(&folder);
 }
 
-static uint32_t take_word(const unsigned char **at) {
-  uint32_t word = 0;
-  for (int i = 0; i < 4; i++) word = word << 8 | *(*at)++;
-  return word;
-}
-
-/* CRC-32 of "123456789" is cbf43926 (ISO 3309). */
-static uint32_t crc(const unsigned char *data, size_t bytes) {
-  uint32_t sum = UINT32_MAX;
-  for (size_t i = 0; i < 8 * bytes; i++) {
-    uint32_t bit = data[i / 8] >> i % 8 & 1;
-    sum = sum >> 1 ^ ((sum ^ bit) & 1 ? 0xEDB88320u : 0);
-  }
-  return ~sum;
-}
-
-/* The data of the next chunk. */
-static const unsigned char *take_chunk(const unsigned char **at, const char *type, size_t *bytes) {
-  *bytes = take_word(at);
-  assert_memory_equal(*at, type, 4);
-  const unsigned char *data = *at + 4;
-  uint32_t sum = crc(*at, *bytes + 4);
-  *at = data + *bytes;
-  assert_int_equal(take_word(at), sum);
-  return data;
-}
-
-/* Unfolds the blocks; returns how many bytes there are. */
-static size_t unfold(const unsigned char *stream, size_t bytes, unsigned char *to) {
-  uint32_t low = 1, high = 0;
-  size_t used = 0;
-  const unsigned char *at = stream + 2;
-  assert_int_equal((stream[0] << 8 | stream[1]) % 31, 0);
-  for (bool last = false; !last;) {
-    last = *at++;
-    size_t length = (size_t)(at[0] | at[1] << 8);
-    assert_int_equal(length ^ (size_t)(at[2] | at[3] << 8), 0xffff);
-    memcpy(to + used, at + 4, length);
-    at += 4 + length;
-    used += length;
-  }
-  for (size_t i = 0; i < used; i++) low = (low + to[i]) % 65521, high = (high + low) % 65521;
-  assert_int_equal(take_word(&at), high << 16 | low);
-  assert_ptr_equal(at, stream + bytes);
-  return used;
-}
-
 /* The picture's pixels stand in the PNG. */
-static void expect_png(const unsigned char *at, const struct event_picture *picture, struct arena *arena) {
-  size_t bytes, row = picture->width + 1;
-  unsigned char *data = arena_new(arena, row * picture->height);
-  assert_memory_equal(at, "\x89PNG\r\n\x1a\n", 8);
-  at += 8;
-  const unsigned char *header = take_chunk(&at, "IHDR", &bytes);
-  assert_int_equal(bytes, 13);
-  assert_int_equal(take_word(&header), picture->width);
-  assert_int_equal(take_word(&header), picture->height);
-  assert_memory_equal(header, "\x08\0\0\0\0", 5);
-  const unsigned char *stream = take_chunk(&at, "IDAT", &bytes);
-  assert_int_equal(unfold(stream, bytes, data), row * picture->height);
-  for (size_t y = 0; y < picture->height; y++) {
-    assert_int_equal(data[y * row], 0);
-    assert_memory_equal(data + y * row + 1, picture->pixel + y * picture->width, picture->width);
-  }
-  take_chunk(&at, "IEND", &bytes);
-  assert_int_equal(bytes, 0);
+static void expect_png(const unsigned char *at, size_t bytes, const struct event_picture *picture,
+                       struct folder *folder) {
+  const char *path = support_path(folder, "picture.png");
+  support_write(path, at, bytes);
+  struct decoded decoded = support_read_png(folder->arena, path);
+  assert_int_equal(decoded.width, picture->width);
+  assert_int_equal(decoded.height, picture->height);
+  for (size_t i = 0; i < picture->width * picture->height; i++)
+    assert_int_equal(decoded.pixel[i] & 0xffffff, picture->pixel[i] * 0x010101);
 }
 
 /* A field of bytes; returns its data and leaves `at` behind it. */
@@ -188,7 +132,7 @@ static const unsigned char *take_field(const unsigned char **at, int key, size_t
   return data;
 }
 
-static void expect_picture(const unsigned char *at, const struct event_picture *picture, struct arena *arena) {
+static void expect_picture(const unsigned char *at, const struct event_picture *picture, struct folder *folder) {
   size_t length;
   const unsigned char *summary = take_field(&at, 0x2a, &length), *value = take_field(&summary, 0x0a, &length);
   const unsigned char *tag = take_field(&value, 0x0a, &length);
@@ -201,14 +145,13 @@ static void expect_picture(const unsigned char *at, const struct event_picture *
   assert_int_equal(take_varint(&image), picture->width);
   assert_memory_equal(image, "\x18\x01", 2); /* grey */
   image += 2;
-  expect_png(take_field(&image, 0x22, &length), picture, arena);
+  const unsigned char *png = take_field(&image, 0x22, &length);
+  expect_png(png, length, picture, folder);
 }
 
-/* Of one block of deflate, and of several. */
 static void pictures_come_back(void **state) {
-  static const size_t sides[][2] = {{5, 3}, {32, 7}, {400, 401}, {65534, 1}, {1, 1}};
+  static const size_t sides[][2] = {{5, 3}, {32, 7}, {400, 401}, {32767, 1}, {1, 1}};
   (void)state;
-  assert_int_equal(crc((const unsigned char *)"123456789", 9), 0xcbf43926);
   for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
     struct folder folder;
     size_t width = sides[i][0], height = sides[i][1], bytes, place = 0, length;
@@ -223,7 +166,7 @@ static void pictures_come_back(void **state) {
     const unsigned char *at = next_record(data, bytes, &place, &length) + 10;
     assert_int_equal(place, bytes);
     assert_int_equal(take_varint(&at), 300);
-    expect_picture(at, &picture, folder.arena);
+    expect_picture(at, &picture, &folder);
     support_close_folder(&folder);
   }
 }

@@ -122,15 +122,15 @@ static struct message open_message(struct arena *arena, size_t room) {
 }
 
 static struct message image_of(struct arena *arena, const struct event_picture *picture) {
-  size_t bytes = png_bytes(picture->width, picture->height);
+  size_t bytes;
+  const unsigned char *png = png_make(arena, picture->pixel, picture->width, picture->height, &bytes);
   struct message image = open_message(arena, bytes + 64);
-  unsigned char *png = arena_new(arena, bytes);
   const uint64_t facts[] = {picture->height, picture->width, 1 /* grey */};
   for (unsigned field = 1; field <= 3; field++) {
     put_varint(&image, field << 3 | WIRE_VARINT);
     put_varint(&image, facts[field - 1]);
   }
-  png_write(png, picture->pixel, picture->width, picture->height);
+  if (!png) fatal(L2SR_NO_MEMORY, "no memory for a picture of %zux%zu", picture->width, picture->height);
   put_field(&image, 4, png, bytes);
   return image;
 }

@@ -1,12 +1,11 @@
-/* Grey pictures as PNG, for files that hold pictures inside: not packed, so that nothing but this is needed. */
+/* Grey pictures as PNG files in memory, by cairo. */
 #ifndef L2SR_ENGINE_PNG_H
 #define L2SR_ENGINE_PNG_H
 
-#include <stddef.h>
+#include "engine/base/arena.h"
 
-/* The bytes that the picture takes. */
-size_t png_bytes(size_t width, size_t height);
-/* Writes them; pixel: [height][width], 0 is black. */
-void png_write(unsigned char *to, const unsigned char *pixel, size_t width, size_t height);
+/* pixel: [height][width], 0 is black. The file is in the arena. NULL: cairo has no room for it. */
+const unsigned char *png_make(struct arena *arena, const unsigned char *pixel, size_t width, size_t height,
+                              size_t *bytes);
 
 #endif

@@ -174,10 +174,10 @@ static bool draw_row(struct env *env, enum l2sr_array array, const struct l2sr_s
 
 static bool write_picture(const char *path, const uint8_t *grey, size_t n, struct arena *arena, struct error *error) {
   struct text_file file;
-  size_t bytes = png_bytes(n, n);
-  unsigned char *data = arena_new(arena, bytes);
+  size_t bytes;
+  const unsigned char *data = png_make(arena, grey, n, n, &bytes);
+  if (!data) return fail_memory(error, "no memory for a picture of %zux%zu", n, n);
   if (!file_create(&file, path, error)) return false;
-  png_write(data, grey, n, n);
   fwrite(data, 1, bytes, file.file); /* what the disk does not take is told by the commit */
   return file_commit(&file, error);
 }
