@@ -62,7 +62,8 @@ struct arg world_written(struct world *world, unsigned component); /* the runnin
 /* Host access between steps; waits. Rows, not bytes. */
 void world_write(struct world *world, unsigned component, size_t row, size_t count, const void *from);
 void world_read(struct world *world, unsigned component, size_t row, size_t count, void *to);
-/* Memory of a column for a program that holds the world; valid until the world closes, its contents between steps. */
+/* Memory of a column for a program that holds the world, NULL: it has none. Valid until the world closes, its
+ * contents between steps. */
 cl_mem world_lend(const struct world *world, unsigned component);
 void world_fill(struct world *world, unsigned component, uint32_t word); /* every element's (low) bits */
 
