@@ -774,6 +774,117 @@ static void a_handle_does_one_call_at_a_time(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
+/* ---- training and evaluating -------------------------------------------------------------------------------- */
+
+static void a_table_tells_what_samplers_reach(void **state) {
+  const char *all[8];
+  struct l2sr_config config = config_of();
+  struct l2sr_run run = {.bytes = sizeof run};
+  l2sr_table *table;
+  size_t runs, count, number;
+  const char *path;
+  (void)state;
+  memcpy(all, overrides, sizeof overrides);
+  all[config.override_count++] = "evaluate.samplers=[random,lowest_index]";
+  all[config.override_count++] = "evaluate.images=true";
+  config.overrides = all;
+  GOOD(l2sr_evaluate(&config, &table));
+  GOOD(l2sr_table_size(table, &runs, &count));
+  assert_int_equal(runs, 2);
+  assert_int_equal(count, SLICES);
+  for (size_t r = 0; r < runs; r++) {
+    double sum = 0;
+    GOOD(l2sr_table_run(table, r, &run));
+    assert_int_equal(run.scans, SLICES);
+    assert_int_equal(run.steps, BUDGET);
+    for (size_t i = 0; i < run.scans; i++) sum += run.scores[0][i * (BUDGET + 1) + BUDGET];
+    assert_true(fabs(run.mean[0] - sum / SLICES) < 1e-6);
+    assert_null(run.scores[1]);
+    assert_true(isnan(run.mean[1]));
+    for (size_t i = 0; i < run.scans; i++) {
+      int acquired = 0;
+      for (int a = 0; a < N; a++) acquired += run.mask[i * N + (size_t)a];
+      assert_int_equal(acquired, INITIAL + BUDGET);
+    }
+    assert_true(run.images[N * N / 2 + N / 2] > 0);
+  }
+  assert_string_equal(run.sampler, "lowest_index");
+  GOOD(l2sr_table_slice(table, 3, &path, &number));
+  assert_non_null(strstr(path, "slices 3 to 3 in memory"));
+  REFUSED(L2SR_WRONG_USAGE, "no run 2", l2sr_table_run(table, 2, &run));
+  REFUSED(L2SR_WRONG_USAGE, "no slice 5", l2sr_table_slice(table, 5, NULL, NULL));
+  REFUSED(L2SR_WRONG_CALL, "no open handle", l2sr_env_close((l2sr_env *)table));
+  GOOD(l2sr_table_close(table));
+  REFUSED(L2SR_WRONG_CALL, "it was closed", l2sr_table_size(table, NULL, NULL));
+  REFUSED(L2SR_WRONG_CALL, "NULL", l2sr_evaluate(&config, NULL));
+}
+
+struct heard {
+  int lines, asked, stop_after; /* lines; 0: never stops */
+  char last[512];
+};
+
+static int hear(const char *json, void *context) {
+  struct heard *heard = context;
+  if (!json) return heard->asked++, 0;
+  snprintf(heard->last, sizeof heard->last, "%s", json);
+  return ++heard->lines == heard->stop_after;
+}
+
+/* A folder of phantoms made by the program. */
+static char folder[] = "/tmp/l2sr_train_XXXXXX";
+
+static const char *in_folder(const char *name) {
+  static char paths[16][128];
+  static int place;
+  char *path = paths[place++ % 16];
+  snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+  return path;
+}
+
+static void run_program(const char *words) {
+  char line[512];
+  snprintf(line, sizeof line, "%s %s >/dev/null", getenv("L2SR_PROGRAM"), words);
+  assert_int_equal(system(line), 0);
+}
+
+static void training_tells_and_stops(void **state) {
+  static const char *const small[] = {"data.size=32", "network.channels=4", "network.pools=2", "train.epochs=3",
+                                      "train.batch=4", "train.log_every=1"};
+  struct l2sr_config config = {.bytes = sizeof config, .overrides = small, .override_count = 6};
+  struct heard heard = {.stop_after = 5};
+  char words[256];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  snprintf(words, sizeof words, "phantom %s --set phantom.train=2 --set phantom.val=1 --set phantom.test=1 "
+                                "--set phantom.slices=4 --set phantom.size=32 --set phantom.rows=64 --set phantom.columns=40",
+           in_folder("data"));
+  run_program(words);
+  config.data = in_folder("data");
+  REFUSED(L2SR_STOPPED, "stopped by the program", l2sr_train(&config, in_folder("run"), 0, hear, &heard));
+  assert_int_equal(heard.lines, 5);
+  REFUSED(L2SR_FAILED, "resume", l2sr_train(&config, in_folder("run"), 0, NULL, NULL));
+  heard = (struct heard){0};
+  GOOD(l2sr_train(&config, in_folder("run"), 1, hear, &heard));
+  assert_true(heard.lines >= 3 && heard.asked >= 1);
+  assert_non_null(strstr(heard.last, "\"kind\":\"epoch\""));
+  config.reconstructor = in_folder("run/best.h5");
+  config.envs = ENVS;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_score(env));
+  float ssim[ENVS];
+  read_floats(env, L2SR_SSIM, ssim);
+  assert_true(ssim[0] > 0);
+  GOOD(l2sr_env_close(env));
+  REFUSED(L2SR_WRONG_USAGE, "train.output", l2sr_train(&config, NULL, 0, NULL, NULL));
+  config.data = NULL;
+  config.slices = &slices;
+  REFUSED(L2SR_WRONG_USAGE, "splits train and val", l2sr_train(&config, in_folder("other"), 0, NULL, NULL));
+  snprintf(words, sizeof words, "rm -r %s", folder);
+  assert_int_equal(system(words), 0);
+}
+
 int main(void) {
   make_images();
   const struct CMUnitTest tests[] = {
@@ -804,6 +915,8 @@ int main(void) {
       cmocka_unit_test(configs_are_checked),
       cmocka_unit_test(handles_are_checked),
       cmocka_unit_test(a_handle_does_one_call_at_a_time),
+      cmocka_unit_test(a_table_tells_what_samplers_reach),
+      cmocka_unit_test(training_tells_and_stops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,6 +251,53 @@ enum l2sr_code l2sr_env_restore(l2sr_env *env, const void *from, size_t bytes);
  * N x N grey pixels. Images are shown from 0, or from -6 where they are standardised, to their largest value. */
 enum l2sr_code l2sr_env_draw(l2sr_env *env, enum l2sr_array array, size_t row, const char *path);
 
+/* ---- training and evaluating ---------------------------------------------------------------------------------- */
+
+/* Called by l2sr_train. json: a line of log.jsonl or stages.jsonl, without its end; it lives as long as the call. NULL:
+ * nothing is to be told, between two updates or rollouts. Not 0: the training stops. */
+typedef int l2sr_record(const char *json, void *context);
+
+/* Trains what train.method of the scene names, as `l2sr train`: on the splits train and val of config.data, into the
+ * folder `output` (NULL: train.output). resume not 0: goes on with what is there. record NULL: nobody is told. Where it
+ * stops the training, L2SR_STOPPED is returned, and l2sr_train goes on with `resume`: a policy from that moment, a
+ * reconstructor from its last whole epoch. Members of config for environments mean nothing here. */
+enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, int resume, l2sr_record *record,
+                          void *context);
+
+/* What l2sr_evaluate has found. */
+typedef struct l2sr_table l2sr_table;
+
+/* Scans every slice by every sampler of evaluate.samplers (a policy of config.policy beside them) at every setting, and
+ * scores it, as `l2sr evaluate`; no files are written. On L2SR_GOOD *table is the caller's to close. */
+enum l2sr_code l2sr_evaluate(const struct l2sr_config *config, l2sr_table **table);
+enum l2sr_code l2sr_table_close(l2sr_table *table);
+
+/* Numbers of runs (a sampler at a setting) and of slices. NULL: not asked for. */
+enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices);
+
+enum { L2SR_METRICS = 6 }; /* in the order of L2SR_SSIM to L2SR_MSE */
+
+/* One run. Texts and arrays belong to the table. */
+struct l2sr_run {
+  size_t bytes; /* sizeof(struct l2sr_run), set by the caller */
+  const char *sampler, *geometry, *horizon;
+  uint32_t acceleration, initial, budget, actions; /* of a scan */
+  size_t scans, steps;  /* scans: slices times trajectories, [trajectory][slice]; steps: of a scan, 1 for all points */
+  size_t size;          /* N */
+  double seconds;
+  double mean[L2SR_METRICS], deviation[L2SR_METRICS]; /* at the end, over scans (population); NaN: not scored */
+  const float *scores[L2SR_METRICS]; /* [scans][steps + 1], after 0, 1, ... steps; NULL: not scored. Without
+                                        evaluate.curves only the last column is */
+  const float *returns;   /* [scans]: sums of rewards */
+  const uint8_t *mask;    /* [scans][actions]: 1 where acquired at the end */
+  const uint32_t *action; /* [scans][steps] in their order; of points nothing */
+  const float *images;    /* [scans][N][N] reconstructions at the end; NULL without evaluate.images */
+};
+enum l2sr_code l2sr_table_run(l2sr_table *table, size_t run, struct l2sr_run *values);
+
+/* Where a slice is from: the path of its volume, and its number there. NULL: not asked for. */
+enum l2sr_code l2sr_table_slice(l2sr_table *table, size_t slice, const char **path, size_t *number);
+
 #ifdef __cplusplus
 }
 #endif

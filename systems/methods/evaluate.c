@@ -516,6 +516,12 @@ static bool look_at_policy(struct work *work, struct error *error) {
   return !*path || policy_is_dense(path, &work->dense, error) || fail_in(error, "evaluate.policy");
 }
 
+static bool open_data(struct evaluation *evaluation, const struct options *options,
+                      const struct evaluate_config *config, struct error *error) {
+  if (config->slices) return dataset_of_slices(&evaluation->dataset, config->slices, options, error);
+  return dataset_open(&evaluation->dataset, options, error);
+}
+
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_config *config, struct error *error) {
   struct work work = {.evaluation = evaluation, .options = options, .images = config->images};
@@ -523,7 +529,7 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
       .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) &&
               read_kept(evaluation, options, config->images, error) && look_at_policy(&work, error) &&
-              dataset_open(&evaluation->dataset, options, error);
+              open_data(evaluation, options, config, error);
   evaluation->curves |= work.dense;
   if (good && open_simulation(&work, device, config, error)) {
     good = run_opened(&work, error);

@@ -39,6 +39,7 @@ struct evaluate_config {
   bool images;
   const char *kernel_folder; /* --kernels; "" for the embedded ones */
   size_t rows;               /* of the slices the first so many; 0: all */
+  const struct l2sr_slices *slices; /* in memory, in place of data.path; NULL: files */
 };
 
 /* How evaluating the scene uses a simulation; slices, envs and rollout_steps are the caller's. */

@@ -119,6 +119,7 @@ static struct trainer_config config_of(struct stages *all) {
   return (struct trainer_config){.folder = *all->options->train.output ? path_of(all, all->stage.name, "") : NULL,
                                  .resume = all->config->resume,
                                  .see = all->config->see,
+                                 .stop = all->config->stop,
                                  .context = all->config->context,
                                  .opened = check_next,
                                  .ended = end_stage,

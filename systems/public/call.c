@@ -48,7 +48,7 @@ void *handle_give(enum handle_kind kind, void *object, struct error *error) {
 }
 
 static const char *opener(enum handle_kind kind) {
-  static const char *const names[] = {[HANDLE_ENV] = "l2sr_env_open"};
+  static const char *const names[] = {[HANDLE_ENV] = "l2sr_env_open", [HANDLE_TABLE] = "l2sr_evaluate"};
   return names[kind];
 }
 

@@ -4,7 +4,7 @@
 
 #include "engine/base/error.h"
 
-enum handle_kind { HANDLE_ENV };
+enum handle_kind { HANDLE_ENV, HANDLE_TABLE };
 
 /* The work of a call, on what the handle stands for (NULL: there is no handle) and the call's arguments. */
 typedef bool call_work_on(void *object, void *arguments, struct error *error);

@@ -9,8 +9,9 @@
 
 /* ---- structures that grow -------------------------------------------------------------------------------- */
 
+/* Every version's size is whole words, so that no member is cut. */
 static bool check_size(size_t bytes, const char *name, struct error *error) {
-  if (bytes >= 2 * sizeof(size_t) && bytes <= 1 << 16) return true;
+  if (bytes >= 2 * sizeof bytes && bytes <= 1 << 16 && bytes % sizeof bytes == 0) return true;
   return fail_as(error, L2SR_WRONG_CALL, "struct %s has bytes %zu; set it to sizeof(struct %s)", name, bytes, name);
 }
 

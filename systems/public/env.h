@@ -86,7 +86,7 @@ bool env_is_idle(const struct env *env, bool begun, struct error *error);
 
 /* Refuses unknown numbers and what this handle does not have; makes the array if it is not there yet. */
 bool env_array_need(struct env *env, enum l2sr_array array, struct error *error);
-cl_mem env_array_memory(const struct env *env, enum l2sr_array array);
+cl_mem env_array_memory(const struct env *env, enum l2sr_array array); /* NULL: it is not there yet */
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape);
 bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error);
 void env_array_unpin(struct env *env, enum l2sr_array array);

@@ -86,8 +86,9 @@ static size_t bytes_of(const struct env *env, enum l2sr_array array) {
 }
 
 cl_mem env_array_memory(const struct env *env, enum l2sr_array array) {
-  bool column = rows[array].kind == ARRAY_COLUMN || rows[array].kind == ARRAY_BOUND;
-  return column ? world_lend(&env->simulation.world, rows[array].column) : env->array[array].own;
+  const struct world *world = &env->simulation.world;
+  if (rows[array].kind != ARRAY_COLUMN && rows[array].kind != ARRAY_BOUND) return env->array[array].own;
+  return world_has(world, rows[array].column) ? world_lend(world, rows[array].column) : NULL;
 }
 
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape) {

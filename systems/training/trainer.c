@@ -236,6 +236,13 @@ static bool run_unit(struct trainer *trainer, const struct trainer_config *confi
   return follow_up(trainer, config, pace, error);
 }
 
+/* An epoch goes on from its start alone: what was saved there stays. */
+static bool refuse_stop(struct trainer *trainer, struct error *error) {
+  if (trainer->run.folder && !trainer->task->epochs && !trainer_save(trainer, "last.h5", error)) return false;
+  return fail_as(error, L2SR_STOPPED, "stopped by the program after %llu of %llu %ss", (unsigned long long)trainer->done,
+                 (unsigned long long)trainer->wanted, trainer->task->unit);
+}
+
 bool trainer_run(struct trainer *trainer, const struct trainer_config *config, struct error *error) {
   struct progress progress;
   uint64_t start = trainer->done;
@@ -246,6 +253,8 @@ bool trainer_run(struct trainer *trainer, const struct trainer_config *config, s
   while (good && !trainer_done(trainer)) {
     good = run_unit(trainer, config, &pace, error);
     progress_move(&progress, (size_t)((double)(trainer->done - start) * trainer->work));
+    if (good && config->stop && !trainer_done(trainer) && config->stop(config->context))
+      good = refuse_stop(trainer, error);
   }
   progress_close(&progress);
   if (good && trainer->done < trainer->wanted)

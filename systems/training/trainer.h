@@ -98,6 +98,7 @@ struct trainer_config {
   uint32_t round;            /* of an alternation: its scans, and how slices are moved, are others than in the rounds before */
   /* After every record; NULL allowed. */
   void (*see)(const struct trainer *trainer, const struct trainer_record *record, void *context);
+  bool (*stop)(void *context); /* asked after every unit; NULL: never */
   void *context;
   /* A stage (systems/methods/methods.h) is told once it is open, and when it has run; NULL allowed. */
   bool (*opened)(struct trainer *trainer, void *stage, struct error *error);

@@ -1,0 +1,261 @@
+/* The public functions that train and evaluate (engine/base/l2sr.h): what the tool's commands do, without files and
+ * words for people. */
+#include "engine/device/fft.h"
+#include "systems/methods/evaluate.h"
+#include "systems/methods/methods.h"
+#include "systems/public/call.h"
+#include "systems/public/config.h"
+#include "systems/sampling/geometry.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Opens the device and clFFT for the work, which has one more argument. */
+struct session {
+  struct l2sr_config config;
+  struct options options;
+  struct arena *arena;
+  bool (*work)(struct session *session, struct device *device, struct error *error);
+  void *own;
+};
+
+static bool on_device(struct session *session, struct error *error) {
+  struct device device;
+  if (!config_device(&session->config, &device, error)) return false;
+  bool good = fft_library_open(error);
+  if (good) {
+    good = session->work(session, &device, error);
+    fft_library_close();
+  }
+  device_close(&device);
+  return good;
+}
+
+static bool run_session(struct session *session, const struct l2sr_config *config, struct error *error) {
+  session->arena = arena_open();
+  bool good = config_read(&session->config, config, error) &&
+              config_options(&session->config, &session->options, session->arena, error) && on_device(session, error);
+  arena_close(session->arena);
+  return good;
+}
+
+/* ---- training ----------------------------------------------------------------------------------------------- */
+
+struct train {
+  const struct l2sr_config *config;
+  const char *output;
+  int resume;
+  l2sr_record *record;
+  void *context;
+  bool stops;
+};
+
+/* Hands the line over that `print` writes. */
+static void tell(struct train *train, void (*print)(FILE *file, const void *what, const void *more), const void *what,
+                 const void *more) {
+  char *line = NULL;
+  size_t bytes = 0;
+  FILE *text = train->record && !train->stops ? open_memstream(&line, &bytes) : NULL;
+  if (!text) return;
+  print(text, what, more);
+  fclose(text);
+  if (bytes && line[bytes - 1] == '\n') line[bytes - 1] = 0;
+  if (line && train->record(line, train->context)) train->stops = true;
+  free(line);
+}
+
+static void print_record(FILE *file, const void *trainer, const void *record) {
+  trainer_print(trainer, record, file);
+}
+
+static void print_stage(FILE *file, const void *stage, const void *none) {
+  (void)none;
+  method_print_stage(stage, file);
+}
+
+static void print_best(FILE *file, const void *best, const void *none) {
+  (void)none;
+  method_print_best(best, file);
+}
+
+static void see(const struct trainer *trainer, const struct trainer_record *record, void *context) {
+  tell(context, print_record, trainer, record);
+}
+
+static void see_stage(const struct stage *stage, void *context) {
+  tell(context, print_stage, stage, NULL);
+}
+
+static void see_best(const struct best_round *best, void *context) {
+  tell(context, print_best, best, NULL);
+}
+
+static bool is_stopped(void *context) {
+  struct train *train = context;
+  if (!train->stops && train->record) train->stops = train->record(NULL, train->context);
+  return train->stops;
+}
+
+static bool train_on(struct session *session, struct device *device, struct error *error) {
+  struct train *train = session->own;
+  struct options *options = &session->options;
+  struct method_config config = {.resume = train->resume,
+                                 .see = see,
+                                 .see_stage = see_stage,
+                                 .see_best = see_best,
+                                 .stop = is_stopped,
+                                 .context = train,
+                                 .kernel_folder = ""};
+  if (train->output && !option_set(&option_table, options, session->arena, "train.output", train->output, "output", error))
+    return false;
+  if (session->config.slices)
+    return fail_usage(error, "training reads the splits train and val of a folder; give data in place of slices in memory");
+  if (!*options->train.output) return fail_usage(error, "there is no folder for the training; give output, or train.output");
+  return method_train(device, options, &config, error);
+}
+
+static bool do_train(void *none, void *arguments, struct error *error) {
+  struct train *train = arguments;
+  struct session session = {.work = train_on, .own = train};
+  (void)none;
+  return run_session(&session, train->config, error);
+}
+
+enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, int resume, l2sr_record *record,
+                          void *context) {
+  struct train train = {.config = config, .output = output, .resume = resume, .record = record, .context = context};
+  return call_plain(do_train, &train);
+}
+
+/* ---- evaluating --------------------------------------------------------------------------------------------- */
+
+struct evaluate {
+  const struct l2sr_config *config;
+  l2sr_table **table;
+  struct evaluation *evaluation;
+};
+
+static bool evaluate_on(struct session *session, struct device *device, struct error *error) {
+  struct evaluate *evaluate = session->own;
+  struct evaluate_config config = {
+      .images = session->options.evaluate.images, .kernel_folder = "", .slices = session->config.slices};
+  return evaluate_open(evaluate->evaluation, device, &session->options, &config, error);
+}
+
+static bool do_evaluate(void *none, void *arguments, struct error *error) {
+  struct evaluate *evaluate = arguments;
+  struct evaluation evaluation;
+  struct session session = {.work = evaluate_on, .own = evaluate};
+  (void)none;
+  if (!evaluate->table) return fail_as(error, L2SR_WRONG_CALL, "there is no place for the table: NULL");
+  evaluate->evaluation = &evaluation;
+  if (!run_session(&session, evaluate->config, error)) return false;
+  struct evaluation *kept = ARENA_NEW(evaluation.arena, struct evaluation, 1);
+  *kept = evaluation;
+  *evaluate->table = handle_give(HANDLE_TABLE, kept, error);
+  if (!*evaluate->table) evaluate_close(&evaluation);
+  return *evaluate->table;
+}
+
+enum l2sr_code l2sr_evaluate(const struct l2sr_config *config, l2sr_table **table) {
+  struct evaluate evaluate = {.config = config, .table = table};
+  if (table) *table = NULL;
+  return call_plain(do_evaluate, &evaluate);
+}
+
+/* The evaluation lies in its own arena. */
+static bool close_table(void *object, void *none, struct error *error) {
+  struct evaluation evaluation = *(struct evaluation *)object;
+  (void)none, (void)error;
+  evaluate_close(&evaluation);
+  return true;
+}
+
+enum l2sr_code l2sr_table_close(l2sr_table *table) {
+  return call_close(table, HANDLE_TABLE, close_table);
+}
+
+struct table_call {
+  size_t index;
+  size_t *runs, *slices, *number;
+  const char **path;
+  struct l2sr_run *run;
+};
+
+static bool tell_size(void *object, void *arguments, struct error *error) {
+  const struct evaluation *evaluation = object;
+  const struct table_call *call = arguments;
+  (void)error;
+  if (call->runs) *call->runs = evaluation->run_count;
+  if (call->slices) *call->slices = evaluation->slices;
+  return true;
+}
+
+enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices) {
+  struct table_call call = {.runs = runs, .slices = slices};
+  return call_on(table, HANDLE_TABLE, tell_size, &call);
+}
+
+static void fill_scores(const struct evaluate_run *run, struct l2sr_run *values) {
+  _Static_assert((int)L2SR_METRICS == (int)METRICS, "l2sr.h has every metric");
+  for (size_t m = 0; m < METRICS; m++) {
+    values->scores[m] = run->metric[m];
+    values->mean[m] = values->deviation[m] = NAN;
+    if (run->metric[m])
+      evaluate_mean(run, m, acquisition_steps(&run->acquisition), &values->mean[m], &values->deviation[m]);
+  }
+}
+
+static bool tell_run(void *object, void *arguments, struct error *error) {
+  const struct evaluation *evaluation = object;
+  const struct table_call *call = arguments;
+  struct l2sr_run values = {0};
+  size_t bytes;
+  if (!config_room(call->run, sizeof values, &bytes, "l2sr_run", error)) return false;
+  if (call->index >= evaluation->run_count)
+    return fail_usage(error, "there is no run %zu; the table has %zu", call->index, evaluation->run_count);
+  const struct evaluate_run *run = &evaluation->runs[call->index];
+  const struct acquisition *scan = &run->acquisition;
+  values = (struct l2sr_run){.bytes = call->run->bytes,
+                             .sampler = run->sampler->name,
+                             .geometry = geometry_of(scan)->name,
+                             .horizon = scan->horizon,
+                             .acceleration = scan->acceleration,
+                             .initial = scan->initial_lines,
+                             .budget = scan->budget,
+                             .actions = scan->lines,
+                             .scans = run->scans,
+                             .steps = acquisition_steps(scan),
+                             .size = evaluation->size,
+                             .seconds = run->seconds,
+                             .returns = run->returns,
+                             .mask = run->mask,
+                             .action = run->action,
+                             .images = evaluation->kept_count ? NULL : run->images};
+  fill_scores(run, &values);
+  memcpy(call->run, &values, bytes);
+  return true;
+}
+
+enum l2sr_code l2sr_table_run(l2sr_table *table, size_t run, struct l2sr_run *values) {
+  struct table_call call = {.index = run, .run = values};
+  return call_on(table, HANDLE_TABLE, tell_run, &call);
+}
+
+static bool tell_slice(void *object, void *arguments, struct error *error) {
+  const struct evaluation *evaluation = object;
+  const struct table_call *call = arguments;
+  if (call->index >= evaluation->slices)
+    return fail_usage(error, "there is no slice %zu; the table has %zu", call->index, evaluation->slices);
+  const struct slice_name *name = &evaluation->report.names[call->index];
+  if (call->path) *call->path = evaluation->dataset.volumes[name->volume].path;
+  if (call->number) *call->number = name->slice;
+  return true;
+}
+
+enum l2sr_code l2sr_table_slice(l2sr_table *table, size_t slice, const char **path, size_t *number) {
+  struct table_call call = {.index = slice, .path = path, .number = number};
+  return call_on(table, HANDLE_TABLE, tell_slice, &call);
+}
