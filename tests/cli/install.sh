@@ -75,6 +75,20 @@ else
   complain "a program by l2sr.pc does not build: $(cat log)"
 fi
 
+# README's own example with README's own scene, on synthetic data, as they stand
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/README.md" | sed '1d; /^```$/,$d'; }
+block c >agent.c
+block yaml >mine.yaml
+ln -s "$source/scenes" scenes
+"$l2sr" phantom DATA --train 0 --val 0 --test 1 --slices 2 >log 2>&1 || complain "no phantoms: $(cat log)"
+# shellcheck disable=SC2046 # they are words
+if cc -Wall -Wextra -Werror agent.c -o agent $(pkg-config --cflags --libs l2sr) >log 2>&1; then
+  LD_LIBRARY_PATH="$folder" ./agent >log 2>&1 || complain "the example of README fails: $(cat log)"
+  grep -q '^SSIM 0\.[0-9]*, 0\.[0-9]*$' log || complain "the example of README says: $(cat log)"
+else
+  complain "the example of README does not build: $(cat log)"
+fi
+
 # what lasts as long as the process and is written: CONTRIBUTING.md says of each what guards it
 nm --format=sysv --defined-only "$shared" | awk -F'|' '{gsub(/ /, "")} $7 ~ /^\.t?(data|bss)$/ {print $1}' |
   sed 's/\.[0-9]*$//' | grep -v '^_\|^completed$' | sort >written
