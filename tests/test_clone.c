@@ -252,6 +252,55 @@ static void the_loss_falls(void **state) {
   }
 }
 
+static void *read_parameters(struct run *run, size_t *bytes) {
+  const struct graph *graph = run->learning.base.policy.graph;
+  struct error error;
+  *bytes = sizeof(float) * graph->elements;
+  void *values = arena_new(run->arena, *bytes);
+  device_read(&device, graph->values, 0, *bytes, values);
+  assert_good(device_finish(&device, &error), &error);
+  return values;
+}
+
+/* The policy has seen the teacher's states when it learns from them: its activations may stay. */
+static void kept_activations_change_nothing(void **state) {
+  static const enum train_keep keeps[] = {KEEP_ALWAYS, KEEP_NEVER};
+  enum device_matrix matrix = device.facts.matrix;
+  struct run runs[2];
+  void *values[2];
+  size_t bytes;
+  (void)state;
+  if (matrix == MATRIX_NONE) device.facts.matrix = MATRIX_EMULATED;
+  for (int k = 0; k < 2; k++) {
+    set_options(&runs[k], CLONE_LBCS, NULL);
+    runs[k].options.policy.channels = 16; /* 2 are too few for the fused path */
+    runs[k].options.policy.batch = 64;
+    runs[k].options.train.keep_activations = keeps[k];
+    open_run(&runs[k]);
+    assert_int_equal(runs[k].learning.rollout.keeps, keeps[k] == KEEP_ALWAYS);
+    run_all(&runs[k]);
+    values[k] = read_parameters(&runs[k], &bytes);
+  }
+  assert_memory_equal(values[0], values[1], bytes);
+  for (int k = 0; k < 2; k++) close_run(&runs[k]);
+  device.facts.matrix = matrix;
+}
+
+static void teaching_allocates_nothing(void **state) {
+  struct run run;
+  struct error error;
+  (void)state;
+  set_options(&run, CLONE_ORACLE, NULL);
+  open_run(&run);
+  learn_step(&run.learning);
+  uint64_t allocations = device.allocations, bytes = device.bytes;
+  learn_step(&run.learning);
+  assert_good(device_finish(&device, &error), &error);
+  assert_int_equal(device.allocations, allocations);
+  assert_int_equal(device.bytes, bytes);
+  close_run(&run);
+}
+
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
 /* Copies the folder's checkpoint while the unit after it is told. */
@@ -276,16 +325,6 @@ static void copy_folder(const struct trainer *trainer, const struct trainer_reco
     }
     arena_close(arena);
   }
-}
-
-static void *read_parameters(struct run *run, size_t *bytes) {
-  const struct graph *graph = run->learning.base.policy.graph;
-  struct error error;
-  *bytes = sizeof(float) * graph->elements;
-  void *values = arena_new(run->arena, *bytes);
-  device_read(&device, graph->values, 0, *bytes, values);
-  assert_good(device_finish(&device, &error), &error);
-  return values;
 }
 
 /* From within what is taught, and from just after it. */
@@ -402,6 +441,8 @@ int main(void) {
       cmocka_unit_test(an_order_teaches),
       cmocka_unit_test(gradients_are_of_the_cross_entropy),
       cmocka_unit_test(the_loss_falls),
+      cmocka_unit_test(kept_activations_change_nothing),
+      cmocka_unit_test(teaching_allocates_nothing),
       cmocka_unit_test(it_goes_on_as_if_never_stopped),
       cmocka_unit_test(other_teachers_are_refused),
       cmocka_unit_test(masks_without_an_order_are_refused),

@@ -55,6 +55,10 @@ static bool check(const struct options *options, uint32_t budget, uint32_t round
                       "update; lower one of them",
                       draws, options->pgmri.batch, options->pgmri.accumulation,
                       (double)draws * options->pgmri.batch * options->pgmri.accumulation);
+  if (options->learn.clone != CLONE_NONE)
+    return fail_usage(error, "learn.clone is %s, and train.method pgmri learns from rewards alone; set it to none, or "
+                             "train.method to l2s or l2sr",
+                      options->learn.clone == CLONE_LBCS ? "lbcs" : "oracle");
   return baseline_refuse(options, "pgmri.trajectories and pgmri.baseline", error) &&
          check_keep(options, error) &&
          optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, milestone, &milestones,

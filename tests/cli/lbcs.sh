@@ -98,6 +98,8 @@ says out 'policy: imitate (after every rollout of the teacher)'
 refuse 2 'learn.clone is lbcs and sampler.mask is empty' train scene --quiet --output early $clone --set learn.clone=lbcs
 # shellcheck disable=SC2086
 refuse 1 'it has no dataset order' train scene --quiet --output early $clone --set learn.clone=lbcs --set sampler.mask=$dense
+refuse 2 'learn.clone is oracle, and train.method pgmri learns from rewards alone' train scene --quiet --output early \
+  --method pgmri --set learn.clone=oracle
 # shellcheck disable=SC2086
 refuse 1 'sampler.candidates was 4 and is 5 now' train scene --quiet --output oracle --resume $clone --set learn.clone=oracle \
   --set learn.clone_steps=100 --set sampler.candidates=5 --set learn.log_every=1
