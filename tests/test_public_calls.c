@@ -82,17 +82,22 @@ static enum l2sr_code open_good(struct caller *caller) {
   return code;
 }
 
-/* Refused before a device is opened. */
+/* Refused before a device is opened. The room is as large as the largest size that is told. */
 static enum l2sr_code open_bad(struct caller *caller) {
   const char *wrong[] = {any_text(caller), "data.sise=3"};
-  struct l2sr_config config = {.bytes = chance(caller, 3) ? draw(caller, 2000) : sizeof config,
-                               .overrides = chance(caller, 3) ? NULL : wrong,
-                               .override_count = 2,
-                               .envs = draw(caller, 100000),
-                               .text = any_text(caller),
-                               .autoreset = (enum l2sr_autoreset)draw(caller, 5)};
+  union {
+    struct l2sr_config config;
+    unsigned char bytes[2000];
+  } given = {.bytes = {0}};
   l2sr_env *env = NULL;
-  enum l2sr_code code = l2sr_env_open(chance(caller, 9) ? NULL : &config, chance(caller, 9) ? NULL : &env);
+  given.config = (struct l2sr_config){.bytes = chance(caller, 3) ? draw(caller, sizeof given) : sizeof given.config,
+                                      .overrides = chance(caller, 3) ? NULL : wrong,
+                                      .override_count = 2,
+                                      .envs = draw(caller, 100000),
+                                      .text = any_text(caller),
+                                      .autoreset = (enum l2sr_autoreset)draw(caller, 5)};
+  given.bytes[draw(caller, sizeof given - sizeof given.config) + sizeof given.config] = (unsigned char)draw(caller, 2);
+  enum l2sr_code code = l2sr_env_open(chance(caller, 9) ? NULL : &given.config, chance(caller, 9) ? NULL : &env);
   if (code == L2SR_GOOD) WRONG("a config of wrong words is opened");
   return code;
 }

@@ -60,7 +60,7 @@ struct env {
   bool skips, scored;             /* `skip` has a row that is not 0; the kept scores are not all NaN */
   bool all;                       /* the running scoring is of all scans */
   struct env_source source;
-  struct schedule step, next, begin, observe, score, measure, start, reconstruct, decide;
+  struct schedule step, next, same, begin, renew, observe, score, measure, start, reconstruct, decide;
   const struct sampler *sampler;  /* of `decide`; NULL: none yet */
   struct env_array array[L2SR_ARRAYS];
 };
@@ -96,6 +96,7 @@ bool env_arrays_open(struct env *env, struct error *error);
 void env_arrays_close(struct env *env);
 /* All enqueue: what is derived from the running scans, and the copies in host memory; what ended scans leave. */
 void env_arrays_renew(struct env *env);
+bool env_arrays_want_final(const struct env *env); /* the program has asked for some of these */
 void env_arrays_keep_final(struct env *env);
 void env_arrays_clear_scores(struct env *env); /* NaN */
 

@@ -228,6 +228,12 @@ void env_arrays_renew(struct env *env) {
     if (env->array[a].copy.buffer) enqueue_copy(env, (enum l2sr_array)a);
 }
 
+bool env_arrays_want_final(const struct env *env) {
+  bool wanted = false;
+  for (int a = 0; a < L2SR_ARRAYS; a++) wanted |= env->array[a].derive && rows[a].kind == ARRAY_FINAL;
+  return wanted;
+}
+
 void env_arrays_keep_final(struct env *env) {
   derive(env, ARRAY_FINAL);
 }

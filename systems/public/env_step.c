@@ -9,25 +9,44 @@
 
 /* ---- lists -------------------------------------------------------------------------------------------------- */
 
-static void add_step(struct env *env, struct schedule *schedule, bool begins) {
+static void add_actions(struct env *env, struct schedule *schedule) {
   schedule_add(schedule, &system_env_place, env);
   if (env->config.invalid == L2SR_INVALID_ERROR) schedule_add(schedule, &system_env_check, env);
-  if (begins) schedule_add(schedule, &system_env_begin, env);
-  schedule_add(schedule, &system_env_take, env);
-  simulation_add_observe(&env->simulation, schedule);
-}
-
-static void fill_step(struct env *env, struct schedule *schedule) {
-  add_step(env, schedule, false);
-}
-
-/* Scans that have ended begin anew in place of the step, unless an action is refused. */
-static void fill_next(struct env *env, struct schedule *schedule) {
-  add_step(env, schedule, true);
 }
 
 static void fill_begin(struct env *env, struct schedule *schedule) {
   schedule_add(schedule, &system_env_begin, env);
+}
+
+static void fill_renew(struct env *env, struct schedule *schedule) {
+  schedule_add(schedule, &system_env_ended, env);
+  fill_begin(env, schedule);
+}
+
+static void fill_observe(struct env *env, struct schedule *schedule) {
+  simulation_add_observe(&env->simulation, schedule);
+}
+
+static void fill_step(struct env *env, struct schedule *schedule) {
+  add_actions(env, schedule);
+  schedule_add(schedule, &system_env_take, env);
+  fill_observe(env, schedule);
+}
+
+/* Scans that have ended begin anew in place of the step, unless an action is refused. */
+static void fill_next(struct env *env, struct schedule *schedule) {
+  add_actions(env, schedule);
+  fill_renew(env, schedule);
+  schedule_add(schedule, &system_env_take, env);
+  fill_observe(env, schedule);
+}
+
+/* Scans that end with the step begin anew: nobody sees what is observed at their end. */
+static void fill_same(struct env *env, struct schedule *schedule) {
+  add_actions(env, schedule);
+  schedule_add(schedule, &system_env_take, env);
+  fill_renew(env, schedule);
+  fill_observe(env, schedule);
 }
 
 static void fill_reconstruct(struct env *env, struct schedule *schedule) {
@@ -66,10 +85,6 @@ static void fill_decide(struct env *env, struct schedule *schedule) {
   simulation_add_decide(&env->simulation, schedule);
 }
 
-static void fill_observe(struct env *env, struct schedule *schedule) {
-  simulation_add_observe(&env->simulation, schedule);
-}
-
 static bool build(struct env *env, struct schedule *schedule,
                   void (*fill)(struct env *env, struct schedule *schedule), struct error *error) {
   schedule_open(schedule, &component_schema);
@@ -80,6 +95,7 @@ static bool build(struct env *env, struct schedule *schedule,
 bool env_build(struct env *env, struct error *error) {
   bool scores = env->config.scoring != L2SR_SCORE_NEVER;
   return build(env, &env->step, fill_step, error) && build(env, &env->next, fill_next, error) &&
+         build(env, &env->same, fill_same, error) && build(env, &env->renew, fill_renew, error) &&
          build(env, &env->begin, fill_begin, error) &&
          build(env, &env->observe, fill_observe, error) &&
          build(env, &env->reconstruct, fill_reconstruct, error) &&
@@ -139,10 +155,6 @@ static bool check_none_ended(const struct env *env, struct error *error) {
 
 static size_t flag_bytes(const struct env *env) {
   return sizeof(uint32_t) * env->envs;
-}
-
-static void copy_ended(struct env *env, cl_mem to) {
-  device_copy(&env->device, world_lend(&env->simulation.world, ENV_done), 0, to, 0, flag_bytes(env));
 }
 
 static void clear_skip(struct env *env) {
@@ -259,8 +271,7 @@ static bool check_send(const struct env *env, const struct env_source *source, s
 static void skip_ended(struct env *env) {
   clear_skip(env);
   if (env->config.autoreset != L2SR_RESET_NEXT_STEP || !any_ended(env)) return;
-  copy_ended(env, env->skip);
-  copy_ended(env, env->reset);
+  device_copy(&env->device, world_lend(&env->simulation.world, ENV_done), 0, env->skip, 0, flag_bytes(env));
   env->skips = true;
 }
 
@@ -277,15 +288,22 @@ static void score(struct env *env, bool begun) {
   if (begun && env->starts) run(env, &env->start);
 }
 
-/* With L2SR_RESET_SAME_STEP, after scores and what ended scans leave. */
+/* After scores and what ended scans leave. */
 static void reset_ended(struct env *env) {
-  if (env->config.autoreset != L2SR_RESET_SAME_STEP || !any_ended(env)) return;
   env_arrays_keep_final(env);
-  copy_ended(env, env->reset);
-  run(env, &env->begin);
-  count_steps(env, true, false);
+  run(env, &env->renew);
   run(env, &env->observe);
   if (env->starts) run(env, &env->start);
+}
+
+/* One step of the device, whose ends the host has counted. */
+static void run_step(struct env *env) {
+  bool resets = env->config.autoreset == L2SR_RESET_SAME_STEP && any_ended(env);
+  bool unseen = env->config.scoring == L2SR_SCORE_NEVER && !env_arrays_want_final(env);
+  run(env, env->skips ? &env->next : resets && unseen ? &env->same : &env->step);
+  score(env, env->skips);
+  if (resets && !unseen) reset_ended(env);
+  if (resets) count_steps(env, true, false);
 }
 
 static void read_refused(struct env *env) {
@@ -303,9 +321,7 @@ bool env_send(struct env *env, const struct env_source *source, struct error *er
   skip_ended(env);
   env->sent = true;
   count_steps(env, env->config.autoreset == L2SR_RESET_NEXT_STEP, true);
-  run(env, env->skips ? &env->next : &env->step);
-  score(env, env->skips);
-  reset_ended(env);
+  run_step(env);
   env_arrays_renew(env);
   read_refused(env);
   CL(&env->device, clFlush(env->device.queue));

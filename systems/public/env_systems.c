@@ -56,6 +56,16 @@ const struct system system_env_take = {.name = "env_take",
                                        .kernels = {"env_take"},
                                        .run = run_take};
 
+static void run_ended(struct world *world, void *context) {
+  const struct env *env = context;
+  device_copy(world->device, world_in(world, ENV_done).as.m, 0, env->reset, 0, sizeof(uint32_t) * env->envs);
+}
+
+const struct system system_env_ended = {.name = "env_ended",
+                                        .doc = "reset the environments whose scan has ended",
+                                        .reads = SET(ENV_done),
+                                        .run = run_ended};
+
 /* In the step that ends a scan its reward stays to be read. */
 static void run_begin(struct world *world, void *context) {
   const struct env *env = context;

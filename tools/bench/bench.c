@@ -81,8 +81,7 @@ bool bench_parts(struct device *device, void (*pass)(void *context), void *conte
   return profile_pass(device, pass, context, json ? profile_print_parts_json : profile_print_parts, error);
 }
 
-/* Makes an image; its content decides nothing but the check. */
-static void make_image(float *image, size_t n, size_t slice, uint32_t seed) {
+void bench_image(float *image, size_t n, size_t slice, uint32_t seed) {
   struct random random;
   random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
   double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random);
@@ -97,7 +96,7 @@ bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct erro
   float *image = ARENA_NEW(arena, float, world->width * world->height), range = 1;
   uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
   for (size_t s = 0; s < slices; s++) {
-    make_image(image, world->width, s, seed);
+    bench_image(image, world->width, s, seed);
     world_write(world, SLICE_image, s, 1, image);
     if (world_has(world, SLICE_data_range)) world_write(world, SLICE_data_range, s, 1, &range);
     order[s] = (uint32_t)s;

@@ -40,6 +40,8 @@ double bench_gradient_distance(struct device *device, const struct graph *found,
 /* Normalised images: smooth, with noise; sixteen different ones. */
 void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed);
 
+/* Makes an image; its content decides nothing but a check. */
+void bench_image(float *image, size_t n, size_t slice, uint32_t seed);
 /* Slices of random smooth images, with a data range where the world has one, in their order. */
 bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error);
 
@@ -47,6 +49,8 @@ bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct erro
  * chosen one after the other, by what is looked at as a magnitude. */
 bool bench_check_scans(const struct options *options, const char *bench, struct error *error);
 
+/* `l2sr bench env`: environment-steps per second of programs that hold the library, beside bench step's. */
+bool bench_env(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
 bool bench_network(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench policy`: observations per second of the policy and its critic, checked likewise. */

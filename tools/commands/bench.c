@@ -214,6 +214,10 @@ static bool check_step(const struct options *options, struct error *error) {
   return bench_check_scans(options, "step", error);
 }
 
+static bool check_scans(const struct options *options, struct error *error) {
+  return bench_check_scans(options, "env", error);
+}
+
 static bool check_network(const struct options *options, struct error *error) {
   return network_check(&network_unet, options, error);
 }
@@ -242,6 +246,7 @@ static bool run(struct call *call, struct error *error) {
     call_work *run;
     bool many; /* takes more than one scene */
   } list[] = {{"step", NULL, check_step, run_step, false},
+              {"env", NULL, check_scans, bench_env, false},
               {"network", "network", check_network, bench_network, false},
               {"policy", "policy", check_policy, bench_policy, false},
               {"train", "train", check_network, bench_train, false},
@@ -261,7 +266,7 @@ static bool run(struct call *call, struct error *error) {
            (!list[i].check || list[i].check(&call->options, error)) &&
            call_on_device(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, network, policy, train, learn, pgmri, inference",
+  return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, inference",
                     call->operand[0]);
 }
 
@@ -286,12 +291,15 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|network|policy|train|learn|pgmri|inference [SCENE...]",
+    .operands = "step|env|network|policy|train|learn|pgmri|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more = "The first operand is one of\n"
             "  step\n"
             "      chooses a random free action, adds it, recomputes magnitude, mean and deviation, resets "
             "finished scans\n"
+            "  env\n"
+            "      the same through l2sr.h, as other programs step: actions made on the device, actions from the "
+            "host, observations in pinned memory\n"
             "  network\n"
             "      the reconstructor's forward pass; --train: a whole update\n"
             "  policy\n"
@@ -308,7 +316,7 @@ const struct command command_bench = {
             "      operations and seconds a slice of every method at the settings of the scenes, one "
             "slice at a time and at the best number of them\n"
             "Results are checked before the clock starts.",
-    .words = "step|network|policy|train|learn|pgmri|inference",
+    .words = "step|env|network|policy|train|learn|pgmri|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,
