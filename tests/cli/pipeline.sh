@@ -75,9 +75,10 @@ run "a fixed mask" "$l2sr" evaluate "$scene" --data "$temp/data" --samplers fixe
 run "render" "$l2sr" render "$scene" --data "$temp/data" --slices 0 --output "$temp/pictures"
 [ "$(ls "$temp"/pictures/*.png | wc -l)" = 2 ] || { echo "FAILED: render wrote no two pictures"; failed=1; }
 run "bench" "$l2sr" bench step --size 32 --envs 20 --slices 4 --json
+grep -q '"steps_per_second":[0-9]' "$temp/out" || { echo "FAILED: bench gives no rate"; failed=1; }
 run "bench env" "$l2sr" bench env --size 32 --envs 20 --slices 4
 run "bench env" "$l2sr" bench env --size 32 --envs 3 --slices 4 --observation f16 --json
-grep -q '"steps_per_second":[0-9]' "$temp/out" || { echo "FAILED: bench gives no rate"; failed=1; }
+grep -q '"host_actions_milliseconds":[0-9]' "$temp/out" || { echo "FAILED: bench env gives no time"; failed=1; }
 run "bench policy" "$l2sr" bench policy --size 32 --batch 3 --train --json --set policy.channels=2 --set policy.pools=2
 grep -q '"batch":3,"precision":"f32"' "$temp/out" || { echo "FAILED: bench policy does not take --batch"; failed=1; }
 run "bench learn" "$l2sr" bench learn --size 32 --scans 40 --envs 30 --slices 3 --batch 2 --profile --json \
