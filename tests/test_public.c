@@ -545,6 +545,49 @@ static void the_program_gives_context_and_actions(void **state) {
   clReleaseContext(context);
 }
 
+/* Arrays that live in the program's buffers hold the same. */
+static void arrays_move_into_the_programs_memory(void **state) {
+  static const enum l2sr_array arrays[] = {L2SR_OBSERVATION, L2SR_FREE, L2SR_SSIM, L2SR_RECONSTRUCTION, L2SR_ACQUIRED};
+  static unsigned char own[ENVS * N * N * 4], plain[ENVS * N * N * 4];
+  struct l2sr_shape shape = {.bytes = sizeof shape};
+  struct _cl_context *context;
+  cl_mem memory;
+  l2sr_env *env = open_env(), *other = open_env();
+  (void)state;
+  GOOD(l2sr_env_queue(env, &context, NULL));
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_reset(other, NULL, NULL));
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+    for (int turn = 0; turn < 2; turn++) {
+      GOOD(l2sr_env_shape(env, arrays[i], &shape));
+      cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, shape.total + 64, NULL, NULL);
+      GOOD(l2sr_env_place(env, arrays[i], buffer));
+      GOOD(l2sr_env_memory(env, arrays[i], &memory));
+      assert_ptr_equal(memory, buffer);
+      clReleaseMemObject(buffer);
+    }
+  for (uint32_t t = 0; t < BUDGET; t++) {
+    step_by(env, t);
+    step_by(other, t);
+  }
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+    GOOD(l2sr_env_shape(env, arrays[i], &shape));
+    GOOD(l2sr_env_read(env, arrays[i], own, shape.total));
+    GOOD(l2sr_env_read(other, arrays[i], plain, shape.total));
+    assert_memory_equal(own, plain, shape.total);
+  }
+  REFUSED(L2SR_WRONG_CALL, "is NULL", l2sr_env_place(env, L2SR_STEP, NULL));
+  GOOD(l2sr_env_memory(other, L2SR_STEP, &memory));
+  REFUSED(L2SR_WRONG_CALL, "another context", l2sr_env_place(env, L2SR_STEP, memory));
+  cl_mem small = clCreateBuffer(context, CL_MEM_READ_WRITE, 4, NULL, NULL), only = clCreateBuffer(context, CL_MEM_READ_ONLY, 64, NULL, NULL);
+  REFUSED(L2SR_WRONG_CALL, "4 bytes", l2sr_env_place(env, L2SR_STEP, small));
+  REFUSED(L2SR_WRONG_CALL, "READ_ONLY", l2sr_env_place(env, L2SR_STEP, only));
+  clReleaseMemObject(small);
+  clReleaseMemObject(only);
+  GOOD(l2sr_env_close(env));
+  GOOD(l2sr_env_close(other));
+}
+
 /* ---- state -------------------------------------------------------------------------------------------------- */
 
 static void scans_go_on_from_a_state(void **state) {
@@ -581,6 +624,7 @@ static void scans_go_on_from_a_state(void **state) {
   bytes[count / 2] ^= 4;
   REFUSED(L2SR_BAD_FILE, "damaged", l2sr_env_restore(other, bytes + 1, count));
   REFUSED(L2SR_BAD_FILE, "damaged", l2sr_env_restore(other, bytes + 1, count - 1));
+  REFUSED(L2SR_BAD_FILE, "damaged", l2sr_env_restore(other, bytes + 1, SIZE_MAX));
   REFUSED(L2SR_BAD_FILE, "no state", l2sr_env_restore(other, bytes + 1, 3));
   bytes[1] ^= 4;
   REFUSED(L2SR_BAD_FILE, "no state", l2sr_env_restore(other, bytes + 1, count));
@@ -848,6 +892,36 @@ static void run_program(const char *words) {
   assert_int_equal(system(line), 0);
 }
 
+/* It stops at any rollout, and goes on from there. */
+static void a_policy_is_trained_and_chooses(struct l2sr_config config) {
+  char learn[160];
+  snprintf(learn, sizeof learn, "learn.reconstructor=%s", config.reconstructor);
+  const char *const small[] = {"data.size=32",       "train.method=l2s",    learn,
+                               "policy.channels=2",  "policy.pools=2",      "policy.hidden=8",
+                               "learn.steps=224",    "learn.scans=4",       "learn.validations=1",
+                               "learn.log_every=1",  "acquisition.horizon=long"};
+  struct heard heard = {.stop_after = 3};
+  uint32_t action[ENVS], done[ENVS];
+  config.overrides = small;
+  config.override_count = sizeof small / sizeof *small;
+  REFUSED(L2SR_STOPPED, "stopped by the program", l2sr_train(&config, in_folder("policy"), 0, hear, &heard));
+  assert_int_equal(access(in_folder("policy/policy_1/last.h5"), R_OK), 0);
+  heard = (struct heard){0};
+  GOOD(l2sr_train(&config, in_folder("policy"), 1, hear, &heard));
+  assert_non_null(strstr(heard.last, "\"stage\":\"policy_1\""));
+  config.policy = in_folder("policy/policy_1/last.h5");
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (int t = 0; t < 7; t++) {
+    GOOD(l2sr_env_decide(env, "policy"));
+    GOOD(l2sr_env_step(env, NULL));
+  }
+  read_words(env, L2SR_ACTION, action);
+  read_words(env, L2SR_DONE, done);
+  for (int i = 0; i < ENVS; i++) assert_true(action[i] < N && done[i]);
+  GOOD(l2sr_env_close(env));
+}
+
 static void training_tells_and_stops(void **state) {
   static const char *const small[] = {"data.size=32", "network.channels=4", "network.pools=2", "train.epochs=3",
                                       "train.batch=4", "train.log_every=1"};
@@ -877,6 +951,7 @@ static void training_tells_and_stops(void **state) {
   read_floats(env, L2SR_SSIM, ssim);
   assert_true(ssim[0] > 0);
   GOOD(l2sr_env_close(env));
+  a_policy_is_trained_and_chooses(config);
   REFUSED(L2SR_WRONG_USAGE, "train.output", l2sr_train(&config, NULL, 0, NULL, NULL));
   config.data = NULL;
   config.slices = &slices;
@@ -907,6 +982,7 @@ int main(void) {
       cmocka_unit_test(a_pinned_copy_is_renewed),
       cmocka_unit_test(observations_may_be_halves),
       cmocka_unit_test(the_program_gives_context_and_actions),
+      cmocka_unit_test(arrays_move_into_the_programs_memory),
       cmocka_unit_test(scans_go_on_from_a_state),
       cmocka_unit_test(a_state_is_of_its_scene),
       cmocka_unit_test(pictures_are_drawn),

@@ -170,6 +170,13 @@ static enum l2sr_code call_pin(struct caller *caller) {
   return l2sr_env_pin(any_handle(caller), any_array(caller), chance(caller, 9) ? NULL : &values);
 }
 
+static enum l2sr_code call_place(struct caller *caller) {
+  l2sr_env *env = any_handle(caller);
+  struct _cl_mem *memory = NULL;
+  if (chance(caller, 2)) l2sr_env_memory(env, L2SR_FINAL_STANDARDISED, &memory);
+  return l2sr_env_place(env, chance(caller, 2) ? L2SR_ARRAYS : L2SR_SSIM_UNIFORM, memory);
+}
+
 static enum l2sr_code call_unpin(struct caller *caller) {
   return l2sr_env_unpin(any_handle(caller), any_array(caller));
 }
@@ -233,7 +240,7 @@ static enum l2sr_code (*const calls[])(struct caller *caller) = {
     call_open,   call_close,  call_facts,  call_reset, call_decide, call_decide,      call_send, call_send_memory,
     call_wait,   call_wait,   call_step,   call_step,  call_step,   call_shape,       call_memory, call_pin,
     call_unpin,  call_read,   call_read,   call_draw,  call_save,   call_restore,     call_table, call_queue,
-    call_train,  call_reconstruct};
+    call_train,  call_reconstruct, call_place};
 
 static void call_one(struct caller *caller) {
   enum l2sr_code code = calls[draw(caller, sizeof calls / sizeof *calls)](caller);

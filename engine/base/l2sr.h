@@ -52,6 +52,13 @@ const char *l2sr_last_error(void);
  * the program is aborted. */
 typedef void l2sr_fatal(enum l2sr_code code, const char *text, void *context);
 void l2sr_on_fatal(l2sr_fatal *handler, void *context);
+/* Functions that return enum l2sr_code need no handler: such an end is their code, and their handle can only be closed
+ * then. */
+
+/* libhdf5 crashes or hangs on some files that are damaged. With the path of an l2sr program, as "/usr/bin/l2sr", a child
+ * process of it looks at every file first, and what happens to it is an error like others. NULL: none, as at the start.
+ * The text stays the caller's. */
+void l2sr_look_with(const char *program);
 
 /* The library says by callbacks what it does. It writes nothing on standard output or standard error by
  * itself: without a callback nobody reads it. A line has no end of line, and may hold any bytes (names of
@@ -223,10 +230,13 @@ struct l2sr_shape {
 };
 enum l2sr_code l2sr_env_shape(l2sr_env *env, enum l2sr_array array, struct l2sr_shape *shape);
 
-/* The array itself, without a copy: a buffer of the handle's context. It is the same until the handle is closed, belongs
- * to it, and is not to be written. Its values are of the last reset or l2sr_env_wait, and are being changed between
+/* The array itself, without a copy: a buffer of the handle's context. It is the same until the handle is closed or
+ * l2sr_env_place, belongs to the handle, and is not to be written. Its values are of the last reset or l2sr_env_wait, and are being changed between
  * l2sr_env_send and l2sr_env_wait. */
 enum l2sr_code l2sr_env_memory(l2sr_env *env, enum l2sr_array array, struct _cl_mem **memory);
+/* Moves the array, with what it holds, into a buffer of the program's, of the handle's context and at least the array's
+ * bytes, as one that another interface shares. It is retained until close, and l2sr_env_memory gives it from now on. */
+enum l2sr_code l2sr_env_place(l2sr_env *env, enum l2sr_array array, struct _cl_mem *memory);
 /* A copy in pinned host memory, which every reset and l2sr_env_wait renews from now on; the address is the same until
  * l2sr_env_unpin or close. Not to be written. */
 enum l2sr_code l2sr_env_pin(l2sr_env *env, enum l2sr_array array, const void **values);

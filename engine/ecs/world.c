@@ -138,6 +138,16 @@ void world_bind(struct world *world, unsigned component, cl_mem memory, size_t r
   world->bound_rows[component] = memory ? rows : 0;
 }
 
+void world_move(struct world *world, unsigned component, cl_mem memory) {
+  cl_mem before = world->column[component];
+  size_t rows = rows_of(world, component), bytes = world_column_bytes(world, component) * rows;
+  bool own = !(world->bound & SET(component));
+  device_copy(world->device, before, 0, memory, 0, bytes);
+  world->column[component] = NULL;
+  world_bind(world, component, memory, rows);
+  if (own) device_release(world->device, before, bytes); /* the driver keeps it until the copy is done */
+}
+
 void world_share_as(struct world *world, unsigned component, const struct world *owner, unsigned its) {
   world_bind(world, component, owner->column[its], rows_of(owner, its));
 }

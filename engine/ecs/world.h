@@ -42,6 +42,8 @@ void world_close(struct world *world);
 /* Places the column in this memory of `rows` rows, whose owner outlives its use; NULL: takes the column
  * away. */
 void world_bind(struct world *world, unsigned component, cl_mem memory, size_t rows);
+/* Moves the column, with what it holds, into memory of the same rows, whose owner outlives its use. */
+void world_move(struct world *world, unsigned component, cl_mem memory);
 /* Binds a column to a column of another world with the same elements, or columns of a set to those of the
  * same names. */
 void world_share_as(struct world *world, unsigned component, const struct world *owner, unsigned its);

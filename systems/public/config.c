@@ -1,6 +1,7 @@
 #include "systems/public/config.h"
 
 #include "engine/files/part.h"
+#include "engine/files/probe.h"
 #include "engine/files/scene.h"
 
 #include <dlfcn.h>
@@ -107,6 +108,10 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
   for (size_t i = 0; good && i < config->override_count; i++)
     good = scene_assign(&option_table, options, arena, config->overrides[i], "override", error);
   return good;
+}
+
+void l2sr_look_with(const char *program) {
+  probe_with(program);
 }
 
 bool config_device(const struct l2sr_config *config, struct device *device, struct error *error) {

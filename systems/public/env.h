@@ -25,6 +25,7 @@ void host_memory_close(struct host_memory *memory, struct device *device);
 /* One of enum l2sr_array. */
 struct env_array {
   cl_mem own;              /* its memory where it is no column; NULL: it is, or nobody has asked for it */
+  cl_mem placed;           /* the program's memory that it is in; NULL: it is not */
   struct schedule *derive; /* how it is computed from columns; NULL: it needs not be */
   struct host_memory copy; /* that every step renews, where the program wants one */
 };
@@ -80,6 +81,10 @@ bool env_reconstruct(struct env *env, bool scores, struct error *error);
 /* Observations and what is derived from them anew, of the masks that there are; waits. */
 bool env_renew(struct env *env, struct error *error);
 /* Refuses, as a wrong call, what may not come before the first reset or between send and wait. */
+/* Refuses what is no buffer of the handle's context, or has fewer than `bytes` bytes from byte `offset` on; `what`: in
+ * words. */
+bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_t bytes, const char *what,
+                      struct error *error);
 bool env_is_idle(const struct env *env, bool begun, struct error *error);
 
 /* ---- arrays (env_arrays.c) --------------------------------------------------------------------------------- */
@@ -88,6 +93,7 @@ bool env_is_idle(const struct env *env, bool begun, struct error *error);
 bool env_array_need(struct env *env, enum l2sr_array array, struct error *error);
 cl_mem env_array_memory(const struct env *env, enum l2sr_array array); /* NULL: it is not there yet */
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape);
+bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, struct error *error);
 bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error);
 void env_array_unpin(struct env *env, enum l2sr_array array);
 bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t bytes, struct error *error);

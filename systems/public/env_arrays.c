@@ -87,6 +87,7 @@ static size_t bytes_of(const struct env *env, enum l2sr_array array) {
 
 cl_mem env_array_memory(const struct env *env, enum l2sr_array array) {
   const struct world *world = &env->simulation.world;
+  if (env->array[array].placed) return env->array[array].placed;
   if (rows[array].kind != ARRAY_COLUMN && rows[array].kind != ARRAY_BOUND) return env->array[array].own;
   return world_has(world, rows[array].column) ? world_lend(world, rows[array].column) : NULL;
 }
@@ -181,8 +182,38 @@ void env_arrays_close(struct env *env) {
     struct env_array *array = &env->array[a];
     host_memory_close(&array->copy, &env->device);
     if (array->own) device_release(&env->device, array->own, bytes_of(env, (enum l2sr_array)a));
-    array->own = NULL;
+    if (array->placed) clReleaseMemObject(array->placed);
+    array->own = array->placed = NULL;
   }
+}
+
+/* ---- memory of the program's --------------------------------------------------------------------------------- */
+
+static bool check_place(const struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
+  cl_mem_flags flags = 0;
+  if (!memory) return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is NULL; give a buffer", rows[array].name);
+  if (!env_check_memory(env, memory, 0, bytes_of(env, array), rows[array].name, error)) return false;
+  clGetMemObjectInfo(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+  return !(flags & CL_MEM_READ_ONLY) ||
+         fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is CL_MEM_READ_ONLY; it is to be written", rows[array].name);
+}
+
+bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
+  struct env_array *placed = &env->array[array];
+  struct world *world = &env->simulation.world;
+  cl_mem before = placed->placed, own = placed->own;
+  size_t bytes = bytes_of(env, array);
+  if (!check_place(env, array, memory, error)) return false;
+  clRetainMemObject(memory);
+  if (rows[array].kind == ARRAY_COLUMN || rows[array].kind == ARRAY_BOUND)
+    world_move(world, rows[array].column, memory);
+  else
+    device_copy(&env->device, env_array_memory(env, array), 0, memory, 0, bytes);
+  placed->placed = memory;
+  placed->own = NULL;
+  if (own) device_release(&env->device, own, bytes);
+  if (before) clReleaseMemObject(before);
+  return device_finish(&env->device, error);
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------- */
@@ -243,6 +274,6 @@ void env_arrays_clear_scores(struct env *env) {
   uint32_t word;
   memcpy(&word, &none, sizeof word);
   for (size_t m = 0; m < METRICS; m++)
-    if (env->array[L2SR_SSIM + m].own)
-      device_fill(&env->device, env->array[L2SR_SSIM + m].own, 0, sizeof(float) * env->envs, word);
+    if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)))
+      device_fill(&env->device, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)), 0, sizeof(float) * env->envs, word);
 }

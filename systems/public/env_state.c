@@ -65,8 +65,7 @@ bool env_save(struct env *env, void *to, struct error *error) {
   return device_finish(&env->device, error);
 }
 
-static bool check_head(const struct env *env, const struct state_head *head, const void *from, size_t bytes,
-                       struct error *error) {
+static bool check_head(const struct env *env, const struct state_head *head, size_t bytes, struct error *error) {
   struct state_head own = head_of(env);
   const struct {
     const char *what;
@@ -85,10 +84,8 @@ static bool check_head(const struct env *env, const struct state_head *head, con
                         facts[i].what, facts[i].found, facts[i].wanted);
   if (memcmp(head->data, own.data, sizeof own.data))
     return fail_usage(error, "the state is of other files than the handle's; open it with the data of the state");
-  if (bytes == env_state_bytes(env) && head->checksum == sum_of((const uint8_t *)from + sizeof *head, bytes - sizeof *head))
-    return true;
-  return fail_file(error, "the state is damaged: it has %zu bytes of %zu, or others than were saved", bytes,
-                   env_state_bytes(env));
+  return bytes == env_state_bytes(env) ||
+         fail_file(error, "the state is damaged: it has %zu bytes of %zu", bytes, env_state_bytes(env));
 }
 
 /* Numbers that index memory; a checksum is no promise. */
@@ -112,20 +109,25 @@ static void write_state(struct env *env, const struct state_head *head, const ui
   env->decided = false;
 }
 
+static bool check_state(const struct env *env, const struct state_head *head, const uint8_t *place, size_t bytes,
+                        struct error *error) {
+  if (head->checksum != sum_of(place, bytes)) return fail_file(error, "the state is damaged: its bytes are not those that were saved");
+  return check_columns(env, place, error);
+}
+
+/* The caller's bytes may lie at any address. */
 bool env_restore(struct env *env, const void *from, size_t bytes, struct error *error) {
   struct state_head head;
-  struct arena *arena = arena_open();
-  bool good = false;
   if (bytes < sizeof head)
-    fail_file(error, "%zu bytes are no state: it has %zu", bytes, env_state_bytes(env));
-  else {
-    void *copy = arena_new(arena, bytes); /* the caller's may lie at any address */
-    memcpy(copy, from, bytes);
-    memcpy(&head, copy, sizeof head);
-    const uint8_t *place = (const uint8_t *)copy + sizeof head;
-    good = check_head(env, &head, copy, bytes, error) && check_columns(env, place, error);
-    if (good) write_state(env, &head, place);
-  }
+    return fail_file(error, "%zu bytes are no state: it has %zu", bytes, env_state_bytes(env));
+  memcpy(&head, from, sizeof head);
+  if (!check_head(env, &head, bytes, error)) return false;
+  struct arena *arena = arena_open();
+  size_t rest = bytes - sizeof head;
+  uint8_t *place = arena_new(arena, rest);
+  memcpy(place, (const uint8_t *)from + sizeof head, rest);
+  bool good = check_state(env, &head, place, rest, error);
+  if (good) write_state(env, &head, place);
   arena_close(arena);
   if (!good) return false;
   env_arrays_clear_scores(env);

@@ -244,25 +244,24 @@ bool env_decide(struct env *env, const char *name, struct error *error) {
 
 /* ---- steps -------------------------------------------------------------------------------------------------- */
 
-static bool check_memory(const struct env *env, const struct env_source *source, struct error *error) {
+bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_t bytes, const char *what,
+                      struct error *error) {
   cl_context context = NULL;
-  size_t bytes = 0;
-  if (!source->memory) return true;
-  if (clGetMemObjectInfo(source->memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS ||
-      clGetMemObjectInfo(source->memory, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS)
-    return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions is no OpenCL memory object");
+  size_t found = 0;
+  if (clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS ||
+      clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof found, &found, NULL) != CL_SUCCESS)
+    return fail_as(error, L2SR_WRONG_CALL, "the memory of %s is no OpenCL memory object", what);
   if (context != env->device.context)
-    return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions is of another context; l2sr_env_queue has the "
-                                           "handle's");
-  if (source->offset % sizeof(uint32_t) == 0 && source->offset <= bytes && bytes - source->offset >= flag_bytes(env))
-    return true;
-  return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions has %zu bytes; %zu are read from byte %zu on, a "
-                                         "multiple of 4",
-                 bytes, flag_bytes(env), source->offset);
+    return fail_as(error, L2SR_WRONG_CALL, "the memory of %s is of another context; l2sr_env_queue has the handle's", what);
+  if (offset % sizeof(uint32_t) == 0 && offset <= found && found - offset >= bytes) return true;
+  return fail_as(error, L2SR_WRONG_CALL, "the memory of %s has %zu bytes; %zu are wanted from byte %zu on, a multiple of 4",
+                 what, found, bytes, offset);
 }
 
 static bool check_send(const struct env *env, const struct env_source *source, struct error *error) {
-  if (!env_is_idle(env, true, error) || !check_none_ended(env, error) || !check_memory(env, source, error)) return false;
+  if (!env_is_idle(env, true, error) || !check_none_ended(env, error)) return false;
+  if (source->memory && !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
+    return false;
   return source->host || source->memory || env->decided ||
          fail_as(error, L2SR_WRONG_CALL, "there are no actions: give some, or call l2sr_env_decide before every step");
 }

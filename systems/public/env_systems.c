@@ -131,7 +131,7 @@ static void run_keep_scores(struct world *world, void *context) {
     if (!(world->running->reads & SET(metric_list[m].env))) continue;
     kernel_run(world->kernels, "env_keep", env->envs,
                ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done), flags(env->refused),
-                    arg_buffer(ARG_INOUT, ELEMENT_F32, env->array[L2SR_SSIM + m].own), arg_u32(env->all)));
+                    arg_buffer(ARG_INOUT, ELEMENT_F32, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m))), arg_u32(env->all)));
   }
 }
 
@@ -145,7 +145,7 @@ const struct system system_env_keep_scores = {.name = "env_keep_scores",
 
 static void write_free(struct world *world, const struct env *env, enum l2sr_array to) {
   kernel_run(world->kernels, "env_free", env->envs * world->shape[SHAPE_A],
-             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_U8, env->array[to].own)));
+             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_U8, env_array_memory(env, to))));
 }
 
 static void run_free(struct world *world, void *context) {
@@ -157,7 +157,7 @@ static void run_final_free(struct world *world, void *context) {
 }
 
 static void write_standardised(struct world *world, const struct env *env, enum l2sr_array to) {
-  observe_standardise(world, arg_buffer(ARG_INOUT, ELEMENT_F32, env->array[to].own), 0, 0, env->envs);
+  observe_standardise(world, arg_buffer(ARG_INOUT, ELEMENT_F32, env_array_memory(env, to)), 0, 0, env->envs);
 }
 
 static void run_standardise(struct world *world, void *context) {
@@ -172,14 +172,14 @@ static void run_final_observation(struct world *world, void *context) {
   const struct env *env = context;
   kernel_run(world->kernels, "env_keep_image", env->envs,
              ARGS(world_in(world, ENV_magnitude), world_in(world, ENV_done), flags(env->refused),
-                  arg_buffer(ARG_INOUT, ELEMENT_REAL, env->array[L2SR_FINAL_OBSERVATION].own)));
+                  arg_buffer(ARG_INOUT, ELEMENT_REAL, env_array_memory(env, L2SR_FINAL_OBSERVATION))));
 }
 
 static void run_target(struct world *world, void *context) {
   const struct env *env = context;
   kernel_run(world->kernels, "env_target", env->envs,
              ARGS(world_in(world, ENV_slice), world_in(world, SLICE_image), world_in(world, SLICE_mean),
-                  world_in(world, SLICE_std), arg_buffer(ARG_OUT, ELEMENT_F32, env->array[L2SR_TARGET].own)));
+                  world_in(world, SLICE_std), arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET))));
 }
 
 #define FREE_ROW(text, call)                                                                                          \

@@ -191,6 +191,16 @@ enum l2sr_code l2sr_env_memory(l2sr_env *env, enum l2sr_array array, struct _cl_
   return call_on(env, HANDLE_ENV, tell_memory, &call);
 }
 
+static bool place(void *object, void *arguments, struct error *error) {
+  const struct array_call *call = arguments;
+  return need(object, call, error) && env_array_place(object, call->array, *call->memory, error);
+}
+
+enum l2sr_code l2sr_env_place(l2sr_env *env, enum l2sr_array array, struct _cl_mem *memory) {
+  struct array_call call = {.array = array, .memory = &memory};
+  return call_on(env, HANDLE_ENV, place, &call);
+}
+
 static bool pin(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
   struct env *env = object;

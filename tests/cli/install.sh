@@ -75,6 +75,14 @@ else
   complain "a program by l2sr.pc does not build: $(cat log)"
 fi
 
+if command -v c++ >/dev/null; then
+  echo '#include <l2sr.h>
+int main() { l2sr_config config = {}; config.bytes = sizeof config; return l2sr_env_open(&config, nullptr) == L2SR_GOOD; }' >caller.cc
+  # shellcheck disable=SC2046 # they are words
+  c++ -Wall -Wextra -Werror caller.cc -o caller_cc $(pkg-config --cflags --libs l2sr) >log 2>&1 ||
+    complain "a C++ program by l2sr.pc does not build: $(cat log)"
+fi
+
 # README's own example with README's own scene, on synthetic data, as they stand
 block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/README.md" | sed '1d; /^```$/,$d'; }
 block c >agent.c
