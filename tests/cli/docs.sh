@@ -24,7 +24,7 @@ for what in components kernels systems networks reconstructors samplers options 
 done
 # what the pages tell people to type and to read exists
 cd "$source" || exit 1
-pages="README.md scenes/README.md scenes/PROTOCOL.md systems/data/README.md tools/README.md engine/README.md"
+pages="README.md scenes/README.md scenes/PROTOCOL.md systems/data/README.md tools/README.md tools/python/README.md engine/README.md"
 [ "$(wc -l <README.md)" -le 150 ] || { echo "FAILED: README has more than 150 lines"; failed=1; }
 for page in $pages; do
   for word in $(sed -n 's/^ *build\/l2sr \([a-z]*\).*/\1/p' "$page" | sort -u); do

@@ -1,0 +1,31 @@
+#!/bin/sh
+# The Python package against the library of a build folder: run.sh L2SR LIBRARY BUILD SOURCE [TEST...]
+# Packages that it needs beside Debian's go into a virtual environment in BUILD, which stays.
+set -u
+l2sr=$(realpath "$1") library=$(realpath "$2") build=$3 source=$4
+shift 4
+skip() { echo "did not run: the Python package ($*)"; exit 0; }
+nm -D "$library" | grep -q '__[atu][sb]*san_' && skip "the library is built with a sanitizer"
+venv=$build/python log=$build/python.log wanted=$source/tests/python/requirements.txt
+if ! cmp -s "$wanted" "$venv/requirements.txt"; then
+  # Debian's interpreter: its packages hold numpy and torch
+  /usr/bin/python3 -m venv --clear --system-site-packages "$venv" >"$log" 2>&1 &&
+    "$venv/bin/python" -m pip install --quiet --no-deps -r "$wanted" >>"$log" 2>&1 ||
+    skip "no virtual environment: $(tail -n 1 "$log")"
+  cp "$wanted" "$venv/requirements.txt"
+fi
+"$venv/bin/python" -c 'import numpy' 2>/dev/null || skip "no numpy: apt install python3-numpy"
+# the package as a wheel has it
+package=$venv/site/l2sr
+rm -rf "$package" && mkdir -p "$package"
+ln -s "$source"/tools/python/l2sr/* "$package"
+ln -s "$source/scenes" "$package/scenes"
+ln -s "$library" "$package/libl2sr.so"
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+cd "$temp" || exit 1
+"$l2sr" phantom DATA --train 40 --val 6 --test 10 --slices 6 --size 32 --rows 64 --columns 38 >log 2>&1 || { cat log; exit 1; }
+"$l2sr" phantom paper/DATA --train 2 --val 1 --test 1 --slices 6 >log 2>&1 || { cat log; exit 1; }
+export PYTHONPATH="$venv/site:$source/tests/python" PYTHONDONTWRITEBYTECODE=1 L2SR_SOURCE="$source" L2SR_BUILD="$build"
+export OMP_NUM_THREADS=2 MPLCONFIGDIR="$temp"
+"$venv/bin/python" -W error::ResourceWarning -m unittest -v "${@:-tests}" 2>&1

@@ -1,0 +1,395 @@
+"""The Python package: what Gymnasium and stable-baselines3 expect of it, its arrays, its errors."""
+
+import gc
+import logging
+import os
+import re
+import threading
+import unittest
+import warnings
+
+import gymnasium
+import numpy as np
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import vector as wrappers
+
+import l2sr
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+ENVS, SIZE, INITIAL, BUDGET = 5, 32, 5, 3  # x4: 8 lines
+SCENE = {
+    "data": {"size": SIZE, "order": "permuted"},
+    "acquisition": {"acceleration": [4], "horizon": ["long"], "initial_lines": INITIAL},
+    "reward": {"metric": "ssim", "form": "sparse"},
+}
+
+
+def images(count=7, size=SIZE):
+    y, x = np.mgrid[:size, :size]
+    number = np.arange(count)[:, None, None]
+    return (0.2 + ((x - 5 - number) ** 2 + (y - 8) ** 2 < 20) + 0.02 * x + 0.3 * ((7 * x + 3 * y + number) % 5 == 0)).astype(
+        np.float32
+    )
+
+
+def make(count=ENVS, **arguments):
+    return l2sr.VectorEnv(**{"scene": SCENE, "num_envs": count, "data": images(), "metrics": "ssim", **arguments})
+
+
+def free_actions(info, generator):
+    return np.array([generator.choice(np.flatnonzero(mask)) for mask in info["action_mask"]])
+
+
+def play(env, steps, seed=1):
+    """Observations, rewards, ends and infos of random free actions."""
+    generator = np.random.default_rng(0)
+    seen, info = env.reset(seed=seed)
+    told = [(seen, None, None, info)]
+    for _ in range(steps):
+        seen, reward, ended, _, info = env.step(free_actions(info, generator))
+        told.append((seen, reward, ended, info))
+    return told
+
+
+class Vector(unittest.TestCase):
+    def test_spaces_hold_what_is_given(self):
+        for masked in (False, True):
+            env = make(mask_in_observation=masked)
+            self.assertEqual(env.observation_space, gymnasium.vector.utils.batch_space(env.single_observation_space, ENVS))
+            for seen, *_ in play(env, BUDGET + 1):
+                self.assertIn(seen, env.observation_space)
+            self.assertEqual(env.single_action_space.n, SIZE)
+            self.assertIn(env.action_space.sample(), env.action_space)
+            env.close()
+
+    def test_a_scan_ends_with_its_budget(self):
+        env = make()
+        told = play(env, BUDGET)
+        self.assertEqual([ended.any() for _, _, ended, _ in told[1:]], [False] * (BUDGET - 1) + [True])
+        _, reward, ended, info = told[-1]
+        self.assertTrue(ended.all() and (reward > 0).all())
+        last = info["final_info"]
+        np.testing.assert_allclose(reward, last["ssim"], rtol=1e-5)
+        self.assertTrue(info["_final_obs"].all() and last["_ssim"].all())
+        self.assertEqual(info["final_obs"][0].shape, (SIZE, SIZE))
+        self.assertFalse(np.array_equal(info["final_obs"][0], told[-1][0][0]))
+        self.assertEqual(last["action_mask"].sum(), ENVS * (SIZE - INITIAL - BUDGET))
+        self.assertEqual(info["action_mask"].sum(), ENVS * (SIZE - INITIAL))
+        self.assertEqual(info["action_mask"].dtype, np.int8)
+
+    def test_modes_are_those_of_gymnasium(self):
+        for mode in AutoresetMode:
+            ours = play(make(autoreset_mode=mode, count=2), BUDGET)
+            theirs = SyncVectorEnv([lambda: l2sr.Env(SCENE, data=images(), metrics="ssim")] * 2, autoreset_mode=mode)
+            expected = play(theirs, BUDGET)
+            for (_, _, ended, info), (_, _, their_end, their_info) in zip(ours[1:], expected[1:]):
+                np.testing.assert_array_equal(ended, their_end)
+                self.assertLessEqual(set(info), set(their_info) | {"_action_mask"})
+                self.assertEqual(set(info.get("final_info", {})), set(their_info.get("final_info", {})))
+                for name in set(info) & set(their_info) - {"final_info"}:
+                    self.assertEqual(np.asarray(info[name]).dtype.kind, np.asarray(their_info[name]).dtype.kind, name)
+            theirs.close()
+
+    def test_the_next_step_resets_where_asked(self):
+        env = make(autoreset_mode="NextStep")
+        told = play(env, BUDGET + 2)
+        _, reward, ended, info = told[BUDGET + 1]
+        self.assertFalse(ended.any() or reward.any())
+        self.assertEqual(info["action_mask"].sum(), ENVS * (SIZE - INITIAL))
+        self.assertEqual(env.metadata["autoreset_mode"], AutoresetMode.NEXT_STEP)
+
+    def test_parts_are_reset_by_a_mask(self):
+        env = make(autoreset_mode=AutoresetMode.DISABLED)
+        play(env, BUDGET)
+        with self.assertRaisesRegex(RuntimeError, "environment 0 has ended"):
+            env.step(np.zeros(ENVS, int))
+        mask = np.arange(ENVS) % 2 == 0
+        _, info = env.reset(options={"reset_mask": mask})
+        np.testing.assert_array_equal(info["action_mask"].sum(1), np.where(mask, SIZE - INITIAL, SIZE - INITIAL - BUDGET))
+        env.reset(options={"reset_mask": ~mask})
+        env.step(np.zeros(ENVS, int))
+        for wrong in (np.ones(3, bool), np.ones(ENVS), np.zeros(ENVS, bool)):
+            with self.assertRaisesRegex(ValueError, "reset_mask"):
+                env.reset(options={"reset_mask": wrong})
+
+    def test_a_seed_gives_the_same_scans(self):
+        first, again, other = (play(make(), BUDGET + 1, seed) for seed in (3, 3, 4))
+        for (seen, reward, _, info), (same, same_reward, _, same_info) in zip(first, again):
+            np.testing.assert_array_equal(seen, same)
+            np.testing.assert_array_equal(info["action_mask"], same_info["action_mask"])
+            np.testing.assert_array_equal(reward, same_reward)
+        self.assertFalse(all(np.array_equal(a[0], b[0]) for a, b in zip(first, other)))
+
+    def test_copies_stay_and_views_change(self):
+        for copy in (True, False):
+            env = make(copy=copy)
+            seen, info = env.reset(seed=1)
+            before = seen.copy()
+            env.step(free_actions(info, np.random.default_rng(0)))
+            self.assertEqual(np.array_equal(seen, before), copy)
+            self.assertEqual(seen.flags.writeable, copy)
+
+    def test_invalid_actions(self):
+        for invalid, taken in (("mask", 2), ("ignore", 1)):
+            env = make(invalid=invalid)
+            env.reset(seed=1)
+            env.step(np.full(ENVS, 2))
+            _, _, _, _, info = env.step(np.full(ENVS, 2))
+            self.assertTrue((info["action_mask"].sum(1) == SIZE - INITIAL - taken).all())
+        env = make(invalid="error")
+        for wrong in (SIZE, -1, 2**32 + 1):
+            env.reset(seed=1)
+            actions = np.arange(ENVS) + 1
+            actions[3] = wrong
+            with self.assertRaisesRegex(ValueError, "environment 3 cannot take action"):
+                env.step(actions)
+        for wrong in (np.zeros(ENVS), np.zeros(ENVS + 1, int), 3):
+            with self.assertRaisesRegex(ValueError, "actions have shape"):
+                env.step(wrong)
+
+    def test_metrics_of_every_step(self):
+        env = make(autoreset_mode="Disabled", scoring="every_step", metrics=["ssim", "nmse"])
+        told = play(env, BUDGET)
+        for _, _, _, info in told[1:]:
+            self.assertTrue(np.isfinite(info["ssim"]).all() and np.isfinite(info["nmse"]).all())
+        self.assertNotIn("ssim", play(make(scoring="never", autoreset_mode="Disabled"), BUDGET)[-1][3])
+
+    def test_states_go_on(self):
+        env, other = make(), make()
+        play(env, 1)
+        state = env.save()
+        other.reset(seed=9)
+        seen, info = other.restore(state)
+        actions = free_actions(info, np.random.default_rng(4))
+        for mine, theirs in zip(env.step(actions)[:3], other.step(actions)[:3]):
+            np.testing.assert_array_equal(mine, theirs)
+        with self.assertRaises((OSError, ValueError)):
+            env.restore(state[:-8])
+
+    def test_the_device_chooses(self):
+        env = make()
+        env.reset(seed=1)
+        env.decide("random")
+        _, _, _, _, info = env.step(None)
+        self.assertTrue((info["action_mask"].sum(1) == SIZE - INITIAL - 1).all())
+        self.assertEqual(np.asarray(env.array("target")).shape, (ENVS, SIZE, SIZE))
+        self.assertEqual(env.scans.reconstruct().shape, (ENVS, SIZE, SIZE))
+
+    def test_complex_k_space(self):
+        k_space = np.fft.fftshift(np.fft.fft2(images()), axes=(1, 2))[:, None].repeat(2, 1)
+        env = make(data=k_space, overrides={"data.kspace": "measured"}, volumes=np.zeros(7))
+        self.assertTrue(np.isfinite(play(env, BUDGET)[-1][1]).all())
+
+    def test_wrappers_of_gymnasium(self):
+        env = wrappers.RecordEpisodeStatistics(wrappers.FlattenObservation(make(autoreset_mode="NextStep")))
+        seen, _, _, info = play(env, BUDGET)[-1]
+        self.assertEqual(seen.shape, (ENVS, SIZE * SIZE))
+        np.testing.assert_array_equal(info["episode"]["l"], BUDGET)
+        env = wrappers.DictInfoToList(make())
+        self.assertEqual(len(play(env, 0)[0][3]), ENVS)
+
+    def test_one_environment_passes_the_checkers(self):
+        env = l2sr.Env(SCENE, data=images(), render_mode="rgb_array")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", ".*(not within the environment render modes|has not set|spec).*")
+            check_env(env)
+        self.assertEqual(env.action_masks().shape, (SIZE,))
+
+    def test_settings_of_the_paper_are_registered(self):
+        small = {"data.size": 32, "data.source": "auto", "data.fraction": 1, "data.slices": "all"}
+        env = gymnasium.make_vec("l2sr:KneeX4Long-v0", num_envs=3, data="DATA", overrides=small)
+        self.assertEqual((env.num_envs, env.unwrapped.facts["slices"]), (3, 240))
+        self.assertEqual(env.unwrapped.facts["budget"], 7)
+        env.close()
+        single = gymnasium.make("l2sr:KneeX8Base-v0", data="DATA", overrides=small)
+        single.reset(seed=1)
+        single.close()
+        with open(os.path.join(os.environ["L2SR_SOURCE"], "tools/python/l2sr/__init__.py")) as file:
+            self.assertIn("radial_x8", file.read())
+
+
+class Errors(unittest.TestCase):
+    def test_kinds(self):
+        cases = [
+            (ValueError, "data.size", {"overrides": ["data.size=17"]}),
+            (ValueError, "unknown|no option", {"overrides": {"data.sise": 17}}),
+            (ValueError, "overrides is the text", {"overrides": "data.size=17"}),
+            (ValueError, "no data.path|no slices", {"data": None}),
+            (ValueError, "data has shape", {"data": images()[0]}),
+            (ValueError, "volumes", {"volumes": [1, 2]}),
+            (ValueError, "observation is", {"observation": "image"}),
+            (ValueError, "num_envs is 0", {"num_envs": 0}),
+            (ValueError, "invalid is", {"invalid": "raise"}),
+            (ValueError, "metric", {"metrics": "beauty"}),
+            (FileNotFoundError, "nowhere", {"data": "/nowhere"}),
+            (FileNotFoundError, "no_such_scene", {"scene": "no_such_scene"}),
+            (FileNotFoundError, "nowhere.h5", {"reconstructor": "/nowhere.h5"}),
+            (RuntimeError, "no OpenCL device matches", {"device": "abacus"}),
+            (MemoryError, "fit|room", {"num_envs": 65536, "data": images(size=512), "overrides": {"data.size": 512}}),
+        ]
+        for kind, text, arguments in cases:
+            with self.subTest(arguments={name: str(value)[:40] for name, value in arguments.items()}):
+                with self.assertRaisesRegex(kind, text):
+                    make(**arguments)
+
+    def test_wrong_order_of_calls(self):
+        env = make()
+        with self.assertRaisesRegex(RuntimeError, "l2sr_env_reset"):
+            env.step(np.zeros(ENVS, int))
+        with self.assertRaisesRegex(RuntimeError, "l2sr_env_send"):
+            env.step_wait()
+        env.reset(seed=1)
+        env.step_async(np.ones(ENVS, int))
+        with self.assertRaisesRegex(RuntimeError, "under way"):
+            env.reset()
+        env.step_wait()
+        for seed in (-1, 2**32, [1, 2], 0.5):
+            with self.assertRaises((ValueError, gymnasium.error.Error)):
+                env.reset(seed=seed)
+        env.close()
+        env.close()
+        for call in (env.reset, env.save, lambda: env.step(np.zeros(ENVS, int)), lambda: env.array("free")):
+            with self.assertRaisesRegex(RuntimeError, "closed"):
+                call()
+
+    def test_two_threads_on_one_handle(self):
+        env = make()
+        env.reset(seed=1)
+        refused = []
+
+        def work():
+            for _ in range(40):
+                try:
+                    env.scans.read("observation")
+                except RuntimeError as error:
+                    refused.append(str(error))
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(all("another call" in text for text in refused))
+
+    def test_the_library_logs(self):
+        with self.assertLogs("l2sr", logging.INFO) as told:
+            make()
+        self.assertTrue(any("device" in line for line in told.output))
+
+
+class Arrays(unittest.TestCase):
+    def test_they_outlive_their_environments(self):
+        env = make(copy=False)
+        seen, _ = env.reset(seed=1)
+        before = seen.copy()
+        env.close()
+        del env
+        gc.collect()
+        np.testing.assert_array_equal(seen, before)
+
+    def test_dlpack(self):
+        env = make()
+        env.reset(seed=1)
+        array = env.array("standardised")
+        for version in (None, (0, 8), (1, 0)):
+            name = "dltensor_versioned" if version == (1, 0) else "dltensor"
+            self.assertIn(f'"{name}"', repr(array.__dlpack__(max_version=version)))
+        self.assertEqual(array.__dlpack_device__(), (1, 0))
+        view = np.from_dlpack(array)
+        self.assertEqual(view.ctypes.data, array.address)
+        np.testing.assert_array_equal(view, np.asarray(array))
+        with self.assertRaises(BufferError):
+            array.__dlpack__(dl_device=(2, 0))
+        with self.assertRaises(BufferError):
+            array.__dlpack__(copy=True)
+        del view
+        gc.collect()
+        self.assertFalse(l2sr._arrays._given)
+
+    @unittest.skipIf(torch is None, "no torch")
+    def test_tensors_share_the_memory(self):
+        env = make(convert=torch.from_dlpack)
+        seen, info = env.reset(seed=1)
+        before = seen.clone()
+        same, reward, _, _, info = env.step(torch.ones(ENVS, dtype=torch.int64))
+        self.assertEqual(seen.data_ptr(), env.array("standardised").address)
+        self.assertIs(seen, same)
+        self.assertFalse(torch.equal(seen, before))
+        self.assertEqual((info["action_mask"].dtype, reward.dtype), (torch.int8, torch.float32))
+        env.close()
+        self.assertTrue(torch.isfinite(seen).all())
+
+
+@unittest.skipIf(torch is None, "no torch: apt install python3-torch")
+class StableBaselines(unittest.TestCase):
+    def test_checkers_and_infos(self):
+        from stable_baselines3.common.env_checker import check_env as check
+
+        import l2sr.sb3
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check(l2sr.Env(SCENE, data=images()))
+        env = l2sr.sb3.VecEnv(SCENE, 4, data=images(), metrics="ssim")
+        env.seed(3)
+        seen = env.reset()
+        self.assertEqual(seen.shape, (4, SIZE, SIZE))
+        self.assertEqual(np.stack(env.env_method("action_masks")).shape, (4, SIZE))
+        self.assertTrue(env.has_attr("action_masks") and not env.has_attr("no_such"))
+        for action in range(BUDGET):
+            seen, reward, ended, infos = env.step(np.full(4, action))
+        self.assertTrue(ended.all())
+        self.assertEqual(infos[0]["terminal_observation"].shape, (SIZE, SIZE))
+        self.assertIs(infos[0]["TimeLimit.truncated"], False)
+        self.assertAlmostEqual(float(reward[2]), float(infos[2]["ssim"]), places=5)
+        with self.assertRaisesRegex(ValueError, "copy"):
+            l2sr.sb3.VecEnv(SCENE, 4, data=images(), copy=False)
+        env.close()
+
+    def test_ppo_beats_random_lines(self):
+        """On the quickstart's data, in some twelve seconds."""
+        from sb3_contrib import MaskablePPO
+
+        import l2sr.sb3
+
+        env = l2sr.sb3.VecEnv("quickstart_l2sr", 64, data="DATA")
+        env.seed(1)
+        model = MaskablePPO("MlpPolicy", env, n_steps=7, batch_size=448, n_epochs=4, learning_rate=1e-3, gamma=1.0,
+                            gae_lambda=1.0, ent_coef=0.003, seed=0, policy_kwargs={"net_arch": [64]})
+        model.learn(448 * 15)
+        env.close()
+        generator = np.random.default_rng(0)
+        learned = self.score(lambda seen, info: model.predict(seen, action_masks=info["action_mask"], deterministic=True)[0])
+        random = self.score(lambda seen, info: free_actions(info, generator))
+        self.assertGreater(learned, random + 0.1)
+
+    def score(self, choose):
+        """The mean SSIM over the 60 slices of the test split."""
+        env = l2sr.VectorEnv("quickstart_l2sr", 60, data="DATA", split="test")
+        seen, info = env.reset(seed=5)
+        ended = np.zeros(60, bool)
+        while not ended.any():
+            seen, _, ended, _, info = env.step(choose(seen, info))
+        return info["final_info"]["ssim"].mean()
+
+
+class Readme(unittest.TestCase):
+    def test_its_lines_run(self):
+        with open(os.path.join(os.environ["L2SR_SOURCE"], "README.md")) as file:
+            blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
+        self.assertTrue(blocks)
+        before = os.getcwd()
+        os.chdir("paper")
+        self.addCleanup(os.chdir, before)
+        for block in blocks:
+            exec(compile(block, "README.md", "exec"), {})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,148 @@
+"""Arrays that other libraries see without a copy, through DLPack and numpy."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+from typing import Any
+
+import numpy as np
+
+CPU, CUDA = 1, 2  # DLDeviceType
+_KINDS = {"i": 0, "u": 1, "f": 2}  # DLDataTypeCode
+_READ_ONLY = 1
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_kind", ctypes.c_int32),
+        ("device", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+    ]
+
+
+class _Legacy(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+# What was given away, by its address: it lives until its new owner calls the deleter.
+_given: dict[int, tuple[Any, ...]] = {}
+_NAMES = (b"dltensor", b"dltensor_versioned")  # capsules point at these bytes
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _delete(address: int, given: dict[int, tuple[Any, ...]] = _given) -> None:
+    given.pop(address, None)
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _delete_capsule(capsule: int, given: Any = _given, names: Any = _NAMES, python: Any = ctypes.pythonapi) -> None:
+    """Capsules that nobody took still have their first name."""
+    for name in names:
+        if python.PyCapsule_IsValid(ctypes.c_void_p(capsule), name):
+            given.pop(python.PyCapsule_GetPointer(ctypes.c_void_p(capsule), name), None)
+
+
+ctypes.pythonapi.PyCapsule_New.restype = ctypes.py_object
+ctypes.pythonapi.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+
+
+@atexit.register
+def _keep_for_ever() -> None:
+    """After its end Python can delete nothing: tensors that are still held then stay as they are."""
+    for managed, *_ in _given.values():
+        managed.deleter = None
+    for kept in (_given, _NAMES, _delete, _delete_capsule):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+class Array:
+    """Memory of the library, which every reset and step renews; not to be written.
+
+    `numpy.asarray(array)`, `torch.from_dlpack(array)` and the like share it without a copy, and keep it alive after the
+    environments are closed. `device` is DLPack's pair, as `__dlpack_device__` has it.
+    """
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, owner: Any, cuda: int | None = None) -> None:
+        self.shape, self.dtype, self.address = shape, np.dtype(dtype), address
+        self.device = (CPU, 0) if cuda is None else (CUDA, cuda)
+        self._owner = owner
+
+    @property
+    def nbytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self.device[0] != CPU:
+            raise TypeError("this array is in CUDA's memory; take it by a DLPack of that device, or read() a copy")
+        memory = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
+        memory.owner = self._owner
+        view = np.frombuffer(memory, self.dtype).reshape(self.shape)
+        view.flags.writeable = False
+        if dtype is not None and np.dtype(dtype) != self.dtype:
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule of the newest kind that the caller knows. Steps end before they return, so no stream waits."""
+        if dl_device is not None and tuple(dl_device) != self.device:
+            raise BufferError(f"this array is on DLPack device {self.device}, and {tuple(dl_device)} is asked for")
+        if copy:
+            raise BufferError("a copy is asked for; copy what from_dlpack gives")
+        versioned = max_version is not None and max_version[0] >= 1
+        rank = len(self.shape)
+        steps = [int(np.prod(self.shape[axis + 1 :], dtype=np.int64)) for axis in range(rank)]
+        shape, strides = (ctypes.c_int64 * rank)(*self.shape), (ctypes.c_int64 * rank)(*steps)
+        tensor = _Tensor(
+            data=self.address,
+            device_kind=self.device[0],
+            device=self.device[1],
+            rank=rank,
+            code=_KINDS[self.dtype.kind],
+            bits=8 * self.dtype.itemsize,
+            lanes=1,
+            shape=shape,
+            strides=strides,
+        )
+        deleter = ctypes.cast(_delete, ctypes.c_void_p).value
+        managed: _Legacy | _Versioned
+        if versioned:
+            managed = _Versioned(major=1, minor=0, deleter=deleter, flags=_READ_ONLY, tensor=tensor)
+        else:
+            managed = _Legacy(tensor=tensor, deleter=deleter)
+        address = ctypes.addressof(managed)
+        _given[address] = (managed, shape, strides, self._owner)
+        return ctypes.pythonapi.PyCapsule_New(address, _NAMES[versioned], ctypes.cast(_delete_capsule, ctypes.c_void_p))
+
+    def __repr__(self) -> str:
+        place = "host" if self.device[0] == CPU else f"CUDA device {self.device[1]}"
+        return f"l2sr.Array(shape={self.shape}, dtype={self.dtype}, {place})"

@@ -1,0 +1,174 @@
+"""libl2sr through ctypes: its structures and functions as `l2sr.h` declares them, and its errors as Python's."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import pathlib
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint8, c_uint32, c_void_p
+from typing import Any
+
+log = logging.getLogger("l2sr")
+folder = pathlib.Path(__file__).parent
+
+
+class Slices(ctypes.Structure):
+    _fields_ = [
+        ("values", c_void_p),
+        ("count", c_size_t),
+        ("coils", c_size_t),
+        ("height", c_size_t),
+        ("width", c_size_t),
+        ("volume", c_void_p),
+    ]
+
+
+class Sized(ctypes.Structure):
+    """A structure that begins with its size."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+        self.bytes = ctypes.sizeof(self)
+
+
+class Config(Sized):
+    _fields_ = [
+        ("bytes", c_size_t),
+        ("scene", c_char_p),
+        ("text", c_char_p),
+        ("overrides", POINTER(c_char_p)),
+        ("override_count", c_size_t),
+        ("device", c_char_p),
+        ("context", c_void_p),
+        ("queue", c_void_p),
+        ("data", c_char_p),
+        ("slices", POINTER(Slices)),
+        ("reconstructor", c_char_p),
+        ("policy", c_char_p),
+        ("metrics", c_char_p),
+        ("envs", c_uint32),
+        ("autoreset", c_int),
+        ("invalid", c_int),
+        ("scoring", c_int),
+    ]
+
+
+class Facts(Sized):
+    _fields_ = [
+        ("bytes", c_size_t),
+        ("envs", c_uint32),
+        ("actions", c_uint32),
+        ("size", c_uint32),
+        ("initial", c_uint32),
+        ("budget", c_uint32),
+        ("slices", c_uint32),
+        ("seed", c_uint32),
+        ("device", c_char * 128),
+        ("geometry", c_char * 16),
+    ]
+
+
+class Shape(Sized):
+    _fields_ = [
+        ("bytes", c_size_t),
+        ("name", c_char_p),
+        ("element", c_int),
+        ("rank", c_size_t),
+        ("extent", c_size_t * 4),
+        ("total", c_size_t),
+    ]
+
+
+INVALID = ("error", "ignore", "mask")
+AUTORESET = ("disabled", "same_step", "next_step")
+SCORING = ("end", "every_step", "never")
+ELEMENTS = ("uint8", "uint32", "float16", "float32")
+METRICS = ("ssim", "ssim_uniform", "psnr", "psnr_unclamped", "nmse", "mse")
+ARRAYS = (
+    *("observation", "observation_mean", "observation_std", "standardised", "free", "acquired", "reward", "done"),
+    *("step", "slice", "scan", "action", "reconstruction", "target"),
+    *METRICS,
+    *("final_observation", "final_standardised", "final_free"),
+)
+
+LINE = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
+
+FUNCTIONS = {
+    "l2sr_version": (c_char_p, []),
+    "l2sr_last_error": (c_char_p, []),
+    "l2sr_on_log": (None, [LINE, c_void_p, c_void_p]),
+    "l2sr_env_open": (c_int, [POINTER(Config), POINTER(c_void_p)]),
+    "l2sr_env_close": (c_int, [c_void_p]),
+    "l2sr_env_facts": (c_int, [c_void_p, POINTER(Facts)]),
+    "l2sr_env_reset": (c_int, [c_void_p, c_void_p, POINTER(c_uint32)]),
+    "l2sr_env_decide": (c_int, [c_void_p, c_char_p]),
+    "l2sr_env_send": (c_int, [c_void_p, c_void_p]),
+    "l2sr_env_wait": (c_int, [c_void_p]),
+    "l2sr_env_step": (c_int, [c_void_p, c_void_p]),
+    "l2sr_env_shape": (c_int, [c_void_p, c_int, POINTER(Shape)]),
+    "l2sr_env_pin": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
+    "l2sr_env_read": (c_int, [c_void_p, c_int, c_void_p, c_size_t]),
+    "l2sr_env_reconstruct": (c_int, [c_void_p]),
+    "l2sr_env_score": (c_int, [c_void_p]),
+    "l2sr_env_save": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "l2sr_env_restore": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "l2sr_env_draw": (c_int, [c_void_p, c_int, c_size_t, c_char_p]),
+}
+
+
+def _open() -> ctypes.CDLL:
+    """The library of the wheel, which lies beside this file; else the installed one."""
+    beside = folder / "libl2sr.so"
+    library = ctypes.CDLL(str(beside) if beside.exists() else "libl2sr.so.0")
+    for name, (result, arguments) in FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+library = _open()
+_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+@LINE
+def _log_line(level: int, text: bytes, _context: object) -> None:
+    log.log(_LEVELS[level], "%s", text_of(text))
+
+
+def text_of(text: bytes) -> str:
+    return text.decode("utf-8", "backslashreplace")
+
+
+library.l2sr_on_log(_log_line, None, None)
+
+# ---- errors ----------------------------------------------------------------------------------------------------
+
+_KINDS: dict[int, type[Exception]] = {2: ValueError, 3: OSError, 6: MemoryError, 7: ArithmeticError}
+BAD_FILE, STOPPED = 3, 9
+
+
+def error_of(code: int, config: Config | None = None) -> Exception:
+    """The last refusal in this thread, by its kind; `config`: what it was about."""
+    text = text_of(library.l2sr_last_error())
+    files = [] if config is None else [config.data, config.reconstructor, config.policy]
+    missing = any(path and not os.path.exists(path) for path in files) or text.startswith("there is no scene")
+    if code == BAD_FILE and missing:
+        return FileNotFoundError(text)
+    return _KINDS.get(code, RuntimeError)(text)
+
+
+def check(code: int, config: Config | None = None) -> None:
+    if code:
+        raise error_of(code, config)
+
+
+def choice(name: str, value: str, choices: tuple[str, ...]) -> int:
+    """The number of a word in the enumeration of the header."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
+    return choices.index(value)
+
+
+def path_bytes(path: str | os.PathLike[str] | None) -> bytes | None:
+    return None if path is None else os.fsencode(path)

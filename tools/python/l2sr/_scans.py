@@ -1,0 +1,143 @@
+"""Scans side by side: a handle of the library, its arrays, and its calls."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _binding as binding
+from ._arrays import Array
+from ._binding import check, library
+
+
+class Handle:
+    """Open environments of the library. Arrays hold it too, so that it is closed when the last of them is gone."""
+
+    def __init__(self, config: binding.Config) -> None:
+        self.value = ctypes.c_void_p()
+        self._process = os.getpid()
+        check(library.l2sr_env_open(ctypes.byref(config), ctypes.byref(self.value)), config)
+
+    def __del__(self, close: Any = library.l2sr_env_close, process: Any = os.getpid) -> None:
+        if self.value and self._process == process():
+            close(self.value)
+
+
+class Scans:
+    """Environments by the names and units of `l2sr.h`. VectorEnv is made of it."""
+
+    def __init__(self, config: binding.Config, keep: Sequence[Any] = ()) -> None:
+        self._open: Handle | None = Handle(config)
+        del keep  # it lived while the configuration was read
+        facts = binding.Facts()
+        check(library.l2sr_env_facts(self.value, ctypes.byref(facts)))
+        self.facts = {name: getattr(facts, name) for name, *_ in facts._fields_ if name != "bytes"}
+        for name in ("device", "geometry"):
+            self.facts[name] = binding.text_of(self.facts[name])
+        self._arrays: dict[str, Array] = {}
+        self._actions = np.zeros(self.facts["envs"], np.uint32)
+        self._actions_address = self._actions.ctypes.data
+
+    @property
+    def handle(self) -> Handle:
+        if self._open is None:
+            raise RuntimeError("these environments are closed")
+        return self._open
+
+    @property
+    def value(self) -> ctypes.c_void_p:
+        return self.handle.value
+
+    def close(self) -> None:
+        self._arrays = {}
+        self._open = None
+
+    # ---- steps -------------------------------------------------------------------------------------------------
+
+    def reset(self, mask: np.ndarray[Any, Any] | None = None, seed: int | None = None) -> None:
+        if seed is not None and not 0 <= seed < 2**32:
+            raise ValueError(f"seed is {seed}; it must be from 0 to {2**32 - 1}")
+        which = None if mask is None else np.ascontiguousarray(mask, np.uint8)
+        number = None if seed is None else ctypes.byref(ctypes.c_uint32(int(seed)))
+        check(library.l2sr_env_reset(self.value, None if which is None else which.ctypes.data, number))
+
+    def _take(self, actions: Any) -> int:
+        """The address of the actions as the library's numbers; what is no such number becomes one that is no action."""
+        if hasattr(actions, "detach"):  # a tensor, perhaps of another device
+            actions = actions.detach().cpu()
+        given = np.asarray(actions)
+        if given.shape != self._actions.shape or given.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions have shape {given.shape} and type {given.dtype}; expected one whole number an environment, "
+                f"{self._actions.shape}"
+            )
+        np.copyto(self._actions, given, casting="unsafe")
+        if given.dtype.itemsize > 4:
+            wide = np.ascontiguousarray(given).view(np.uint32)[1::2]  # little-endian: every device of the library is
+            if wide.any():
+                self._actions[wide != 0] = 0xFFFFFFFF
+        elif given.dtype.kind == "i":
+            self._actions[given < 0] = 0xFFFFFFFF
+        return self._actions_address
+
+    def send(self, actions: Any) -> None:
+        """Starts a step; None takes the actions that `decide` chose."""
+        check(library.l2sr_env_send(self.value, None if actions is None else self._take(actions)))
+
+    def wait(self) -> None:
+        check(library.l2sr_env_wait(self.value))
+
+    def decide(self, sampler: str) -> None:
+        check(library.l2sr_env_decide(self.value, sampler.encode()))
+
+    # ---- arrays ------------------------------------------------------------------------------------------------
+
+    def shape(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Asks for the array, which is computed from then on."""
+        shape = binding.Shape()
+        check(library.l2sr_env_shape(self.value, binding.choice("array", name, binding.ARRAYS), ctypes.byref(shape)))
+        return tuple(shape.extent[: shape.rank]), np.dtype(binding.ELEMENTS[shape.element])
+
+    def pin(self, name: str) -> Array:
+        """The array in pinned host memory, which every reset and step renews."""
+        if name not in self._arrays:
+            shape, dtype = self.shape(name)
+            address = ctypes.c_void_p()
+            check(library.l2sr_env_pin(self.value, binding.ARRAYS.index(name), ctypes.byref(address)))
+            self._arrays[name] = Array(address.value or 0, shape, dtype, self.handle)
+        return self._arrays[name]
+
+    def read(self, name: str) -> np.ndarray[Any, Any]:
+        """A copy of the array as it is now."""
+        values = np.empty(*self.shape(name))
+        check(library.l2sr_env_read(self.value, binding.ARRAYS.index(name), values.ctypes.data, values.nbytes))
+        return values
+
+    # ---- what is made of the running scans -----------------------------------------------------------------------
+
+    def reconstruct(self) -> np.ndarray[Any, Any]:
+        check(library.l2sr_env_reconstruct(self.value))
+        return self.read("reconstruction")
+
+    def score(self) -> None:
+        check(library.l2sr_env_score(self.value))
+
+    def save(self) -> bytes:
+        size = ctypes.c_size_t()
+        check(library.l2sr_env_save(self.value, None, 0, ctypes.byref(size)))
+        state = ctypes.create_string_buffer(size.value)
+        check(library.l2sr_env_save(self.value, state, size, ctypes.byref(size)))
+        return state.raw
+
+    def restore(self, state: bytes) -> None:
+        check(library.l2sr_env_restore(self.value, state, len(state)))
+
+    def draw(self, name: str, row: int, path: str | os.PathLike[str]) -> None:
+        array = binding.choice("array", name, binding.ARRAYS)
+        if row < 0:
+            raise ValueError(f"row is {row}; it must be from 0 to {self.facts['envs'] - 1}")
+        check(library.l2sr_env_draw(self.value, array, row, os.fsencode(path)))

@@ -1,0 +1,317 @@
+"""Gymnasium environments: thousands of scans side by side, or one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from . import _binding as binding
+from ._arrays import Array
+from ._config import Data, Overrides, Path, make_config
+from ._scans import Scans
+
+_MODES = {
+    AutoresetMode.DISABLED: "disabled",
+    AutoresetMode.SAME_STEP: "same_step",
+    AutoresetMode.NEXT_STEP: "next_step",
+}
+_BOUNDS = {"observation": (0.0, np.inf), "standardised": (-6.0, 6.0)}
+
+
+def _batch_box(box: spaces.Box, count: int) -> spaces.Box:
+    """batch_space(box, count), with bounds that take no memory: those of 4096 images would take a gigabyte."""
+    batch = spaces.Box(box.low.flat[0], box.high.flat[0], (1,) * (box.low.ndim + 1), box.dtype.type)
+    shape = (count, *box.shape)
+    batch._shape = shape
+    for name in ("low", "high", "bounded_below", "bounded_above"):
+        setattr(batch, name, np.broadcast_to(getattr(batch, name), shape))
+    return batch
+
+
+class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Scans side by side on an OpenCL device. Each begins with the first actions of its setting acquired; every step
+    acquires one more, until the budget is used up, which terminates the scan. The reward is the scene's.
+
+    Args:
+        scene: a YAML file, the name of a scene that comes with the package, or a mapping of sections; None: defaults.
+        num_envs: scans side by side.
+        device: a name, a kind ("gpu", "cpu") or a place, as `l2sr info` lists them; None: L2SR_DEVICE, else the first GPU.
+        data: a folder, as the scene's data.path; or an array: images [count, height, width], or complex k-space
+            [count, coils, height, width] with the zero frequency in the middle.
+        overrides: options of the scene: {"acquisition.acceleration": 4}, {"acquisition": {"acceleration": 4}}, or a list
+            of "section.key=value".
+        split: which part of the folder: "train", "val", "test" or "all"; None: the scene's data.split.
+        volumes: numbers of the volumes of an array's slices; None: each slice is its own.
+        observation: "standardised" (float32, from -6 to 6: what l2sr's own policies see), or "observation" (the
+            zero-filled magnitude, in the type of world.observation).
+        mask_in_observation: observations are {"observation": ..., "action_mask": ...}.
+        autoreset_mode: gymnasium's AutoresetMode, or its value.
+        invalid: what a step does with an action that is acquired already: "mask" takes the nearest free one, "ignore"
+            acquires nothing, "error" raises ValueError and steps no scan.
+        scoring: "end", "every_step" or "never": when info has metrics. Rewards need scores.
+        metrics: names of metrics for info, as "ssim,psnr"; None: the scene's evaluate.metrics.
+        reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
+        policy: a checkpoint for `decide("policy")`.
+        copy: True: every step returns new arrays. False: observations and masks are views of pinned memory, which the
+            next step changes.
+        convert: a function, as torch.from_dlpack, that makes another library's tensors of `l2sr.Array`s: observations,
+            rewards and masks are such tensors then, of the library's memory, without a copy.
+
+    `info` has "action_mask" (int8, 1 is free), and of scans that ended "slice", "action_mask" and the metrics: in
+    "final_info" where the mode is SAME_STEP, else beside it.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4, "autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(
+        self,
+        scene: Path | Mapping[str, Any] | None = None,
+        num_envs: int = 1,
+        *,
+        device: str | None = None,
+        data: Data = None,
+        overrides: Overrides = None,
+        split: str | None = "train",
+        volumes: Any = None,
+        observation: str = "standardised",
+        mask_in_observation: bool = False,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        invalid: str = "mask",
+        scoring: str = "end",
+        metrics: str | Sequence[str] | None = None,
+        reconstructor: Path | None = None,
+        policy: Path | None = None,
+        copy: bool = True,
+        convert: Callable[[Array], Any] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        mode = AutoresetMode(autoreset_mode)
+        if num_envs < 1:
+            raise ValueError(f"num_envs is {num_envs}; it must be 1 or more")
+        if observation not in _BOUNDS:
+            raise ValueError(f"observation is {observation!r}; it must be one of {', '.join(_BOUNDS)}")
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode is {render_mode!r}; it must be None or 'rgb_array'")
+        config, keep = make_config(
+            scene,
+            device=device,
+            data=data,
+            overrides=overrides,
+            volumes=volumes,
+            metrics=metrics,
+            reconstructor=reconstructor,
+            policy=policy,
+            split=None if isinstance(data, np.ndarray) else split,
+        )
+        config.envs = num_envs
+        config.autoreset = binding.choice("autoreset_mode", _MODES[mode], binding.AUTORESET)
+        config.invalid = binding.choice("invalid", invalid, binding.INVALID)
+        config.scoring = binding.choice("scoring", scoring, binding.SCORING)
+        self.scans = Scans(config, keep)
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.metadata = {**self.metadata, "autoreset_mode": mode}
+        self._same_step = mode == AutoresetMode.SAME_STEP
+        self._observation, self._masked, self._copy, self._convert = observation, mask_in_observation, copy, convert
+        self._make_spaces()
+        self._make_arrays(scoring)
+
+    def _make_spaces(self) -> None:
+        facts = self.scans.facts
+        shape, dtype = self.scans.shape(self._observation)
+        low, high = _BOUNDS[self._observation]
+        image = spaces.Box(low, high, shape[1:], dtype.type)
+        images = _batch_box(image, self.num_envs)
+        mask = spaces.Box(0, 1, (facts["actions"],), np.int8)
+        single = spaces.Dict({"observation": image, "action_mask": mask})
+        batch = spaces.Dict({"observation": images, "action_mask": _batch_box(mask, self.num_envs)})
+        self.single_observation_space: Any = single if self._masked else image
+        self.observation_space: Any = batch if self._masked else images
+        self.single_action_space = spaces.Discrete(facts["actions"])
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def _make_arrays(self, scoring: str) -> None:
+        scans = self.scans
+        image, free, reward = (scans.pin(name) for name in (self._observation, "free", "reward"))
+        free = Array(free.address, free.shape, np.int8, scans.handle)
+        self._done, self._slice = np.asarray(scans.pin("done")), np.asarray(scans.pin("slice"))
+        self._images, self._free, self._reward = (np.asarray(array) for array in (image, free, reward))
+        self._tensors = None if self._convert is None else [self._convert(array) for array in (image, free, reward)]
+        if self._same_step:
+            for name in (f"final_{self._observation}", "final_free"):
+                scans.shape(name)
+        self._scored = [] if scoring == "never" else [name for name in binding.METRICS if self._has(name)]
+        self._every = scoring == "every_step"
+        self._waiting = False
+
+    def _has(self, name: str) -> bool:
+        try:
+            self.scans.shape(name)
+        except ValueError:
+            return False
+        return True
+
+    # ---- what is given out -------------------------------------------------------------------------------------
+
+    def _seen(self) -> tuple[Any, Any]:
+        """Observations and free actions."""
+        if self._tensors is not None:
+            image, free = self._tensors[:2]
+        elif self._copy:
+            image, free = self._images.copy(), self._free.copy()
+        else:
+            image, free = self._images, self._free
+        return ({"observation": image, "action_mask": free} if self._masked else image), free
+
+    def _final(self, ended: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """What ended scans saw last, as gymnasium has it: an object an environment; and their free actions."""
+        images = self.scans.read(f"final_{self._observation}")
+        free = self.scans.read("final_free").view(np.int8)
+        seen = np.full(self.num_envs, None, object)
+        for row in np.flatnonzero(ended):
+            seen[row] = {"observation": images[row], "action_mask": free[row]} if self._masked else images[row]
+        return seen, free
+
+    def _metrics(self, rows: np.ndarray[Any, Any]) -> dict[str, Any]:
+        scored: dict[str, Any] = {}
+        for name in self._scored:
+            scored[name], scored[f"_{name}"] = self.scans.read(name), rows
+        return scored
+
+    def _ended(self, info: dict[str, Any], ended: np.ndarray[Any, Any], before: np.ndarray[Any, Any]) -> None:
+        last = {"slice": before, "_slice": ended, **self._metrics(ended)}
+        if not self._same_step:
+            info.update(last)
+            return
+        info["final_obs"], free = self._final(ended)
+        info["final_info"] = {"action_mask": free, "_action_mask": ended, **last}
+        info["_final_obs"] = info["_final_info"] = ended
+
+    # ---- gymnasium's calls -------------------------------------------------------------------------------------
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins the next scans of all environments, or of options["reset_mask"]. The same seed gives the same scans."""
+        if seed is not None and not isinstance(seed, (int, np.integer)):
+            raise ValueError(f"seed is {seed!r}; one number seeds all environments")
+        super().reset(seed=seed)
+        mask = (options or {}).get("reset_mask")
+        if mask is not None:
+            mask = np.asarray(mask)
+            if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
+                raise ValueError(
+                    f"reset_mask has shape {mask.shape} and type {mask.dtype}; expected ({self.num_envs},) and bool, with "
+                    "one True at least"
+                )
+        self.scans.reset(mask, seed)
+        self._waiting = False
+        seen, free = self._seen()
+        return seen, {"action_mask": free}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """One action for every environment."""
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions: Any) -> None:
+        """Starts a step and returns while the device works; None: the actions of `decide`."""
+        self._before = self._slice.copy()
+        self.scans.send(actions)
+
+    def step_wait(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """What the step has given."""
+        self.scans.wait()
+        seen, free = self._seen()
+        ended = self._done != 0
+        reward = self._reward.copy() if self._tensors is None else self._tensors[2]
+        info: dict[str, Any] = {"action_mask": free}
+        if self._every and not self._same_step:
+            info.update(self._metrics(np.ones(self.num_envs, np.bool_)))
+        if ended.any():
+            self._ended(info, ended, self._before)
+        return seen, reward, ended, np.zeros(self.num_envs, np.bool_), info
+
+    def render(self) -> tuple[np.ndarray[Any, Any], ...] | None:
+        """Observations as grey pictures, one an environment."""
+        if self.render_mode is None:
+            return None
+        low, high = (self._images.min((1, 2)), self._images.max((1, 2)))
+        scale = 255 / np.maximum(high - low, 1e-12)
+        grey = ((self._images - low[:, None, None]) * scale[:, None, None]).astype(np.uint8)
+        return tuple(np.repeat(grey[..., None], 3, -1))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Gives the device back, once no array of it is in use any more."""
+        self._tensors = None
+        self._images = self._free = self._reward = self._done = self._slice = np.zeros(0)
+        self.scans.close()
+
+    # ---- beside gymnasium --------------------------------------------------------------------------------------
+
+    def action_masks(self) -> np.ndarray[Any, Any]:
+        """Free actions, [num_envs, actions] bool."""
+        return self._free.view(np.bool_) if not self._copy else self._free.astype(np.bool_)
+
+    def decide(self, sampler: str = "random") -> None:
+        """Chooses free actions on the device, by a heuristic of `l2sr describe samplers` or by "policy"; then step(None)."""
+        self.scans.decide(sampler)
+
+    def array(self, name: str) -> Array:
+        """Any array of `enum l2sr_array`, as "target" or "reconstruction", in pinned memory that every step renews."""
+        return self.scans.pin(name)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Of the scans: envs, actions, size, initial, budget, slices, seed, device and geometry."""
+        return dict(self.scans.facts)
+
+    def save(self) -> bytes:
+        """The state of all environments: the same scans go on from it, on another device too."""
+        return self.scans.save()
+
+    def restore(self, state: bytes) -> tuple[Any, dict[str, Any]]:
+        """Goes on from a state of the same scene, data and number of environments; gives what reset gives."""
+        self.scans.restore(state)
+        seen, free = self._seen()
+        return seen, {"action_mask": free}
+
+
+class Env(gymnasium.Env[Any, Any]):
+    """One scan: a VectorEnv of one environment, with its arguments but `autoreset_mode` and `convert`."""
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}
+
+    def __init__(self, scene: Path | Mapping[str, Any] | None = None, **arguments: Any) -> None:
+        self.vector = VectorEnv(scene, 1, autoreset_mode=AutoresetMode.DISABLED, **arguments)
+        self.observation_space = self.vector.single_observation_space
+        self.action_space = self.vector.single_action_space
+        self.render_mode = self.vector.render_mode
+
+    def _first(self, values: Any) -> Any:
+        if isinstance(values, dict):
+            return {name: self._first(value) for name, value in values.items() if not name.startswith("_")}
+        return values[0]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        seen, info = self.vector.reset(seed=None if seed is None else seed % 2**32)
+        return self._first(seen), self._first(info)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        seen, reward, ended, _, info = self.vector.step(np.asarray([action]))
+        return self._first(seen), float(reward[0]), bool(ended[0]), False, self._first(info)
+
+    def action_masks(self) -> np.ndarray[Any, Any]:
+        """Free actions, for sb3-contrib's MaskablePPO."""
+        return self.vector.action_masks()[0]
+
+    def render(self) -> Any:
+        pictures = self.vector.render()
+        return None if pictures is None else pictures[0]
+
+    def close(self) -> None:
+        self.vector.close()
