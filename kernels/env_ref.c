@@ -10,7 +10,7 @@ static bool is_refused(const struct host_args *args, int place) {
   return ((const uint32_t *)args->in[place])[0] != NO_LINE;
 }
 
-/* ---- random arguments that mean something ---------------------------------------------------------------- */
+/* ---- random arguments that mean something -------------------------------------------------------------- */
 
 static void set_flags(struct random *random, const void *flags, size_t rows) {
   uint32_t *flag = (uint32_t *)flags;
@@ -89,7 +89,7 @@ void env_target_prepare(struct host_args *args, struct random *random) {
     slice[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
 }
 
-/* ---- references ------------------------------------------------------------------------------------------ */
+/* ---- references ---------------------------------------------------------------------------------------- */
 
 void env_check_reference(const struct host_args *args) {
   const uint32_t *action = args->in[0], *skip = args->in[2];
@@ -191,8 +191,7 @@ void env_keep_image_reference(const struct host_args *args) {
   const uint32_t *done = args->in[1];
   size_t pixels = args->height * args->width;
   for (size_t row = 0; row < args->rows && !is_refused(args, 2); row++)
-    if (done[row])
-      memcpy((float *)args->out[3] + row * pixels, image + row * pixels, sizeof(float) * pixels);
+    if (done[row]) memcpy((float *)args->out[3] + row * pixels, image + row * pixels, sizeof(float) * pixels);
 }
 
 void env_target_reference(const struct host_args *args) {

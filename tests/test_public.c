@@ -15,16 +15,18 @@
 
 enum { N = 32, SLICES = 5, ENVS = 6, INITIAL = 2, BUDGET = 6 }; /* x4: 8 lines, 2 of them given */
 
-/* ---- helpers ------------------------------------------------------------------------------------------------ */
+/* ---- helpers ------------------------------------------------------------------------------------------- */
 
 static void expect_good(enum l2sr_code code, const char *call, int line) {
   if (code != L2SR_GOOD) fail_msg("line %d: %s: %d, %s", line, call, (int)code, l2sr_last_error());
 }
 #define GOOD(call) expect_good(call, #call, __LINE__)
 
-static void expect_refused(enum l2sr_code code, enum l2sr_code wanted, const char *part, const char *call, int line) {
+static void expect_refused(enum l2sr_code code, enum l2sr_code wanted, const char *part, const char *call,
+                           int line) {
   if (code != wanted || !strstr(l2sr_last_error(), part))
-    fail_msg("line %d: %s: %d, %s; expected %d and %s", line, call, (int)code, l2sr_last_error(), (int)wanted, part);
+    fail_msg("line %d: %s: %d, %s; expected %d and %s", line, call, (int)code, l2sr_last_error(), (int)wanted,
+             part);
 }
 #define REFUSED(code, part, call) expect_refused(call, code, part, #call, __LINE__)
 
@@ -40,9 +42,10 @@ static void make_images(void) {
       }
 }
 
-static const struct l2sr_slices slices = {.values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
-static const char *const overrides[] = {"data.size=32", "acquisition.acceleration=4", "acquisition.horizon=long",
-                                        "acquisition.initial_lines=2"};
+static const struct l2sr_slices slices = {
+    .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
+static const char *const overrides[] = {"data.size=32", "acquisition.acceleration=4",
+                                        "acquisition.horizon=long", "acquisition.initial_lines=2"};
 
 static struct l2sr_config config_of(void) {
   return (struct l2sr_config){.bytes = sizeof(struct l2sr_config),
@@ -77,7 +80,7 @@ static void step_by(l2sr_env *env, uint32_t action) {
   GOOD(l2sr_env_step(env, actions));
 }
 
-/* ---- scans -------------------------------------------------------------------------------------------------- */
+/* ---- scans --------------------------------------------------------------------------------------------- */
 
 static void facts_are_told(void **state) {
   struct l2sr_facts facts = {.bytes = sizeof facts};
@@ -106,7 +109,8 @@ static void older_structures_are_shorter(void **state) {
   room.facts.bytes = offsetof(struct l2sr_facts, size);
   GOOD(l2sr_env_facts(env, &room.facts));
   assert_int_equal(room.facts.actions, N);
-  for (size_t i = offsetof(struct l2sr_facts, size); i < sizeof room; i++) assert_int_equal(room.bytes[i], 0x5a);
+  for (size_t i = offsetof(struct l2sr_facts, size); i < sizeof room; i++)
+    assert_int_equal(room.bytes[i], 0x5a);
   GOOD(l2sr_env_close(env));
 }
 
@@ -128,7 +132,8 @@ static void a_scan_goes_from_reset_to_done(void **state) {
     for (int i = 0; i < ENVS; i++) {
       assert_int_equal(done[i], t + 1 == BUDGET);
       assert_int_equal(step[i], t + 1);
-      assert_true(t + 1 == BUDGET ? reward[i] > 0.1f && reward[i] == ssim[i] : reward[i] == 0 && isnan(ssim[i]));
+      assert_true(t + 1 == BUDGET ? reward[i] > 0.1f && reward[i] == ssim[i]
+                                  : reward[i] == 0 && isnan(ssim[i]));
     }
   }
   GOOD(l2sr_env_read(env, L2SR_ACQUIRED, mask, sizeof mask));
@@ -214,7 +219,7 @@ static void a_seed_gives_the_same_scans(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* ---- ends of scans ------------------------------------------------------------------------------------------ */
+/* ---- ends of scans ------------------------------------------------------------------------------------- */
 
 static void ended_scans_wait_for_the_program(void **state) {
   l2sr_env *env = open_env();
@@ -298,7 +303,7 @@ static void ended_scans_begin_in_the_next_step(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* ---- rewards ------------------------------------------------------------------------------------------------ */
+/* ---- rewards ------------------------------------------------------------------------------------------- */
 
 /* Dense rewards sum up to the gain over the initial image, whatever resets the scan. */
 static void sum_rewards(const char *form, enum l2sr_autoreset autoreset, float sums[ENVS]) {
@@ -350,7 +355,8 @@ static void every_step_is_scored_where_asked(void **state) {
   read_floats(env, L2SR_SSIM, ssim);
   read_floats(env, L2SR_PSNR, psnr);
   for (int i = 0; i < ENVS; i++) assert_true(ssim[i] > 0 && psnr[i] > 1);
-  REFUSED(L2SR_WRONG_USAGE, "no array ssim_uniform", l2sr_env_read(env, L2SR_SSIM_UNIFORM, nmse, sizeof nmse));
+  REFUSED(L2SR_WRONG_USAGE, "no array ssim_uniform",
+          l2sr_env_read(env, L2SR_SSIM_UNIFORM, nmse, sizeof nmse));
   GOOD(l2sr_env_close(env));
 }
 
@@ -374,7 +380,7 @@ static void nothing_is_scored_where_asked(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* ---- actions that cannot be taken --------------------------------------------------------------------------- */
+/* ---- actions that cannot be taken ---------------------------------------------------------------------- */
 
 static l2sr_env *open_invalid(enum l2sr_invalid invalid, enum l2sr_autoreset autoreset) {
   struct l2sr_config config = config_of();
@@ -397,7 +403,8 @@ static void an_invalid_action_is_named(void **state) {
     actions[3] = N;
     REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take action 32: it is none", l2sr_env_step(env, actions));
     actions[3] = 0;
-    REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take action 0: it is acquired already", l2sr_env_step(env, actions));
+    REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take action 0: it is acquired already",
+            l2sr_env_step(env, actions));
     GOOD(l2sr_env_read(env, L2SR_ACQUIRED, after, sizeof after));
     assert_memory_equal(before, after, sizeof after);
     read_words(env, L2SR_STEP, step);
@@ -440,7 +447,7 @@ static void an_invalid_action_is_replaced(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------------------------------------- */
 
 static void shapes_are_told(void **state) {
   struct l2sr_shape shape = {.bytes = sizeof shape};
@@ -459,7 +466,7 @@ static void shapes_are_told(void **state) {
   assert_int_equal(shape.rank, 3);
   REFUSED(L2SR_WRONG_USAGE, "L2SR_RESET_SAME_STEP", l2sr_env_shape(env, L2SR_FINAL_FREE, &shape));
   REFUSED(L2SR_WRONG_USAGE, "no array", l2sr_env_shape(env, L2SR_ARRAYS, &shape));
-  REFUSED(L2SR_WRONG_USAGE, "no array", l2sr_env_shape(env, (enum l2sr_array)-1, &shape));
+  REFUSED(L2SR_WRONG_USAGE, "no array", l2sr_env_shape(env, (enum l2sr_array) - 1, &shape));
   GOOD(l2sr_env_close(env));
 }
 
@@ -503,7 +510,7 @@ static void observations_may_be_halves(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* ---- memory of the program's -------------------------------------------------------------------------------- */
+/* ---- memory of the program's --------------------------------------------------------------------------- */
 
 static void the_program_gives_context_and_actions(void **state) {
   struct l2sr_config config = config_of();
@@ -531,7 +538,8 @@ static void the_program_gives_context_and_actions(void **state) {
   read_words(env, L2SR_ACTION, taken);
   assert_memory_equal(taken, actions + 1, sizeof taken);
   GOOD(l2sr_env_memory(env, L2SR_OBSERVATION, &observation));
-  assert_int_equal(clEnqueueReadBuffer(queue, observation, CL_TRUE, 0, sizeof first, first, 0, NULL, NULL), CL_SUCCESS);
+  assert_int_equal(clEnqueueReadBuffer(queue, observation, CL_TRUE, 0, sizeof first, first, 0, NULL, NULL),
+                   CL_SUCCESS);
   GOOD(l2sr_env_read(env, L2SR_OBSERVATION, second, sizeof second));
   assert_memory_equal(first, second[0], sizeof first);
   REFUSED(L2SR_WRONG_CALL, "28 bytes", l2sr_env_send_memory(env, memory, 2 * sizeof(uint32_t)));
@@ -547,7 +555,8 @@ static void the_program_gives_context_and_actions(void **state) {
 
 /* Arrays that live in the program's buffers hold the same. */
 static void arrays_move_into_the_programs_memory(void **state) {
-  static const enum l2sr_array arrays[] = {L2SR_OBSERVATION, L2SR_FREE, L2SR_SSIM, L2SR_RECONSTRUCTION, L2SR_ACQUIRED};
+  static const enum l2sr_array arrays[] = {L2SR_OBSERVATION, L2SR_FREE, L2SR_SSIM, L2SR_RECONSTRUCTION,
+                                           L2SR_ACQUIRED};
   static unsigned char own[ENVS * N * N * 4], plain[ENVS * N * N * 4];
   struct l2sr_shape shape = {.bytes = sizeof shape};
   struct _cl_context *context;
@@ -579,7 +588,8 @@ static void arrays_move_into_the_programs_memory(void **state) {
   REFUSED(L2SR_WRONG_CALL, "is NULL", l2sr_env_place(env, L2SR_STEP, NULL));
   GOOD(l2sr_env_memory(other, L2SR_STEP, &memory));
   REFUSED(L2SR_WRONG_CALL, "another context", l2sr_env_place(env, L2SR_STEP, memory));
-  cl_mem small = clCreateBuffer(context, CL_MEM_READ_WRITE, 4, NULL, NULL), only = clCreateBuffer(context, CL_MEM_READ_ONLY, 64, NULL, NULL);
+  cl_mem small = clCreateBuffer(context, CL_MEM_READ_WRITE, 4, NULL, NULL),
+         only = clCreateBuffer(context, CL_MEM_READ_ONLY, 64, NULL, NULL);
   REFUSED(L2SR_WRONG_CALL, "4 bytes", l2sr_env_place(env, L2SR_STEP, small));
   REFUSED(L2SR_WRONG_CALL, "READ_ONLY", l2sr_env_place(env, L2SR_STEP, only));
   clReleaseMemObject(small);
@@ -588,7 +598,7 @@ static void arrays_move_into_the_programs_memory(void **state) {
   GOOD(l2sr_env_close(other));
 }
 
-/* ---- state -------------------------------------------------------------------------------------------------- */
+/* ---- state --------------------------------------------------------------------------------------------- */
 
 static void scans_go_on_from_a_state(void **state) {
   uint32_t first[BUDGET][ENVS], second[BUDGET][ENVS];
@@ -670,13 +680,14 @@ static void pictures_are_drawn(void **state) {
   unlink(path);
 }
 
-/* ---- slices in memory --------------------------------------------------------------------------------------- */
+/* ---- slices in memory ---------------------------------------------------------------------------------- */
 
 /* k-space of two coils with half of the image's power each is the image, by root-sum-of-squares. */
 static void kspace_of_coils_is_combined(void **state) {
   enum { COILS = 2 };
   static float kspace[1][COILS][N][N][2], target[ENVS][N][N];
-  struct l2sr_slices own = {.values = &kspace[0][0][0][0][0], .count = 1, .coils = COILS, .height = N, .width = N};
+  struct l2sr_slices own = {
+      .values = &kspace[0][0][0][0][0], .count = 1, .coils = COILS, .height = N, .width = N};
   struct l2sr_config config = config_of();
   (void)state;
   for (int v = 0; v < N; v++)
@@ -684,7 +695,8 @@ static void kspace_of_coils_is_combined(void **state) {
       double re = 0, im = 0;
       for (int y = 0; y < N; y++)
         for (int x = 0; x < N; x++) {
-          double turn = -2 * M_PI * ((double)(y - N / 2) * (v - N / 2) + (double)(x - N / 2) * (u - N / 2)) / N;
+          double turn =
+              -2 * M_PI * ((double)(y - N / 2) * (v - N / 2) + (double)(x - N / 2) * (u - N / 2)) / N;
           re += images[0][y][x] * cos(turn) / N;
           im += images[0][y][x] * sin(turn) / N;
         }
@@ -722,7 +734,7 @@ static void bad_slices_are_refused(void **state) {
   assert_null(env);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------------------------- */
+/* ---- what is refused ----------------------------------------------------------------------------------- */
 
 static void configs_are_checked(void **state) {
   struct l2sr_config config = config_of();
@@ -818,7 +830,7 @@ static void a_handle_does_one_call_at_a_time(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* ---- training and evaluating -------------------------------------------------------------------------------- */
+/* ---- training and evaluating --------------------------------------------------------------------------- */
 
 static void a_table_tells_what_samplers_reach(void **state) {
   const char *all[8];
@@ -896,10 +908,10 @@ static void run_program(const char *words) {
 static void a_policy_is_trained_and_chooses(struct l2sr_config config) {
   char learn[160];
   snprintf(learn, sizeof learn, "learn.reconstructor=%s", config.reconstructor);
-  const char *const small[] = {"data.size=32",       "train.method=l2s",    learn,
-                               "policy.channels=2",  "policy.pools=2",      "policy.hidden=8",
-                               "learn.steps=224",    "learn.scans=4",       "learn.validations=1",
-                               "learn.log_every=1",  "acquisition.horizon=long"};
+  const char *const small[] = {"data.size=32",      "train.method=l2s",        learn,
+                               "policy.channels=2", "policy.pools=2",          "policy.hidden=8",
+                               "learn.steps=224",   "learn.scans=4",           "learn.validations=1",
+                               "learn.log_every=1", "acquisition.horizon=long"};
   struct heard heard = {.stop_after = 3};
   uint32_t action[ENVS], done[ENVS];
   config.overrides = small;
@@ -923,15 +935,16 @@ static void a_policy_is_trained_and_chooses(struct l2sr_config config) {
 }
 
 static void training_tells_and_stops(void **state) {
-  static const char *const small[] = {"data.size=32", "network.channels=4", "network.pools=2", "train.epochs=3",
-                                      "train.batch=4", "train.log_every=1"};
+  static const char *const small[] = {"data.size=32",   "network.channels=4", "network.pools=2",
+                                      "train.epochs=3", "train.batch=4",      "train.log_every=1"};
   struct l2sr_config config = {.bytes = sizeof config, .overrides = small, .override_count = 6};
   struct heard heard = {.stop_after = 5};
   char words[256];
   (void)state;
   assert_non_null(mkdtemp(folder));
-  snprintf(words, sizeof words, "phantom %s --set phantom.train=2 --set phantom.val=1 --set phantom.test=1 "
-                                "--set phantom.slices=4 --set phantom.size=32 --set phantom.rows=64 --set phantom.columns=40",
+  snprintf(words, sizeof words,
+           "phantom %s --set phantom.train=2 --set phantom.val=1 --set phantom.test=1 "
+           "--set phantom.slices=4 --set phantom.size=32 --set phantom.rows=64 --set phantom.columns=40",
            in_folder("data"));
   run_program(words);
   config.data = in_folder("data");

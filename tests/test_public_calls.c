@@ -1,5 +1,5 @@
-/* Random sequences of public calls, with good and bad arguments, by two threads on the same handles: every call comes
- * back, with a code and a text. L2SR_CALLS: how many; L2SR_SEED: which. */
+/* Random sequences of public calls, with good and bad arguments, by two threads on the same handles: every
+ * call comes back, with a code and a text. L2SR_CALLS: how many; L2SR_SEED: which. */
 #include <l2sr.h>
 
 #include <pthread.h>
@@ -20,8 +20,10 @@ enum { N = 32, SLICES = 3, ENVS = 3, HANDLES = 4, OPENED_MOST = 10, THREADS = 2,
 #define WRONG(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), abort())
 
 static float images[SLICES][N][N];
-static const struct l2sr_slices slices = {.values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
-static const char *const overrides[] = {"data.size=32", "acquisition.initial_lines=2", "acquisition.budget=3"};
+static const struct l2sr_slices slices = {
+    .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
+static const char *const overrides[] = {"data.size=32", "acquisition.initial_lines=2",
+                                        "acquisition.budget=3"};
 static _Atomic(l2sr_env *) handles[HANDLES]; /* open, closed, or never opened */
 static atomic_int opened;
 static char picture[] = "/tmp/l2sr_calls_XXXXXX";
@@ -56,12 +58,17 @@ static enum l2sr_array any_array(struct caller *caller) {
 }
 
 static const char *any_text(struct caller *caller) {
-  static const char *const texts[] = {NULL, "", "random", "variable_density", "policy", "oracle", "rand", "equispaced_one_sided",
-                                      "a=b", "data.size=", "%s%n", "\xff\xfe", "low_bias", "poisson_disc"};
+  static const char *const texts[] = {NULL,       "",
+                                      "random",   "variable_density",
+                                      "policy",   "oracle",
+                                      "rand",     "equispaced_one_sided",
+                                      "a=b",      "data.size=",
+                                      "%s%n",     "\xff\xfe",
+                                      "low_bias", "poisson_disc"};
   return texts[draw(caller, sizeof texts / sizeof *texts)];
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------------------- */
 
 static enum l2sr_code open_good(struct caller *caller) {
   struct l2sr_config config = {.bytes = sizeof config,
@@ -90,14 +97,17 @@ static enum l2sr_code open_bad(struct caller *caller) {
     unsigned char bytes[2000];
   } given = {.bytes = {0}};
   l2sr_env *env = NULL;
-  given.config = (struct l2sr_config){.bytes = chance(caller, 3) ? draw(caller, sizeof given) : sizeof given.config,
-                                      .overrides = chance(caller, 3) ? NULL : wrong,
-                                      .override_count = 2,
-                                      .envs = draw(caller, 100000),
-                                      .text = any_text(caller),
-                                      .autoreset = (enum l2sr_autoreset)draw(caller, 5)};
-  given.bytes[draw(caller, sizeof given - sizeof given.config) + sizeof given.config] = (unsigned char)draw(caller, 2);
-  enum l2sr_code code = l2sr_env_open(chance(caller, 9) ? NULL : &given.config, chance(caller, 9) ? NULL : &env);
+  given.config =
+      (struct l2sr_config){.bytes = chance(caller, 3) ? draw(caller, sizeof given) : sizeof given.config,
+                           .overrides = chance(caller, 3) ? NULL : wrong,
+                           .override_count = 2,
+                           .envs = draw(caller, 100000),
+                           .text = any_text(caller),
+                           .autoreset = (enum l2sr_autoreset)draw(caller, 5)};
+  given.bytes[draw(caller, sizeof given - sizeof given.config) + sizeof given.config] =
+      (unsigned char)draw(caller, 2);
+  enum l2sr_code code =
+      l2sr_env_open(chance(caller, 9) ? NULL : &given.config, chance(caller, 9) ? NULL : &env);
   if (code == L2SR_GOOD) WRONG("a config of wrong words is opened");
   return code;
 }
@@ -121,7 +131,8 @@ static enum l2sr_code call_reset(struct caller *caller) {
   uint8_t mask[ENVS];
   uint32_t seed = draw(caller, 5);
   for (int i = 0; i < ENVS; i++) mask[i] = (uint8_t)draw(caller, 2);
-  return l2sr_env_reset(any_handle(caller), chance(caller, 2) ? mask : NULL, chance(caller, 3) ? &seed : NULL);
+  return l2sr_env_reset(any_handle(caller), chance(caller, 2) ? mask : NULL,
+                        chance(caller, 3) ? &seed : NULL);
 }
 
 static enum l2sr_code call_decide(struct caller *caller) {
@@ -193,8 +204,8 @@ static enum l2sr_code call_reconstruct(struct caller *caller) {
 
 static enum l2sr_code call_save(struct caller *caller) {
   size_t room = chance(caller, 5) ? draw(caller, 300) : sizeof caller->state_bytes, count = 0;
-  enum l2sr_code code = l2sr_env_save(any_handle(caller), chance(caller, 5) ? NULL : caller->state_bytes, room,
-                                      chance(caller, 9) ? NULL : &count);
+  enum l2sr_code code = l2sr_env_save(any_handle(caller), chance(caller, 5) ? NULL : caller->state_bytes,
+                                      room, chance(caller, 9) ? NULL : &count);
   if (code == L2SR_GOOD) caller->state_count = count;
   return code;
 }
@@ -208,7 +219,9 @@ static enum l2sr_code call_restore(struct caller *caller) {
 
 static enum l2sr_code call_draw(struct caller *caller) {
   return l2sr_env_draw(any_handle(caller), any_array(caller), draw(caller, ENVS + 1),
-                       chance(caller, 50) ? picture : chance(caller, 2) ? NULL : "/no/such/folder/a.png");
+                       chance(caller, 50)  ? picture
+                       : chance(caller, 2) ? NULL
+                                           : "/no/such/folder/a.png");
 }
 
 static enum l2sr_code call_table(struct caller *caller) {
@@ -237,10 +250,10 @@ static enum l2sr_code call_train(struct caller *caller) {
 
 /* More often what makes scans go on. */
 static enum l2sr_code (*const calls[])(struct caller *caller) = {
-    call_open,   call_close,  call_facts,  call_reset, call_decide, call_decide,      call_send, call_send_memory,
-    call_wait,   call_wait,   call_step,   call_step,  call_step,   call_shape,       call_memory, call_pin,
-    call_unpin,  call_read,   call_read,   call_draw,  call_save,   call_restore,     call_table, call_queue,
-    call_train,  call_reconstruct, call_place};
+    call_open,        call_close, call_facts, call_reset, call_decide,      call_decide, call_send,
+    call_send_memory, call_wait,  call_wait,  call_step,  call_step,        call_step,   call_shape,
+    call_memory,      call_pin,   call_unpin, call_read,  call_read,        call_draw,   call_save,
+    call_restore,     call_table, call_queue, call_train, call_reconstruct, call_place};
 
 static void call_one(struct caller *caller) {
   enum l2sr_code code = calls[draw(caller, sizeof calls / sizeof *calls)](caller);
@@ -286,7 +299,8 @@ static void every_call_comes_back(void **state) {
 
 int main(void) {
   for (int s = 0; s < SLICES; s++)
-    for (int i = 0; i < N * N; i++) images[s][i / N][i % N] = (float)((i * 7 + s * 13) % 31) + (float)(i % N > 12);
+    for (int i = 0; i < N * N; i++)
+      images[s][i / N][i % N] = (float)((i * 7 + s * 13) % 31) + (float)(i % N > 12);
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_comes_back)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,16 @@
 /* The public face of libl2sr, for programs that hold the engine.
  *
- *   struct l2sr_config config = {.bytes = sizeof config, .scene = "quickstart_l2sr", .data = "DATA", .envs = 64};
+ *   struct l2sr_config config = {.bytes = sizeof config, .scene = "knee_x4_long", .data = "DATA", .envs = 8};
  *   l2sr_env *env;
  *   if (l2sr_env_open(&config, &env)) fprintf(stderr, "%s\n", l2sr_last_error());
  *
- * Calls: a function that returns enum l2sr_code gives L2SR_GOOD, or says why not; l2sr_last_error() has the text. NULL,
- * closed and foreign handles, wrong sizes and a wrong order of calls are such errors, never a crash. What a refused call
- * was to write stays as it was.
+ * Calls: a function that returns enum l2sr_code gives L2SR_GOOD, or says why not; l2sr_last_error() has the
+ * text. NULL, closed and foreign handles, wrong sizes and a wrong order of calls are such errors, never a
+ * crash. What a refused call was to write stays as it was.
  *
- * Threads: every function may be called by any thread at any time. A handle does the work of one thread at a time: a
- * second call meanwhile, also one from a callback, is refused with L2SR_WRONG_CALL. Two handles work side by side. The
- * library reads and writes numbers in the C locale, whatever the program has set.
+ * Threads: every function may be called by any thread at any time. A handle does the work of one thread at a
+ * time: a second call meanwhile, also one from a callback, is refused with L2SR_WRONG_CALL. Two handles work
+ * side by side. The library reads and writes numbers in the C locale, whatever the program has set.
  *
  * Structures that grow begin with `bytes`: set it to the sizeof that you compile with, and the rest to 0. */
 #ifndef L2SR_H
@@ -38,11 +38,11 @@ enum l2sr_code {
 };
 
 const char *l2sr_version(void); /* "0.1.0" */
-/* The text of the last call in this thread that was refused: "" before the first. It stays until the next refusal in
- * this thread. It may hold any bytes of names of files. */
+/* The text of the last call in this thread that was refused: "" before the first. It stays until the next
+ * refusal in this thread. It may hold any bytes of names of files. */
 const char *l2sr_last_error(void);
 
-/* ---- the process: what a program sets once --------------------------------------------------------------- */
+/* ---- the process: what a program sets once ------------------------------------------------------------- */
 
 /* The library cannot go on: a small piece of host memory could not be had (L2SR_NO_MEMORY), or the program
  * called it wrongly (L2SR_WRONG_CALL). The handler runs in the thread that was at work, which holds no lock
@@ -52,12 +52,12 @@ const char *l2sr_last_error(void);
  * the program is aborted. */
 typedef void l2sr_fatal(enum l2sr_code code, const char *text, void *context);
 void l2sr_on_fatal(l2sr_fatal *handler, void *context);
-/* Functions that return enum l2sr_code need no handler: such an end is their code, and their handle can only be closed
- * then. */
+/* Functions that return enum l2sr_code need no handler: such an end is their code, and their handle can
+ * only be closed then. */
 
-/* libhdf5 crashes or hangs on some files that are damaged. With the path of an l2sr program, as "/usr/bin/l2sr", a child
- * process of it looks at every file first, and what happens to it is an error like others. NULL: none, as at the start.
- * The text stays the caller's. */
+/* libhdf5 crashes or hangs on some files that are damaged. With the path of an l2sr program, as
+ * "/usr/bin/l2sr", a child process of it looks at every file first, and what happens to it is an error
+ * like others. NULL: none, as at the start. The text stays the caller's. */
 void l2sr_look_with(const char *program);
 
 /* The library says by callbacks what it does. It writes nothing on standard output or standard error by
@@ -80,7 +80,7 @@ typedef void l2sr_advance(struct l2sr_progress *progress, void *context);
 
 void l2sr_on_log(l2sr_line *line, l2sr_advance *advance, void *context); /* NULL: none */
 
-/* ---- what to open ------------------------------------------------------------------------------------------ */
+/* ---- what to open -------------------------------------------------------------------------------------- */
 
 /* OpenCL's handles under their own names: cl_context, cl_command_queue and cl_mem are pointers to these. */
 struct _cl_context;
@@ -89,17 +89,18 @@ struct _cl_mem;
 
 /* What a step does with an action that is acquired already or is none. */
 enum l2sr_invalid {
-  L2SR_INVALID_ERROR,  /* nothing is stepped; l2sr_env_wait refuses with L2SR_WRONG_USAGE and names environment and action */
+  L2SR_INVALID_ERROR,  /* nothing is stepped: l2sr_env_wait refuses, and names environment and action */
   L2SR_INVALID_IGNORE, /* the step counts and acquires nothing */
   L2SR_INVALID_MASK    /* the nearest free action is taken, the lower one of two; L2SR_ACTION shows it */
 };
 
 /* Who begins the next scan of an environment whose scan has ended. */
 enum l2sr_autoreset {
-  L2SR_RESET_DISABLED,  /* the program, by l2sr_env_reset; a step of an ended scan is refused */
-  L2SR_RESET_SAME_STEP, /* the step that ends it: observations are the next scan's, L2SR_DONE, L2SR_REWARD and the
-                           metrics the ended one's, and L2SR_FINAL_... hold what was observed at its end */
-  L2SR_RESET_NEXT_STEP  /* the step after, which takes no action there: its reward is 0 */
+  L2SR_RESET_DISABLED, /* the program, by l2sr_env_reset; a step of an ended scan is refused */
+  /* The step that ends it: observations are the next scan's, L2SR_DONE, L2SR_REWARD and the metrics the ended
+   * one's, and L2SR_FINAL_... hold what was observed at its end. */
+  L2SR_RESET_SAME_STEP,
+  L2SR_RESET_NEXT_STEP /* the step after, which takes no action there: its reward is 0 */
 };
 
 /* When reconstructions are scored. Rewards need it: without, they are 0. */
@@ -109,45 +110,54 @@ enum l2sr_scoring {
   L2SR_SCORE_NEVER
 };
 
-/* Slices in the program's memory, in place of files. They are copied. */
+/* Slices in the program's memory, in place of files. They are copied. values: images
+ * [count][height][width]; or k-space [count][coils][height][width][2], real and imaginary parts, the zero
+ * frequency at [height / 2][width / 2]. Images are cropped to data.size, as those of files are. */
 struct l2sr_slices {
-  const float *values;    /* images [count][height][width]; or k-space [count][coils][height][width][2], real and
-                             imaginary parts, the zero frequency at [height / 2][width / 2] */
-  size_t count, coils;    /* coils 0: images */
-  size_t height, width;   /* they are cropped to data.size, as files are */
-  const uint32_t *volume; /* [count]: neighbours of one number are one volume (data.range); NULL: each is its own */
+  const float *values;
+  size_t count, coils; /* coils 0: images */
+  size_t height, width;
+  const uint32_t *volume; /* [count]: neighbours of one number are a volume (data.range); NULL: each is */
 };
 
 struct l2sr_config {
-  size_t bytes;                  /* sizeof(struct l2sr_config) */
-  const char *scene;             /* file, or name of an installed scene; NULL: the defaults */
-  const char *text;              /* YAML of a scene, applied over `scene`; NULL: none */
-  const char *const *overrides;  /* "section.key=value", applied last */
+  size_t bytes;      /* sizeof(struct l2sr_config) */
+  const char *scene; /* file, or name of an installed scene; NULL: the defaults */
+  const char *text;  /* YAML of a scene, applied over `scene`; NULL: none */
+  const char *const *overrides; /* "section.key=value", applied last */
   size_t override_count;
-  const char *device;            /* a name, a kind or a place, as --device; NULL or "": L2SR_DEVICE, else the first GPU */
-  struct _cl_context *context;   /* or the program's own OpenCL context and queue (in order); they are retained. */
-  struct _cl_command_queue *queue; /* NULL: a queue is made on the context's first device */
-  const char *data;              /* folder, as data.path; NULL: the scene's */
+  /* A name, a kind or a place, as --device; NULL or "": L2SR_DEVICE, else the first GPU. Or the program's own
+   * OpenCL context and in-order queue, which are retained; queue NULL: one is made on the context's first
+   * device. */
+  const char *device;
+  struct _cl_context *context;
+  struct _cl_command_queue *queue;
+  const char *data;                 /* folder, as data.path; NULL: the scene's */
   const struct l2sr_slices *slices; /* or these; NULL: files */
-  const char *reconstructor;     /* checkpoint; NULL: evaluate.reconstructor of the scene; neither: the zero-filled image */
-  const char *policy;            /* checkpoint for l2sr_env_decide; NULL: evaluate.policy of the scene; neither: none */
-  const char *metrics;           /* comma list; NULL: evaluate.metrics. The metric of reward.metric is always there */
-  uint32_t envs;                 /* environments, side by side; 0: world.envs */
+  /* Checkpoints. NULL: evaluate.reconstructor and evaluate.policy of the scene. Where neither names one,
+   * reconstructions are zero-filled images, and l2sr_env_decide knows no policy. */
+  const char *reconstructor;
+  const char *policy;
+  const char *metrics; /* comma list; NULL: evaluate.metrics. That of reward.metric is always there */
+  uint32_t envs;       /* environments, side by side; 0: world.envs */
   enum l2sr_autoreset autoreset;
   enum l2sr_invalid invalid;
   enum l2sr_scoring scoring;
 };
 
-/* ---- environments: scans side by side ---------------------------------------------------------------------- */
+/* ---- environments: scans side by side ------------------------------------------------------------------ */
 
-/* A number of scans. Each starts with the initial actions acquired, and each step acquires one more, until the budget
- * is used up. Scans have numbers: environment i begins with scan i, then takes i + envs, i + 2 envs ... A scan's
- * number and the seed decide its slice (data.order) and what is drawn in it. Geometries are lines and spokes. */
+/* A number of scans. Each starts with the initial actions acquired, and each step acquires one more, until
+ * the budget is used up. Scans have numbers: environment i begins with scan i, then takes i + envs, i + 2
+ * envs ... A scan's number and the seed decide its slice (data.order) and what is drawn in it. Geometries
+ * are lines and spokes. All slices are on the device (data.window means nothing here). */
 typedef struct l2sr_env l2sr_env;
 
-/* Opens the device, reads and prepares all slices, opens the networks. On L2SR_GOOD *env is the caller's to close. */
+/* Opens the device, reads and prepares all slices, opens the networks. On L2SR_GOOD *env is the caller's
+ * to close. */
 enum l2sr_code l2sr_env_open(const struct l2sr_config *config, l2sr_env **env);
-/* Waits for what is under way and gives everything back: memory objects and mappings of the handle are gone. */
+/* Waits for what is under way and gives everything back: memory objects and mappings of the handle are
+ * gone. */
 enum l2sr_code l2sr_env_close(l2sr_env *env);
 
 struct l2sr_facts {
@@ -161,59 +171,66 @@ struct l2sr_facts {
   char device[128], geometry[16]; /* "lines" */
 };
 enum l2sr_code l2sr_env_facts(l2sr_env *env, struct l2sr_facts *facts);
-/* The context and the queue of the handle: commands that the program enqueues there come after those of the handle.
- * Both belong to the handle. */
+/* The context and the queue of the handle: commands that the program enqueues there come after those of
+ * the handle. Both belong to the handle. */
 enum l2sr_code l2sr_env_queue(l2sr_env *env, struct _cl_context **context, struct _cl_command_queue **queue);
 
-/* Begins the next scan of all environments (mask NULL), or of those i where mask[i], [envs] bytes, is not 0. The first
- * reset must be of all. seed not NULL: of all too; *seed takes the place of world.seed, and every environment begins
- * anew with the scan of its own number. The same seed gives the same scans. Waits. */
+/* Begins the next scan of all environments (mask NULL), or of those i where mask[i], [envs] bytes, is not
+ * 0. The first reset must be of all. seed not NULL: of all too; *seed takes the place of world.seed, and
+ * every environment begins anew with the scan of its own number. The same seed gives the same scans.
+ * Waits. */
 enum l2sr_code l2sr_env_reset(l2sr_env *env, const uint8_t *mask, const uint32_t *seed);
 
-/* Chooses a free action for every environment on the device: "random", another heuristic of `l2sr describe samplers`, or
- * "policy", the network of config.policy (by evaluate.actions). They are put into L2SR_ACTION, and the next step takes
- * them if it is given none. Does not wait. */
+/* Chooses a free action for every environment on the device: "random", another heuristic of `l2sr describe
+ * samplers`, or "policy", the network of config.policy (by evaluate.actions). They are put into
+ * L2SR_ACTION, and the next step takes them if it is given none. Does not wait. */
 enum l2sr_code l2sr_env_decide(l2sr_env *env, const char *sampler);
 
-/* Starts one step of all environments, and returns. actions: [envs], copied before it returns; NULL: those that
- * l2sr_env_decide has left. l2sr_env_wait must follow before any other call but close. */
+/* Starts one step of all environments, and returns. actions: [envs], copied before it returns; NULL: those
+ * that l2sr_env_decide has left. l2sr_env_wait must follow before any other call but close. */
 enum l2sr_code l2sr_env_send(l2sr_env *env, const uint32_t *actions);
-/* The same with actions in a buffer of the handle's context, uint32_t from byte `offset` on; they are read before
- * l2sr_env_wait returns. */
+/* The same with actions in a buffer of the handle's context, uint32_t from byte `offset` on; they are read
+ * before l2sr_env_wait returns. */
 enum l2sr_code l2sr_env_send_memory(l2sr_env *env, struct _cl_mem *actions, size_t offset);
-/* Waits for the step. An error leaves the environments as they were before the step where it is L2SR_WRONG_USAGE;
- * after any other the handle can only be closed. */
+/* Waits for the step. An error leaves the environments as they were before the step where it is
+ * L2SR_WRONG_USAGE; after any other the handle can only be closed. */
 enum l2sr_code l2sr_env_wait(l2sr_env *env);
 enum l2sr_code l2sr_env_step(l2sr_env *env, const uint32_t *actions); /* l2sr_env_send and l2sr_env_wait */
 
-/* ---- arrays --------------------------------------------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------------------------------------- */
 
-/* Each has a row an environment. Those marked + exist from the first time that they are asked for, by any function
- * below, and are computed from then on, in every reset and step. Metrics that config does not name are refused. */
+/* Each has a row an environment. Those marked + exist from the first time that they are asked for, by any
+ * function below, and are computed from then on, in every reset and step. Metrics that config does not
+ * name are refused. */
 enum l2sr_array {
-  L2SR_OBSERVATION,      /* [envs][N][N], f32 or f16 (world.observation): the zero-filled magnitude, in units of a power
-                            of two near the deviation of its slice */
+  /* [envs][N][N], f32 or f16 (world.observation): the zero-filled magnitude, in units of a power of two near
+   * the deviation of its slice. */
+  L2SR_OBSERVATION,
   L2SR_OBSERVATION_MEAN, /* [envs] f32: its mean, in the same units */
   L2SR_OBSERVATION_STD,  /* [envs] f32: its sample deviation */
-  L2SR_STANDARDISED,     /* + [envs][N][N] f32: (observation - mean) / deviation, clamped to [-6, 6]: policies' input */
-  L2SR_FREE,             /* + [envs][actions] u8: 1 where the action is free */
-  L2SR_ACQUIRED,         /* [envs][actions] u8: 1 where it is acquired */
-  L2SR_REWARD,           /* [envs] f32: of the last step; 0 after a reset by the program */
-  L2SR_DONE,             /* [envs] u32: 1 where the last step ended the scan */
-  L2SR_STEP,             /* [envs] u32: steps of the running scan */
-  L2SR_SLICE,            /* [envs] u32: its slice, 0 to slices - 1 */
-  L2SR_SCAN,             /* [envs] u32: its number */
-  L2SR_ACTION,           /* [envs] u32: what the last step took, or l2sr_env_decide has left */
-  L2SR_RECONSTRUCTION,   /* [envs][N][N] f32, in units of the image: of the last scoring or l2sr_env_reconstruct */
-  L2SR_TARGET,           /* + [envs][N][N] f32: the image that the running scan is scored against */
-  L2SR_SSIM,             /* [envs] f32, as the five that follow: of the last step where it was scored, else NaN */
+  /* + [envs][N][N] f32: (observation - mean) / deviation, clamped to [-6, 6], as policies see it. */
+  L2SR_STANDARDISED,
+  L2SR_FREE,     /* + [envs][actions] u8: 1 where the action is free */
+  L2SR_ACQUIRED, /* [envs][actions] u8: 1 where it is acquired */
+  L2SR_REWARD,   /* [envs] f32: of the last step; 0 after a reset by the program */
+  L2SR_DONE,     /* [envs] u32: 1 where the last step ended the scan */
+  L2SR_STEP,     /* [envs] u32: steps of the running scan */
+  L2SR_SLICE,    /* [envs] u32: its slice, 0 to slices - 1 */
+  L2SR_SCAN,     /* [envs] u32: its number */
+  L2SR_ACTION,   /* [envs] u32: what the last step took, or l2sr_env_decide has left */
+  /* [envs][N][N] f32, in units of the image: what the last scoring or l2sr_env_reconstruct has made. */
+  L2SR_RECONSTRUCTION,
+  L2SR_TARGET, /* + [envs][N][N] f32: the image that the running scan is scored against */
+  /* [envs] f32 each: of the last step where it was scored, else NaN. */
+  L2SR_SSIM,
   L2SR_SSIM_UNIFORM,
   L2SR_PSNR,
   L2SR_PSNR_UNCLAMPED,
   L2SR_NMSE,
   L2SR_MSE,
-  L2SR_FINAL_OBSERVATION,  /* + as L2SR_OBSERVATION, of the scans that the last step ended (L2SR_DONE); other rows mean
-                              nothing. Only with L2SR_RESET_SAME_STEP, as the two that follow */
+  /* With L2SR_RESET_SAME_STEP alone: of scans that the last step has ended (L2SR_DONE). Other rows mean
+   * nothing. */
+  L2SR_FINAL_OBSERVATION,  /* + as L2SR_OBSERVATION */
   L2SR_FINAL_STANDARDISED, /* + as L2SR_STANDARDISED */
   L2SR_FINAL_FREE,         /* + as L2SR_FREE */
   L2SR_ARRAYS
@@ -230,55 +247,61 @@ struct l2sr_shape {
 };
 enum l2sr_code l2sr_env_shape(l2sr_env *env, enum l2sr_array array, struct l2sr_shape *shape);
 
-/* The array itself, without a copy: a buffer of the handle's context. It is the same until the handle is closed or
- * l2sr_env_place, belongs to the handle, and is not to be written. Its values are of the last reset or l2sr_env_wait, and are being changed between
- * l2sr_env_send and l2sr_env_wait. */
+/* The array itself, without a copy: a buffer of the handle's context. It is the same until the handle is
+ * closed or l2sr_env_place, belongs to the handle, and is not to be written. Its values are of the last
+ * reset or l2sr_env_wait, and are being changed between l2sr_env_send and l2sr_env_wait. */
 enum l2sr_code l2sr_env_memory(l2sr_env *env, enum l2sr_array array, struct _cl_mem **memory);
-/* Moves the array, with what it holds, into a buffer of the program's, of the handle's context and at least the array's
- * bytes, as one that another interface shares. It is retained until close, and l2sr_env_memory gives it from now on. */
+/* Moves the array, with what it holds, into a buffer of the program's, of the handle's context and at
+ * least the array's bytes, as one that another interface shares. It is retained until close, and
+ * l2sr_env_memory gives it from now on. */
 enum l2sr_code l2sr_env_place(l2sr_env *env, enum l2sr_array array, struct _cl_mem *memory);
-/* A copy in pinned host memory, which every reset and l2sr_env_wait renews from now on; the address is the same until
- * l2sr_env_unpin or close. Not to be written. */
+/* A copy in pinned host memory, which every reset and l2sr_env_wait renews from now on; the address is the
+ * same until l2sr_env_unpin or close. Not to be written. */
 enum l2sr_code l2sr_env_pin(l2sr_env *env, enum l2sr_array array, const void **values);
 enum l2sr_code l2sr_env_unpin(l2sr_env *env, enum l2sr_array array);
 /* Copies it to memory of the caller, of exactly `bytes` bytes, the array's. Waits. */
 enum l2sr_code l2sr_env_read(l2sr_env *env, enum l2sr_array array, void *to, size_t bytes);
 
-/* ---- what is made of the running scans -------------------------------------------------------------------- */
+/* ---- what is made of the running scans ----------------------------------------------------------------- */
 
 /* Makes L2SR_RECONSTRUCTION of what is acquired now, by config.reconstructor. Waits. */
 enum l2sr_code l2sr_env_reconstruct(l2sr_env *env);
 /* The same, and scores all of them: all metrics of config. Waits. */
 enum l2sr_code l2sr_env_score(l2sr_env *env);
 
-/* Writes the state of all environments, *bytes bytes, to `to`, of `room` bytes. to NULL: says *bytes alone. */
+/* Writes the state of all environments, *bytes bytes, to `to`, of `room` bytes. to NULL: says *bytes
+ * alone. */
 enum l2sr_code l2sr_env_save(l2sr_env *env, void *to, size_t room, size_t *bytes);
-/* Goes on from it: the same scans follow, here, in another process, or on another device. The handle must have the
- * same scene, data and number of environments. What is no whole state is refused and changes nothing. */
+/* Goes on from it: the same scans follow, here, in another process, or on another device. The handle must
+ * have the same scene, data and number of environments. What is no whole state is refused and changes
+ * nothing. */
 enum l2sr_code l2sr_env_restore(l2sr_env *env, const void *from, size_t bytes);
 
-/* Draws a row of an array of images or of masks (which become the cells of k-space that they acquire) as a PNG file of
- * N x N grey pixels. Images are shown from 0, or from -6 where they are standardised, to their largest value. */
+/* Draws a row of an array of images or of masks (which become the cells of k-space that they acquire) as a
+ * PNG file of N x N grey pixels. Images are shown from 0, or from -6 where they are standardised, to their
+ * largest value. */
 enum l2sr_code l2sr_env_draw(l2sr_env *env, enum l2sr_array array, size_t row, const char *path);
 
-/* ---- training and evaluating ---------------------------------------------------------------------------------- */
+/* ---- training and evaluating --------------------------------------------------------------------------- */
 
-/* Called by l2sr_train. json: a line of log.jsonl or stages.jsonl, without its end; it lives as long as the call. NULL:
- * nothing is to be told, between two updates or rollouts. Not 0: the training stops. */
+/* Called by l2sr_train. json: a line of log.jsonl or stages.jsonl, without its end; it lives as long as
+ * the call. NULL: nothing is to be told, between two updates or rollouts. Not 0: the training stops. */
 typedef int l2sr_record(const char *json, void *context);
 
-/* Trains what train.method of the scene names, as `l2sr train`: on the splits train and val of config.data, into the
- * folder `output` (NULL: train.output). resume not 0: goes on with what is there. record NULL: nobody is told. Where it
- * stops the training, L2SR_STOPPED is returned, and l2sr_train goes on with `resume`: a policy from that moment, a
- * reconstructor from its last whole epoch. Members of config for environments mean nothing here. */
-enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, int resume, l2sr_record *record,
-                          void *context);
+/* Trains what train.method of the scene names, as `l2sr train`: on the splits train and val of
+ * config.data, into the folder `output` (NULL: train.output). resume not 0: goes on with what is there.
+ * record NULL: nobody is told. Where it stops the training, L2SR_STOPPED is returned, and l2sr_train goes
+ * on with `resume`: a policy from that moment, a reconstructor from its last whole epoch. Members of
+ * config for environments mean nothing here. */
+enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, int resume,
+                          l2sr_record *record, void *context);
 
 /* What l2sr_evaluate has found. */
 typedef struct l2sr_table l2sr_table;
 
-/* Scans every slice by every sampler of evaluate.samplers (a policy of config.policy beside them) at every setting, and
- * scores it, as `l2sr evaluate`; no files are written. On L2SR_GOOD *table is the caller's to close. */
+/* Scans every slice by every sampler of evaluate.samplers (a policy of config.policy beside them) at every
+ * setting, and scores it, as `l2sr evaluate`; no files are written. On L2SR_GOOD *table is the caller's to
+ * close. */
 enum l2sr_code l2sr_evaluate(const struct l2sr_config *config, l2sr_table **table);
 enum l2sr_code l2sr_table_close(l2sr_table *table);
 
@@ -287,17 +310,18 @@ enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices);
 
 enum { L2SR_METRICS = 6 }; /* in the order of L2SR_SSIM to L2SR_MSE */
 
-/* One run. Texts and arrays belong to the table. */
+/* One run. Texts and arrays belong to the table. Scans are one or more of every slice: [trajectory][slice]. */
 struct l2sr_run {
   size_t bytes; /* sizeof(struct l2sr_run), set by the caller */
   const char *sampler, *geometry, *horizon;
   uint32_t acceleration, initial, budget, actions; /* of a scan */
-  size_t scans, steps;  /* scans: slices times trajectories, [trajectory][slice]; steps: of a scan, 1 for all points */
-  size_t size;          /* N */
+  size_t scans, steps;                             /* steps of a scan; all points are one */
+  size_t size;                                     /* N */
   double seconds;
-  double mean[L2SR_METRICS], deviation[L2SR_METRICS]; /* at the end, over scans (population); NaN: not scored */
-  const float *scores[L2SR_METRICS]; /* [scans][steps + 1], after 0, 1, ... steps; NULL: not scored. Without
-                                        evaluate.curves only the last column is */
+  double mean[L2SR_METRICS], deviation[L2SR_METRICS]; /* at the end, over scans (population); NaN: none */
+  /* [scans][steps + 1], after 0, 1, ... steps; NULL: not scored. Without evaluate.curves only the last column
+   * is. */
+  const float *scores[L2SR_METRICS];
   const float *returns;   /* [scans]: sums of rewards */
   const uint8_t *mask;    /* [scans][actions]: 1 where acquired at the end */
   const uint32_t *action; /* [scans][steps] in their order; of points nothing */

@@ -52,11 +52,12 @@ static size_t count_volumes(const struct l2sr_slices *slices) {
   return volumes;
 }
 
-static bool add_volumes(struct dataset *dataset, const struct l2sr_slices *slices, const struct options *options,
-                        struct error *error) {
+static bool add_volumes(struct dataset *dataset, const struct l2sr_slices *slices,
+                        const struct options *options, struct error *error) {
   size_t most = options->data.volumes;
   dataset->volumes = ARENA_TRY(dataset->arena, struct volume, count_volumes(slices));
-  if (!dataset->volumes) return fail_memory(error, "no host memory for the names of %zu slices", slices->count);
+  if (!dataset->volumes)
+    return fail_memory(error, "no host memory for the names of %zu slices", slices->count);
   for (size_t first = 0, count; first < slices->count; first += count) {
     if (most && dataset->volume_count == most) break;
     count = count_slices(slices, first);
@@ -64,13 +65,15 @@ static bool add_volumes(struct dataset *dataset, const struct l2sr_slices *slice
   }
   dataset->entries = dataset->selected = dataset->volume_count;
   return dataset->slice_count ||
-         fail_usage(error, "data.slices takes the central half of a volume, and each of the %zu volumes in memory has "
-                           "one slice; set data.slices to all",
-                    dataset->volume_count);
+         fail_usage(
+             error,
+             "data.slices takes the central half of a volume, and each of the %zu volumes in memory has "
+             "one slice; set data.slices to all",
+             dataset->volume_count);
 }
 
-bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices, const struct options *options,
-                       struct error *error) {
+bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices,
+                       const struct options *options, struct error *error) {
   *dataset = (struct dataset){.arena = arena_open()};
   if (check_slices(slices, error) && add_volumes(dataset, slices, options, error)) return true;
   dataset_close(dataset);

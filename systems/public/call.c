@@ -15,13 +15,13 @@ static struct handle {
   bool busy, lost;
 } handles[HANDLES_MOST]; /* the process has one list; LOCK_HANDLES guards it */
 
-static _Thread_local char refusal[sizeof ((struct error *)0)->text];
+static _Thread_local char refusal[sizeof((struct error *)0)->text];
 
 const char *l2sr_last_error(void) {
   return refusal;
 }
 
-/* ---- handles --------------------------------------------------------------------------------------------- */
+/* ---- handles ------------------------------------------------------------------------------------------- */
 
 static void *value_of(size_t place) {
   uintptr_t number = handles[place].turn * HANDLES_MOST + place + 1;
@@ -63,7 +63,8 @@ static struct handle *take(const void *value, enum handle_kind kind, bool closes
   else if (handle->busy)
     fail_as(error, L2SR_WRONG_CALL, "another call is at work on this handle; wait until it returns");
   else if (handle->lost && !closes)
-    fail_as(error, L2SR_WRONG_CALL, "a call on this handle was broken off, so it can only be closed; open another");
+    fail_as(error, L2SR_WRONG_CALL,
+            "a call on this handle was broken off, so it can only be closed; open another");
   else
     handle->busy = true;
   return handle && handle->busy && error->code == L2SR_GOOD ? handle : NULL;
@@ -81,7 +82,7 @@ static void forget(struct handle *handle) {
   handle->object = NULL;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------------------- */
 
 struct work {
   call_work_on *work;

@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- structures that grow -------------------------------------------------------------------------------- */
+/* ---- structures that grow ------------------------------------------------------------------------------ */
 
 /* Every version's size is whole words, so that no member is cut. */
 static bool check_size(size_t bytes, const char *name, struct error *error) {
   if (bytes >= 2 * sizeof bytes && bytes <= 1 << 16 && bytes % sizeof bytes == 0) return true;
-  return fail_as(error, L2SR_WRONG_CALL, "struct %s has bytes %zu; set it to sizeof(struct %s)", name, bytes, name);
+  return fail_as(error, L2SR_WRONG_CALL, "struct %s has bytes %zu; set it to sizeof(struct %s)", name, bytes,
+                 name);
 }
 
 bool config_copy(void *to, size_t ours, const void *from, const char *name, struct error *error) {
@@ -23,10 +24,11 @@ bool config_copy(void *to, size_t ours, const void *from, const char *name, stru
   if (!check_size(bytes, name, error)) return false;
   for (size_t i = ours; i < bytes; i++)
     if (rest[i])
-      return fail_as(error, L2SR_WRONG_CALL,
-                     "struct %s asks for what version %s does not know; take a newer library, or set what lies behind "
-                     "byte %zu to 0",
-                     name, l2sr_version(), ours);
+      return fail_as(
+          error, L2SR_WRONG_CALL,
+          "struct %s asks for what version %s does not know; take a newer library, or set what lies behind "
+          "byte %zu to 0",
+          name, l2sr_version(), ours);
   memset(to, 0, ours);
   memcpy(to, from, bytes < ours ? bytes : ours);
   return true;
@@ -40,7 +42,7 @@ bool config_room(const void *structure, size_t ours, size_t *bytes, const char *
   return true;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------------------- */
+/* ---- what is asked for --------------------------------------------------------------------------------- */
 
 static bool check_choice(const char *name, int value, int most, struct error *error) {
   if (value >= 0 && value <= most) return true;
@@ -58,9 +60,11 @@ bool config_read(struct l2sr_config *config, const struct l2sr_config *given, st
   for (size_t i = 0; i < config->override_count; i++)
     if (!config->overrides[i]) return fail_usage(error, "override %zu is NULL; write section.key=value", i);
   if (config->slices && config->data)
-    return fail_usage(error, "struct l2sr_config has slices in memory and data %s; give one of them", config->data);
+    return fail_usage(error, "struct l2sr_config has slices in memory and data %s; give one of them",
+                      config->data);
   if ((config->context || config->queue) && config->device && *config->device)
-    return fail_usage(error, "struct l2sr_config has an OpenCL context or queue and device %s; give one of them",
+    return fail_usage(error,
+                      "struct l2sr_config has an OpenCL context or queue and device %s; give one of them",
                       config->device);
   return true;
 }
@@ -72,8 +76,7 @@ static const char *scenes_folder(struct arena *arena) {
   if (!dladdr((const void *)(uintptr_t)l2sr_version, &place) || !place.dli_fname) return L2SR_SCENES;
   const char *slash = strrchr(place.dli_fname, '/');
   for (size_t i = 0; slash && i < sizeof up / sizeof *up; i++) {
-    const char *folder =
-        arena_text(arena, "%.*s/%s", (int)(slash - place.dli_fname), place.dli_fname, up[i]);
+    const char *folder = arena_text(arena, "%.*s/%s", (int)(slash - place.dli_fname), place.dli_fname, up[i]);
     if (folder_is_there(folder)) return folder;
   }
   return L2SR_SCENES;
@@ -100,7 +103,8 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
                     struct error *error) {
   option_defaults(&option_table, options, arena);
   const char *envs = config->envs ? arena_text(arena, "%u", config->envs) : NULL;
-  bool good = read_scene(config, options, arena, error) && set(options, arena, "data.path", config->data, error) &&
+  bool good = read_scene(config, options, arena, error) &&
+              set(options, arena, "data.path", config->data, error) &&
               set(options, arena, "world.envs", envs, error) &&
               set(options, arena, "evaluate.reconstructor", config->reconstructor, error) &&
               set(options, arena, "evaluate.policy", config->policy, error) &&

@@ -1,7 +1,7 @@
 /* Environments of a program (engine/base/l2sr.h): a simulation whose steps are taken one at a time.
  *
- * The host knows how many steps every scan has, for every step counts: so it knows which scans end with a step before
- * the device has taken it, and enqueues scores and resets only in those. */
+ * The host knows how many steps every scan has, for every step counts: so it knows which scans end with a
+ * step before the device has taken it, and enqueues scores and resets only in those. */
 #ifndef L2SR_SYSTEMS_ENV_H
 #define L2SR_SYSTEMS_ENV_H
 
@@ -62,14 +62,14 @@ struct env {
   bool all;                       /* the running scoring is of all scans */
   struct env_source source;
   struct schedule step, next, same, begin, renew, observe, score, measure, start, reconstruct, decide;
-  const struct sampler *sampler;  /* of `decide`; NULL: none yet */
+  const struct sampler *sampler; /* of `decide`; NULL: none yet */
   struct env_array array[L2SR_ARRAYS];
 };
 
 bool env_open(struct env **env, const struct l2sr_config *config, struct error *error);
 void env_close(struct env *env);
 
-/* ---- steps (env_step.c) ----------------------------------------------------------------------------------- */
+/* ---- steps (env_step.c) -------------------------------------------------------------------------------- */
 
 /* Builds the lists of systems and their kernels. */
 bool env_build(struct env *env, struct error *error);
@@ -81,13 +81,13 @@ bool env_reconstruct(struct env *env, bool scores, struct error *error);
 /* Observations and what is derived from them anew, of the masks that there are; waits. */
 bool env_renew(struct env *env, struct error *error);
 /* Refuses, as a wrong call, what may not come before the first reset or between send and wait. */
-/* Refuses what is no buffer of the handle's context, or has fewer than `bytes` bytes from byte `offset` on; `what`: in
- * words. */
+/* Refuses what is no buffer of the handle's context, or has fewer than `bytes` bytes from byte `offset` on;
+ * `what`: in words. */
 bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_t bytes, const char *what,
                       struct error *error);
 bool env_is_idle(const struct env *env, bool begun, struct error *error);
 
-/* ---- arrays (env_arrays.c) --------------------------------------------------------------------------------- */
+/* ---- arrays (env_arrays.c) ----------------------------------------------------------------------------- */
 
 /* Refuses unknown numbers and what this handle does not have; makes the array if it is not there yet. */
 bool env_array_need(struct env *env, enum l2sr_array array, struct error *error);
@@ -100,13 +100,14 @@ bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t byt
 /* Metrics that the handle scores, made with it. */
 bool env_arrays_open(struct env *env, struct error *error);
 void env_arrays_close(struct env *env);
-/* All enqueue: what is derived from the running scans, and the copies in host memory; what ended scans leave. */
+/* All enqueue: what is derived from the running scans, and the copies in host memory; what ended scans leave.
+ */
 void env_arrays_renew(struct env *env);
 bool env_arrays_want_final(const struct env *env); /* the program has asked for some of these */
 void env_arrays_keep_final(struct env *env);
 void env_arrays_clear_scores(struct env *env); /* NaN */
 
-/* ---- state (env_state.c) ----------------------------------------------------------------------------------- */
+/* ---- state (env_state.c) ------------------------------------------------------------------------------- */
 
 size_t env_state_bytes(const struct env *env);
 bool env_save(struct env *env, void *to, struct error *error);

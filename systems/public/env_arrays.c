@@ -7,15 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- host memory -------------------------------------------------------------------------------------------- */
+/* ---- host memory --------------------------------------------------------------------------------------- */
 
 bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
                       struct error *error) {
   cl_int code;
-  memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
+  memory->buffer =
+      clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
   if (code == CL_SUCCESS)
-    memory->data = clEnqueueMapBuffer(device->queue, memory->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
-                                      NULL, NULL, &code);
+    memory->data = clEnqueueMapBuffer(device->queue, memory->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                      bytes, 0, NULL, NULL, &code);
   if (code == CL_SUCCESS) return true;
   if (memory->buffer) clReleaseMemObject(memory->buffer);
   *memory = (struct host_memory){0};
@@ -31,11 +32,11 @@ void host_memory_close(struct host_memory *memory, struct device *device) {
   *memory = (struct host_memory){0};
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 enum array_kind {
   ARRAY_COLUMN,
-  ARRAY_BOUND,   /* a column that is placed in memory of its own where scans are not scored */
+  ARRAY_BOUND, /* a column that is placed in memory of its own where scans are not scored */
   ARRAY_METRIC,
   ARRAY_RUNNING, /* derived after every step and reset */
   ARRAY_FINAL    /* derived before a reset in the same step */
@@ -50,7 +51,8 @@ struct array_row {
 
 #define METRIC_PLACE(name, ...) PLACE_##name,
 enum { METRIC_ROWS(METRIC_PLACE) PLACES };
-_Static_assert((int)L2SR_MSE == (int)L2SR_SSIM + PLACES - 1, "l2sr.h has an array for every metric, in their order");
+_Static_assert((int)L2SR_MSE == (int)L2SR_SSIM + PLACES - 1,
+               "l2sr.h has an array for every metric, in their order");
 
 static const struct array_row rows[L2SR_ARRAYS] = {
     [L2SR_OBSERVATION] = {"observation", ARRAY_COLUMN, ENV_magnitude, NULL},
@@ -68,9 +70,10 @@ static const struct array_row rows[L2SR_ARRAYS] = {
     [L2SR_RECONSTRUCTION] = {"reconstruction", ARRAY_BOUND, ENV_reconstruction, NULL},
     [L2SR_TARGET] = {"target", ARRAY_RUNNING, ENV_reconstruction, &system_env_target},
 #define METRIC_ARRAY(name, ...) [L2SR_SSIM + PLACE_##name] = {#name, ARRAY_METRIC, ENV_##name, NULL},
-    METRIC_ROWS(METRIC_ARRAY)
-    [L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, ENV_magnitude, &system_env_final_observation},
-    [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, ENV_reconstruction, &system_env_final_standardised},
+    METRIC_ROWS(METRIC_ARRAY)[L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, ENV_magnitude,
+                                                         &system_env_final_observation},
+    [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, ENV_reconstruction,
+                                 &system_env_final_standardised},
     [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, ENV_mask, &system_env_final_free}};
 
 static size_t elements_of(const struct env *env, enum l2sr_array array) {
@@ -104,14 +107,16 @@ void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_s
                                .element = element != ELEMENT_REAL ? elements[element]
                                           : half                  ? L2SR_F16
                                                                   : L2SR_F32,
-                               .rank = image ? 3 : elements_a_row > 1 ? 2 : 1,
+                               .rank = image                ? 3
+                                       : elements_a_row > 1 ? 2
+                                                            : 1,
                                .extent = {env->envs},
                                .total = bytes_of(env, array)};
   if (shape->rank > 1) shape->extent[1] = image ? n : elements_a_row;
   if (shape->rank > 2) shape->extent[2] = n;
 }
 
-/* ---- making them -------------------------------------------------------------------------------------------- */
+/* ---- making them --------------------------------------------------------------------------------------- */
 
 static bool make_memory(struct env *env, enum l2sr_array array, struct error *error) {
   struct env_array *made = &env->array[array];
@@ -151,7 +156,8 @@ static bool make(struct env *env, enum l2sr_array array, struct error *error) {
 
 static bool refuse_metric(const struct env *env, enum l2sr_array array, struct error *error) {
   if (env->config.scoring == L2SR_SCORE_NEVER)
-    return fail_usage(error, "there is no array %s: scoring is never; open the handle with another", rows[array].name);
+    return fail_usage(error, "there is no array %s: scoring is never; open the handle with another",
+                      rows[array].name);
   return fail_usage(error, "there is no array %s: metrics are %s; name it there", rows[array].name,
                     env->options.evaluate.metrics);
 }
@@ -163,8 +169,9 @@ bool env_array_need(struct env *env, enum l2sr_array array, struct error *error)
   if (env_array_memory(env, array)) return true;
   if (kind == ARRAY_METRIC) return refuse_metric(env, array, error);
   if (kind == ARRAY_FINAL && env->config.autoreset != L2SR_RESET_SAME_STEP)
-    return fail_usage(error, "array %s is of scans that a step ends and resets; open the handle with autoreset "
-                             "L2SR_RESET_SAME_STEP",
+    return fail_usage(error,
+                      "array %s is of scans that a step ends and resets; open the handle with autoreset "
+                      "L2SR_RESET_SAME_STEP",
                       rows[array].name);
   return make(env, array, error);
 }
@@ -172,7 +179,8 @@ bool env_array_need(struct env *env, enum l2sr_array array, struct error *error)
 bool env_arrays_open(struct env *env, struct error *error) {
   bool good = true;
   for (size_t m = 0; good && m < METRICS; m++)
-    if (world_has(&env->simulation.world, metric_list[m].env)) good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error);
+    if (world_has(&env->simulation.world, metric_list[m].env))
+      good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error);
   env_arrays_clear_scores(env);
   return good;
 }
@@ -187,15 +195,18 @@ void env_arrays_close(struct env *env) {
   }
 }
 
-/* ---- memory of the program's --------------------------------------------------------------------------------- */
+/* ---- memory of the program's --------------------------------------------------------------------------- */
 
 static bool check_place(const struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
   cl_mem_flags flags = 0;
-  if (!memory) return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is NULL; give a buffer", rows[array].name);
+  if (!memory)
+    return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is NULL; give a buffer",
+                   rows[array].name);
   if (!env_check_memory(env, memory, 0, bytes_of(env, array), rows[array].name, error)) return false;
   clGetMemObjectInfo(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
   return !(flags & CL_MEM_READ_ONLY) ||
-         fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is CL_MEM_READ_ONLY; it is to be written", rows[array].name);
+         fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is CL_MEM_READ_ONLY; it is to be written",
+                 rows[array].name);
 }
 
 bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
@@ -216,12 +227,12 @@ bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, stru
   return device_finish(&env->device, error);
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------------- */
+/* ---- copies -------------------------------------------------------------------------------------------- */
 
 static void enqueue_copy(struct env *env, enum l2sr_array array) {
   struct device *device = &env->device;
-  CL(device, clEnqueueReadBuffer(device->queue, env_array_memory(env, array), CL_FALSE, 0, bytes_of(env, array),
-                                 env->array[array].copy.data, 0, NULL, NULL));
+  CL(device, clEnqueueReadBuffer(device->queue, env_array_memory(env, array), CL_FALSE, 0,
+                                 bytes_of(env, array), env->array[array].copy.data, 0, NULL, NULL));
 }
 
 bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error) {
@@ -238,7 +249,8 @@ void env_array_unpin(struct env *env, enum l2sr_array array) {
 
 bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t bytes, struct error *error) {
   size_t wanted = bytes_of(env, array);
-  if (!to) return fail_as(error, L2SR_WRONG_CALL, "there is no memory to read array %s to: NULL", rows[array].name);
+  if (!to)
+    return fail_as(error, L2SR_WRONG_CALL, "there is no memory to read array %s to: NULL", rows[array].name);
   if (bytes != wanted)
     return fail_as(error, L2SR_WRONG_CALL, "array %s has %zu bytes, and the memory to read it to %zu",
                    rows[array].name, wanted, bytes);
@@ -246,11 +258,12 @@ bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t byt
   return device_finish(&env->device, error);
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------------- */
 
 static void derive(struct env *env, enum array_kind kind) {
   for (int a = 0; a < L2SR_ARRAYS; a++)
-    if (env->array[a].derive && rows[a].kind == kind) schedule_run(env->array[a].derive, &env->simulation.world);
+    if (env->array[a].derive && rows[a].kind == kind)
+      schedule_run(env->array[a].derive, &env->simulation.world);
 }
 
 void env_arrays_renew(struct env *env) {
@@ -275,5 +288,6 @@ void env_arrays_clear_scores(struct env *env) {
   memcpy(&word, &none, sizeof word);
   for (size_t m = 0; m < METRICS; m++)
     if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)))
-      device_fill(&env->device, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)), 0, sizeof(float) * env->envs, word);
+      device_fill(&env->device, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)), 0,
+                  sizeof(float) * env->envs, word);
 }

@@ -6,14 +6,16 @@
 #include "systems/methods/evaluate.h"
 #include "systems/sampling/geometry.h"
 
-/* ---- what is refused --------------------------------------------------------------------------------------- */
+/* ---- what is refused ----------------------------------------------------------------------------------- */
 
 static bool check_scans(const struct options *options, struct error *error) {
   if (geometry_chosen(options)->points)
-    return fail_usage(error, "acquisition.geometry is points, whose scan acquires all of them at once; environments choose "
-                             "one action after the other: set it to lines or spokes");
+    return fail_usage(
+        error, "acquisition.geometry is points, whose scan acquires all of them at once; environments choose "
+               "one action after the other: set it to lines or spokes");
   if (options->network.input == INPUT_COMPLEX)
-    return fail_usage(error, "network.input is complex, and environments observe magnitudes; set it to magnitude");
+    return fail_usage(error,
+                      "network.input is complex, and environments observe magnitudes; set it to magnitude");
   return true;
 }
 
@@ -22,10 +24,11 @@ static bool choose_setting(struct env *env, struct error *error) {
   size_t count;
   if (!acquisition_list(&list, &count, &env->options, env->arena, error)) return false;
   env->acquisition = list[0];
-  return count == 1 || fail_usage(error,
-                                  "the scene has %zu settings of acceleration and horizon, and environments scan by one; "
-                                  "set acquisition.acceleration and acquisition.horizon to one each",
-                                  count);
+  return count == 1 ||
+         fail_usage(error,
+                    "the scene has %zu settings of acceleration and horizon, and environments scan by one; "
+                    "set acquisition.acceleration and acquisition.horizon to one each",
+                    count);
 }
 
 /* A policy that looks at reconstructions would need one before every choice. */
@@ -34,17 +37,20 @@ static bool check_policy(const struct env *env, struct error *error) {
   bool dense;
   if (!*path) return true;
   if (!policy_is_dense(path, &dense, error)) return fail_in(error, "evaluate.policy");
-  return !dense || fail_usage(error, "evaluate.policy %s is PG-MRI's, which looks at reconstructions; environments let "
-                                     "policies choose that look at observations",
-                              path);
+  return !dense ||
+         fail_usage(error,
+                    "evaluate.policy %s is PG-MRI's, which looks at reconstructions; environments let "
+                    "policies choose that look at observations",
+                    path);
 }
 
 static bool read_options(struct env *env, struct error *error) {
-  return config_options(&env->config, &env->options, env->arena, error) && check_scans(&env->options, error) &&
-         evaluate_check(&env->options, error) && choose_setting(env, error) && check_policy(env, error);
+  return config_options(&env->config, &env->options, env->arena, error) &&
+         check_scans(&env->options, error) && evaluate_check(&env->options, error) &&
+         choose_setting(env, error) && check_policy(env, error);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool open_device(struct env *env, struct error *error) {
   if (!config_device(&env->config, &env->device, error)) return false;
@@ -55,8 +61,9 @@ static bool open_device(struct env *env, struct error *error) {
 static bool open_data(struct env *env, struct error *error) {
   if (env->config.slices) return dataset_of_slices(&env->dataset, env->config.slices, &env->options, error);
   if (*env->options.data.path) return dataset_open(&env->dataset, &env->options, error);
-  return fail_usage(error, "there are no slices: struct l2sr_config has neither data nor slices, and the scene no "
-                           "data.path; give one of them");
+  return fail_usage(error,
+                    "there are no slices: struct l2sr_config has neither data nor slices, and the scene no "
+                    "data.path; give one of them");
 }
 
 static bool open_simulation(struct env *env, struct error *error) {
@@ -70,7 +77,8 @@ static bool open_simulation(struct env *env, struct error *error) {
                                  .observe_every_step = true,
                                  .network = *options->evaluate.reconstructor,
                                  .policy = *options->evaluate.policy,
-                                 .columns = SET(ENV_reward) | SET(ENV_quality) | SET(ENV_action) | SET(ENV_log_prob)};
+                                 .columns = SET(ENV_reward) | SET(ENV_quality) | SET(ENV_action) |
+                                            SET(ENV_log_prob)};
   if (simulation_open(&env->simulation, &env->device, options, &plan, error)) return true;
   env->simulation = (struct simulation){0}; /* it is closed */
   return false;
@@ -101,7 +109,8 @@ static bool open_policy(struct env *env, struct error *error) {
                                .precision = (enum block_precision)options->policy.precision,
                                .batch = batch < env->envs ? batch : env->envs};
   if (!*options->evaluate.policy) return true;
-  if (!policy_load(&env->policy, options->evaluate.policy, &setup, error)) return fail_in(error, "evaluate.policy");
+  if (!policy_load(&env->policy, options->evaluate.policy, &setup, error))
+    return fail_in(error, "evaluate.policy");
   env->simulation.policy = &env->policy;
   env->simulation.best = options->evaluate.actions == ACTIONS_BEST;
   return true;
@@ -111,7 +120,8 @@ static bool open_policy(struct env *env, struct error *error) {
 static bool open_flags(struct env *env, struct error *error) {
   size_t bytes = sizeof(uint32_t) * env->envs;
   uint32_t **const lists[] = {&env->steps, &env->steps_before, &env->flags};
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) *lists[i] = ARENA_NEW(env->arena, uint32_t, env->envs);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    *lists[i] = ARENA_NEW(env->arena, uint32_t, env->envs);
   if (!(env->reset = device_buffer(&env->device, bytes, "flags of environments", error)) ||
       !(env->skip = device_buffer(&env->device, bytes, "flags of environments", error)) ||
       !(env->refused = device_buffer(&env->device, sizeof(uint32_t), "flags of environments", error)) ||
@@ -138,10 +148,12 @@ static bool open_all(struct env *env, struct error *error) {
   const struct options *options = &env->options;
   env->envs = options->world.envs;
   bool scores = env->config.scoring != L2SR_SCORE_NEVER;
-  env->every = scores && (env->config.scoring == L2SR_SCORE_EVERY_STEP || options->reward.form == REWARD_DENSE);
+  env->every =
+      scores && (env->config.scoring == L2SR_SCORE_EVERY_STEP || options->reward.form == REWARD_DENSE);
   env->starts = scores && options->reward.form != REWARD_SPARSE;
   return open_device(env, error) && open_data(env, error) && open_simulation(env, error) &&
-         open_reconstructor(env, error) && open_policy(env, error) && open_flags(env, error) && open_scans(env, error);
+         open_reconstructor(env, error) && open_policy(env, error) && open_flags(env, error) &&
+         open_scans(env, error);
 }
 
 bool env_open(struct env **opened, const struct l2sr_config *config, struct error *error) {

@@ -1,5 +1,5 @@
-/* The state of environments as bytes, and pictures of them. A state is what scans follow from; observations are made
- * of it anew. */
+/* The state of environments as bytes, and pictures of them. A state is what scans follow from; observations
+ * are made of it anew. */
 #include "systems/public/env.h"
 
 #include "engine/base/half.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- state -------------------------------------------------------------------------------------------------- */
+/* ---- state --------------------------------------------------------------------------------------------- */
 
 struct state_head {
   char magic[8];
@@ -21,7 +21,8 @@ struct state_head {
 };
 
 static const char magic[8] = "l2sr_s1";
-static const unsigned columns[] = {ENV_scan, ENV_slice, ENV_step, ENV_done, ENV_action, ENV_reward, ENV_quality, ENV_mask};
+static const unsigned columns[] = {ENV_scan,   ENV_slice,  ENV_step,    ENV_done,
+                                   ENV_action, ENV_reward, ENV_quality, ENV_mask};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static size_t column_bytes(const struct env *env, size_t column) {
@@ -65,25 +66,27 @@ bool env_save(struct env *env, void *to, struct error *error) {
   return device_finish(&env->device, error);
 }
 
-static bool check_head(const struct env *env, const struct state_head *head, size_t bytes, struct error *error) {
+static bool check_head(const struct env *env, const struct state_head *head, size_t bytes,
+                       struct error *error) {
   struct state_head own = head_of(env);
   const struct {
     const char *what;
     uint32_t found, wanted;
-  } facts[] = {{"images of side", head->size, own.size},
-               {"actions", head->actions, own.actions},
-               {"initial actions", head->initial, own.initial},
-               {"steps a scan", head->budget, own.budget},
-               {"environments", head->envs, own.envs},
-               {"slices", head->slices, own.slices}};
-  if (memcmp(head->magic, magic, sizeof magic)) return fail_file(error, "these %zu bytes are no state of l2sr_env_save", bytes);
+  } facts[] = {{"images of side", head->size, own.size},        {"actions", head->actions, own.actions},
+               {"initial actions", head->initial, own.initial}, {"steps a scan", head->budget, own.budget},
+               {"environments", head->envs, own.envs},          {"slices", head->slices, own.slices}};
+  if (memcmp(head->magic, magic, sizeof magic))
+    return fail_file(error, "these %zu bytes are no state of l2sr_env_save", bytes);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
     if (facts[i].found != facts[i].wanted)
-      return fail_usage(error, "the state has %s %u, and the handle %u; open it with the scene, the data and the number of "
-                               "environments of the state",
-                        facts[i].what, facts[i].found, facts[i].wanted);
+      return fail_usage(
+          error,
+          "the state has %s %u, and the handle %u; open it with the scene, the data and the number of "
+          "environments of the state",
+          facts[i].what, facts[i].found, facts[i].wanted);
   if (memcmp(head->data, own.data, sizeof own.data))
-    return fail_usage(error, "the state is of other files than the handle's; open it with the data of the state");
+    return fail_usage(error,
+                      "the state is of other files than the handle's; open it with the data of the state");
   return bytes == env_state_bytes(env) ||
          fail_file(error, "the state is damaged: it has %zu bytes of %zu", bytes, env_state_bytes(env));
 }
@@ -94,8 +97,8 @@ static bool check_columns(const struct env *env, const uint8_t *place, struct er
   const uint32_t *words = (const uint32_t *)place, *slice = words + envs, *step = words + 2 * envs;
   for (size_t row = 0; row < envs; row++)
     if (slice[row] >= env->report.slices || step[row] > env->acquisition.budget)
-      return fail_file(error, "the state is damaged: environment %zu has slice %u of %zu and step %u of %u", row, slice[row],
-                       env->report.slices, step[row], env->acquisition.budget);
+      return fail_file(error, "the state is damaged: environment %zu has slice %u of %zu and step %u of %u",
+                       row, slice[row], env->report.slices, step[row], env->acquisition.budget);
   return true;
 }
 
@@ -109,9 +112,10 @@ static void write_state(struct env *env, const struct state_head *head, const ui
   env->decided = false;
 }
 
-static bool check_state(const struct env *env, const struct state_head *head, const uint8_t *place, size_t bytes,
-                        struct error *error) {
-  if (head->checksum != sum_of(place, bytes)) return fail_file(error, "the state is damaged: its bytes are not those that were saved");
+static bool check_state(const struct env *env, const struct state_head *head, const uint8_t *place,
+                        size_t bytes, struct error *error) {
+  if (head->checksum != sum_of(place, bytes))
+    return fail_file(error, "the state is damaged: its bytes are not those that were saved");
   return check_columns(env, place, error);
 }
 
@@ -134,7 +138,7 @@ bool env_restore(struct env *env, const void *from, size_t bytes, struct error *
   return env_renew(env, error);
 }
 
-/* ---- pictures ----------------------------------------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------------------------------------ */
 
 static uint8_t grey_of(float value, float black, float white) {
   if (!(value > black)) return 0;
@@ -156,11 +160,11 @@ static bool is_picture(const struct l2sr_shape *shape) {
   return shape->rank > 1;
 }
 
-static bool draw_row(struct env *env, enum l2sr_array array, const struct l2sr_shape *shape, size_t row, uint8_t *grey,
-                     struct arena *arena, struct error *error) {
+static bool draw_row(struct env *env, enum l2sr_array array, const struct l2sr_shape *shape, size_t row,
+                     uint8_t *grey, struct arena *arena, struct error *error) {
   size_t n = env->options.data.size, bytes = shape->total / shape->extent[0];
   void *values = arena_new(arena, bytes);
-  float *image = ARENA_NEW(arena, float, n * n);
+  float *image = ARENA_NEW(arena, float, n *n);
   bool standard = array == L2SR_STANDARDISED || array == L2SR_FINAL_STANDARDISED;
   device_read(&env->device, env_array_memory(env, array), row * bytes, bytes, values);
   if (!device_finish(&env->device, error)) return false;
@@ -174,7 +178,8 @@ static bool draw_row(struct env *env, enum l2sr_array array, const struct l2sr_s
   return true;
 }
 
-static bool write_picture(const char *path, const uint8_t *grey, size_t n, struct arena *arena, struct error *error) {
+static bool write_picture(const char *path, const uint8_t *grey, size_t n, struct arena *arena,
+                          struct error *error) {
   struct text_file file;
   size_t bytes;
   const unsigned char *data = png_make(arena, grey, n, n, &bytes);
@@ -194,7 +199,8 @@ bool env_draw(struct env *env, enum l2sr_array array, size_t row, const char *pa
     return fail_usage(error, "there is no environment %zu to draw; there are %zu", row, env->envs);
   struct arena *arena = arena_open();
   uint8_t *grey = arena_new(arena, n * n);
-  bool good = draw_row(env, array, &shape, row, grey, arena, error) && write_picture(path, grey, n, arena, error);
+  bool good =
+      draw_row(env, array, &shape, row, grey, arena, error) && write_picture(path, grey, n, arena, error);
   arena_close(arena);
   return good;
 }

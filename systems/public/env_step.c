@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- lists -------------------------------------------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------------------------------------- */
 
 static void add_actions(struct env *env, struct schedule *schedule) {
   schedule_add(schedule, &system_env_place, env);
@@ -96,18 +96,18 @@ bool env_build(struct env *env, struct error *error) {
   bool scores = env->config.scoring != L2SR_SCORE_NEVER;
   return build(env, &env->step, fill_step, error) && build(env, &env->next, fill_next, error) &&
          build(env, &env->same, fill_same, error) && build(env, &env->renew, fill_renew, error) &&
-         build(env, &env->begin, fill_begin, error) &&
-         build(env, &env->observe, fill_observe, error) &&
+         build(env, &env->begin, fill_begin, error) && build(env, &env->observe, fill_observe, error) &&
          build(env, &env->reconstruct, fill_reconstruct, error) &&
-         (!scores || (build(env, &env->measure, fill_measure, error) && build(env, &env->score, fill_score, error) &&
-                      build(env, &env->start, fill_start, error)));
+         (!scores ||
+          (build(env, &env->measure, fill_measure, error) && build(env, &env->score, fill_score, error) &&
+           build(env, &env->start, fill_start, error)));
 }
 
 static void run(struct env *env, const struct schedule *schedule) {
   schedule_run(schedule, &env->simulation.world);
 }
 
-/* ---- what the host knows ------------------------------------------------------------------------------------ */
+/* ---- what the host knows ------------------------------------------------------------------------------- */
 
 bool env_is_idle(const struct env *env, bool begun, struct error *error) {
   if (env->sent) return fail_as(error, L2SR_WRONG_CALL, "a step is under way; call l2sr_env_wait first");
@@ -145,13 +145,14 @@ static bool check_none_ended(const struct env *env, struct error *error) {
   if (env->config.autoreset != L2SR_RESET_DISABLED) return true;
   for (size_t row = 0; row < env->envs; row++)
     if (has_ended(env, row))
-      return fail_as(error, L2SR_WRONG_CALL, "the scan of environment %zu has ended; reset it, or open the handle with "
-                                             "another autoreset",
+      return fail_as(error, L2SR_WRONG_CALL,
+                     "the scan of environment %zu has ended; reset it, or open the handle with "
+                     "another autoreset",
                      row);
   return true;
 }
 
-/* ---- resets ------------------------------------------------------------------------------------------------- */
+/* ---- resets -------------------------------------------------------------------------------------------- */
 
 static size_t flag_bytes(const struct env *env) {
   return sizeof(uint32_t) * env->envs;
@@ -167,12 +168,14 @@ static void clear_scores(struct env *env) {
   env->scored = false;
 }
 
-static bool check_reset(const struct env *env, const uint8_t *mask, const uint32_t *seed, struct error *error) {
+static bool check_reset(const struct env *env, const uint8_t *mask, const uint32_t *seed,
+                        struct error *error) {
   if (!env_is_idle(env, mask, error)) return false;
   for (size_t row = 0; seed && mask && row < env->envs; row++)
     if (!mask[row])
-      return fail_as(error, L2SR_WRONG_CALL, "a reset with a seed is of all environments, and the mask leaves out %zu; "
-                                             "give no mask",
+      return fail_as(error, L2SR_WRONG_CALL,
+                     "a reset with a seed is of all environments, and the mask leaves out %zu; "
+                     "give no mask",
                      row);
   return true;
 }
@@ -208,7 +211,7 @@ bool env_renew(struct env *env, struct error *error) {
   return device_finish(&env->device, error);
 }
 
-/* ---- deciding ----------------------------------------------------------------------------------------------- */
+/* ---- deciding ------------------------------------------------------------------------------------------ */
 
 static const struct sampler *find_sampler(const struct env *env, const char *name, struct error *error) {
   if (!name) {
@@ -242,7 +245,7 @@ bool env_decide(struct env *env, const char *name, struct error *error) {
   return true;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------------- */
 
 bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_t bytes, const char *what,
                       struct error *error) {
@@ -252,18 +255,22 @@ bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_
       clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof found, &found, NULL) != CL_SUCCESS)
     return fail_as(error, L2SR_WRONG_CALL, "the memory of %s is no OpenCL memory object", what);
   if (context != env->device.context)
-    return fail_as(error, L2SR_WRONG_CALL, "the memory of %s is of another context; l2sr_env_queue has the handle's", what);
+    return fail_as(error, L2SR_WRONG_CALL,
+                   "the memory of %s is of another context; l2sr_env_queue has the handle's", what);
   if (offset % sizeof(uint32_t) == 0 && offset <= found && found - offset >= bytes) return true;
-  return fail_as(error, L2SR_WRONG_CALL, "the memory of %s has %zu bytes; %zu are wanted from byte %zu on, a multiple of 4",
-                 what, found, bytes, offset);
+  return fail_as(error, L2SR_WRONG_CALL,
+                 "the memory of %s has %zu bytes; %zu are wanted from byte %zu on, a multiple of 4", what,
+                 found, bytes, offset);
 }
 
 static bool check_send(const struct env *env, const struct env_source *source, struct error *error) {
   if (!env_is_idle(env, true, error) || !check_none_ended(env, error)) return false;
-  if (source->memory && !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
+  if (source->memory &&
+      !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
     return false;
   return source->host || source->memory || env->decided ||
-         fail_as(error, L2SR_WRONG_CALL, "there are no actions: give some, or call l2sr_env_decide before every step");
+         fail_as(error, L2SR_WRONG_CALL,
+                 "there are no actions: give some, or call l2sr_env_decide before every step");
 }
 
 /* With L2SR_RESET_NEXT_STEP the ended ones do not step. */
@@ -308,8 +315,8 @@ static void run_step(struct env *env) {
 static void read_refused(struct env *env) {
   struct device *device = &env->device;
   if (env->config.invalid != L2SR_INVALID_ERROR) return;
-  CL(device, clEnqueueReadBuffer(device->queue, env->refused, CL_FALSE, 0, sizeof env->refused_row, &env->refused_row, 0,
-                                 NULL, NULL));
+  CL(device, clEnqueueReadBuffer(device->queue, env->refused, CL_FALSE, 0, sizeof env->refused_row,
+                                 &env->refused_row, 0, NULL, NULL));
 }
 
 bool env_send(struct env *env, const struct env_source *source, struct error *error) {
@@ -334,13 +341,13 @@ static bool refuse_action(struct env *env, struct error *error) {
   device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
   world_read(&env->simulation.world, ENV_action, row, 1, &action);
   if (!device_finish(&env->device, error)) return false;
-  return fail_usage(error, "environment %u cannot take action %u: it is %s; L2SR_FREE has those that are free", row, action,
-                    action < env->acquisition.lines ? "acquired already" : "none");
+  return fail_usage(error,
+                    "environment %u cannot take action %u: it is %s; L2SR_FREE has those that are free", row,
+                    action, action < env->acquisition.lines ? "acquired already" : "none");
 }
 
 bool env_wait(struct env *env, struct error *error) {
-  if (!env->sent)
-    return fail_as(error, L2SR_WRONG_CALL, "no step is under way; call l2sr_env_send first");
+  if (!env->sent) return fail_as(error, L2SR_WRONG_CALL, "no step is under way; call l2sr_env_send first");
   env->sent = env->decided = false;
   if (!device_finish(&env->device, error)) return false;
   return env->refused_row == NO_LINE || refuse_action(env, error);

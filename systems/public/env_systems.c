@@ -7,7 +7,7 @@ static struct arg flags(cl_mem memory) {
   return arg_buffer(ARG_IN, ELEMENT_U32, memory);
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------------- */
 
 /* What l2sr_env_decide has chosen is there already. */
 static void run_place(struct world *world, void *context) {
@@ -22,10 +22,8 @@ static void run_place(struct world *world, void *context) {
     CL(device, clEnqueueWriteBuffer(device->queue, to, CL_FALSE, 0, bytes, source->host, 0, NULL, NULL));
 }
 
-const struct system system_env_place = {.name = "env_place",
-                                        .doc = "the program's actions",
-                                        .writes = SET(ENV_action),
-                                        .run = run_place};
+const struct system system_env_place = {
+    .name = "env_place", .doc = "the program's actions", .writes = SET(ENV_action), .run = run_place};
 
 static void run_check(struct world *world, void *context) {
   const struct env *env = context;
@@ -43,9 +41,10 @@ const struct system system_env_check = {.name = "env_check",
 static void run_take(struct world *world, void *context) {
   const struct env *env = context;
   kernel_run(world->kernels, "env_take", env->envs,
-             ARGS(flags(env->skip), flags(env->refused), world_inout(world, ENV_action), world_inout(world, ENV_mask),
-                  world_inout(world, ENV_step), world_inout(world, ENV_done), world_part(world, ENV_reward),
-                  arg_u32(env->acquisition.budget), arg_u32(env->config.invalid == L2SR_INVALID_MASK)));
+             ARGS(flags(env->skip), flags(env->refused), world_inout(world, ENV_action),
+                  world_inout(world, ENV_mask), world_inout(world, ENV_step), world_inout(world, ENV_done),
+                  world_part(world, ENV_reward), arg_u32(env->acquisition.budget),
+                  arg_u32(env->config.invalid == L2SR_INVALID_MASK)));
 }
 
 #define TAKEN (SET(ENV_action) | SET(ENV_mask) | SET(ENV_step) | SET(ENV_done))
@@ -71,11 +70,11 @@ static void run_begin(struct world *world, void *context) {
   const struct env *env = context;
   bool same_step = env->sent && env->config.autoreset == L2SR_RESET_SAME_STEP;
   kernel_run(world->kernels, "env_begin", env->envs,
-             ARGS(flags(env->reset), flags(env->refused), world_inout(world, ENV_scan), world_in(world, SLICE_order),
-                  world_inout(world, ENV_slice), world_inout(world, ENV_mask), world_inout(world, ENV_step),
-                  world_inout(world, ENV_done), world_part(world, ENV_reward), world_in(world, SCENE_initial),
-                  arg_u32(0), arg_u32((uint32_t)env->envs), arg_u32((uint32_t)world->rows[TABLE_SLICE]),
-                  arg_u32(!same_step)));
+             ARGS(flags(env->reset), flags(env->refused), world_inout(world, ENV_scan),
+                  world_in(world, SLICE_order), world_inout(world, ENV_slice), world_inout(world, ENV_mask),
+                  world_inout(world, ENV_step), world_inout(world, ENV_done), world_part(world, ENV_reward),
+                  world_in(world, SCENE_initial), arg_u32(0), arg_u32((uint32_t)env->envs),
+                  arg_u32((uint32_t)world->rows[TABLE_SLICE]), arg_u32(!same_step)));
 }
 
 #define BEGUN (SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step) | SET(ENV_done))
@@ -86,7 +85,7 @@ const struct system system_env_begin = {.name = "env_begin",
                                         .kernels = {"env_begin"},
                                         .run = run_begin};
 
-/* ---- scores ------------------------------------------------------------------------------------------------- */
+/* ---- scores -------------------------------------------------------------------------------------------- */
 
 static const struct metric *rewarded(const struct env *env) {
   return &metric_list[env->options.reward.metric];
@@ -97,10 +96,10 @@ static void run_reward(struct world *world, void *context) {
   const struct env *env = context;
   const struct metric *metric = rewarded(env);
   kernel_run(world->kernels, "env_reward", env->envs,
-             ARGS(arg_unnamed(world_in(world, metric->env)), world_in(world, ENV_step), world_in(world, ENV_done),
-                  flags(env->skip), flags(env->refused), world_inout(world, ENV_quality),
-                  world_part(world, ENV_reward), arg_f32(metric->sign), arg_f32((float)metric_scale(&env->options)),
-                  arg_u32((uint32_t)env->options.reward.form)));
+             ARGS(arg_unnamed(world_in(world, metric->env)), world_in(world, ENV_step),
+                  world_in(world, ENV_done), flags(env->skip), flags(env->refused),
+                  world_inout(world, ENV_quality), world_part(world, ENV_reward), arg_f32(metric->sign),
+                  arg_f32((float)metric_scale(&env->options)), arg_u32((uint32_t)env->options.reward.form)));
 }
 
 const struct system system_env_reward = {.name = "env_reward",
@@ -129,9 +128,11 @@ static void run_keep_scores(struct world *world, void *context) {
   const struct env *env = context;
   for (size_t m = 0; m < METRICS; m++) {
     if (!(world->running->reads & SET(metric_list[m].env))) continue;
-    kernel_run(world->kernels, "env_keep", env->envs,
-               ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done), flags(env->refused),
-                    arg_buffer(ARG_INOUT, ELEMENT_F32, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m))), arg_u32(env->all)));
+    kernel_run(
+        world->kernels, "env_keep", env->envs,
+        ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done), flags(env->refused),
+             arg_buffer(ARG_INOUT, ELEMENT_F32, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m))),
+             arg_u32(env->all)));
   }
 }
 
@@ -141,7 +142,7 @@ const struct system system_env_keep_scores = {.name = "env_keep_scores",
                                               .kernels = {"env_keep"},
                                               .run = run_keep_scores};
 
-/* ---- arrays ------------------------------------------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------------------------------------- */
 
 static void write_free(struct world *world, const struct env *env, enum l2sr_array to) {
   kernel_run(world->kernels, "env_free", env->envs * world->shape[SHAPE_A],
@@ -179,13 +180,17 @@ static void run_target(struct world *world, void *context) {
   const struct env *env = context;
   kernel_run(world->kernels, "env_target", env->envs,
              ARGS(world_in(world, ENV_slice), world_in(world, SLICE_image), world_in(world, SLICE_mean),
-                  world_in(world, SLICE_std), arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET))));
+                  world_in(world, SLICE_std),
+                  arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET))));
 }
 
-#define FREE_ROW(text, call)                                                                                          \
-  {.name = #call, .doc = text, .reads = SET(ENV_mask), .kernels = {"env_free"}, .run = call}
-#define STANDARDISE_ROW(text, call)                                                                                   \
-  {.name = #call, .doc = text, .reads = OBSERVE_STANDARDISE_READS, .kernels = {"image_standardise"}, .run = call}
+#define FREE_ROW(text, call)                                                                                 \
+  { .name = #call, .doc = text, .reads = SET(ENV_mask), .kernels = {"env_free"}, .run = call }
+#define STANDARDISE_ROW(text, call)                                                                          \
+  {                                                                                                          \
+    .name = #call, .doc = text, .reads = OBSERVE_STANDARDISE_READS, .kernels = {"image_standardise"},        \
+    .run = call                                                                                              \
+  }
 
 const struct system system_env_free = FREE_ROW("free actions", run_free);
 const struct system system_env_final_free = FREE_ROW("free actions at the end of a scan", run_final_free);
@@ -199,6 +204,7 @@ const struct system system_env_final_observation = {.name = "env_final_observati
                                                     .run = run_final_observation};
 const struct system system_env_target = {.name = "env_target",
                                          .doc = "images that scans are scored against",
-                                         .reads = SET(ENV_slice) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std),
+                                         .reads = SET(ENV_slice) | SET(SLICE_image) | SET(SLICE_mean) |
+                                                  SET(SLICE_std),
                                          .kernels = {"env_target"},
                                          .run = run_target};

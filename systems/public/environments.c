@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 struct opening {
   const struct l2sr_config *config;
@@ -82,7 +82,7 @@ enum l2sr_code l2sr_env_queue(l2sr_env *env, struct _cl_context **context, struc
   return call_on(env, HANDLE_ENV, tell_queue, &places);
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------------- */
 
 struct reset {
   const uint8_t *mask;
@@ -118,7 +118,8 @@ enum l2sr_code l2sr_env_send(l2sr_env *env, const uint32_t *actions) {
 
 static bool send_memory(void *object, void *arguments, struct error *error) {
   const struct env_source *source = arguments;
-  if (!source->memory) return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions is NULL; give a buffer");
+  if (!source->memory)
+    return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions is NULL; give a buffer");
   return env_send(object, source, error);
 }
 
@@ -145,7 +146,7 @@ enum l2sr_code l2sr_env_step(l2sr_env *env, const uint32_t *actions) {
   return call_on(env, HANDLE_ENV, step, &source);
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------------------------------------- */
 
 struct array_call {
   enum l2sr_array array;
@@ -166,7 +167,8 @@ static bool tell_shape(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
   struct l2sr_shape shape = {0};
   size_t bytes;
-  if (!config_room(call->shape, sizeof shape, &bytes, "l2sr_shape", error) || !need(object, call, error)) return false;
+  if (!config_room(call->shape, sizeof shape, &bytes, "l2sr_shape", error) || !need(object, call, error))
+    return false;
   shape.bytes = call->shape->bytes;
   env_array_shape(object, call->array, &shape);
   memcpy(call->shape, &shape, bytes);
@@ -204,7 +206,8 @@ enum l2sr_code l2sr_env_place(l2sr_env *env, enum l2sr_array array, struct _cl_m
 static bool pin(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
   struct env *env = object;
-  if (!call->values) return fail_as(error, L2SR_WRONG_CALL, "there is no place for the address of the copy: NULL");
+  if (!call->values)
+    return fail_as(error, L2SR_WRONG_CALL, "there is no place for the address of the copy: NULL");
   if (!need(env, call, error) || !env_array_pin(env, call->array, error)) return false;
   *call->values = env->array[call->array].copy.data;
   return true;
@@ -249,7 +252,7 @@ enum l2sr_code l2sr_env_draw(l2sr_env *env, enum l2sr_array array, size_t row, c
   return call_on(env, HANDLE_ENV, draw, &call);
 }
 
-/* ---- what is made of the running scans --------------------------------------------------------------------- */
+/* ---- what is made of the running scans ----------------------------------------------------------------- */
 
 static bool reconstruct(void *object, void *none, struct error *error) {
   (void)none;
@@ -278,12 +281,14 @@ struct state {
 static bool save(void *object, void *arguments, struct error *error) {
   const struct state *state = arguments;
   size_t bytes = env_state_bytes(object);
-  if (!state->needed) return fail_as(error, L2SR_WRONG_CALL, "there is no place for the number of bytes: NULL");
+  if (!state->needed)
+    return fail_as(error, L2SR_WRONG_CALL, "there is no place for the number of bytes: NULL");
   if (!env_is_idle(object, false, error)) return false;
   *state->needed = bytes;
   if (!state->to) return true;
   if (state->bytes < bytes)
-    return fail_as(error, L2SR_WRONG_CALL, "the state has %zu bytes, and the memory for it %zu", bytes, state->bytes);
+    return fail_as(error, L2SR_WRONG_CALL, "the state has %zu bytes, and the memory for it %zu", bytes,
+                   state->bytes);
   return env_save(object, state->to, error);
 }
 

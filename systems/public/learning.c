@@ -1,5 +1,5 @@
-/* The public functions that train and evaluate (engine/base/l2sr.h): what the tool's commands do, without files and
- * words for people. */
+/* The public functions that train and evaluate (engine/base/l2sr.h): what the tool's commands do, without
+ * files and words for people. */
 #include "engine/device/fft.h"
 #include "systems/methods/evaluate.h"
 #include "systems/methods/methods.h"
@@ -36,12 +36,13 @@ static bool on_device(struct session *session, struct error *error) {
 static bool run_session(struct session *session, const struct l2sr_config *config, struct error *error) {
   session->arena = arena_open();
   bool good = config_read(&session->config, config, error) &&
-              config_options(&session->config, &session->options, session->arena, error) && on_device(session, error);
+              config_options(&session->config, &session->options, session->arena, error) &&
+              on_device(session, error);
   arena_close(session->arena);
   return good;
 }
 
-/* ---- training ----------------------------------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------------------------------------ */
 
 struct train {
   const struct l2sr_config *config;
@@ -53,8 +54,8 @@ struct train {
 };
 
 /* Hands the line over that `print` writes. */
-static void tell(struct train *train, void (*print)(FILE *file, const void *what, const void *more), const void *what,
-                 const void *more) {
+static void tell(struct train *train, void (*print)(FILE *file, const void *what, const void *more),
+                 const void *what, const void *more) {
   char *line = NULL;
   size_t bytes = 0;
   FILE *text = train->record && !train->stops ? open_memstream(&line, &bytes) : NULL;
@@ -108,11 +109,14 @@ static bool train_on(struct session *session, struct device *device, struct erro
                                  .stop = is_stopped,
                                  .context = train,
                                  .kernel_folder = ""};
-  if (train->output && !option_set(&option_table, options, session->arena, "train.output", train->output, "output", error))
+  if (train->output &&
+      !option_set(&option_table, options, session->arena, "train.output", train->output, "output", error))
     return false;
   if (session->config.slices)
-    return fail_usage(error, "training reads the splits train and val of a folder; give data in place of slices in memory");
-  if (!*options->train.output) return fail_usage(error, "there is no folder for the training; give output, or train.output");
+    return fail_usage(
+        error, "training reads the splits train and val of a folder; give data in place of slices in memory");
+  if (!*options->train.output)
+    return fail_usage(error, "there is no folder for the training; give output, or train.output");
   return method_train(device, options, &config, error);
 }
 
@@ -123,13 +127,14 @@ static bool do_train(void *none, void *arguments, struct error *error) {
   return run_session(&session, train->config, error);
 }
 
-enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, int resume, l2sr_record *record,
-                          void *context) {
-  struct train train = {.config = config, .output = output, .resume = resume, .record = record, .context = context};
+enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, int resume,
+                          l2sr_record *record, void *context) {
+  struct train train = {
+      .config = config, .output = output, .resume = resume, .record = record, .context = context};
   return call_plain(do_train, &train);
 }
 
-/* ---- evaluating --------------------------------------------------------------------------------------------- */
+/* ---- evaluating ---------------------------------------------------------------------------------------- */
 
 struct evaluate {
   const struct l2sr_config *config;

@@ -1,5 +1,6 @@
-/* Environment-steps per second of programs that hold the library (engine/base/l2sr.h), beside the same steps inside of
- * it, in one call: random free actions made on the device, actions from the host, and observations in pinned memory. */
+/* Environment-steps per second of programs that hold the library (engine/base/l2sr.h), beside the same steps
+ * inside of it, in one call: random free actions made on the device, actions from the host, and observations
+ * in pinned memory. */
 #include "tools/bench/bench.h"
 
 #include "engine/base/log.h"
@@ -19,8 +20,8 @@ struct bench_env {
   struct l2sr_slices images;
   char *text; /* the scene's options */
   uint32_t *actions;
-  double seconds[4]; /* of one step of all: inside, device, host, pinned */
-  double bus;        /* bytes a second of copies to pinned memory alone */
+  double seconds[4];  /* of one step of all: inside, device, host, pinned */
+  double bus;         /* bytes a second of copies to pinned memory alone */
   size_t observation; /* bytes */
 };
 
@@ -28,7 +29,7 @@ static bool good(enum l2sr_code code, struct error *error) {
   return code == L2SR_GOOD || fail_as(error, code, "%s", l2sr_last_error());
 }
 
-/* ---- inside the library ------------------------------------------------------------------------------------- */
+/* ---- inside the library -------------------------------------------------------------------------------- */
 
 /* Rows of the first, a middle and the last environment after `steps` steps. */
 struct sample {
@@ -83,7 +84,7 @@ static bool run_inside(struct bench_env *bench, struct sample *sample, struct er
   return works;
 }
 
-/* ---- through the library's face ----------------------------------------------------------------------------- */
+/* ---- through the library's face ------------------------------------------------------------------------ */
 
 static bool read_rows(struct bench_env *bench, l2sr_env *env, enum l2sr_array array, size_t bytes, void *to,
                       struct error *error) {
@@ -95,7 +96,8 @@ static bool read_rows(struct bench_env *bench, l2sr_env *env, enum l2sr_array ar
 }
 
 /* The same scans must have been taken, byte for byte. */
-static bool compare(struct bench_env *bench, l2sr_env *env, const struct sample *inside, struct error *error) {
+static bool compare(struct bench_env *bench, l2sr_env *env, const struct sample *inside,
+                    struct error *error) {
   struct arena *arena = arena_open();
   size_t n = bench->n, bytes = bench->observation / bench->envs;
   uint8_t *mask = arena_new(arena, ROWS * n);
@@ -103,8 +105,10 @@ static bool compare(struct bench_env *bench, l2sr_env *env, const struct sample 
   bool works = read_rows(bench, env, L2SR_ACQUIRED, n, mask, error) &&
                read_rows(bench, env, L2SR_OBSERVATION, bytes, magnitude, error);
   if (works && (memcmp(mask, inside->mask, ROWS * n) || memcmp(magnitude, inside->magnitude, ROWS * bytes)))
-    works = fail(error, "the library's face took other scans than the library inside; `l2sr verify` tells what is wrong "
-                        "with the device");
+    works =
+        fail(error,
+             "the library's face took other scans than the library inside; `l2sr verify` tells what is wrong "
+             "with the device");
   arena_close(arena);
   return works;
 }
@@ -132,8 +136,8 @@ static void fill_actions(struct bench_env *bench) {
 }
 
 static bool time_steps(struct bench_env *bench, l2sr_env *env,
-                       bool (*step)(l2sr_env *env, const uint32_t *actions, struct error *error), double *median,
-                       struct error *error) {
+                       bool (*step)(l2sr_env *env, const uint32_t *actions, struct error *error),
+                       double *median, struct error *error) {
   double seconds[BENCH_REPEATS];
   uint32_t budget = bench->acquisition.budget;
   for (int r = -1; r < BENCH_REPEATS; r++) { /* the first is the warm-up */
@@ -161,7 +165,8 @@ static bool time_bus(struct bench_env *bench, l2sr_env *env, void *pinned, struc
   return true;
 }
 
-static bool run_steps(struct bench_env *bench, l2sr_env *env, const struct sample *inside, struct error *error) {
+static bool run_steps(struct bench_env *bench, l2sr_env *env, const struct sample *inside,
+                      struct error *error) {
   const void *pinned;
   if (!good(l2sr_env_reset(env, NULL, NULL), error)) return false;
   for (uint32_t t = 0; t + 1 < bench->acquisition.budget; t++)
@@ -189,16 +194,17 @@ static bool run_outside(struct bench_env *bench, const struct sample *inside, st
   return good(l2sr_env_close(env), works ? error : &(struct error){0}) && works;
 }
 
-/* ---- the command -------------------------------------------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------------------------------------- */
 
 static void print(const struct bench_env *bench, bool json) {
   static const char *const names[] = {"inside", "device_actions", "host_actions", "pinned_observations"};
-  static const char *const words[] = {"inside the library, as bench step", "random actions made on the device",
-                                      "actions from the host", "the first, observations in pinned memory"};
+  static const char *const words[] = {"inside the library, as bench step",
+                                      "random actions made on the device", "actions from the host",
+                                      "the first, observations in pinned memory"};
   double bus = (double)bench->observation / bench->seconds[3];
   if (!json)
-    printf("env: %zu environment%s of %zux%zu over %zu slice%s, on %s\n", bench->envs, plural(bench->envs), bench->n,
-           bench->n, bench->slices, plural(bench->slices), bench->device->facts.name);
+    printf("env: %zu environment%s of %zux%zu over %zu slice%s, on %s\n", bench->envs, plural(bench->envs),
+           bench->n, bench->n, bench->slices, plural(bench->slices), bench->device->facts.name);
   if (json) {
     printf("{\"bench\":\"env\",\"device\":");
     json_text(stdout, bench->device->facts.name);
@@ -209,7 +215,8 @@ static void print(const struct bench_env *bench, bool json) {
       printf(",\"%s_milliseconds\":%.6g", names[i], 1e3 * bench->seconds[i]);
     else
       printf("  %-42s %s environment-steps/s, %s ms a step (%.1f %%)\n", words[i],
-             text_number((double)bench->envs / bench->seconds[i], 4).text, text_number(1e3 * bench->seconds[i], 4).text,
+             text_number((double)bench->envs / bench->seconds[i], 4).text,
+             text_number(1e3 * bench->seconds[i], 4).text,
              100 * bench->seconds[ROW_INSIDE] / bench->seconds[i]);
   if (json)
     printf(",\"pinned_bytes_per_second\":%.6g,\"bus_bytes_per_second\":%.6g}\n", bus, bench->bus);
@@ -230,14 +237,18 @@ static bool write_text(struct bench_env *bench, struct error *error) {
 static bool make_images(struct bench_env *bench, struct arena *arena, struct error *error) {
   size_t pixels = bench->n * bench->n;
   float *image = arena_try_array(arena, sizeof *image * pixels, bench->slices);
-  if (!image) return fail_memory(error, "no host memory for %zu slices; give fewer (--slices)", bench->slices);
-  for (size_t s = 0; s < bench->slices; s++) bench_image(image + s * pixels, bench->n, s, bench->call->options.world.seed);
-  bench->images = (struct l2sr_slices){.values = image, .count = bench->slices, .height = bench->n, .width = bench->n};
+  if (!image)
+    return fail_memory(error, "no host memory for %zu slices; give fewer (--slices)", bench->slices);
+  for (size_t s = 0; s < bench->slices; s++)
+    bench_image(image + s * pixels, bench->n, s, bench->call->options.world.seed);
+  bench->images =
+      (struct l2sr_slices){.values = image, .count = bench->slices, .height = bench->n, .width = bench->n};
   return true;
 }
 
 bool bench_env(struct call *call, struct device *device, struct error *error) {
-  struct bench_env bench = {.call = call, .device = device, .envs = call->options.world.envs, .n = call->options.data.size};
+  struct bench_env bench = {
+      .call = call, .device = device, .envs = call->options.world.envs, .n = call->options.data.size};
   struct acquisition *settings;
   size_t count;
   uint32_t slices = 1024;
@@ -249,7 +260,8 @@ bool bench_env(struct call *call, struct device *device, struct error *error) {
   bool half = call->options.world.observation == OBSERVATION_F16;
   bench.observation = bench.envs * bench.n * bench.n * (half ? 2 : 4);
   bench.actions = ARENA_NEW(call->arena, uint32_t, bench.envs * bench.acquisition.budget);
-  struct sample sample = {arena_new(call->arena, ROWS * bench.n), arena_new(call->arena, ROWS * bench.n * bench.n * 4)};
+  struct sample sample = {arena_new(call->arena, ROWS * bench.n),
+                          arena_new(call->arena, ROWS * bench.n * bench.n * 4)};
   fill_actions(&bench);
   bool works = write_text(&bench, error) && make_images(&bench, call->arena, error) &&
                run_inside(&bench, &sample, error) && run_outside(&bench, &sample, error);

@@ -14,7 +14,10 @@ static void check(enum l2sr_code code) {
 int main(int count, char **words) {
   if (count != 3) return fprintf(stderr, "write: random_agent SCENE DATA\n"), 2;
   enum { ENVS = 64, SCANS = 2 };
-  struct l2sr_config config = {.bytes = sizeof config, .scene = words[1], .data = words[2], .envs = ENVS,
+  struct l2sr_config config = {.bytes = sizeof config,
+                               .scene = words[1],
+                               .data = words[2],
+                               .envs = ENVS,
                                .autoreset = L2SR_RESET_SAME_STEP};
   struct l2sr_facts facts = {.bytes = sizeof facts};
   const void *done, *ssim;

@@ -1,5 +1,5 @@
-/* REINFORCE (Williams 1992) against the library: a policy that is linear in the acquired lines learns which lines to
- * acquire next, on slices that the program makes, with one reward at the end of each scan.
+/* REINFORCE (Williams 1992) against the library: a policy that is linear in the acquired lines learns which
+ * lines to acquire next, on slices that the program makes, with one reward at the end of each scan.
  *
  *   cc reinforce.c -o reinforce $(pkg-config --cflags --libs l2sr) -lm && ./reinforce */
 #include <l2sr.h>
@@ -11,9 +11,7 @@
 enum { N = 32, SLICES = 8, ENVS = 256, UPDATES = 60, STEPS = 6 };
 
 /* The logit of action a is bias[a] plus weight[k][a] of every acquired line k. */
-static struct policy {
-  float bias[N], weight[N][N];
-} policy, gradient;
+static struct policy { float bias[N], weight[N][N]; } policy, gradient;
 
 /* What an update remembers of a rollout. */
 static struct {
@@ -115,9 +113,11 @@ static void learn(const float *advantage) {
 }
 
 int main(void) {
-  static const char *const options[] = {"data.size=32", "acquisition.initial_lines=2", "acquisition.budget=6"};
+  static const char *const options[] = {"data.size=32", "acquisition.initial_lines=2",
+                                        "acquisition.budget=6"};
   struct l2sr_slices slices = {.values = &image[0][0][0], .count = SLICES, .height = N, .width = N};
-  struct l2sr_config config = {.bytes = sizeof config, .overrides = options, .override_count = 3, .slices = &slices, .envs = ENVS};
+  struct l2sr_config config = {
+      .bytes = sizeof config, .overrides = options, .override_count = 3, .slices = &slices, .envs = ENVS};
   const void *acquired, *reward, *slice;
   float first = 0, mean = 0, advantage[ENVS];
   l2sr_env *env;
