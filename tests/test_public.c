@@ -2,10 +2,12 @@
 #include <CL/cl.h>
 #include <l2sr.h>
 
+#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -830,6 +832,57 @@ static void a_handle_does_one_call_at_a_time(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
+/* A callback may call the library, on another handle than the one at work. */
+struct caller {
+  l2sr_env *other;
+  int lines, good;
+};
+
+static void call_back(enum l2sr_level level, const char *text, void *context) {
+  struct caller *caller = context;
+  struct l2sr_facts facts = {.bytes = sizeof facts};
+  (void)level, (void)text;
+  caller->lines++;
+  caller->good += l2sr_env_facts(caller->other, &facts) == L2SR_GOOD;
+}
+
+static void the_log_is_told_and_may_call(void **state) {
+  struct l2sr_config config = config_of();
+  struct caller caller = {.other = open_env()};
+  const char *all[8];
+  l2sr_table *table;
+  (void)state;
+  l2sr_on_log(call_back, NULL, &caller);
+  memcpy(all, overrides, sizeof overrides);
+  all[config.override_count++] = "evaluate.samplers=[random]";
+  config.overrides = all;
+  GOOD(l2sr_evaluate(&config, &table));
+  l2sr_env *env = open_by(&config); /* it tells the device */
+  l2sr_on_log(NULL, NULL, NULL);
+  assert_true(caller.lines > 0 && caller.good == caller.lines);
+  GOOD(l2sr_table_close(table));
+  GOOD(l2sr_env_close(env));
+  GOOD(l2sr_env_close(caller.other));
+}
+
+/* Numbers have a point, whatever the program's locale writes. */
+static void numbers_are_in_the_c_locale(void **state) {
+  static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8",
+                                      "ru_RU.UTF-8"};
+  const char *all[8];
+  struct l2sr_config config = config_of();
+  bool found = false;
+  (void)state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) found = found || setlocale(LC_NUMERIC, names[i]);
+  if (!found) printf("did not run: numbers in another locale (none with a decimal comma is installed)\n");
+  memcpy(all, overrides, sizeof overrides);
+  all[config.override_count++] = "reward.scale=2.5";
+  config.overrides = all;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_close(env));
+  setlocale(LC_NUMERIC, "C");
+}
+
 /* ---- training and evaluating --------------------------------------------------------------------------- */
 
 static void a_table_tells_what_samplers_reach(void **state) {
@@ -1004,6 +1057,8 @@ int main(void) {
       cmocka_unit_test(configs_are_checked),
       cmocka_unit_test(handles_are_checked),
       cmocka_unit_test(a_handle_does_one_call_at_a_time),
+      cmocka_unit_test(the_log_is_told_and_may_call),
+      cmocka_unit_test(numbers_are_in_the_c_locale),
       cmocka_unit_test(a_table_tells_what_samplers_reach),
       cmocka_unit_test(training_tells_and_stops),
   };

@@ -184,19 +184,21 @@ static void run_target(struct world *world, void *context) {
                   arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET))));
 }
 
-#define FREE_ROW(text, call)                                                                                 \
-  { .name = #call, .doc = text, .reads = SET(ENV_mask), .kernels = {"env_free"}, .run = call }
-#define STANDARDISE_ROW(text, call)                                                                          \
+#define FREE_ROW(title, text, call)                                                                          \
+  { .name = title, .doc = text, .reads = SET(ENV_mask), .kernels = {"env_free"}, .run = call }
+#define STANDARDISE_ROW(title, text, call)                                                                   \
   {                                                                                                          \
-    .name = #call, .doc = text, .reads = OBSERVE_STANDARDISE_READS, .kernels = {"image_standardise"},        \
+    .name = title, .doc = text, .reads = OBSERVE_STANDARDISE_READS, .kernels = {"image_standardise"},        \
     .run = call                                                                                              \
   }
 
-const struct system system_env_free = FREE_ROW("free actions", run_free);
-const struct system system_env_final_free = FREE_ROW("free actions at the end of a scan", run_final_free);
-const struct system system_env_standardise = STANDARDISE_ROW("standardised observations", run_standardise);
-const struct system system_env_final_standardised =
-    STANDARDISE_ROW("standardised observations at the end of a scan", run_final_standardised);
+const struct system system_env_free = FREE_ROW("env_free", "free actions", run_free);
+const struct system system_env_final_free =
+    FREE_ROW("env_final_free", "free actions at the end of a scan", run_final_free);
+const struct system system_env_standardise =
+    STANDARDISE_ROW("env_standardise", "standardised observations", run_standardise);
+const struct system system_env_final_standardised = STANDARDISE_ROW(
+    "env_final_standardised", "standardised observations at the end of a scan", run_final_standardised);
 const struct system system_env_final_observation = {.name = "env_final_observation",
                                                     .doc = "observations at the end of a scan",
                                                     .reads = SET(ENV_magnitude) | SET(ENV_done),
@@ -208,3 +210,19 @@ const struct system system_env_target = {.name = "env_target",
                                                   SET(SLICE_std),
                                          .kernels = {"env_target"},
                                          .run = run_target};
+
+const struct system *const env_systems[] = {&system_env_place,
+                                            &system_env_check,
+                                            &system_env_take,
+                                            &system_env_ended,
+                                            &system_env_begin,
+                                            &system_env_reward,
+                                            &system_env_quality,
+                                            &system_env_keep_scores,
+                                            &system_env_free,
+                                            &system_env_final_free,
+                                            &system_env_standardise,
+                                            &system_env_final_standardised,
+                                            &system_env_final_observation,
+                                            &system_env_target,
+                                            NULL};

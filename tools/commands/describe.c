@@ -4,7 +4,7 @@
 #include "engine/ecs/schedule.h"
 #include "kernels/kernels.h"
 #include "systems/methods/evaluate.h"
-#include "systems/methods/groups.h"
+#include "systems/public/groups.h"
 #include "systems/methods/methods.h"
 #include "systems/sampling/geometry.h"
 #include "systems/sampling/samplers.h"

@@ -1,10 +1,11 @@
-#include "systems/methods/groups.h"
+#include "systems/public/groups.h"
 
 #include "systems/methods/learn.h"
 #include "systems/methods/feed.h"
 #include "systems/methods/method.h"
 #include "systems/methods/rollout.h"
 #include "systems/methods/trajectories.h"
+#include "systems/public/env_systems.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
 
@@ -57,7 +58,7 @@ static const struct system *const load_systems[] = {&system_move_slices, &system
 
 /* Systems of several methods. */
 static const struct system *const *const shared[] = {load_systems, scan_systems, feed_systems, policy_training_systems, rollout_systems,
-                                                     trajectories_systems, clone_systems};
+                                                     trajectories_systems, clone_systems, env_systems};
 enum { SHARED = sizeof shared / sizeof *shared };
 
 static const struct system *const none[] = {NULL};
