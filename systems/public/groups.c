@@ -69,7 +69,7 @@ static const struct system *const *group(size_t place) {
 }
 
 const struct system *system_at(size_t place) {
-  for (size_t g = 0; g < SHARED + METHOD_COUNT; g++)
+  for (size_t g = 0; g < SHARED || method_list[g - SHARED]; g++)
     for (const struct system *const *system = group(g); *system; system++)
       if (!place--) return *system;
   return NULL;
