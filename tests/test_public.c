@@ -87,6 +87,8 @@ static void step_by(l2sr_env *env, uint32_t action) {
 static void facts_are_told(void **state) {
   struct l2sr_facts facts = {.bytes = sizeof facts};
   l2sr_env *env = open_env();
+  const char *path;
+  size_t number;
   (void)state;
   GOOD(l2sr_env_facts(env, &facts));
   assert_int_equal(facts.envs, ENVS);
@@ -96,6 +98,10 @@ static void facts_are_told(void **state) {
   assert_int_equal(facts.budget, BUDGET);
   assert_int_equal(facts.slices, SLICES);
   assert_string_equal(facts.geometry, "lines");
+  GOOD(l2sr_env_slice(env, 2, &path, &number));
+  assert_string_equal(path, "slices 2 to 2 in memory");
+  assert_int_equal(number, 0);
+  REFUSED(L2SR_WRONG_USAGE, "no slice 5", l2sr_env_slice(env, SLICES, NULL, NULL));
   GOOD(l2sr_env_close(env));
 }
 

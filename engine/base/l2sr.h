@@ -171,6 +171,9 @@ struct l2sr_facts {
   char device[128], geometry[16]; /* "lines" */
 };
 enum l2sr_code l2sr_env_facts(l2sr_env *env, struct l2sr_facts *facts);
+/* Where a slice, 0 to slices - 1, is from: the path of its volume, which belongs to the handle, and its number
+ * there. NULL: not asked for. */
+enum l2sr_code l2sr_env_slice(l2sr_env *env, size_t slice, const char **path, size_t *number);
 /* The context and the queue of the handle: commands that the program enqueues there come after those of
  * the handle. Both belong to the handle. */
 enum l2sr_code l2sr_env_queue(l2sr_env *env, struct _cl_context **context, struct _cl_command_queue **queue);

@@ -63,6 +63,28 @@ enum l2sr_code l2sr_env_facts(l2sr_env *env, struct l2sr_facts *facts) {
   return call_on(env, HANDLE_ENV, tell_facts, facts);
 }
 
+struct slice_places {
+  size_t slice;
+  const char **path;
+  size_t *number;
+};
+
+static bool tell_slice(void *object, void *arguments, struct error *error) {
+  const struct env *env = object;
+  const struct slice_places *places = arguments;
+  if (places->slice >= env->report.slices)
+    return fail_usage(error, "there is no slice %zu; the handle has %zu", places->slice, env->report.slices);
+  const struct slice_name *name = &env->report.names[places->slice];
+  if (places->path) *places->path = env->dataset.volumes[name->volume].path;
+  if (places->number) *places->number = name->slice;
+  return true;
+}
+
+enum l2sr_code l2sr_env_slice(l2sr_env *env, size_t slice, const char **path, size_t *number) {
+  struct slice_places places = {slice, path, number};
+  return call_on(env, HANDLE_ENV, tell_slice, &places);
+}
+
 struct queue_places {
   cl_context *context;
   cl_command_queue *queue;
