@@ -71,7 +71,7 @@ bool config_read(struct l2sr_config *config, const struct l2sr_config *given, st
 
 /* The installed scenes: beside the library, wherever it was put, else where it was built for. */
 static const char *scenes_folder(struct arena *arena) {
-  static const char *const up[] = {"scenes", "../share/l2sr/scenes", "../../share/l2sr/scenes"};
+  static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes"};
   Dl_info place;
   if (!dladdr((const void *)(uintptr_t)l2sr_version, &place) || !place.dli_fname) return L2SR_SCENES;
   const char *slash = strrchr(place.dli_fname, '/');

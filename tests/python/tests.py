@@ -3,7 +3,9 @@
 import gc
 import logging
 import os
+import pathlib
 import re
+import signal
 import threading
 import unittest
 import warnings
@@ -377,6 +379,49 @@ class StableBaselines(unittest.TestCase):
         while not ended.any():
             seen, _, ended, _, info = env.step(choose(seen, info))
         return info["final_info"]["ssim"].mean()
+
+
+SMALL = {"train.epochs": 2, "learn.steps": 896, "learn.validations": 2, "alternate.rounds": 1, "train.method": "reconstructor"}
+
+
+class Learning(unittest.TestCase):
+    def test_training_and_evaluating(self):
+        told = []
+        made = l2sr.train("quickstart_l2sr", "run", data="DATA", overrides=SMALL, record=told.append)
+        self.assertEqual(told, made["records"])
+        self.assertTrue(np.isfinite(made["columns"]["loss"]).all())
+        self.assertEqual(made["output"], "run")
+        table = l2sr.evaluate("quickstart_l2sr", data="DATA", reconstructor="run/best.h5", samplers="random,low_bias")
+        self.assertEqual([run["sampler"] for run in table["runs"]], ["random", "low_bias"])
+        run = table["runs"][0]
+        self.assertAlmostEqual(run["mean"]["ssim"], float(run["scores"]["ssim"][:, -1].mean()), places=5)
+        self.assertEqual((run["mask"].shape, run["action"].shape), ((60, 32), (60, 7)))
+        self.assertEqual(len(table["slices"]), 60)
+        self.assertTrue(os.path.exists(table["slices"][0][0]))
+
+    def test_interrupted_trainings_go_on(self):
+        def interrupt(record):
+            if record["kind"] == "look":
+                signal.raise_signal(signal.SIGINT)
+
+        arguments = {"data": "DATA", "overrides": {**SMALL, "train.method": "l2s", "learn.log_every": 2}}
+        with self.assertRaises(KeyboardInterrupt):
+            l2sr.train("quickstart_l2sr", "cut", record=interrupt, **arguments)
+        self.assertTrue(pathlib.Path("cut/policy_1/last.h5").exists())
+        records = l2sr.train("quickstart_l2sr", "cut", resume=True, **arguments)["records"]
+        looks = [one["rollouts"] for one in records if one["kind"] == "look"]
+        self.assertEqual(looks[-1], 8)
+        self.assertGreater(looks[0], 2)
+
+    def test_refusals(self):
+        with self.assertRaises(FileNotFoundError):
+            l2sr.train("quickstart_l2sr", "none", data="/nowhere")
+        with self.assertRaisesRegex(ValueError, "folder for the training"):
+            l2sr.train("quickstart_l2sr", data="DATA")
+        with self.assertRaisesRegex(ValueError, "folder"):
+            l2sr.train("quickstart_l2sr", "none", data=images())
+        with self.assertRaisesRegex(ValueError, "sampler"):
+            l2sr.evaluate("quickstart_l2sr", data="DATA", samplers="no_such")
 
 
 class Readme(unittest.TestCase):

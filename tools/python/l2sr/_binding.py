@@ -6,7 +6,7 @@ import ctypes
 import logging
 import os
 import pathlib
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint8, c_uint32, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
 from typing import Any
 
 log = logging.getLogger("l2sr")
@@ -80,6 +80,30 @@ class Shape(Sized):
     ]
 
 
+class Run(Sized):
+    _fields_ = [
+        ("bytes", c_size_t),
+        ("sampler", c_char_p),
+        ("geometry", c_char_p),
+        ("horizon", c_char_p),
+        ("acceleration", c_uint32),
+        ("initial", c_uint32),
+        ("budget", c_uint32),
+        ("actions", c_uint32),
+        ("scans", c_size_t),
+        ("steps", c_size_t),
+        ("size", c_size_t),
+        ("seconds", c_double),
+        ("mean", c_double * 6),
+        ("deviation", c_double * 6),
+        ("scores", c_void_p * 6),
+        ("returns", c_void_p),
+        ("mask", c_void_p),
+        ("action", c_void_p),
+        ("images", c_void_p),
+    ]
+
+
 INVALID = ("error", "ignore", "mask")
 AUTORESET = ("disabled", "same_step", "next_step")
 SCORING = ("end", "every_step", "never")
@@ -93,11 +117,19 @@ ARRAYS = (
 )
 
 LINE = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
+RECORD = ctypes.CFUNCTYPE(c_int, c_char_p, c_void_p)
 
 FUNCTIONS = {
     "l2sr_version": (c_char_p, []),
     "l2sr_last_error": (c_char_p, []),
     "l2sr_on_log": (None, [LINE, c_void_p, c_void_p]),
+    "l2sr_look_with": (None, [c_char_p]),
+    "l2sr_train": (c_int, [POINTER(Config), c_char_p, c_int, RECORD, c_void_p]),
+    "l2sr_evaluate": (c_int, [POINTER(Config), POINTER(c_void_p)]),
+    "l2sr_table_close": (c_int, [c_void_p]),
+    "l2sr_table_size": (c_int, [c_void_p, POINTER(c_size_t), POINTER(c_size_t)]),
+    "l2sr_table_run": (c_int, [c_void_p, c_size_t, POINTER(Run)]),
+    "l2sr_table_slice": (c_int, [c_void_p, c_size_t, POINTER(c_char_p), POINTER(c_size_t)]),
     "l2sr_env_open": (c_int, [POINTER(Config), POINTER(c_void_p)]),
     "l2sr_env_close": (c_int, [c_void_p]),
     "l2sr_env_facts": (c_int, [c_void_p, POINTER(Facts)]),
@@ -118,8 +150,8 @@ FUNCTIONS = {
 
 
 def _open() -> ctypes.CDLL:
-    """The library of the wheel, which lies beside this file; else the installed one."""
-    beside = folder / "libl2sr.so"
+    """The library in the package; else the one that is installed."""
+    beside = folder / "lib" / "libl2sr.so"
     library = ctypes.CDLL(str(beside) if beside.exists() else "libl2sr.so.0")
     for name, (result, arguments) in FUNCTIONS.items():
         function = getattr(library, name)
@@ -141,6 +173,9 @@ def text_of(text: bytes) -> str:
 
 
 library.l2sr_on_log(_log_line, None, None)
+_program = os.fsencode(folder / "bin" / "l2sr")
+if os.path.exists(_program):  # its child looks at files that may be damaged
+    library.l2sr_look_with(_program)
 
 # ---- errors ----------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,13 @@ Overrides = Union[Mapping[str, Any], Sequence[str], None]
 Data = Union[Path, "np.ndarray[Any, Any]", None]
 
 
+def _value(value: Any) -> str:
+    """As `--set` of the program takes it."""
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(_value(one) for one in value)}]"
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
 def _lines(overrides: Overrides) -> list[bytes]:
     """"section.key=value" of each; mappings may hold values, or sections of values."""
     if overrides is None:
@@ -29,7 +36,7 @@ def _lines(overrides: Overrides) -> list[bytes]:
     for name, value in overrides.items():
         section = isinstance(value, Mapping)
         flat.update({f"{name}.{key}": one for key, one in value.items()} if section else {name: value})
-    return [f"{key}={value if isinstance(value, str) else json.dumps(value)}".encode() for key, value in flat.items()]
+    return [f"{key}={_value(value)}".encode() for key, value in flat.items()]
 
 
 def _slices(data: np.ndarray[Any, Any], volumes: Any) -> tuple[binding.Slices, list[Any]]:
@@ -67,9 +74,14 @@ def make_config(
     reconstructor: Path | None = None,
     policy: Path | None = None,
     split: str | None = None,
+    samplers: str | Sequence[str] | None = None,
 ) -> tuple[binding.Config, list[Any]]:
     """The structure, and what must live as long as it is read."""
-    lines = ([f"data.split={split}".encode()] if split else []) + _lines(overrides)
+    lines = [f"data.split={split}".encode()] if split else []
+    if samplers is not None:
+        names = samplers.split(",") if isinstance(samplers, str) else list(samplers)
+        lines.append(f"evaluate.samplers={_value(names)}".encode())
+    lines += _lines(overrides)
     keep: list[Any] = []
     config = binding.Config(
         overrides=(ctypes.c_char_p * len(lines))(*lines),
