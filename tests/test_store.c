@@ -855,6 +855,28 @@ static void a_damaged_file_ends_a_child_only(void **state) {
   probe_with(NULL);
 }
 
+/* The child stays in the folder that it was started in. */
+static void a_child_finds_files_after_the_program_has_moved(void **state) {
+  struct store *store;
+  struct error error;
+  char text[64], before[4096];
+  (void)state;
+  if (!getenv("L2SR_PROGRAM")) skip();
+  assert_non_null(getcwd(before, sizeof before));
+  probe_with(getenv("L2SR_PROGRAM"));
+  write_damaged("good.h5", 1, sizeof "some text");
+  write_damaged("moved.h5", 1, sizeof "some text");
+  assert_good(store_open(&store, path_of("good.h5"), &error), &error);
+  store_close(store);
+  assert_int_equal(chdir(path_of(".")), 0);
+  bool good = store_open(&store, "moved.h5", &error);
+  assert_int_equal(chdir(before), 0);
+  assert_good(good, &error);
+  assert_true(store_text(store, "text", text, sizeof text));
+  store_close(store);
+  probe_with(NULL);
+}
+
 /* Files are opened as they are where there is no child, or it ends for other reasons. */
 static void no_child_is_no_fault(void **state) {
   static const char *const programs[] = {"/nonexistent/l2sr", "/bin/false"};
@@ -1404,6 +1426,7 @@ int main(void) {
       TEST(a_chunk_is_decompressed_once),
       TEST(damaged_chunks_are_refused),
       TEST(a_damaged_file_ends_a_child_only),
+      TEST(a_child_finds_files_after_the_program_has_moved),
       TEST(no_child_is_no_fault),
       TEST(what_a_child_does_is_told),
       TEST(a_child_holds_no_files),

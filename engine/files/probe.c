@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -160,11 +162,14 @@ static enum outcome await_ready(void) {
   return outcome;
 }
 
+/* Paths go out whole: this program may have gone to another folder since the child was started. */
 static enum outcome ask_once(const struct asking *asking, struct probe_answer *answer) {
-  struct probe_question question = {.path = (uint32_t)strlen(asking->path) + 1};
+  char whole[PATH_MAX];
+  const char *path = realpath(asking->path, whole) ? whole : asking->path;
+  struct probe_question question = {.path = (uint32_t)strlen(path) + 1};
   if (asking->name) question.name = (uint32_t)strlen(asking->name) + 1;
   if (!probe_send(probe.socket, &question, sizeof question) ||
-      !probe_send(probe.socket, asking->path, question.path) ||
+      !probe_send(probe.socket, path, question.path) ||
       !probe_send(probe.socket, asking->name, question.name))
     return ENDED;
   enum outcome outcome = receive_all(answer, sizeof *answer);
