@@ -442,6 +442,23 @@ static void an_invalid_action_is_ignored(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
+/* tests/python/cuda.py looks at what a card gives. */
+static void cuda_is_of_nvidia(void **state) {
+  uint64_t address;
+  int device;
+  struct l2sr_facts facts = {.bytes = sizeof facts};
+  l2sr_env *env = open_env();
+  (void)state;
+  REFUSED(L2SR_WRONG_CALL, "the address: NULL", l2sr_env_cuda(env, L2SR_REWARD, NULL, &device));
+  REFUSED(L2SR_WRONG_CALL, "the device: NULL", l2sr_env_cuda(env, L2SR_REWARD, &address, NULL));
+  REFUSED(L2SR_WRONG_USAGE, "no array 99", l2sr_env_cuda(env, (enum l2sr_array)99, &address, &device));
+  GOOD(l2sr_env_facts(env, &facts));
+  if (!strstr(facts.device, "NVIDIA"))
+    REFUSED(L2SR_NO_DEVICE, "no device of NVIDIA's", l2sr_env_cuda(env, L2SR_REWARD, &address, &device));
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_close(env));
+}
+
 static void an_invalid_action_is_replaced(void **state) {
   uint32_t action[ENVS];
   l2sr_env *env = open_invalid(L2SR_INVALID_MASK, L2SR_RESET_DISABLED);
@@ -1049,6 +1066,7 @@ int main(void) {
       cmocka_unit_test(nothing_is_scored_where_asked),
       cmocka_unit_test(an_invalid_action_is_named),
       cmocka_unit_test(an_invalid_action_is_ignored),
+      cmocka_unit_test(cuda_is_of_nvidia),
       cmocka_unit_test(an_invalid_action_is_replaced),
       cmocka_unit_test(shapes_are_told),
       cmocka_unit_test(a_pinned_copy_is_renewed),

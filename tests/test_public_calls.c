@@ -188,6 +188,12 @@ static enum l2sr_code call_place(struct caller *caller) {
   return l2sr_env_place(env, chance(caller, 2) ? L2SR_ARRAYS : L2SR_SSIM_UNIFORM, memory);
 }
 
+static enum l2sr_code call_cuda(struct caller *caller) {
+  uint64_t address;
+  int device;
+  return l2sr_env_cuda(any_handle(caller), any_array(caller), chance(caller, 9) ? NULL : &address, &device);
+}
+
 static enum l2sr_code call_unpin(struct caller *caller) {
   return l2sr_env_unpin(any_handle(caller), any_array(caller));
 }
@@ -253,7 +259,8 @@ static enum l2sr_code (*const calls[])(struct caller *caller) = {
     call_open,        call_close, call_facts, call_reset, call_decide,      call_decide, call_send,
     call_send_memory, call_wait,  call_wait,  call_step,  call_step,        call_step,   call_shape,
     call_memory,      call_pin,   call_unpin, call_read,  call_read,        call_draw,   call_save,
-    call_restore,     call_table, call_queue, call_train, call_reconstruct, call_place};
+    call_restore,     call_table, call_queue, call_train, call_reconstruct, call_place,
+    call_cuda};
 
 static void call_one(struct caller *caller) {
   enum l2sr_code code = calls[draw(caller, sizeof calls / sizeof *calls)](caller);

@@ -5,6 +5,7 @@
 #ifndef L2SR_SYSTEMS_ENV_H
 #define L2SR_SYSTEMS_ENV_H
 
+#include "engine/device/cuda.h"
 #include "kernels/kernels.h"
 #include "systems/data/dataset.h"
 #include "systems/networks/policy.h"
@@ -24,10 +25,11 @@ void host_memory_close(struct host_memory *memory, struct device *device);
 
 /* One of enum l2sr_array. */
 struct env_array {
-  cl_mem own;              /* its memory where it is no column; NULL: it is, or nobody has asked for it */
-  cl_mem placed;           /* the program's memory that it is in; NULL: it is not */
-  struct schedule *derive; /* how it is computed from columns; NULL: it needs not be */
-  struct host_memory copy; /* that every step renews, where the program wants one */
+  cl_mem own;                /* its memory where it is no column; NULL: it is, or nobody has asked for it */
+  cl_mem placed;             /* the program's memory that it is in; NULL: it is not */
+  struct schedule *derive;   /* how it is computed from columns; NULL: it needs not be */
+  struct host_memory copy;   /* that every step renews, where the program wants one */
+  struct cuda_memory shared; /* with CUDA, where the program wants it; `placed` is its buffer then */
 };
 
 /* Where the next step takes its actions from. */
@@ -43,7 +45,8 @@ struct env {
   struct options options;
   struct acquisition acquisition;
   struct device device;
-  bool transforms; /* clFFT is open */
+  struct cuda *cuda; /* NULL: no array is shared with CUDA */
+  bool transforms;   /* clFFT is open */
   struct dataset dataset;
   struct load_report report;
   struct simulation simulation;
@@ -86,6 +89,8 @@ bool env_renew(struct env *env, struct error *error);
 bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_t bytes, const char *what,
                       struct error *error);
 bool env_is_idle(const struct env *env, bool begun, struct error *error);
+/* The same, and waits for what CUDA reads of the arrays: they are to be written. */
+bool env_is_free(const struct env *env, bool begun, struct error *error);
 
 /* ---- arrays (env_arrays.c) ----------------------------------------------------------------------------- */
 
@@ -94,6 +99,8 @@ bool env_array_need(struct env *env, enum l2sr_array array, struct error *error)
 cl_mem env_array_memory(const struct env *env, enum l2sr_array array); /* NULL: it is not there yet */
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape);
 bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, struct error *error);
+/* Places it in memory that CUDA sees too. */
+bool env_array_share(struct env *env, enum l2sr_array array, struct error *error);
 bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error);
 void env_array_unpin(struct env *env, enum l2sr_array array);
 bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t bytes, struct error *error);

@@ -191,6 +191,7 @@ void env_arrays_close(struct env *env) {
     host_memory_close(&array->copy, &env->device);
     if (array->own) device_release(&env->device, array->own, bytes_of(env, (enum l2sr_array)a));
     if (array->placed) clReleaseMemObject(array->placed);
+    if (array->shared.buffer) cuda_memory_close(env->cuda, &array->shared);
     array->own = array->placed = NULL;
   }
 }
@@ -225,6 +226,17 @@ bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, stru
   if (own) device_release(&env->device, own, bytes);
   if (before) clReleaseMemObject(before);
   return device_finish(&env->device, error);
+}
+
+bool env_array_share(struct env *env, enum l2sr_array array, struct error *error) {
+  struct cuda_memory *shared = &env->array[array].shared;
+  char what[64];
+  snprintf(what, sizeof what, "array %s", rows[array].name);
+  if (shared->buffer && env->array[array].placed == shared->buffer) return true;
+  if (!env->cuda && !cuda_open(&env->cuda, &env->device, env->arena, error)) return false;
+  if (!shared->buffer && !cuda_memory_open(env->cuda, shared, bytes_of(env, array), what, error))
+    return false;
+  return env_array_place(env, array, shared->buffer, error);
 }
 
 /* ---- copies -------------------------------------------------------------------------------------------- */

@@ -187,6 +187,7 @@ void env_close(struct env *env) {
   if (env->simulation.device) simulation_close(&env->simulation);
   if (env->dataset.arena) dataset_close(&env->dataset);
   if (env->transforms) fft_library_close();
+  cuda_close(env->cuda);
   device_close(&env->device);
   arena_close(env->arena);
 }

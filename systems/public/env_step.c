@@ -116,6 +116,10 @@ bool env_is_idle(const struct env *env, bool begun, struct error *error) {
   return true;
 }
 
+bool env_is_free(const struct env *env, bool begun, struct error *error) {
+  return env_is_idle(env, begun, error) && (!env->cuda || cuda_wait(env->cuda, error));
+}
+
 static bool has_ended(const struct env *env, size_t row) {
   return env->steps[row] >= env->acquisition.budget;
 }
@@ -170,7 +174,7 @@ static void clear_scores(struct env *env) {
 
 static bool check_reset(const struct env *env, const uint8_t *mask, const uint32_t *seed,
                         struct error *error) {
-  if (!env_is_idle(env, mask, error)) return false;
+  if (!env_is_free(env, mask, error)) return false;
   for (size_t row = 0; seed && mask && row < env->envs; row++)
     if (!mask[row])
       return fail_as(error, L2SR_WRONG_CALL,
@@ -230,7 +234,7 @@ static const struct sampler *find_sampler(const struct env *env, const char *nam
 }
 
 bool env_decide(struct env *env, const char *name, struct error *error) {
-  if (!env_is_idle(env, true, error)) return false;
+  if (!env_is_free(env, true, error)) return false;
   const struct sampler *sampler = find_sampler(env, name, error);
   if (!sampler) return false;
   if (sampler != env->sampler) {
@@ -264,7 +268,7 @@ bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_
 }
 
 static bool check_send(const struct env *env, const struct env_source *source, struct error *error) {
-  if (!env_is_idle(env, true, error) || !check_none_ended(env, error)) return false;
+  if (!env_is_free(env, true, error) || !check_none_ended(env, error)) return false;
   if (source->memory &&
       !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
     return false;
@@ -354,7 +358,7 @@ bool env_wait(struct env *env, struct error *error) {
 }
 
 bool env_reconstruct(struct env *env, bool scores, struct error *error) {
-  if (!env_is_idle(env, true, error)) return false;
+  if (!env_is_free(env, true, error)) return false;
   if (scores && env->config.scoring == L2SR_SCORE_NEVER)
     return fail_usage(error, "scoring is never, so there are no metrics; open the handle with another");
   if (!env_array_need(env, L2SR_RECONSTRUCTION, error)) return false;

@@ -225,6 +225,31 @@ enum l2sr_code l2sr_env_place(l2sr_env *env, enum l2sr_array array, struct _cl_m
   return call_on(env, HANDLE_ENV, place, &call);
 }
 
+struct sharing {
+  enum l2sr_array array;
+  uint64_t *address;
+  int *number;
+};
+
+static bool share(void *object, void *arguments, struct error *error) {
+  const struct sharing *sharing = arguments;
+  struct env *env = object;
+  if (!sharing->address || !sharing->number)
+    return fail_as(error, L2SR_WRONG_CALL, "there is no place for %s: NULL",
+                   sharing->address ? "the device" : "the address");
+  if (!env_is_idle(env, false, error) || !env_array_need(env, sharing->array, error) ||
+      !env_array_share(env, sharing->array, error))
+    return false;
+  *sharing->address = env->array[sharing->array].shared.address;
+  *sharing->number = cuda_number(env->cuda);
+  return true;
+}
+
+enum l2sr_code l2sr_env_cuda(l2sr_env *env, enum l2sr_array array, uint64_t *address, int *device) {
+  struct sharing sharing = {array, address, device};
+  return call_on(env, HANDLE_ENV, share, &sharing);
+}
+
 static bool pin(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
   struct env *env = object;
@@ -322,7 +347,7 @@ enum l2sr_code l2sr_env_save(l2sr_env *env, void *to, size_t room, size_t *bytes
 static bool restore(void *object, void *arguments, struct error *error) {
   const struct state *state = arguments;
   if (!state->from) return fail_as(error, L2SR_WRONG_CALL, "there is no state: NULL");
-  return env_is_idle(object, false, error) && env_restore(object, state->from, state->bytes, error);
+  return env_is_free(object, false, error) && env_restore(object, state->from, state->bytes, error);
 }
 
 enum l2sr_code l2sr_env_restore(l2sr_env *env, const void *from, size_t bytes) {

@@ -1,0 +1,249 @@
+#include "engine/device/cuda.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- what CUDA's and OpenCL's headers would declare ------------------------------------------------------
+ */
+
+typedef int cu_result, cu_device;
+typedef void *cu_context;
+
+enum { CU_PINNED = 1, CU_POSIX_FD = 1, CU_ON_DEVICE = 1, CU_READ_WRITE = 3, CU_OUT_OF_MEMORY = 2 };
+
+struct cu_location {
+  int kind, number;
+};
+struct cu_properties {
+  int kind, handles;
+  struct cu_location location;
+  void *windows;
+  unsigned char flags[8];
+};
+struct cu_access {
+  struct cu_location location;
+  int flags;
+};
+
+enum { UUID_BYTES = 16, CL_UUID = 0x106A, CL_OPAQUE_FD = 0x2060, CL_DEVICES = 0x2051 };
+typedef cl_mem cl_create(cl_context context, const cl_ulong *properties, cl_mem_flags flags, size_t bytes,
+                         void *host, cl_int *code);
+typedef cl_int cl_acquire(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits,
+                          const cl_event *events, cl_event *event);
+
+/* X(type of the result, name here, symbol, arguments) */
+#define CALLS(X)                                                                                             \
+  X(init, "cuInit", unsigned flags)                                                                          \
+  X(count, "cuDeviceGetCount", int *count)                                                                   \
+  X(device_of, "cuDeviceGet", cu_device *device, int number)                                                 \
+  X(uuid, "cuDeviceGetUuid", unsigned char *uuid, cu_device device)                                          \
+  X(retain, "cuDevicePrimaryCtxRetain", cu_context *context, cu_device device)                               \
+  X(release, "cuDevicePrimaryCtxRelease_v2", cu_device device)                                               \
+  X(push, "cuCtxPushCurrent_v2", cu_context context)                                                         \
+  X(pop, "cuCtxPopCurrent_v2", cu_context *context)                                                          \
+  X(synchronise, "cuCtxSynchronize", void)                                                                   \
+  X(granularity, "cuMemGetAllocationGranularity", size_t *bytes, const struct cu_properties *properties,     \
+    int which)                                                                                               \
+  X(create, "cuMemCreate", uint64_t *handle, size_t bytes, const struct cu_properties *properties,           \
+    uint64_t flags)                                                                                          \
+  X(export, "cuMemExportToShareableHandle", void *to, uint64_t handle, int kind, uint64_t flags)             \
+  X(reserve, "cuMemAddressReserve", uint64_t *address, size_t bytes, size_t alignment, uint64_t near,        \
+    uint64_t flags)                                                                                          \
+  X(map, "cuMemMap", uint64_t address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)         \
+  X(access, "cuMemSetAccess", uint64_t address, size_t bytes, const struct cu_access *access, size_t count)  \
+  X(unmap, "cuMemUnmap", uint64_t address, size_t bytes)                                                     \
+  X(forget, "cuMemRelease", uint64_t handle)                                                                 \
+  X(unreserve, "cuMemAddressFree", uint64_t address, size_t bytes)                                           \
+  X(name, "cuGetErrorName", cu_result code, const char **name)
+
+struct cuda {
+  struct device *device;
+  cu_device own;
+  int number;
+  cu_context context;
+  struct cu_properties properties;
+  size_t grain;
+  cl_create *import;
+  cl_acquire *acquire; /* NULL: the driver wants none */
+#define POINTER(name, symbol, ...) cu_result (*name)(__VA_ARGS__);
+  CALLS(POINTER)
+};
+
+static bool refuse(const struct cuda *cuda, const char *what, cu_result code, struct error *error) {
+  const char *name = NULL;
+  cuda->name(code, &name);
+  return fail_as(error, code == CU_OUT_OF_MEMORY ? L2SR_NO_MEMORY : L2SR_DEVICE_FAILED,
+                 "CUDA refuses %s on %s: %s (%d)", what, cuda->device->facts.name, name ? name : "an error",
+                 code);
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------
+ */
+
+/* A symbol as a pointer to a function, which C converts from no pointer to data. */
+static bool find(void *library, const char *symbol, void *pointer) {
+  void *found = dlsym(library, symbol);
+  memcpy(pointer, &found, sizeof found);
+  return found;
+}
+
+static bool load_calls(struct cuda *cuda, struct error *error) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  const char *missing = NULL;
+  if (!library) return fail_as(error, L2SR_NO_DEVICE, "cannot open CUDA's library: %s", dlerror());
+#define LOAD(name, symbol, ...)                                                                              \
+  if (!find(library, symbol, &cuda->name)) missing = symbol;
+  CALLS(LOAD)
+  return !missing || fail_as(error, L2SR_NO_DEVICE,
+                             "CUDA's library has no %s; take a driver of CUDA 11.2 or newer", missing);
+}
+
+static bool load_import(struct cuda *cuda, struct error *error) {
+  void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  cl_platform_id platform = NULL;
+  if (!library || !find(library, "clCreateBufferWithProperties", &cuda->import))
+    return fail_as(error, L2SR_NO_DEVICE,
+                   "OpenCL's loader has no clCreateBufferWithProperties; take one of OpenCL 3.0");
+  clGetDeviceInfo(cuda->device->id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+  void *acquire = clGetExtensionFunctionAddressForPlatform(platform, "clEnqueueAcquireExternalMemObjectsKHR");
+  memcpy(&cuda->acquire, &acquire, sizeof acquire);
+  return true;
+}
+
+static bool is_same(struct cuda *cuda, int number, const unsigned char *wanted) {
+  unsigned char uuid[UUID_BYTES] = {0};
+  return !cuda->device_of(&cuda->own, number) && !cuda->uuid(uuid, cuda->own) &&
+         !memcmp(uuid, wanted, sizeof uuid);
+}
+
+/* CUDA's number of the device that OpenCL has open. */
+static bool find_device(struct cuda *cuda, struct error *error) {
+  unsigned char wanted[UUID_BYTES] = {0};
+  int count = 0;
+  cu_result code = cuda->init(0);
+  if (!code) code = cuda->count(&count);
+  if (code) return refuse(cuda, "to list its devices", code, error);
+  clGetDeviceInfo(cuda->device->id, CL_UUID, sizeof wanted, wanted, NULL);
+  for (cuda->number = 0; cuda->number < count; cuda->number++)
+    if (is_same(cuda, cuda->number, wanted)) return true;
+  return fail_as(error, L2SR_NO_DEVICE,
+                 "none of the %d devices that CUDA shows is %s; does CUDA_VISIBLE_DEVICES leave it out?",
+                 count, cuda->device->facts.name);
+}
+
+static bool find_granularity(struct cuda *cuda, struct error *error) {
+  cuda->properties = (struct cu_properties){
+      .kind = CU_PINNED, .handles = CU_POSIX_FD, .location = {CU_ON_DEVICE, cuda->own}};
+  cu_result code = cuda->retain(&cuda->context, cuda->own);
+  if (code) return refuse(cuda, "its primary context", code, error);
+  code = cuda->granularity(&cuda->grain, &cuda->properties, 0);
+  if (!code) return true;
+  cuda->release(cuda->own);
+  return refuse(cuda, "memory to share", code, error);
+}
+
+bool cuda_open(struct cuda **opened, struct device *device, struct arena *arena, struct error *error) {
+  if (device->facts.maker != MAKER_NVIDIA)
+    return fail_as(error, L2SR_NO_DEVICE,
+                   "%s is no device of NVIDIA's, and CUDA sees no other; take arrays in host memory, "
+                   "or as OpenCL's",
+                   device->facts.name);
+  struct cuda *cuda = ARENA_NEW(arena, struct cuda, 1);
+  *cuda = (struct cuda){.device = device};
+  if (!load_calls(cuda, error) || !load_import(cuda, error) || !find_device(cuda, error) ||
+      !find_granularity(cuda, error))
+    return false;
+  *opened = cuda;
+  return true;
+}
+
+void cuda_close(struct cuda *cuda) {
+  if (cuda) cuda->release(cuda->own);
+}
+
+int cuda_number(const struct cuda *cuda) {
+  return cuda->number;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------
+ */
+
+static cu_result map(struct cuda *cuda, struct cuda_memory *memory) {
+  struct cu_access access = {cuda->properties.location, CU_READ_WRITE};
+  cu_result code = cuda->reserve(&memory->address, memory->bytes, 0, 0, 0);
+  if (code) return code;
+  code = cuda->map(memory->address, memory->bytes, 0, memory->handle, 0);
+  if (!code && !(code = cuda->access(memory->address, memory->bytes, &access, 1))) return 0;
+  cuda->unmap(memory->address, memory->bytes);
+  cuda->unreserve(memory->address, memory->bytes);
+  memory->address = 0;
+  return code;
+}
+
+/* OpenCL owns the descriptor from then on. */
+static cl_int import(struct cuda *cuda, struct cuda_memory *memory, int descriptor) {
+  struct device *device = cuda->device;
+  const cl_ulong properties[] = {
+      CL_OPAQUE_FD, (cl_ulong)descriptor, CL_DEVICES, (cl_ulong)(uintptr_t)device->id, 0, 0};
+  cl_int code = CL_SUCCESS;
+  memory->buffer = cuda->import(device->context, properties, CL_MEM_READ_WRITE, memory->bytes, NULL, &code);
+  if (code != CL_SUCCESS) {
+    close(descriptor);
+    memory->buffer = NULL;
+  } else if (cuda->acquire)
+    CL(device, cuda->acquire(device->queue, 1, &memory->buffer, 0, NULL, NULL));
+  return code;
+}
+
+static bool make(struct cuda *cuda, struct cuda_memory *memory, const char *what, struct error *error) {
+  int descriptor = -1;
+  cu_result code = cuda->create(&memory->handle, memory->bytes, &cuda->properties, 0);
+  if (code) {
+    memory->handle = 0;
+    return refuse(cuda, what, code, error);
+  }
+  code = map(cuda, memory);
+  if (!code) code = cuda->export(&descriptor, memory->handle, CU_POSIX_FD, 0);
+  if (code) return refuse(cuda, what, code, error);
+  cl_int refused = import(cuda, memory, descriptor);
+  return refused == CL_SUCCESS ||
+         fail_as(error, L2SR_DEVICE_FAILED, "OpenCL does not import CUDA's memory for %s on %s: %s (%d)",
+                 what, cuda->device->facts.name, device_code_name(refused), refused);
+}
+
+bool cuda_memory_open(struct cuda *cuda, struct cuda_memory *memory, size_t bytes, const char *what,
+                      struct error *error) {
+  cu_context before;
+  size_t grains = (bytes + cuda->grain - 1) / cuda->grain;
+  *memory = (struct cuda_memory){.bytes = grains * cuda->grain};
+  cu_result code = cuda->push(cuda->context);
+  if (code) return refuse(cuda, "its primary context", code, error);
+  bool good = make(cuda, memory, what, error);
+  cuda->pop(&before);
+  cuda->device->bytes += memory->bytes;
+  if (!good) cuda_memory_close(cuda, memory);
+  return good;
+}
+
+void cuda_memory_close(struct cuda *cuda, struct cuda_memory *memory) {
+  cu_context before;
+  if (!memory->bytes || cuda->push(cuda->context)) return;
+  if (memory->buffer) clReleaseMemObject(memory->buffer);
+  if (memory->address) cuda->unmap(memory->address, memory->bytes);
+  if (memory->address) cuda->unreserve(memory->address, memory->bytes);
+  if (memory->handle) cuda->forget(memory->handle);
+  cuda->pop(&before);
+  cuda->device->bytes -= memory->bytes;
+  *memory = (struct cuda_memory){0};
+}
+
+bool cuda_wait(struct cuda *cuda, struct error *error) {
+  cu_context before;
+  cu_result code = cuda->push(cuda->context);
+  if (!code) {
+    code = cuda->synchronise();
+    cuda->pop(&before);
+  }
+  return !code || refuse(cuda, "to wait for what is under way", code, error);
+}
