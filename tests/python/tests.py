@@ -232,6 +232,7 @@ class Errors(unittest.TestCase):
             (FileNotFoundError, "nowhere", {"data": "/nowhere"}),
             (FileNotFoundError, "no_such_scene", {"scene": "no_such_scene"}),
             (FileNotFoundError, "nowhere.h5", {"reconstructor": "/nowhere.h5"}),
+            (RuntimeError, "no device of NVIDIA's", {"cuda": True, "device": "cpu"}),
             (RuntimeError, "no OpenCL device matches", {"device": "abacus"}),
             (MemoryError, "fit|room", {"num_envs": 65536, "data": images(size=512), "overrides": {"data.size": 512}}),
         ]

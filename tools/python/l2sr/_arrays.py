@@ -91,9 +91,13 @@ class Array:
     def nbytes(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
+    def as_type(self, dtype: Any) -> Array:
+        """The same bytes as numbers of another type of the same size."""
+        return Array(self.address, self.shape, dtype, self._owner, self.device[1] if self.device[0] == CUDA else None)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.device[0] != CPU:
-            raise TypeError("this array is in CUDA's memory; take it by a DLPack of that device, or read() a copy")
+            raise TypeError("this array is in CUDA's memory; take it by the from_dlpack of a library that knows CUDA")
         memory = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
         memory.owner = self._owner
         view = np.frombuffer(memory, self.dtype).reshape(self.shape)

@@ -6,7 +6,7 @@ import ctypes
 import logging
 import os
 import pathlib
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 log = logging.getLogger("l2sr")
@@ -140,6 +140,7 @@ FUNCTIONS = {
     "l2sr_env_step": (c_int, [c_void_p, c_void_p]),
     "l2sr_env_shape": (c_int, [c_void_p, c_int, POINTER(Shape)]),
     "l2sr_env_pin": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
+    "l2sr_env_cuda": (c_int, [c_void_p, c_int, POINTER(c_uint64), POINTER(c_int)]),
     "l2sr_env_read": (c_int, [c_void_p, c_int, c_void_p, c_size_t]),
     "l2sr_env_reconstruct": (c_int, [c_void_p]),
     "l2sr_env_score": (c_int, [c_void_p]),

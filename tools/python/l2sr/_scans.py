@@ -38,7 +38,7 @@ class Scans:
         self.facts = {name: getattr(facts, name) for name, *_ in facts._fields_ if name != "bytes"}
         for name in ("device", "geometry"):
             self.facts[name] = binding.text_of(self.facts[name])
-        self._arrays: dict[str, Array] = {}
+        self._arrays: dict[tuple[str, str], Array] = {}
         self._actions = np.zeros(self.facts["envs"], np.uint32)
         self._actions_address = self._actions.ctypes.data
 
@@ -104,12 +104,22 @@ class Scans:
 
     def pin(self, name: str) -> Array:
         """The array in pinned host memory, which every reset and step renews."""
-        if name not in self._arrays:
+        if ("host", name) not in self._arrays:
             shape, dtype = self.shape(name)
             address = ctypes.c_void_p()
             check(library.l2sr_env_pin(self.value, binding.ARRAYS.index(name), ctypes.byref(address)))
-            self._arrays[name] = Array(address.value or 0, shape, dtype, self.handle)
-        return self._arrays[name]
+            self._arrays["host", name] = Array(address.value or 0, shape, dtype, self.handle)
+        return self._arrays["host", name]
+
+    def cuda(self, name: str) -> Array:
+        """The array itself, which lives in memory that CUDA sees too from now on."""
+        if ("cuda", name) not in self._arrays:
+            shape, dtype = self.shape(name)
+            address, device = ctypes.c_uint64(), ctypes.c_int()
+            array = binding.ARRAYS.index(name)
+            check(library.l2sr_env_cuda(self.value, array, ctypes.byref(address), ctypes.byref(device)))
+            self._arrays["cuda", name] = Array(address.value, shape, dtype, self.handle, device.value)
+        return self._arrays["cuda", name]
 
     def read(self, name: str) -> np.ndarray[Any, Any]:
         """A copy of the array as it is now."""

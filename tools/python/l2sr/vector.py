@@ -59,9 +59,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
         policy: a checkpoint for `decide("policy")`.
         copy: True: every step returns new arrays. False: observations and masks are views of pinned memory, which the
-            next step changes.
+            next step changes, and final_obs is one array in place of an object an environment.
         convert: a function, as torch.from_dlpack, that makes another library's tensors of `l2sr.Array`s: observations,
             rewards and masks are such tensors then, of the library's memory, without a copy.
+        cuda: these tensors are CUDA's, of the memory that the device itself works in (NVIDIA alone). `convert` None: they
+            are `l2sr.Array`s. Resets and steps wait for what CUDA has under way, on all streams.
 
     `info` has "action_mask" (int8, 1 is free), and of scans that ended "slice", "action_mask" and the metrics: in
     "final_info" where the mode is SAME_STEP, else beside it.
@@ -89,6 +91,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         policy: Path | None = None,
         copy: bool = True,
         convert: Callable[[Array], Any] | None = None,
+        cuda: bool = False,
         render_mode: str | None = None,
     ) -> None:
         mode = AutoresetMode(autoreset_mode)
@@ -117,9 +120,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.num_envs, self.render_mode = num_envs, render_mode
         self.metadata = {**self.metadata, "autoreset_mode": mode}
         self._same_step = mode == AutoresetMode.SAME_STEP
-        self._observation, self._masked, self._copy, self._convert = observation, mask_in_observation, copy, convert
+        self._observation, self._masked, self._copy = observation, mask_in_observation, copy
         self._make_spaces()
         self._make_arrays(scoring)
+        self._make_tensors((lambda array: array) if cuda and convert is None else convert, cuda)
 
     def _make_spaces(self) -> None:
         facts = self.scans.facts
@@ -137,17 +141,23 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _make_arrays(self, scoring: str) -> None:
         scans = self.scans
-        image, free, reward = (scans.pin(name) for name in (self._observation, "free", "reward"))
-        free = Array(free.address, free.shape, np.int8, scans.handle)
-        self._done, self._slice = np.asarray(scans.pin("done")), np.asarray(scans.pin("slice"))
-        self._images, self._free, self._reward = (np.asarray(array) for array in (image, free, reward))
-        self._tensors = None if self._convert is None else [self._convert(array) for array in (image, free, reward)]
+        self._done = np.asarray(scans.pin("done"))
+        self._slices = scans.read("slice")
         if self._same_step:
             for name in (f"final_{self._observation}", "final_free"):
                 scans.shape(name)
         self._scored = [] if scoring == "never" else [name for name in binding.METRICS if self._has(name)]
         self._every = scoring == "every_step"
-        self._waiting = False
+
+    def _make_tensors(self, convert: Callable[[Array], Any] | None, cuda: bool) -> None:
+        """Arrays that resets and steps give: pinned ones, or tensors of these or of the device's own."""
+        names = [self._observation, "free", "reward"]
+        if cuda and self._same_step:
+            names += [f"final_{self._observation}", "final_free"]
+        arrays = [self.scans.cuda(name) if cuda else self.scans.pin(name) for name in names]
+        arrays = [array.as_type(np.int8) if "free" in name else array for name, array in zip(names, arrays)]
+        self._tensors = None if convert is None else [convert(array) for array in arrays]
+        self._images, self._free, self._reward = (None, None, None) if cuda else map(np.asarray, arrays)
 
     def _has(self, name: str) -> bool:
         try:
@@ -168,10 +178,16 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             image, free = self._images, self._free
         return ({"observation": image, "action_mask": free} if self._masked else image), free
 
-    def _final(self, ended: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """What ended scans saw last, as gymnasium has it: an object an environment; and their free actions."""
+    def _final(self, ended: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+        """What ended scans saw last, as gymnasium has it: an object an environment; and their free actions. Without copies
+        it is one array of all environments, whose other rows mean nothing, which is faster to make."""
+        if self._tensors is not None and len(self._tensors) > 3:
+            last, free = self._tensors[3:]
+            return ({"observation": last, "action_mask": free} if self._masked else last), free
         images = self.scans.read(f"final_{self._observation}")
         free = self.scans.read("final_free").view(np.int8)
+        if not self._copy and not self._masked:
+            return images, free
         seen = np.full(self.num_envs, None, object)
         for row in np.flatnonzero(ended):
             seen[row] = {"observation": images[row], "action_mask": free[row]} if self._masked else images[row]
@@ -183,8 +199,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             scored[name], scored[f"_{name}"] = self.scans.read(name), rows
         return scored
 
-    def _ended(self, info: dict[str, Any], ended: np.ndarray[Any, Any], before: np.ndarray[Any, Any]) -> None:
-        last = {"slice": before, "_slice": ended, **self._metrics(ended)}
+    def _ended(self, info: dict[str, Any], ended: np.ndarray[Any, Any]) -> None:
+        slices = self.scans.read("slice")  # where the step has reset, those of the next scans
+        last = {"slice": self._slices if self._same_step else slices, "_slice": ended, **self._metrics(ended)}
+        self._slices = slices
         if not self._same_step:
             info.update(last)
             return
@@ -208,7 +226,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                     "one True at least"
                 )
         self.scans.reset(mask, seed)
-        self._waiting = False
+        self._slices = self.scans.read("slice")
         seen, free = self._seen()
         return seen, {"action_mask": free}
 
@@ -219,7 +237,6 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def step_async(self, actions: Any) -> None:
         """Starts a step and returns while the device works; None: the actions of `decide`."""
-        self._before = self._slice.copy()
         self.scans.send(actions)
 
     def step_wait(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -232,29 +249,31 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._every and not self._same_step:
             info.update(self._metrics(np.ones(self.num_envs, np.bool_)))
         if ended.any():
-            self._ended(info, ended, self._before)
+            self._ended(info, ended)
         return seen, reward, ended, np.zeros(self.num_envs, np.bool_), info
 
     def render(self) -> tuple[np.ndarray[Any, Any], ...] | None:
         """Observations as grey pictures, one an environment."""
         if self.render_mode is None:
             return None
-        low, high = (self._images.min((1, 2)), self._images.max((1, 2)))
+        images = self.scans.read(self._observation).astype(np.float32)
+        low, high = images.min((1, 2)), images.max((1, 2))
         scale = 255 / np.maximum(high - low, 1e-12)
-        grey = ((self._images - low[:, None, None]) * scale[:, None, None]).astype(np.uint8)
+        grey = ((images - low[:, None, None]) * scale[:, None, None]).astype(np.uint8)
         return tuple(np.repeat(grey[..., None], 3, -1))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Gives the device back, once no array of it is in use any more."""
         self._tensors = None
-        self._images = self._free = self._reward = self._done = self._slice = np.zeros(0)
+        self._images = self._free = self._reward = None
+        self._done = np.zeros(0)
         self.scans.close()
 
     # ---- beside gymnasium --------------------------------------------------------------------------------------
 
     def action_masks(self) -> np.ndarray[Any, Any]:
         """Free actions, [num_envs, actions] bool."""
-        return self._free.view(np.bool_) if not self._copy else self._free.astype(np.bool_)
+        return (self.scans.read("free") if self._free is None else self._free).astype(np.bool_)
 
     def decide(self, sampler: str = "random") -> None:
         """Chooses free actions on the device, by a heuristic of `l2sr describe samplers` or by "policy"; then step(None)."""
@@ -276,6 +295,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def restore(self, state: bytes) -> tuple[Any, dict[str, Any]]:
         """Goes on from a state of the same scene, data and number of environments; gives what reset gives."""
         self.scans.restore(state)
+        self._slices = self.scans.read("slice")
         seen, free = self._seen()
         return seen, {"action_mask": free}
 

@@ -1,0 +1,148 @@
+"""CUDA tensors of the library's own memory: checks and times them on a card of NVIDIA's, with PyTorch.
+
+    python cuda.py [ENVS]
+
+Prints what was compared, and steps a second; ends with 1 where a tensor differs from what OpenCL reads.
+"""
+
+import sys
+import time
+
+import numpy as np
+import torch
+from speed import Timed, images
+
+import l2sr
+from l2sr import _binding
+
+SIZE, wrong = 128, 0
+
+
+def make(envs, scene=None, **arguments):
+    scene = scene or {}
+    options = {"data": {"size": SIZE}, "acquisition": {"acceleration": [4], "horizon": ["long"]}, **scene}
+    return l2sr.VectorEnv(options, envs, data=images(SIZE), metrics="ssim", **arguments)
+
+
+def say(what, good):
+    global wrong
+    wrong += not good
+    print(f"{'good ' if good else 'WRONG'} {what}", flush=True)
+
+
+def check_values(observation, precision):
+    """Every array, after every step, is what OpenCL reads."""
+    env = make(64, {"world": {"observation": precision}}, cuda=True, convert=torch.from_dlpack, observation=observation)
+    seen, info = env.reset(seed=1)
+    names, differ, steps = (observation, "free", "reward", f"final_{observation}"), 0, 90
+    tensors = {name: torch.from_dlpack(env.scans.cuda(name)) for name in names}
+    for _ in range(steps):
+        actions = torch.rand(64, SIZE, device="cuda").mul(info["action_mask"]).argmax(1)
+        seen, reward, ended, _, info = env.step(actions)
+        for name in names if ended.any() else names[:3]:
+            differ += not np.array_equal(tensors[name].cpu().numpy(), env.scans.read(name), equal_nan=True)
+    say(f"{steps} steps of {observation}, {precision}: {differ} arrays differ", not differ)
+    say("observations are the memory itself", seen.data_ptr() == env.scans.cuda(observation).address)
+    env.close()
+    say("tensors outlive their environments", bool(torch.isfinite(seen).all()))
+
+
+def check_order():
+    """A step waits for what CUDA still reads."""
+    env, differ = make(256, cuda=True, convert=torch.from_dlpack), 0
+    seen, info = env.reset(seed=1)
+    large = torch.rand(8192, 8192, device="cuda")
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
+    for turn in range(20):
+        before = torch.from_numpy(env.scans.read("standardised"))
+        actions = info["action_mask"].argmax(1).cpu()
+        with torch.cuda.stream(streams[turn % 2]):
+            torch.mm(large, large)
+            late = seen.clone()
+        _, _, _, _, info = env.step(actions)
+        differ += not torch.equal(late.cpu(), before)
+    say(f"20 late readers on two streams: {differ} saw another step", not differ)
+
+
+def rate(envs, turn, env, steps=28 * 8):
+    """Steps of scans a second: `turn` takes one step."""
+    for _ in range(28):
+        turn()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(steps):
+        turn()
+    torch.cuda.synchronize()
+    seconds = time.perf_counter() - begin
+    env.close()
+    return envs * steps / seconds
+
+
+def decided(env, look):
+    def turn():
+        env.decide("random")
+        look(env.step(None)[0])
+
+    return turn
+
+
+def bare(scans):
+    def turn():
+        scans.decide("random")
+        scans.send(None)
+        scans.wait()
+
+    return turn
+
+
+def chosen(env):
+    state = {"mask": env.reset(seed=1)[1]["action_mask"]}
+
+    def turn():
+        actions = torch.rand(state["mask"].shape, device="cuda").mul(state["mask"]).argmax(1)
+        seen, _, _, _, info = env.step(actions)
+        seen.mean()
+        state["mask"] = info["action_mask"]
+
+    return turn
+
+
+def main():
+    envs = int(sys.argv[1]) if len(sys.argv) > 1 else 16384
+    env = make(2, cuda=True, device=None)
+    print(env.facts["device"], "torch", torch.__version__, env.scans.cuda("reward"))
+    env.close()
+    for observation, precision in (("standardised", "f32"), ("observation", "f16"), ("observation", "f32")):
+        check_values(observation, precision)
+    check_order()
+    half = {"world": {"observation": "f16"}}
+    rows = [
+        ("the library's calls alone, scored at the end", envs, {"observation": "observation"}, lambda env: bare(env.scans)),
+        ("the library's calls alone, never scored", envs, {"observation": "observation", "scoring": "never"}, lambda env: bare(env.scans)),
+        ("CUDA tensors, random on the device", envs, {"cuda": True}, lambda env: decided(env, lambda seen: None)),
+        ("... and their mean by PyTorch", envs, {"cuda": True}, lambda env: decided(env, lambda seen: seen.mean())),
+        ("... of f16 magnitudes", envs, {"cuda": True, "observation": "observation"}, lambda env: decided(env, lambda seen: seen.mean())),
+        ("... and actions by PyTorch", envs, {"cuda": True}, chosen),
+        ("views of pinned memory, f16", 4096, {"copy": False, "observation": "observation"}, lambda env: decided(env, lambda seen: None)),
+        ("views of pinned memory, f32", 4096, {"copy": False}, lambda env: decided(env, lambda seen: None)),
+    ]
+    for what, count, arguments, turns in rows:
+        tensors = {"convert": torch.from_dlpack} if arguments.get("cuda") else {}
+        env = make(count, half, **arguments, **tensors)
+        env.reset(seed=1)
+        print(f"{rate(count, turns(env), env) / 1e6:8.2f} million steps/s  {count:6d} scans  {what}", flush=True)
+    for name in ("l2sr_env_send", "l2sr_env_wait", "l2sr_env_read"):
+        setattr(_binding.library, name, Timed(getattr(_binding.library, name)))
+    env, spent = make(4096, cuda=True, convert=torch.from_dlpack), []
+    env.reset(seed=1)
+    for _ in range(28 * 4):
+        env.decide("random")
+        Timed.spent, begin = 0.0, time.thread_time()
+        env.step(None)
+        spent.append((time.thread_time() - begin - Timed.spent) * 1e6)
+    print(f"Python's part of a step: {np.median(spent):.1f} us, at most {np.max(spent):.1f} us where scans end")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
