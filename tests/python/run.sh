@@ -15,13 +15,7 @@ if ! cmp -s "$wanted" "$venv/requirements.txt"; then
   cp "$wanted" "$venv/requirements.txt"
 fi
 "$venv/bin/python" -c 'import numpy' 2>/dev/null || skip "no numpy: apt install python3-numpy"
-# the package as a wheel has it
-package=$venv/site/l2sr
-rm -rf "$package" && mkdir -p "$package/bin" "$package/lib" "$package/share/l2sr"
-ln -s "$source"/tools/python/l2sr/* "$package"
-ln -s "$source/scenes" "$package/share/l2sr/scenes"
-ln -s "$library" "$package/lib/libl2sr.so"
-ln -s "$l2sr" "$package/bin/l2sr"
+"$source/tests/python/package.sh" "$l2sr" "$library" "$source" "$venv/site" || exit 1
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 cd "$temp" || exit 1

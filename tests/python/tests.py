@@ -208,6 +208,11 @@ class Vector(unittest.TestCase):
         env = gymnasium.make_vec("l2sr:KneeX4Long-v0", num_envs=3, data="DATA", overrides=small)
         self.assertEqual((env.num_envs, env.unwrapped.facts["slices"]), (3, 240))
         self.assertEqual(env.unwrapped.facts["budget"], 7)
+        path, inside = env.unwrapped.slice(239)
+        self.assertTrue(os.path.exists(path) and inside < 6)
+        for wrong in (-1, 240):
+            with self.assertRaisesRegex(ValueError, "slice"):
+                env.unwrapped.slice(wrong)
         env.close()
         single = gymnasium.make("l2sr:KneeX8Base-v0", data="DATA", overrides=small)
         single.reset(seed=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import math
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,12 @@ _given: dict[int, tuple[Any, ...]] = {}
 _NAMES = (b"dltensor", b"dltensor_versioned")  # capsules point at these bytes
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator, unused-ignore]
 def _delete(address: int, given: dict[int, tuple[Any, ...]] = _given) -> None:
     given.pop(address, None)
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator, unused-ignore]
 def _delete_capsule(capsule: int, given: Any = _given, names: Any = _NAMES, python: Any = ctypes.pythonapi) -> None:
     """Capsules that nobody took still have their first name."""
     for name in names:
@@ -89,7 +90,7 @@ class Array:
 
     @property
     def nbytes(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return math.prod(self.shape) * int(self.dtype.itemsize)
 
     def as_type(self, dtype: Any) -> Array:
         """The same bytes as numbers of another type of the same size."""
@@ -98,9 +99,9 @@ class Array:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.device[0] != CPU:
             raise TypeError("this array is in CUDA's memory; take it by the from_dlpack of a library that knows CUDA")
-        memory = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
+        memory: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
         memory.owner = self._owner
-        view = np.frombuffer(memory, self.dtype).reshape(self.shape)
+        view: np.ndarray[Any, Any] = np.frombuffer(memory, self.dtype).reshape(self.shape)
         view.flags.writeable = False
         if dtype is not None and np.dtype(dtype) != self.dtype:
             return view.astype(dtype)
@@ -124,7 +125,7 @@ class Array:
             raise BufferError("a copy is asked for; copy what from_dlpack gives")
         versioned = max_version is not None and max_version[0] >= 1
         rank = len(self.shape)
-        steps = [int(np.prod(self.shape[axis + 1 :], dtype=np.int64)) for axis in range(rank)]
+        steps = [math.prod(self.shape[axis + 1 :]) for axis in range(rank)]
         shape, strides = (ctypes.c_int64 * rank)(*self.shape), (ctypes.c_int64 * rank)(*steps)
         tensor = _Tensor(
             data=self.address,

@@ -144,6 +144,7 @@ FUNCTIONS = {
     "l2sr_env_read": (c_int, [c_void_p, c_int, c_void_p, c_size_t]),
     "l2sr_env_reconstruct": (c_int, [c_void_p]),
     "l2sr_env_score": (c_int, [c_void_p]),
+    "l2sr_env_slice": (c_int, [c_void_p, c_size_t, POINTER(c_char_p), POINTER(c_size_t)]),
     "l2sr_env_save": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
     "l2sr_env_restore": (c_int, [c_void_p, c_void_p, c_size_t]),
     "l2sr_env_draw": (c_int, [c_void_p, c_int, c_size_t, c_char_p]),
@@ -164,7 +165,7 @@ library = _open()
 _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 
 
-@LINE
+@LINE  # type: ignore[untyped-decorator, unused-ignore]
 def _log_line(level: int, text: bytes, _context: object) -> None:
     log.log(_LEVELS[level], "%s", text_of(text))
 

@@ -136,6 +136,14 @@ class Scans:
     def score(self) -> None:
         check(library.l2sr_env_score(self.value))
 
+    def slice(self, number: int) -> tuple[str, int]:
+        """The path of a slice's volume, and its number there."""
+        path, inside = ctypes.c_char_p(), ctypes.c_size_t()
+        if number < 0:
+            raise ValueError(f"slice is {number}; it must be from 0 to {self.facts['slices'] - 1}")
+        check(library.l2sr_env_slice(self.value, number, ctypes.byref(path), ctypes.byref(inside)))
+        return os.fsdecode(path.value or b""), inside.value
+
     def save(self) -> bytes:
         size = ctypes.c_size_t()
         check(library.l2sr_env_save(self.value, None, 0, ctypes.byref(size)))

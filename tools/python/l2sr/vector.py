@@ -157,6 +157,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         arrays = [self.scans.cuda(name) if cuda else self.scans.pin(name) for name in names]
         arrays = [array.as_type(np.int8) if "free" in name else array for name, array in zip(names, arrays)]
         self._tensors = None if convert is None else [convert(array) for array in arrays]
+        self._images: Any
+        self._free: Any
+        self._reward: Any
         self._images, self._free, self._reward = (None, None, None) if cuda else map(np.asarray, arrays)
 
     def _has(self, name: str) -> bool:
@@ -273,7 +276,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def action_masks(self) -> np.ndarray[Any, Any]:
         """Free actions, [num_envs, actions] bool."""
-        return (self.scans.read("free") if self._free is None else self._free).astype(np.bool_)
+        free: np.ndarray[Any, Any] = self.scans.read("free") if self._free is None else self._free
+        return free.astype(np.bool_)
 
     def decide(self, sampler: str = "random") -> None:
         """Chooses free actions on the device, by a heuristic of `l2sr describe samplers` or by "policy"; then step(None)."""
@@ -287,6 +291,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def facts(self) -> dict[str, Any]:
         """Of the scans: envs, actions, size, initial, budget, slices, seed, device and geometry."""
         return dict(self.scans.facts)
+
+    def slice(self, number: int) -> tuple[str, int]:
+        """Where a slice of info["slice"] is from: the path of its volume, and its number there."""
+        return self.scans.slice(number)
 
     def save(self) -> bytes:
         """The state of all environments: the same scans go on from it, on another device too."""
@@ -327,7 +335,8 @@ class Env(gymnasium.Env[Any, Any]):
 
     def action_masks(self) -> np.ndarray[Any, Any]:
         """Free actions, for sb3-contrib's MaskablePPO."""
-        return self.vector.action_masks()[0]
+        mask: np.ndarray[Any, Any] = self.vector.action_masks()[0]
+        return mask
 
     def render(self) -> Any:
         pictures = self.vector.render()
