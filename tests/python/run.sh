@@ -15,6 +15,7 @@ if ! cmp -s "$wanted" "$venv/requirements.txt"; then
   cp "$wanted" "$venv/requirements.txt"
 fi
 "$venv/bin/python" -c 'import numpy' 2>/dev/null || skip "no numpy: apt install python3-numpy"
+"$venv/bin/python" -c 'import torch' 2>/dev/null || echo "did not run: stable-baselines3 and MaskablePPO (no torch: apt install python3-torch)"
 "$source/tests/python/package.sh" "$l2sr" "$library" "$source" "$venv/site" || exit 1
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What `pip install .` installs, on a machine that has nothing of ours: wheel.sh BUILD SOURCE
 set -u
-build=$1 source=$2 log=$1/wheel.log
+log=$1/wheel.log source=$2
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 skip() { echo "did not run: pip install . ($*)"; exit 0; }
