@@ -151,7 +151,7 @@
   X(train, CHOICE, method, "reconstructor", 0, 0, METHOD_CHOICES,                                            \
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
-    "reconstructor; a mask for a reconstructor, action by action (lbcs)")                                                                                         \
+    "reconstructor; a mask for a reconstructor, action by action (lbcs)")                                    \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
@@ -206,7 +206,8 @@
   X(learn, F64, rate, "0.0003", 0, 1000000000, NULL, "learning rate of the policy")                          \
   X(learn, CHOICE, rate_schedule, "constant", 0, 0, "constant|linear|cosine",                                \
     "how the rate goes from learn.rate to learn.rate_floor over the environment-steps")                      \
-  X(learn, F64, rate_floor, "0", 0, 1000000000, NULL, "the rate at the end of its schedule")                 \
+  X(learn, F64, rate_floor, "0", 0, 1000000000, NULL,                                                        \
+    "the rate at the end of its schedule, which never rises")                                                \
   X(learn, CHOICE, scaling, "none", 0, 0, "none|root|linear",                                                \
     "how the rate grows with learn.scans/16, for fewer and larger updates over the same steps")              \
   X(learn, F64, epsilon, "0.00001", 0, 1, NULL, "number added to the root in the optimiser")                 \
@@ -217,7 +218,8 @@
   X(learn, F64, entropy, "0.03", 0, 1000, NULL, "weight of the entropy")                                     \
   X(learn, CHOICE, entropy_schedule, "constant", 0, 0, "constant|linear|cosine",                             \
     "how that weight goes from learn.entropy to learn.entropy_floor over the environment-steps")             \
-  X(learn, F64, entropy_floor, "0", 0, 1000, NULL, "the weight at the end of its schedule")                  \
+  X(learn, F64, entropy_floor, "0", 0, 1000, NULL,                                                           \
+    "the weight at the end of its schedule, which never rises")                                              \
   X(learn, F64, value, "0.5", 0, 1000, NULL, "weight of the critic's squared error")                         \
   X(learn, F64, clip, "0.5", 0, 1000000, NULL,                                                               \
     "largest norm of the gradient of all parameters; 0: no limit")                                           \

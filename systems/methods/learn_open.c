@@ -99,6 +99,20 @@ static bool open_optimiser(struct learning *learning, struct error *error) {
   return optimise_open(&learning->base.trainer.optimiser, learning->base.policy.graph, &setup, error);
 }
 
+static void warn_of_floor(bool falls, const char *name, double start, double floor) {
+  if (falls && floor > start)
+    log_warning("learn.%s_floor is %.9g and learn.%s %.9g: a schedule only falls, so that it stays %.9g; set the floor "
+                "below",
+                name, floor, name, start, start);
+}
+
+/* Rounds after the first may be below a floor: they have smaller weights of their own. */
+static void warn_of_schedules(const struct options *options) {
+  bool rates = options->learn.rate_schedule != LEARN_CONSTANT, entropies = options->learn.entropy_schedule != LEARN_CONSTANT;
+  warn_of_floor(rates, "rate", learn_scaled_rate(options), options->learn.rate_floor);
+  warn_of_floor(entropies, "entropy", options->learn.entropy, options->learn.entropy_floor);
+}
+
 static void count_rollouts(struct learning *learning, uint64_t steps) {
   struct trainer *trainer = &learning->base.trainer;
   const struct options *options = trainer->options;
@@ -167,6 +181,7 @@ static bool open(struct policy_training *training, const struct trainer_config *
       !policy_training_room(training, training->rows, error) || !policy_training_count_choices(training, error) ||
       !rollout_copy_open(&learning->copy, &learning->rollout, training->rewards, training->trainer.arena, error))
     return false;
+  if (!config->round) warn_of_schedules(options);
   count_rollouts(learning, config->steps);
   number_scans(learning, config->round);
   return true;
