@@ -239,6 +239,7 @@ static void the_loss_falls(void **state) {
     run.options.learn.clone_rate = 0.003;
     run.options.learn.optimiser = LEARN_ADAM;
     run.options.learn.value = 0;
+    run.options.learn.group = 3;
     run.options.learn.epochs = 2;
     open_run(&run);
     run_all(&run);

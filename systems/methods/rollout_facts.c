@@ -123,6 +123,7 @@ static int compare_masks(const void *a, const void *b) {
 
 static double distinct_masks(struct rollout_copy *copy, const struct rollout *rollout) {
   size_t members = rollout->group.members, distinct = 0;
+  if (members < 2) return NAN;
   for (size_t scan = 0; scan < rollout->scans; scan++) copy->mask[scan] = mask_of(copy, rollout, scan);
   for (size_t first = 0; first < rollout->scans; first += members) {
     qsort(copy->mask + first, members, sizeof *copy->mask, compare_masks);

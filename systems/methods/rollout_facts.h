@@ -12,7 +12,7 @@ struct rollout_facts {
    * analysis of variance, pooled over steps). 1: which action it was did not matter. NaN where none came twice. */
   double signal;
   double explained; /* 1 - variance of (target - estimate) over variance of the target: the critic's */
-  double distinct;  /* masks of a slice at the scan's end: distinct ones over all, mean over slices */
+  double distinct;  /* masks of a slice at the scan's end: distinct ones over all; NaN without several scans of a slice */
 };
 
 /* Room on the host to read a rollout into. */

@@ -90,7 +90,7 @@ same "$(ssim)" "$grown" "a policy that imitates LBCS, and its mask"
 # shellcheck disable=SC2086
 run "one that imitates the oracle" "$l2sr" train scene --output oracle $clone --set learn.clone=oracle --set learn.clone_steps=100 \
   --set sampler.candidates=4 --set learn.log_every=1
-[ "$(grep -c '"kind":"look".*"distinct":null' oracle/policy_1/log.jsonl)" = 2 ] || complain "not two rollouts were the teacher's"
+[ "$(grep -c '"kind":"look".*"signal":null' oracle/policy_1/log.jsonl)" = 2 ] || complain "not two rollouts were the teacher's"
 # shellcheck disable=SC2086
 run "its lists" "$l2sr" describe schedule scene $clone --set learn.clone=oracle
 says out 'policy: imitate (after every rollout of the teacher)'
