@@ -101,7 +101,7 @@ static bool check_geometry(const struct options *options, struct error *error) {
   return !geometry_chosen(options)->points ||
          fail_usage(error,
                     "acquisition.geometry is points, of which a policy does not choose one after the other; "
-                    "set it to lines or spokes, or train.method to reconstructor, loupe or tau_step");
+                    "set it to lines or spokes, or train.method to reconstructor, loupe, tau_step or lbcs");
 }
 
 static bool append_policy(struct graph *graph, const struct options *options, struct error *error) {
