@@ -51,6 +51,14 @@ says out 'better than random by, on the same slices [95 % interval over the mean
 expected=$(pairs random.txt | awk '{ printf "%s [%s, %s]", $1, $2, $3 }')
 says out "  lowest_index                ssim $expected  psnr "
 
+# With three seeds of Random the deviation is its own; two methods with one seed each have none.
+what="the deviation over seeds"
+run "evenly spaced" "$l2sr" evaluate scene --samplers equispaced_two_sided --set evaluate.name=Low --output results/low
+run "report" "$l2sr" report results --output single --baseline Lowest
+tried=$((tried + 1))
+awk -F, '$1 == "Low" { low = $6 == "" } $1 == "Random" { random = $6 > 0 } END { exit !(low && random) }' \
+  single/seeds_pairs_1.csv || complain "deviations over seeds: $(cat single/seeds_pairs_1.csv)"
+
 what="origins"
 run "train" "$l2sr" train scene --output run --set world.seed=7
 run "evaluate a trained one" "$l2sr" evaluate scene --reconstructor run/best.h5 --output trained --set world.seed=1

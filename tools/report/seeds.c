@@ -144,6 +144,12 @@ static double square(double value) {
   return isnan(value) ? 0 : value * value;
 }
 
+/* Methods with one seed add nothing; two of them leave it unknown. */
+static double spread_of(const struct family *family, const struct family *baseline) {
+  if (isnan(family->std) && isnan(baseline->std)) return NAN;
+  return sqrt(square(family->std) + square(baseline->std));
+}
+
 static void put_pair(struct report *report, const struct tabular *table, size_t row,
                      const struct family *family, const struct family *baseline, size_t metric) {
   const struct report_set *set = &report->set[report->setting[family->run[0]->setting].set];
@@ -157,7 +163,7 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
   tabular_number(table, row, 2, volumes.mean, digits);
   tabular_number(table, row, 3, volumes.low, digits);
   tabular_number(table, row, 4, volumes.high, digits);
-  tabular_number(table, row, 5, sqrt(square(family->std) + square(baseline->std)), digits);
+  tabular_number(table, row, 5, spread_of(family, baseline), digits);
 }
 
 /* The baseline of the page where it has results here, else the first method. */
@@ -190,7 +196,8 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
       arena_text(report->arena,
                  "A slice's score is its mean over seeds (%s: %zu seed%s), a volume's difference the mean of "
                  "its slices; 95 %% confidence intervals over volumes. The last column is the deviation of "
-                 "the difference of two seeds: the root of both methods' variances between seeds, added.",
+                 "the difference of two seeds: the root of both methods' variances between seeds, added; that of "
+                 "a method with one seed is not known and left out.",
                  baseline->name, baseline->count, plural(baseline->count));
   for (size_t m = 0; m < count; m++) {
     find_family(report, setting, name[m], metric, family);
