@@ -290,14 +290,14 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
 }
 
 /* Numbers of lines say nothing to one that chooses among spokes. */
-static bool compare_geometry(const struct work *work, struct error *error) {
-  const char *trained = work->policy.geometry, *wanted = geometry_chosen(work->options)->name;
+static bool compare_geometry(const struct options *options, const char *trained, struct error *error) {
+  const char *wanted = geometry_chosen(options)->name;
   if (!*trained || !strcmp(trained, wanted)) return true;
   return fail(
       error,
       "evaluate.policy %s was trained to choose %s and acquisition.geometry is %s; set it to %s or train "
       "a policy for %s",
-      work->options->evaluate.policy, trained, wanted, trained, wanted);
+      options->evaluate.policy, trained, wanted, trained, wanted);
 }
 
 /* A policy knows only scans like those that it was trained for. */
@@ -442,7 +442,29 @@ static bool open_policy(struct work *work, struct error *error) {
     return fail_in(error, "evaluate.policy");
   simulation->policy = &work->policy;
   simulation->best = options->evaluate.actions == ACTIONS_BEST;
-  return compare_geometry(work, error) && compare_reconstructor(work, error);
+  return compare_geometry(options, work->policy.geometry, error) && compare_reconstructor(work, error);
+}
+
+static bool check_policy_file(struct device *device, const struct options *options, struct error *error) {
+  const char *path = options->evaluate.policy;
+  struct policy_setup setup = policy_setup_of(device, NULL, options, SIZE_MAX);
+  struct network_need need;
+  struct store *store;
+  char trained[32] = "";
+  if (!policy_measure(&setup, path, &need, error) || !store_open(&store, path, error))
+    return fail_in(error, "evaluate.policy");
+  store_text(store, "scan_geometry", trained, sizeof trained);
+  store_close(store);
+  return compare_geometry(options, trained, error);
+}
+
+bool evaluate_check_files(struct device *device, const struct options *options, struct error *error) {
+  struct reconstructor_setup setup = reconstructor_setup_of(device, NULL, options, SIZE_MAX);
+  struct network_need need;
+  if (*options->evaluate.policy && !check_policy_file(device, options, error)) return false;
+  return !*options->evaluate.reconstructor ||
+         reconstructor_measure(&setup, options->evaluate.reconstructor, &need, error) ||
+         fail_in(error, "evaluate.reconstructor");
 }
 
 /* A sampler of tau steps is for the scans that it was trained for: all settings must be theirs. */

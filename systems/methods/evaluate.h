@@ -54,6 +54,8 @@ bool evaluate_columns(const struct options *options, struct arena *arena, compon
 
 /* Refuses metrics and samplers that there are not; evaluate_open does so too. */
 bool evaluate_check(const struct options *options, struct error *error);
+/* Refuses checkpoints that are of other networks or scans than the scene's; opens none of them. */
+bool evaluate_check_files(struct device *device, const struct options *options, struct error *error);
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_config *config, struct error *error);
 void evaluate_close(struct evaluation *evaluation);

@@ -93,6 +93,17 @@ refuse 1 'all/1_1 holds results (results.h5)' evaluate scene --masks low.txt --o
 refuse 1 'sampler.mask low.txt has 8 lines' evaluate scene --masks low.txt \
   --samplers fixed_mask --set acquisition.acceleration=8
 refuse 1 'evaluate.policy: low.txt' evaluate scene --policies low.txt,run/policy_1/last.h5 --samplers policy
+# checkpoints that the last pairs would end at, before the first
+refuse 1 "it is no checkpoint of a policy: its attribute network is 'unet'" evaluate scene --output wrong \
+  --policies run/policy_1/last.h5,run/reconstructor/best.h5
+refuse 1 "it is no checkpoint of a reconstructor: its attribute network is 'policy'" evaluate scene --output wrong \
+  --reconstructors none,run/policy_1/last.h5
+refuse 1 'was trained to choose lines and acquisition.geometry is spokes' evaluate scene --output wrong \
+  --policies run/policy_1/last.h5 --set acquisition.geometry=spokes --set acquisition.budget=5
+refuse 2 'evaluate.samplers names fixed_mask and evaluate.masks no file' evaluate scene --output wrong \
+  --policies run/policy_1/last.h5 --samplers fixed_mask,random
+tried=$((tried + 1))
+[ ! -e wrong ] || complain "what is refused leaves a folder"
 refuse 2 'evaluate.masks is for the table that l2sr evaluate makes of one scene' evaluate scene scene --masks low.txt
 refuse 2 'evaluate.masks is for the table that l2sr evaluate makes of one scene' render scene --set evaluate.masks=low.txt
 finish

@@ -101,6 +101,11 @@ static bool takes_mask(const char *sampler) {
   return !strcmp(sampler, "fixed_mask") || !strcmp(sampler, "learned_mask");
 }
 
+static bool check_masks_named(const char *sampler, size_t masks, struct error *error) {
+  return masks || fail_usage(error, "evaluate.samplers names %s and evaluate.masks no file; give --masks A,B,...",
+                             sampler);
+}
+
 static bool add_files(struct cross_table *table, const char *sampler, const char *const *files, size_t count,
                       struct error *error) {
   size_t first = table->rows;
@@ -129,7 +134,7 @@ static bool plan_rows(struct cross_table *table, const struct options *options, 
     name = arena_text(table->arena, "%s", word);
     taken |= takes_mask(name);
     good = takes_mask(name)
-               ? add_files(table, name, masks, mask_count, error)
+               ? check_masks_named(name, mask_count, error) && add_files(table, name, masks, mask_count, error)
                : add_side(table->row, &table->rows, CROSS_ROWS, (struct cross_side){name, "", name}, error);
   }
   return good &&
