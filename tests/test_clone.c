@@ -69,15 +69,23 @@ static void close_run(struct run *run) {
 /* The order of a mask: lines 3, 30, 8, 20 and 1, and more than the budget. */
 static const uint32_t order[] = {3, 30, 8, 20, 1, 11};
 
-static void write_mask(const char *name, const char *geometry, const uint32_t *actions, size_t count) {
+/* Its mask is these lines and three initial ones from `initial` on, of `lines` in all; no order: the mask alone. */
+static void write_grown(const char *name, const char *geometry, const uint32_t *actions, size_t count, size_t lines,
+                        size_t initial) {
   struct store *store;
   struct error error;
+  uint8_t mask[2 * N] = {0};
+  memset(mask + initial, 1, 3);
+  for (size_t i = 0; i < count; i++) mask[actions[i]] = 1;
   assert_good(store_create(&store, support_path(&folder, name), &error), &error);
   assert_good(store_put_text(store, "scan_geometry", geometry, &error), &error);
-  assert_good(store_write(store, actions ? "order" : "mask", STORE_U32, 1, &count, actions ? actions : order, false,
-                          &error),
-              &error);
+  assert_good(store_write(store, "mask", STORE_U8, 1, &lines, mask, false, &error), &error);
+  if (count) assert_good(store_write(store, "order", STORE_U32, 1, &count, actions, false, &error), &error);
   assert_good(store_commit(store, &error), &error);
+}
+
+static void write_mask(const char *name, const char *geometry, const uint32_t *actions, size_t count) {
+  write_grown(name, geometry, actions, count, N, N / 2 - 1);
 }
 
 /* ---- what is taught ------------------------------------------------------------------------------------ */
@@ -395,7 +403,7 @@ static void masks_without_an_order_are_refused(void **state) {
   run.options.sampler.mask = "";
   refuse_open(&run, "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
   run.options.sampler.mask = support_path(&folder, "other.h5");
-  write_mask("other.h5", "lines", NULL, 5);
+  write_mask("other.h5", "lines", NULL, 0);
   refuse_open(&run, "it has no dataset order");
   write_mask("other.h5", "spokes", order, 5);
   refuse_open(&run, "it is of spokes and acquisition.geometry is lines");
@@ -405,6 +413,10 @@ static void masks_without_an_order_are_refused(void **state) {
   refuse_open(&run, "entry 2 of its order is 16, which is no free line there");
   write_mask("other.h5", "lines", twice, 5);
   refuse_open(&run, "entry 2 of its order is 3, which is no free line there");
+  write_grown("other.h5", "lines", order, 6, 2 * N, N / 2 - 1);
+  refuse_open(&run, "its mask is of 64 lines, and the scene has 32; name a mask that was grown at its data.size");
+  write_grown("other.h5", "lines", order, 6, N, N / 2);
+  refuse_open(&run, "it was grown from other initial lines (3) than the scene has (3)");
   arena_close(run.arena);
 }
 

@@ -20,24 +20,55 @@ static const struct sampler *teacher_of(const struct options *options) {
 /* Ranks of the actions of the mask in the order that they were added in: as many as the budget, each once. */
 static bool rank(const uint32_t *order, size_t count, const struct acquisition *acquisition, uint32_t *table,
                  struct error *error) {
+  const char *one = geometry_of(acquisition)->one;
   for (size_t i = 0; i < acquisition->lines; i++) table[i] = UINT32_MAX;
   if (count < acquisition->budget)
-    return fail_file(error, "it has %zu %s%s in its order, and the budget is %u; name a mask of that many", count,
-                     geometry_of(acquisition)->one, plural(count), acquisition->budget);
-  for (uint32_t i = 0; i < acquisition->budget; i++) {
+    return fail_file(error, "it has %zu %s%s in its order, and the budget is %u; name a mask of that many", count, one,
+                     plural(count), acquisition->budget);
+  for (uint32_t i = 0; i < count; i++) {
     uint32_t action = order[i];
     if (action >= acquisition->lines || acquisition_is_initial(acquisition, action) || table[action] != UINT32_MAX)
-      return fail_file(error, "entry %u of its order is %u, which is no free %s there; name a mask that was grown from "
-                              "the same initial ones",
-                       i, action, geometry_of(acquisition)->one);
+      return fail_file(error,
+                       "entry %u of its order is %u, which is no free %s there; name a mask that was grown from the "
+                       "same initial ones",
+                       i, action, one);
     table[action] = i;
   }
+  return true;
+}
+
+/* The mask less its order is what it was grown from. */
+static bool check_initial(const uint8_t *mask, const uint32_t *table, const struct acquisition *acquisition,
+                          struct error *error) {
+  uint32_t found = 0, strange = 0;
+  for (uint32_t i = 0; i < acquisition->lines; i++) {
+    bool initial = mask[i] && table[i] == UINT32_MAX;
+    found += initial;
+    strange += initial != acquisition_is_initial(acquisition, i);
+  }
+  return !strange ||
+         fail_file(error,
+                   "it was grown from other initial %ss (%u) than the scene has (%u); name a mask that was grown from "
+                   "the same initial ones",
+                   geometry_of(acquisition)->one, found, acquisition->initial_lines);
+}
+
+static bool read_mask(const struct acquisition *acquisition, struct store *store, struct arena *arena, uint8_t *mask,
+                      struct error *error) {
+  size_t lines = acquisition->lines, found;
+  void *values;
+  if (!store_read_all(store, "mask", STORE_U8, ORDER_MOST, arena, &values, &found, error)) return false;
+  if (found != lines)
+    return fail_file(error, "its mask is of %zu %s%s, and the scene has %zu; name a mask that was grown at its data.size",
+                     found, geometry_of(acquisition)->one, plural(found), lines);
+  memcpy(mask, values, lines);
   return true;
 }
 
 static bool read_order(const struct acquisition *acquisition, struct store *store, struct arena *arena,
                        uint32_t *table, struct error *error) {
   const char *geometry = geometry_of(acquisition)->name;
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, acquisition->lines);
   char found[32] = "";
   void *order;
   size_t count;
@@ -45,8 +76,9 @@ static bool read_order(const struct acquisition *acquisition, struct store *stor
     return fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs");
   if (store_text(store, "scan_geometry", found, sizeof found) && strcmp(found, geometry))
     return fail_usage(error, "it is of %s and acquisition.geometry is %s; name a mask of these", found, geometry);
-  return store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
-         rank(order, count, acquisition, table, error);
+  return read_mask(acquisition, store, arena, mask, error) &&
+         store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
+         rank(order, count, acquisition, table, error) && check_initial(mask, table, acquisition, error);
 }
 
 /* The table by which system decide_next takes the mask's actions in their order. */
