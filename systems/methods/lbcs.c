@@ -1,6 +1,6 @@
-/* Grows one mask for a reconstructor (PROTOCOL 4.1): from the initial actions on, a step adds the free action with which
- * the training slices have the highest mean of the scene's metric. It is the average oracle's choice, on slices and among
- * actions that each step may draw anew. */
+/* Grows one mask for a reconstructor (PROTOCOL 4.1): from the initial actions on, a step adds the free action
+ * with which the training slices have the highest mean of the scene's metric. It is the average oracle's
+ * choice, on slices and among actions that each step may draw anew. */
 #include "systems/methods/lbcs.h"
 
 #include "engine/base/log.h"
@@ -45,20 +45,22 @@ static void run_wear(struct world *world, void *context) {
               simulation->taken);
 }
 
-static const struct system wear_mask = {.name = "wear_mask",
-                                        .doc = "start scans that have acquired the mask so far",
-                                        .reads = SET(ENV_done) | SET(ENV_scan) | SET(SLICE_order) | SET(ENV_slice) |
-                                                 SET(ENV_mask) | SET(ENV_step) | SET(SCENE_grown),
-                                        .writes = SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
-                                        .kernels = {"mask_reset"},
-                                        .run = run_wear};
+static const struct system wear_mask = {
+    .name = "wear_mask",
+    .doc = "start scans that have acquired the mask so far",
+    .reads = SET(ENV_done) | SET(ENV_scan) | SET(SLICE_order) | SET(ENV_slice) | SET(ENV_mask) |
+             SET(ENV_step) | SET(SCENE_grown),
+    .writes = SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step),
+    .kernels = {"mask_reset"},
+    .run = run_wear};
 
 /* All scans have chosen the same action: the first one's joins the mask. */
 static void run_take(struct world *world, void *context) {
   const struct simulation *simulation = context;
   kernel_run(world->kernels, "mask_acquire", 1,
              ARGS(world_in(world, ENV_action), arg_unnamed(world_inout(world, SCENE_grown)),
-                  world_inout(world, ENV_step), world_out(world, ENV_done), arg_u32(simulation->acquisition.budget)));
+                  world_inout(world, ENV_step), world_out(world, ENV_done),
+                  arg_u32(simulation->acquisition.budget)));
   world_copy(world, ENV_action, 0, ROLLOUT_action, simulation->taken, 1);
 }
 
@@ -105,9 +107,8 @@ static bool build_schedules(struct lbcs *lbcs, struct error *error) {
 
 /* ---- plans --------------------------------------------------------------------------------------------- */
 
-/* Scans of a step stand side by side, so that candidates of several fill the network's passes. Only the candidates, in a
- * world of their own, are observed: they share what that
- * needs. */
+/* Scans of a step stand side by side, so that candidates of several fill the network's passes. Only the
+ * candidates, in a world of their own, are observed: they share what that needs. */
 static struct simulation_plan plan_train(const struct options *options, size_t slices, uint32_t budget) {
   size_t wanted = options->lbcs.slices, envs = wanted && wanted < slices ? wanted : slices;
   const struct observation *observation = observation_chosen(options);
@@ -119,8 +120,8 @@ static struct simulation_plan plan_train(const struct options *options, size_t s
                                   .record = true,
                                   .network = true,
                                   .oracle = true,
-                                  .columns = SET(SCENE_grown) | SET(SLICE_image) | observation->kspace |
-                                             cells};
+                                  .columns =
+                                      SET(SCENE_grown) | SET(SLICE_image) | observation->kspace | cells};
 }
 
 static struct simulation_plan plan_validation(const struct options *options, size_t slices) {
@@ -142,7 +143,8 @@ static bool describe(struct lists *lists, const struct options *options, struct 
       !build_schedules(lbcs, error))
     return false;
   lists_put(lists, "mask", "grow", "for every action", &lbcs->grow);
-  lists_put(lists, "mask", "validate", "one scan of every validation slice, with the mask so far", &lbcs->validate);
+  lists_put(lists, "mask", "validate", "one scan of every validation slice, with the mask so far",
+            &lbcs->validate);
   return true;
 }
 
@@ -160,7 +162,8 @@ static bool check_slices(const struct options *options, struct error *error) {
   size_t slices;
   train.options.data.split = SPLIT_TRAIN;
   if (!options->lbcs.slices) return true;
-  if (!split_find(&train, &(struct trainer_config){0}, &slices, error)) return fail_in(error, "training data");
+  if (!split_find(&train, &(struct trainer_config){0}, &slices, error))
+    return fail_in(error, "training data");
   split_close(&train);
   return options->lbcs.slices <= slices || refuse_slices(options, slices, error);
 }
@@ -171,23 +174,26 @@ static bool check_candidates(const struct options *options, const struct acquisi
   uint32_t free_actions = acquisition->lines - acquisition->initial_lines, wanted = options->lbcs.candidates;
   const char *initial = geometry->points ? "acquisition.initial_side" : "acquisition.initial_lines";
   if (wanted > free_actions)
-    return fail_usage(error,
-                      "lbcs.candidates is %u; %u of %u %ss are free after the initial ones (%s), set it lower, or "
-                      "to 0 for all",
-                      wanted, free_actions, acquisition->lines, geometry->one, initial);
+    return fail_usage(
+        error,
+        "lbcs.candidates is %u; %u of %u %ss are free after the initial ones (%s), set it lower, or "
+        "to 0 for all",
+        wanted, free_actions, acquisition->lines, geometry->one, initial);
   if (wanted || !geometry->points) return true;
-  return fail_usage(error,
-                    "lbcs.candidates is 0 and acquisition.geometry %s: every step would try all of %u free ones; "
-                    "set lbcs.candidates, as to 64",
-                    geometry->name, free_actions);
+  return fail_usage(
+      error,
+      "lbcs.candidates is 0 and acquisition.geometry %s: every step would try all of %u free ones; "
+      "set lbcs.candidates, as to 64",
+      geometry->name, free_actions);
 }
 
 static bool check(const struct options *options, struct error *error) {
   struct acquisition acquisition;
   struct arena *arena = arena_open();
-  bool good = options->network.input == INPUT_MAGNITUDE ||
-              fail_usage(error, "train.method is lbcs, which looks at magnitudes, and network.input is complex; set "
-                                "it to magnitude");
+  bool good =
+      options->network.input == INPUT_MAGNITUDE ||
+      fail_usage(error, "train.method is lbcs, which looks at magnitudes, and network.input is complex; set "
+                        "it to magnitude");
   good = good && acquisition_only(&acquisition, options, arena, error) &&
          check_candidates(options, &acquisition, error) && check_slices(options, error);
   arena_close(arena);
@@ -207,7 +213,8 @@ static bool open_train(struct lbcs *lbcs, const struct trainer_config *config, s
   size_t slices;
   set_split(lbcs, split, SPLIT_TRAIN);
   return (split_find(split, config, &slices, error) &&
-          split_load(split, lbcs->trainer.device, plan_train(&split->options, slices, lbcs->acquisition.budget), config,
+          split_load(split, lbcs->trainer.device,
+                     plan_train(&split->options, slices, lbcs->acquisition.budget), config,
                      lbcs->trainer.arena, error)) ||
          fail_in(error, "training data");
 }
@@ -231,10 +238,11 @@ static bool count_slices(struct lbcs *lbcs, struct error *error) {
   if (wanted > loaded) return refuse_slices(options, loaded, error);
   lbcs->slices = slices;
   if (slices <= UINT32_MAX / candidates) return true;
-  return fail_usage(error,
-                    "%zu slices and %u candidates of a step are more than the %u images that have numbers; lower "
-                    "lbcs.slices or lbcs.candidates",
-                    slices, candidates, UINT32_MAX);
+  return fail_usage(
+      error,
+      "%zu slices and %u candidates of a step are more than the %u images that have numbers; lower "
+      "lbcs.slices or lbcs.candidates",
+      slices, candidates, UINT32_MAX);
 }
 
 static bool open_reconstructor(struct lbcs *lbcs, const char *path, struct error *error) {
@@ -264,7 +272,8 @@ static bool open_mask(struct lbcs *lbcs, struct error *error) {
   uint8_t *initial = arena_try(arena, actions);
   lbcs->order = arena_try_array(arena, sizeof(uint32_t), lbcs->train.report.slices);
   lbcs->room = arena_try_array(arena, sizeof(float), actions > envs ? actions : envs);
-  if (!initial || !lbcs->order || !lbcs->room) return fail_memory(error, "no host memory for a mask of %zu", actions);
+  if (!initial || !lbcs->order || !lbcs->room)
+    return fail_memory(error, "no host memory for a mask of %zu", actions);
   acquisition_initial(&lbcs->acquisition, initial);
   world_write(world, SCENE_grown, 0, 1, initial);
   world_share(other, world, SET(SCENE_grown));
@@ -280,17 +289,17 @@ static bool count_steps(struct lbcs *lbcs, struct error *error) {
   trainer->world = &lbcs->train.simulation.world;
   trainer->work = (double)lbcs->slices * (double)candidates / (double)trainer->wanted;
   trainer->event_each = trainer->event_per = 1;
-  log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step", lbcs->acquisition.initial_lines,
-           lbcs->acquisition.budget, geometry_of(&lbcs->acquisition)->one,
+  log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step",
+           lbcs->acquisition.initial_lines, lbcs->acquisition.budget, geometry_of(&lbcs->acquisition)->one,
            (double)candidates * (double)lbcs->slices, lbcs->slices, plural(lbcs->slices));
   return trainer_open_history(trainer, error);
 }
 
 /* They say where and what is printed; or are of other work. */
-static const char *const may_differ[] = {"evaluate.", "phantom.",   "train.",     "learn.",      "alternate.",
-                                         "pgmri.",    "loupe.",     "tau.",       "sampler.",    "policy.",
-                                         "data.path", "data.split", "world.envs", "data.window", "reward.form",
-                                         "reward.scale", "data.augment", NULL};
+static const char *const may_differ[] = {
+    "evaluate.",  "phantom.",    "train.",      "learn.",       "alternate.",   "pgmri.",
+    "loupe.",     "tau.",        "sampler.",    "policy.",      "data.path",    "data.split",
+    "world.envs", "data.window", "reward.form", "reward.scale", "data.augment", NULL};
 
 static bool open_files(struct lbcs *lbcs, const struct trainer_config *config, struct error *error) {
   struct run_files *run = &lbcs->trainer.run;
@@ -316,10 +325,9 @@ static bool open_all(struct lbcs *lbcs, struct device *device, const struct opti
       .trainer = {.task = &task_lbcs, .arena = arena_open(), .device = device, .options = options}};
   return acquisition_only(&lbcs->acquisition, options, lbcs->trainer.arena, error) &&
          open_train(lbcs, config, error) && count_slices(lbcs, error) &&
-         open_validation(lbcs, config, error) &&
-         open_reconstructor(lbcs, config->reconstructor, error) && open_schedules(lbcs, error) &&
-         open_mask(lbcs, error) && count_steps(lbcs, error) && open_files(lbcs, config, error) &&
-         device_finish(device, error);
+         open_validation(lbcs, config, error) && open_reconstructor(lbcs, config->reconstructor, error) &&
+         open_schedules(lbcs, error) && open_mask(lbcs, error) && count_steps(lbcs, error) &&
+         open_files(lbcs, config, error) && device_finish(device, error);
 }
 
 /* ---- the task ------------------------------------------------------------------------------------------ */
@@ -377,7 +385,8 @@ static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], str
 }
 
 /* The mask, as samplers read it, and its actions in the order that they were taken in. */
-static bool write_mask(const struct lbcs *lbcs, struct arena *arena, struct store *store, struct error *error) {
+static bool write_mask(const struct lbcs *lbcs, struct arena *arena, struct store *store,
+                       struct error *error) {
   struct world *world = lbcs->trainer.world;
   size_t actions = lbcs->acquisition.lines, size = lbcs->acquisition.size, taken = lbcs->trainer.done;
   bool points = geometry_of(&lbcs->acquisition)->points;
@@ -402,7 +411,8 @@ static bool write(const struct trainer *trainer, struct store *store, struct err
 }
 
 /* The column that is carried must be the initial mask with these actions. */
-static bool check_order(const struct lbcs *lbcs, const uint32_t *order, const uint8_t *mask, struct arena *arena) {
+static bool check_order(const struct lbcs *lbcs, const uint32_t *order, const uint8_t *mask,
+                        struct arena *arena) {
   size_t actions = lbcs->acquisition.lines;
   uint8_t *grown = ARENA_NEW(arena, uint8_t, actions);
   acquisition_initial(&lbcs->acquisition, grown);
@@ -423,8 +433,9 @@ static bool read_order(struct lbcs *lbcs, struct arena *arena, struct store *sto
   world_write(world, ROLLOUT_action, 0, taken, order);
   if (!device_finish(world->device, error)) return false;
   return check_order(lbcs, order, mask, arena) ||
-         fail_file(error, "its mask is not the initial one with the %zu action%s of its order: the file is damaged, "
-                          "start anew in another train.output",
+         fail_file(error,
+                   "its mask is not the initial one with the %zu action%s of its order: the file is damaged, "
+                   "start anew in another train.output",
                    taken, plural(taken));
 }
 
@@ -442,24 +453,26 @@ static const struct trainer_value look_values[] = {
         {NULL, NULL, NULL}};
 
 const struct task task_lbcs = {.network = "lbcs",
-                                      .unit = "step",
-                                      .worked = "images",
-                                      .train = {"look", look_values, 1 << LBCS_score},
-                                      .validation = {"validation", policy_score_values, 1},
-                                      .scores = true,
-                                      .more = "acquisition.budget",
-                                      .advice = "name a reconstructor whose images are finite in learn.reconstructor",
-                                      .add = add_all,
-                                      .step = step,
-                                      .look = look,
-                                      .validate = validate,
-                                      .write = write,
-                                      .read = read};
+                               .unit = "step",
+                               .worked = "images",
+                               .train = {"look", look_values, 1 << LBCS_score},
+                               .validation = {"validation", policy_score_values, 1},
+                               .scores = true,
+                               .more = "acquisition.budget",
+                               .advice =
+                                   "name a reconstructor whose images are finite in learn.reconstructor",
+                               .add = add_all,
+                               .step = step,
+                               .look = look,
+                               .validate = validate,
+                               .write = write,
+                               .read = read};
 
 static bool run(struct device *device, const struct options *options, const struct trainer_config *config,
                 struct error *error) {
   struct lbcs lbcs;
-  bool good = open_all(&lbcs, device, options, config, error) && trainer_run_stage(&lbcs.trainer, config, error);
+  bool good =
+      open_all(&lbcs, device, options, config, error) && trainer_run_stage(&lbcs.trainer, config, error);
   close_all(&lbcs);
   return good;
 }
@@ -468,8 +481,10 @@ static const struct mask_grower grower = {check, run, describe};
 
 const struct method method_lbcs = {
     .name = "lbcs",
-    .doc = "one mask for all scans, grown action by action by what is best for a reconstructor on training slices",
-    .paper = "LBCS, Gozcu et al. 2018, arXiv:1805.01266; in parts (sLBCS), Sanchez et al. 2020, arXiv:1902.00386",
+    .doc = "one mask for all scans, grown action by action by what is best for a reconstructor on training "
+           "slices",
+    .paper =
+        "LBCS, Gozcu et al. 2018, arXiv:1805.01266; in parts (sLBCS), Sanchez et al. 2020, arXiv:1902.00386",
     .networks = "none; a U-Net first",
     .systems = lbcs_systems,
     .grows = &grower};

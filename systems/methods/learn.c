@@ -81,15 +81,16 @@ static double scheduled(enum learn_schedule schedule, double start, double floor
   return floor + (start - floor) * left;
 }
 
-/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it, but for a teacher's. */
+/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it, but for a
+ * teacher's. */
 static void schedule_weights(struct learning *learning) {
   const struct options *options = learning->base.trainer.options;
   uint64_t taught = learning->clone.rollouts, done = learning->base.trainer.done - taught;
   double progress = (double)done / (double)(learning->base.trainer.wanted - taught);
   if (taught && !done) learning->base.trainer.optimiser.rate = learn_scaled_rate(options);
-  learning->rollout.update.entropy_weight = (float)scheduled(
-      (enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
-      options->learn.entropy_floor, progress);
+  learning->rollout.update.entropy_weight =
+      (float)scheduled((enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
+                       options->learn.entropy_floor, progress);
   if (options->learn.rate_schedule != LEARN_CONSTANT)
     learning->base.trainer.optimiser.rate =
         scheduled((enum learn_schedule)options->learn.rate_schedule, learn_scaled_rate(options),
@@ -101,9 +102,11 @@ void learn_step(struct learning *learning) {
   bool taught = clone_teaches(learning);
   (taught ? clone_begin : schedule_weights)(learning);
   rollout_play(rollout, taught ? &learning->clone.play : &rollout->play, next_scan(learning));
-  rollout->most = is_ppo(learning->base.trainer.options) ? learning->base.trainer.options->learn.rows : rollout->rows;
+  rollout->most =
+      is_ppo(learning->base.trainer.options) ? learning->base.trainer.options->learn.rows : rollout->rows;
   learning->base.trainer.device->phase = "update";
-  schedule_run(taught ? &learning->clone.update : &learning->base.update, &learning->base.train.simulation.world);
+  schedule_run(taught ? &learning->clone.update : &learning->base.update,
+               &learning->base.train.simulation.world);
   if (taught) clone_end(learning);
   learning->base.trainer.device->phase = "";
 }
@@ -132,7 +135,8 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   double sum[4] = {0}, reward = 0, norm = 0;
   world_read(world, ROLLOUT_terms, 0, rows, learning->base.terms);
   rollout_copy_read(&learning->copy, &learning->rollout);
-  if (!device_finish(trainer->device, error) || !optimise_norm(&trainer->optimiser, &norm, error)) return false;
+  if (!device_finish(trainer->device, error) || !optimise_norm(&trainer->optimiser, &norm, error))
+    return false;
   for (size_t i = 0; i < rows; i++) {
     reward += learning->copy.reward[i];
     for (int k = 0; k < 4; k++) sum[k] += learning->base.terms[4 * i + (size_t)k] / (double)rows;
@@ -145,7 +149,8 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   values[LEARN_gradient_norm] = norm;
   values[LEARN_rate] = trainer->optimiser.rate;
   values[LEARN_entropy_weight] = learning->rollout.update.entropy_weight;
-  tell_facts(rollout_facts(&learning->copy, &learning->rollout), trainer->done <= learning->clone.rollouts, values);
+  tell_facts(rollout_facts(&learning->copy, &learning->rollout), trainer->done <= learning->clone.rollouts,
+             values);
   return true;
 }
 
@@ -161,7 +166,8 @@ static bool read(struct trainer *trainer, struct store *store, struct error *err
       !checkpoint_whole(store, "first_scan", UINT32_MAX, &scan, error))
     return false;
   return scan == expected ||
-         fail(error, "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged", scan,
+         fail(error,
+              "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged", scan,
               expected);
 }
 
@@ -171,19 +177,20 @@ static const struct trainer_value look_values[] = {
 #undef X
         {NULL, NULL, NULL}};
 
-const struct task task_policy = {.network = "policy",
-                                 .unit = "rollout",
-                                 .worked = "steps",
-                                 .train = {"look", look_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
-                                 .validation = {"validation", policy_score_values, 1},
-                                 .select = SELECT_HIGHEST,
-                                 .scores = true,
-                                 .more = "learn.steps or alternate.steps",
-                                 .advice = "lower learn.rate or learn.clip (0 is no limit)",
-                                 .add = policy_training_add,
-                                 .step = step,
-                                 .look = look,
-                                 .validate = policy_training_validate,
-                                 .picture = policy_training_picture,
-                                 .write = write,
-                                 .read = read};
+const struct task task_policy = {
+    .network = "policy",
+    .unit = "rollout",
+    .worked = "steps",
+    .train = {"look", look_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
+    .validation = {"validation", policy_score_values, 1},
+    .select = SELECT_HIGHEST,
+    .scores = true,
+    .more = "learn.steps or alternate.steps",
+    .advice = "lower learn.rate or learn.clip (0 is no limit)",
+    .add = policy_training_add,
+    .step = step,
+    .look = look,
+    .validate = policy_training_validate,
+    .picture = policy_training_picture,
+    .write = write,
+    .read = read};

@@ -23,15 +23,17 @@ static bool rank(const uint32_t *order, size_t count, const struct acquisition *
   const char *one = geometry_of(acquisition)->one;
   for (size_t i = 0; i < acquisition->lines; i++) table[i] = UINT32_MAX;
   if (count < acquisition->budget)
-    return fail_file(error, "it has %zu %s%s in its order, and the budget is %u; name a mask of that many", count, one,
-                     plural(count), acquisition->budget);
+    return fail_file(error, "it has %zu %s%s in its order, and the budget is %u; name a mask of that many",
+                     count, one, plural(count), acquisition->budget);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t action = order[i];
-    if (action >= acquisition->lines || acquisition_is_initial(acquisition, action) || table[action] != UINT32_MAX)
-      return fail_file(error,
-                       "entry %u of its order is %u, which is no free %s there; name a mask that was grown from the "
-                       "same initial ones",
-                       i, action, one);
+    if (action >= acquisition->lines || acquisition_is_initial(acquisition, action) ||
+        table[action] != UINT32_MAX)
+      return fail_file(
+          error,
+          "entry %u of its order is %u, which is no free %s there; name a mask that was grown from the "
+          "same initial ones",
+          i, action, one);
     table[action] = i;
   }
   return true;
@@ -46,21 +48,22 @@ static bool check_initial(const uint8_t *mask, const uint32_t *table, const stru
     found += initial;
     strange += initial != acquisition_is_initial(acquisition, i);
   }
-  return !strange ||
-         fail_file(error,
-                   "it was grown from other initial %ss (%u) than the scene has (%u); name a mask that was grown from "
-                   "the same initial ones",
-                   geometry_of(acquisition)->one, found, acquisition->initial_lines);
+  return !strange || fail_file(error,
+                               "it was grown from other initial %ss (%u) than the scene has (%u); name a "
+                               "mask that was grown from "
+                               "the same initial ones",
+                               geometry_of(acquisition)->one, found, acquisition->initial_lines);
 }
 
-static bool read_mask(const struct acquisition *acquisition, struct store *store, struct arena *arena, uint8_t *mask,
-                      struct error *error) {
+static bool read_mask(const struct acquisition *acquisition, struct store *store, struct arena *arena,
+                      uint8_t *mask, struct error *error) {
   size_t lines = acquisition->lines, found;
   void *values;
   if (!store_read_all(store, "mask", STORE_U8, ORDER_MOST, arena, &values, &found, error)) return false;
   if (found != lines)
-    return fail_file(error, "its mask is of %zu %s%s, and the scene has %zu; name a mask that was grown at its data.size",
-                     found, geometry_of(acquisition)->one, plural(found), lines);
+    return fail_file(
+        error, "its mask is of %zu %s%s, and the scene has %zu; name a mask that was grown at its data.size",
+        found, geometry_of(acquisition)->one, plural(found), lines);
   memcpy(mask, values, lines);
   return true;
 }
@@ -75,19 +78,21 @@ static bool read_order(const struct acquisition *acquisition, struct store *stor
   if (!store_has(store, "order"))
     return fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs");
   if (store_text(store, "scan_geometry", found, sizeof found) && strcmp(found, geometry))
-    return fail_usage(error, "it is of %s and acquisition.geometry is %s; name a mask of these", found, geometry);
+    return fail_usage(error, "it is of %s and acquisition.geometry is %s; name a mask of these", found,
+                      geometry);
   return read_mask(acquisition, store, arena, mask, error) &&
          store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
          rank(order, count, acquisition, table, error) && check_initial(mask, table, acquisition, error);
 }
 
 /* The table by which system decide_next takes the mask's actions in their order. */
-static bool fill_order(const struct options *options, const struct acquisition *acquisition, struct arena *arena,
-                       uint32_t *table, struct error *error) {
+static bool fill_order(const struct options *options, const struct acquisition *acquisition,
+                       struct arena *arena, uint32_t *table, struct error *error) {
   const char *path = options->sampler.mask;
   struct store *store;
   if (!*path)
-    return fail_usage(error, "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
+    return fail_usage(error,
+                      "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
   if (!store_open(&store, path, error)) return fail_in(error, "sampler.mask");
   bool good = read_order(acquisition, store, arena, table, error);
   store_close(store);
@@ -97,9 +102,10 @@ static bool fill_order(const struct options *options, const struct acquisition *
 bool clone_check(const struct options *options, struct error *error) {
   struct acquisition acquisition;
   struct arena *arena = arena_open();
-  bool good = options->learn.clone != CLONE_LBCS ||
-              (acquisition_only(&acquisition, options, arena, error) &&
-               fill_order(options, &acquisition, arena, ARENA_NEW(arena, uint32_t, acquisition.lines), error));
+  bool good =
+      options->learn.clone != CLONE_LBCS ||
+      (acquisition_only(&acquisition, options, arena, error) &&
+       fill_order(options, &acquisition, arena, ARENA_NEW(arena, uint32_t, acquisition.lines), error));
   arena_close(arena);
   return good;
 }
@@ -131,7 +137,8 @@ static void run_praise(struct world *world, void *context) {
 }
 
 static const struct system praise = {.name = "praise",
-                                     .doc = "a choice of the teacher is worth 1: its loss is the cross-entropy",
+                                     .doc =
+                                         "a choice of the teacher is worth 1: its loss is the cross-entropy",
                                      .writes = SET(ROLLOUT_advantage),
                                      .run = run_praise};
 

@@ -9,10 +9,12 @@
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static struct simulation_plan plan(const struct options *options, bool validates, size_t slices, size_t budget) {
+static struct simulation_plan plan(const struct options *options, bool validates, size_t slices,
+                                   size_t budget) {
   size_t launch = options->world.envs, scans = options->learn.scans, rows = scans * budget;
   size_t pass = rows < options->policy.batch ? rows : options->policy.batch;
-  if (validates) return rollout_plan(options, slices, slices < launch ? slices : launch, slices * (budget + 1));
+  if (validates)
+    return rollout_plan(options, slices, slices < launch ? slices : launch, slices * (budget + 1));
   if (launch > scans) launch = scans;
   struct simulation_plan plan = rollout_plan(options, slices, launch > pass ? launch : pass, rows);
   plan.together = scans / options->learn.group;
@@ -48,7 +50,8 @@ static bool open_keeping(struct policy_training *training, struct policy_setup s
               training->trainer.device->facts.name);
 }
 
-static bool open_policy(struct policy_training *training, const struct policy_setup *setup, struct error *error) {
+static bool open_policy(struct policy_training *training, const struct policy_setup *setup,
+                        struct error *error) {
   enum train_keep keep = (enum train_keep)training->trainer.options->train.keep_activations;
   struct error reason;
   if (keep != KEEP_NEVER && open_keeping(training, *setup, &reason)) return true;
@@ -101,14 +104,16 @@ static bool open_optimiser(struct learning *learning, struct error *error) {
 
 static void warn_of_floor(bool falls, const char *name, double start, double floor) {
   if (falls && floor > start)
-    log_warning("learn.%s_floor is %.9g and learn.%s %.9g: a schedule only falls, so that it stays %.9g; set the floor "
+    log_warning("learn.%s_floor is %.9g and learn.%s %.9g: a schedule only falls, so that it stays %.9g; set "
+                "the floor "
                 "below",
                 name, floor, name, start, start);
 }
 
 /* Rounds after the first may be below a floor: they have smaller weights of their own. */
 static void warn_of_schedules(const struct options *options) {
-  bool rates = options->learn.rate_schedule != LEARN_CONSTANT, entropies = options->learn.entropy_schedule != LEARN_CONSTANT;
+  bool rates = options->learn.rate_schedule != LEARN_CONSTANT,
+       entropies = options->learn.entropy_schedule != LEARN_CONSTANT;
   warn_of_floor(rates, "rate", learn_scaled_rate(options), options->learn.rate_floor);
   warn_of_floor(entropies, "entropy", options->learn.entropy, options->learn.entropy_floor);
 }
@@ -131,7 +136,8 @@ static void count_rollouts(struct learning *learning, uint64_t steps) {
 /* Rollouts of so many rounds: one takes up the numbers of scans where the one before has stopped. */
 static uint64_t rollouts_of(const struct options *options, uint32_t budget, uint32_t rounds) {
   uint64_t rows = (uint64_t)budget * options->learn.scans;
-  uint64_t first = clone_rollouts(options, rows) + divide_up(options->learn.steps, rows), each = divide_up(options->alternate.steps, rows);
+  uint64_t first = clone_rollouts(options, rows) + divide_up(options->learn.steps, rows),
+           each = divide_up(options->alternate.steps, rows);
   return rounds ? first + (rounds - 1) * each : 0;
 }
 
@@ -157,7 +163,8 @@ static void number_scans(struct learning *learning, uint32_t round) {
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-/* They say where and what is printed; or are of other work, as PPO's keys are of A2C's and a teacher's of none. */
+/* They say where and what is printed; or are of other work, as PPO's keys are of A2C's and a teacher's of
+ * none. */
 #define MAY_DIFFER                                                                                           \
   "evaluate.", "phantom.", "train.", "alternate.", "data.path", "data.augment", "pgmri.", "loupe.", "tau.",  \
       "lbcs.", "sampler.tau_step", "data.split", "learn.save_every", "world.envs", "data.window",            \
@@ -177,9 +184,11 @@ static bool open(struct policy_training *training, const struct trainer_config *
   struct learning *learning = (struct learning *)training;
   const struct options *options = training->trainer.options;
   training->trainer.run.may_differ = may_differ[options->learn.algorithm][options->learn.clone];
-  if (!open_rollout(learning, error) || !open_optimiser(learning, error) || !clone_open(learning, config, error) ||
-      !policy_training_room(training, training->rows, error) || !policy_training_count_choices(training, error) ||
-      !rollout_copy_open(&learning->copy, &learning->rollout, training->rewards, training->trainer.arena, error))
+  if (!open_rollout(learning, error) || !open_optimiser(learning, error) ||
+      !clone_open(learning, config, error) || !policy_training_room(training, training->rows, error) ||
+      !policy_training_count_choices(training, error) ||
+      !rollout_copy_open(&learning->copy, &learning->rollout, training->rewards, training->trainer.arena,
+                         error))
     return false;
   if (!config->round) warn_of_schedules(options);
   count_rollouts(learning, config->steps);
@@ -199,7 +208,8 @@ static void describe(struct policy_training *training) {
 static bool add_lists(struct policy_training *training, struct lists *lists, struct error *error) {
   struct learning *learning = (struct learning *)training;
   if (!clone_build(learning, error)) return false;
-  lists_put(lists, "policy", "clone", "for every rollout of the teacher, before the others", &learning->clone.play);
+  lists_put(lists, "policy", "clone", "for every rollout of the teacher, before the others",
+            &learning->clone.play);
   lists_put(lists, "policy", "imitate", "after every rollout of the teacher", &learning->clone.update);
   return true;
 }
@@ -227,17 +237,19 @@ const struct policy_trainer policy_trainer_l2s = {
     .add_play = add_play,
     .add_update = learn_add_update};
 
-const struct method method_l2s = {.name = "l2s",
-                                  .doc = "a policy that chooses one action after the other, rewarded once a scan",
-                                  .paper = "L2SR, doi:10.1088/1361-6420/ad3b34; A2C, arXiv:1602.01783; PPO, "
-                                           "arXiv:1707.06347",
-                                  .networks = "policy with a critic; a U-Net first",
-                                  .network = &network_policy,
-                                  .systems = learn_systems,
-                                  .policy = &policy_trainer_l2s};
+const struct method method_l2s = {
+    .name = "l2s",
+    .doc = "a policy that chooses one action after the other, rewarded once a scan",
+    .paper = "L2SR, doi:10.1088/1361-6420/ad3b34; A2C, arXiv:1602.01783; PPO, "
+             "arXiv:1707.06347",
+    .networks = "policy with a critic; a U-Net first",
+    .network = &network_policy,
+    .systems = learn_systems,
+    .policy = &policy_trainer_l2s};
 
 const struct method method_l2sr = {.name = "l2sr",
-                                   .doc = "policy and reconstructor in turn, each on what the other has become",
+                                   .doc =
+                                       "policy and reconstructor in turn, each on what the other has become",
                                    .paper = "L2SR, doi:10.1088/1361-6420/ad3b34",
                                    .networks = "policy with a critic, U-Net",
                                    .network = &network_policy,
