@@ -13,32 +13,32 @@
 #include <string.h>
 
 /* Opens the device and clFFT for the work, which has one more argument. */
-struct session {
+struct job {
   struct l2sr_config config;
   struct options options;
   struct arena *arena;
-  bool (*work)(struct session *session, struct device *device, struct error *error);
+  bool (*work)(struct job *job, struct device *device, struct error *error);
   void *own;
 };
 
-static bool on_device(struct session *session, struct error *error) {
+static bool on_device(struct job *job, struct error *error) {
   struct device device;
-  if (!config_device(&session->config, &device, error)) return false;
+  if (!config_device(&job->config, &device, error)) return false;
   bool good = fft_library_open(error);
   if (good) {
-    good = session->work(session, &device, error);
+    good = job->work(job, &device, error);
     fft_library_close();
   }
   device_close(&device);
   return good;
 }
 
-static bool run_session(struct session *session, const struct l2sr_config *config, struct error *error) {
-  session->arena = arena_open();
-  bool good = config_read(&session->config, config, error) &&
-              config_options(&session->config, &session->options, session->arena, error) &&
-              on_device(session, error);
-  arena_close(session->arena);
+static bool run_job(struct job *job, const struct l2sr_config *config, struct error *error) {
+  job->arena = arena_open();
+  bool good = config_read(&job->config, config, error) &&
+              config_options(&job->config, &job->options, job->arena, error) &&
+              on_device(job, error);
+  arena_close(job->arena);
   return good;
 }
 
@@ -99,9 +99,9 @@ static bool is_stopped(void *context) {
   return train->stops;
 }
 
-static bool train_on(struct session *session, struct device *device, struct error *error) {
-  struct train *train = session->own;
-  struct options *options = &session->options;
+static bool train_on(struct job *job, struct device *device, struct error *error) {
+  struct train *train = job->own;
+  struct options *options = &job->options;
   struct method_config config = {.resume = train->resume,
                                  .see = see,
                                  .see_stage = see_stage,
@@ -110,9 +110,9 @@ static bool train_on(struct session *session, struct device *device, struct erro
                                  .context = train,
                                  .kernel_folder = ""};
   if (train->output &&
-      !option_set(&option_table, options, session->arena, "train.output", train->output, "output", error))
+      !option_set(&option_table, options, job->arena, "train.output", train->output, "output", error))
     return false;
-  if (session->config.slices)
+  if (job->config.slices)
     return fail_usage(
         error, "training reads the splits train and val of a folder; give data in place of slices in memory");
   if (!*options->train.output)
@@ -122,9 +122,9 @@ static bool train_on(struct session *session, struct device *device, struct erro
 
 static bool do_train(void *none, void *arguments, struct error *error) {
   struct train *train = arguments;
-  struct session session = {.work = train_on, .own = train};
+  struct job job = {.work = train_on, .own = train};
   (void)none;
-  return run_session(&session, train->config, error);
+  return run_job(&job, train->config, error);
 }
 
 enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, int resume,
@@ -142,21 +142,21 @@ struct evaluate {
   struct evaluation *evaluation;
 };
 
-static bool evaluate_on(struct session *session, struct device *device, struct error *error) {
-  struct evaluate *evaluate = session->own;
+static bool evaluate_on(struct job *job, struct device *device, struct error *error) {
+  struct evaluate *evaluate = job->own;
   struct evaluate_config config = {
-      .images = session->options.evaluate.images, .kernel_folder = "", .slices = session->config.slices};
-  return evaluate_open(evaluate->evaluation, device, &session->options, &config, error);
+      .images = job->options.evaluate.images, .kernel_folder = "", .slices = job->config.slices};
+  return evaluate_open(evaluate->evaluation, device, &job->options, &config, error);
 }
 
 static bool do_evaluate(void *none, void *arguments, struct error *error) {
   struct evaluate *evaluate = arguments;
   struct evaluation evaluation;
-  struct session session = {.work = evaluate_on, .own = evaluate};
+  struct job job = {.work = evaluate_on, .own = evaluate};
   (void)none;
   if (!evaluate->table) return fail_as(error, L2SR_WRONG_CALL, "there is no place for the table: NULL");
   evaluate->evaluation = &evaluation;
-  if (!run_session(&session, evaluate->config, error)) return false;
+  if (!run_job(&job, evaluate->config, error)) return false;
   struct evaluation *kept = ARENA_NEW(evaluation.arena, struct evaluation, 1);
   *kept = evaluation;
   *evaluate->table = handle_give(HANDLE_TABLE, kept, error);
