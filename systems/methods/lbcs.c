@@ -246,12 +246,8 @@ static bool count_slices(struct lbcs *lbcs, struct error *error) {
 }
 
 static bool open_reconstructor(struct lbcs *lbcs, const char *path, struct error *error) {
-  const struct options *options = lbcs->trainer.options;
-  struct reconstructor_setup setup = {.device = lbcs->trainer.device,
-                                      .kernels = lbcs->train.simulation.kernels,
-                                      .size = options->data.size,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = options->network.batch};
+  struct reconstructor_setup setup = reconstructor_setup_of(
+      lbcs->trainer.device, lbcs->train.simulation.kernels, lbcs->trainer.options, SIZE_MAX);
   if (!reconstructor_load(&lbcs->reconstructor, path, &setup, error))
     return fail_in(error, "the reconstructor");
   lbcs->train.simulation.reconstructor = lbcs->validation.simulation.reconstructor = &lbcs->reconstructor;

@@ -86,13 +86,8 @@ static bool open_simulation(struct env *env, struct error *error) {
 
 static bool open_reconstructor(struct env *env, struct error *error) {
   const struct options *options = &env->options;
-  size_t batch = options->network.batch;
-  struct reconstructor_setup setup = {.device = &env->device,
-                                      .kernels = env->simulation.kernels,
-                                      .size = options->data.size,
-                                      .scale = options->data.scale,
-                                      .precision = (enum block_precision)options->network.precision,
-                                      .batch = batch < env->envs ? batch : env->envs};
+  struct reconstructor_setup setup =
+      reconstructor_setup_of(&env->device, env->simulation.kernels, options, env->envs);
   if (!*options->evaluate.reconstructor) return true;
   if (!reconstructor_load(&env->reconstructor, options->evaluate.reconstructor, &setup, error))
     return fail_in(error, "evaluate.reconstructor");
@@ -102,12 +97,7 @@ static bool open_reconstructor(struct env *env, struct error *error) {
 
 static bool open_policy(struct env *env, struct error *error) {
   const struct options *options = &env->options;
-  size_t batch = options->policy.batch;
-  struct policy_setup setup = {.device = &env->device,
-                               .kernels = env->simulation.kernels,
-                               .size = options->data.size,
-                               .precision = (enum block_precision)options->policy.precision,
-                               .batch = batch < env->envs ? batch : env->envs};
+  struct policy_setup setup = policy_setup_of(&env->device, env->simulation.kernels, options, env->envs);
   if (!*options->evaluate.policy) return true;
   if (!policy_load(&env->policy, options->evaluate.policy, &setup, error))
     return fail_in(error, "evaluate.policy");
