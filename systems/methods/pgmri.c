@@ -241,6 +241,7 @@ const struct task task_pgmri = {.network = "pgmri",
 
 const struct policy_trainer policy_trainer_pgmri = {.task = &task_pgmri,
                                                     .network = &network_pgmri,
+                                                    .dense = true,
                                                     .bytes = sizeof(struct pgmri),
                                                     .lower = "pgmri.batch or pgmri.accumulation",
                                                     .play = "for every update",

@@ -8,15 +8,11 @@
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
-static bool is_dense(const struct policy_trainer *row) {
-  return row->network == &network_pgmri;
-}
-
 /* A policy that looks at reconstructions is rewarded in every step. */
 static void set_options(const struct policy_training *training, struct split *split) {
   split->options = *training->trainer.options;
   split->options.data.split = split == &training->train ? SPLIT_TRAIN : SPLIT_VAL;
-  if (is_dense(training->row)) split->options.reward.form = REWARD_DENSE;
+  if (training->row->dense) split->options.reward.form = REWARD_DENSE;
 }
 
 /* Training needs room for the passes of its updates, validation for its scans. */
@@ -74,7 +70,7 @@ static struct policy_setup policy_setup(const struct policy_trainer *row, struct
                                         struct kernels *kernels, const struct options *options, size_t rows) {
   struct policy_setup setup = policy_setup_of(device, kernels, options, rows);
   setup.train = true;
-  setup.dense = is_dense(row);
+  setup.dense = row->dense;
   return setup;
 }
 

@@ -31,6 +31,7 @@ struct policy_trainer {
   const struct task *task;
   const struct network_desc *network; /* the policy's */
   size_t bytes;      /* of the method's own struct, which begins with a struct policy_training */
+  bool dense;        /* the policy looks at reconstructions */
   bool best;         /* validation takes the most probable actions; else it draws them */
   const char *lower; /* keys to lower where the rows of an update have no room */
   const char *play, *update, *validate; /* when its lists run, in words */
