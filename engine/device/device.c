@@ -338,6 +338,12 @@ void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t byt
     CL(device, clEnqueueFillBuffer(device->queue, buffer, &word, size, offset, bytes, 0, NULL, NULL));
 }
 
+void device_fill_floats(struct device *device, cl_mem buffer, size_t count, float value) {
+  uint32_t word;
+  memcpy(&word, &value, sizeof word);
+  device_fill(device, buffer, 0, sizeof value * count, word);
+}
+
 void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
                  size_t bytes) {
   if (bytes)

@@ -76,6 +76,7 @@ void device_keep_program(struct device *device, const char *key, cl_program prog
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from);
 void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word);
+void device_fill_floats(struct device *device, cl_mem buffer, size_t count, float value); /* from its start */
 void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
                  size_t bytes);
 

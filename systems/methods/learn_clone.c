@@ -123,17 +123,11 @@ void clone_plan(const struct options *options, struct simulation_plan *plan) {
 
 /* ---- systems ------------------------------------------------------------------------------------------- */
 
-static void fill_ones(struct world *world, unsigned component, size_t rows) {
-  const float one = 1;
-  uint32_t word;
-  memcpy(&word, &one, sizeof word);
-  device_fill(world->device, world_out(world, component).as.m, 0, sizeof(float) * rows, word);
-}
-
 static void run_praise(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  fill_ones(world, ROLLOUT_advantage, rollout->rows);
-  if (rollout->normalises) fill_ones(world, ROLLOUT_normalised, rollout->rows);
+  device_fill_floats(world->device, world_out(world, ROLLOUT_advantage).as.m, rollout->rows, 1);
+  if (rollout->normalises)
+    device_fill_floats(world->device, world_out(world, ROLLOUT_normalised).as.m, rollout->rows, 1);
 }
 
 static const struct system praise = {.name = "praise",

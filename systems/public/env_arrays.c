@@ -5,7 +5,6 @@
 #include "systems/scan/systems.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- host memory --------------------------------------------------------------------------------------- */
 
@@ -295,11 +294,8 @@ void env_arrays_keep_final(struct env *env) {
 }
 
 void env_arrays_clear_scores(struct env *env) {
-  const float none = NAN;
-  uint32_t word;
-  memcpy(&word, &none, sizeof word);
-  for (size_t m = 0; m < METRICS; m++)
-    if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)))
-      device_fill(&env->device, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)), 0,
-                  sizeof(float) * env->envs, word);
+  for (size_t m = 0; m < METRICS; m++) {
+    cl_mem scores = env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m));
+    if (scores) device_fill_floats(&env->device, scores, env->envs, NAN);
+  }
 }

@@ -152,9 +152,6 @@ size_t oracle_candidates(const struct options *options, const struct acquisition
 static void list_candidates(struct world *world, const struct simulation *simulation, bool together) {
   struct oracle *oracle = simulation->oracle;
   size_t rows = world->rows[TABLE_ENV];
-  const float least = -INFINITY;
-  uint32_t word;
-  memcpy(&word, &least, sizeof word);
   oracle->count = count_candidates(simulation->options, &simulation->acquisition, simulation->taken);
   if (oracle->rank_one)
     kernel_run(world->kernels, "oracle_base", rows,
@@ -164,8 +161,8 @@ static void list_candidates(struct world *world, const struct simulation *simula
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
                   arg_unnamed(world_out(world, CANDIDATE_action)), arg_u32(oracle->count),
                   arg_u32(simulation->options->world.seed), arg_u32(together)));
-  device_fill(world->device, world_out(world, CANDIDATE_quality).as.m, 0,
-              sizeof(float) * rows * world->shape[SHAPE_A], word);
+  device_fill_floats(world->device, world_out(world, CANDIDATE_quality).as.m, rows * world->shape[SHAPE_A],
+                     -INFINITY);
 }
 
 /* Scores as many candidates at a time as their world holds. */
