@@ -116,7 +116,8 @@ static struct network described(const struct network_setup *setup) {
       .setup = *setup, .batch = setup->batch, .passes = setup->passes ? setup->passes : 1};
 }
 
-bool network_measure(const struct network_setup *setup, struct network_need *need, struct error *error) {
+/* What it would take. */
+static bool measure_setup(const struct network_setup *setup, struct network_need *need, struct error *error) {
   struct network network = described(setup);
   *need = (struct network_need){.desc = setup->desc, .batch = setup->batch};
   bool good = build(&network, error) && measure(&network, &need->bytes, &need->image, error);
@@ -128,9 +129,9 @@ bool network_measure_stored(const struct network_setup *setup, const char *path,
                             struct network_need *need, struct error *error) {
   struct network_setup own = *setup;
   struct store *store;
-  if (!path) return network_measure(setup, need, error);
+  if (!path) return measure_setup(setup, need, error);
   if (!store_open(&store, path, error)) return false;
-  bool good = take(&own, store, error) && network_measure(&own, need, error);
+  bool good = take(&own, store, error) && measure_setup(&own, need, error);
   store_close(store);
   return good || fail_in(error, "%s", path);
 }
@@ -144,7 +145,7 @@ static const char *list_needs(const struct network *network, size_t images, stru
   const struct network_setup *setup = &network->setup;
   struct network_need own = {0};
   struct error error;
-  network_measure(setup, &own, &error);
+  measure_setup(setup, &own, &error);
   size_t loss = setup->train ? setup->loss_image * images : 0, all = own.bytes + own.image * images + loss;
   const char *text = arena_text(arena, "%s %.1f MiB", setup->desc->name, mebi(all - loss));
   if (network->passes > 1) text = arena_text(arena, "%s (%zu passes)", text, network->passes);

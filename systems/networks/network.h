@@ -81,8 +81,6 @@ struct masks_setup {
 bool network_open(struct network *network, const struct network_setup *setup, struct error *error);
 void network_close(struct network *network);
 bool network_check_path(const struct network_setup *setup, struct error *error); /* whether it could; takes no memory */
-/* What it would take. */
-bool network_measure(const struct network_setup *setup, struct network_need *need, struct error *error);
 /* Reads what a checkpoint says of a network into its setup. */
 typedef bool network_take(struct network_setup *setup, struct store *store, struct error *error);
 /* What the network of a checkpoint would take; path NULL: that of the setup. */

@@ -17,10 +17,13 @@ static bool check_size(size_t bytes, const char *name, struct error *error) {
                  name);
 }
 
-bool config_copy(void *to, size_t ours, const void *from, const char *name, struct error *error) {
+/* The caller's config into one of ours: an older one is shorter, a newer one must ask for nothing that is not
+ * known. */
+static bool copy(struct l2sr_config *to, const struct l2sr_config *from, struct error *error) {
+  static const char name[] = "l2sr_config";
   if (!from) return fail_as(error, L2SR_WRONG_CALL, "struct %s is NULL; give its address", name);
-  size_t bytes = *(const size_t *)from;
-  const unsigned char *rest = from;
+  size_t bytes = from->bytes, ours = sizeof *to;
+  const unsigned char *rest = (const unsigned char *)from;
   if (!check_size(bytes, name, error)) return false;
   for (size_t i = ours; i < bytes; i++)
     if (rest[i])
@@ -50,7 +53,7 @@ static bool check_choice(const char *name, int value, int most, struct error *er
 }
 
 bool config_read(struct l2sr_config *config, const struct l2sr_config *given, struct error *error) {
-  if (!config_copy(config, sizeof *config, given, "l2sr_config", error) ||
+  if (!copy(config, given, error) ||
       !check_choice("autoreset", (int)config->autoreset, L2SR_RESET_NEXT_STEP, error) ||
       !check_choice("invalid", (int)config->invalid, L2SR_INVALID_MASK, error) ||
       !check_choice("scoring", (int)config->scoring, L2SR_SCORE_NEVER, error))

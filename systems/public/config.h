@@ -5,9 +5,6 @@
 #include "components/options.h"
 #include "engine/device/device.h"
 
-/* A structure of the caller's into one of ours of `ours` bytes: older ones are shorter, newer ones must ask
- * for nothing that is not known. Its first member is its size. */
-bool config_copy(void *to, size_t ours, const void *from, const char *name, struct error *error);
 /* Whether the caller's structure, to be filled, has its size set; then `bytes`, at most ours, are to be
  * written. */
 bool config_room(const void *structure, size_t ours, size_t *bytes, const char *name, struct error *error);
