@@ -71,15 +71,6 @@ run "render" "$l2sr" render scene --samplers policy --policy whole/policy_2/last
 
 # ---- killed -------------------------------------------------------------------------------------------------
 
-# kill_at FILE KIND COUNT: a training that goes on until FILE has so many lines of the kind
-kill_at() {
-  "$l2sr" train scene --output cut --resume >out 2>err &
-  child=$!
-  until [ "$(grep -c "\"kind\":\"$2\"" "cut/$1" 2>/dev/null || :)" ] &&
-    [ "$(grep -c "\"kind\":\"$2\"" "cut/$1")" -ge "$3" ] || ! kill -0 $child 2>/dev/null; do :; done
-  kill -9 $child 2>/dev/null
-  wait $child 2>/dev/null
-}
 kill_at reconstructor/log.jsonl epoch 4
 [ ! -e cut/policy_1 ] || complain "the training was killed too late for the reconstructor"
 kill_at policy_1/log.jsonl look 1

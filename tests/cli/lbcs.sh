@@ -45,18 +45,10 @@ says out 'take_action'
 part="--set lbcs.slices=20 --set lbcs.candidates=8 --set learn.reconstructor=$dense"
 # shellcheck disable=SC2086
 run "parts of slices and candidates" "$l2sr" train scene --output parts $part
-# kill_at COUNT: a training that goes on until the log has so many steps
-kill_at() {
-  # shellcheck disable=SC2086
-  "$l2sr" train scene --output cut --resume $part >out 2>err &
-  child=$!
-  until [ "$(grep -c '"kind":"look"' cut/mask_1/log.jsonl 2>/dev/null || :)" ] &&
-    [ "$(grep -c '"kind":"look"' cut/mask_1/log.jsonl)" -ge "$1" ] || ! kill -0 $child 2>/dev/null; do :; done
-  kill -9 $child 2>/dev/null
-  wait $child 2>/dev/null
-}
-kill_at 2
-kill_at 4
+# shellcheck disable=SC2086
+kill_at mask_1/log.jsonl look 2 $part
+# shellcheck disable=SC2086
+kill_at mask_1/log.jsonl look 4 $part
 [ "$(grep -c '"kind":"look"' cut/mask_1/log.jsonl)" -lt 7 ] || complain "the training was killed too late"
 # shellcheck disable=SC2086
 run "going on" "$l2sr" train scene --output cut --resume $part

@@ -51,16 +51,8 @@ run "few at a time" "$l2sr" evaluate scene $drawn --set evaluate.trajectories=4 
 run "draw the same" "$l2sr" compare few/results.h5 drawn/results.h5
 # ---- killed -------------------------------------------------------------------------------------------------
 
-kill_at() { # kill_at EPOCHS: a training that goes on until so many are done
-  "$l2sr" train scene --output cut --resume >out 2>err &
-  child=$!
-  until [ "$(grep -c '"kind":"epoch"' cut/log.jsonl 2>/dev/null || :)" ] &&
-    [ "$(grep -c '"kind":"epoch"' cut/log.jsonl)" -ge "$1" ] || ! kill -0 $child 2>/dev/null; do :; done
-  kill -9 $child 2>/dev/null
-  wait $child 2>/dev/null
-}
-kill_at 2
-kill_at 7
+kill_at log.jsonl epoch 2
+kill_at log.jsonl epoch 7
 [ "$(grep -c '"kind":"epoch"' cut/log.jsonl)" -lt 12 ] || complain "the training was killed too late"
 run "going on" "$l2sr" train scene --output cut --resume
 for file in last best; do

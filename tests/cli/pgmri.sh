@@ -70,15 +70,6 @@ grep -q '"slices":8,"trajectories":6,"budget":7,.*"share":[0-9]' out || complain
 
 # ---- killed -------------------------------------------------------------------------------------------------
 
-# kill_at FILE KIND COUNT: a training that goes on until FILE has so many lines of the kind
-kill_at() {
-  "$l2sr" train scene --output cut --resume >out 2>err &
-  child=$!
-  until [ "$(grep -c "\"kind\":\"$2\"" "cut/$1" 2>/dev/null || :)" ] &&
-    [ "$(grep -c "\"kind\":\"$2\"" "cut/$1")" -ge "$3" ] || ! kill -0 $child 2>/dev/null; do :; done
-  kill -9 $child 2>/dev/null
-  wait $child 2>/dev/null
-}
 kill_at policy_1/log.jsonl look 2
 kill_at policy_1/log.jsonl look 12
 kill_at policy_1/log.jsonl validation 8

@@ -62,6 +62,19 @@ refuse() {
   no_part "$what"
 }
 
+# kill_at FILE KIND COUNT FLAGS...: `train scene --output cut --resume` goes on until cut/FILE has so many lines of the
+# kind, and is killed
+kill_at() {
+  file=cut/$1 kind="\"kind\":\"$2\"" count=$3
+  shift 3
+  "$l2sr" train scene --output cut --resume "$@" >out 2>err &
+  child=$!
+  until [ "$(grep -c "$kind" "$file" 2>/dev/null || :)" ] && [ "$(grep -c "$kind" "$file")" -ge "$count" ] ||
+    ! kill -0 $child 2>/dev/null; do :; done
+  kill -9 $child 2>/dev/null
+  wait $child 2>/dev/null
+}
+
 # The last line of a script.
 finish() {
   echo "$tried checks, $failed failed"
