@@ -1,69 +1,21 @@
 /* A policy that imitates: the teacher's choices against the teacher alone, the cross-entropy and its gradient against
  * finite differences, how it falls, what comes after, going on, and what is refused. */
-#include "systems/methods/learn.h"
-#include "systems/methods/train.h"
-#include "tests/support.h"
+#include "tests/learning.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { N = 32, SLICES = 12, SCANS = 6, LINES = 5, ROWS = SCANS * LINES, TAUGHT = 4, ROLLOUTS = 3 };
+enum { TAUGHT = 4, ROLLOUTS = 3 };
 
 static struct device device;
 static struct folder folder;
 
-struct run {
-  struct arena *arena;
-  struct options options;
-  struct trainer_config config;
-  struct learning learning;
-};
-
-/* A scene of tiny networks on the phantoms: 3 lines, then 5. */
-static void set_options(struct run *run, enum learn_clone clone, const char *output) {
-  *run = (struct run){.arena = arena_open()};
-  struct options *options = &run->options;
-  option_defaults(&option_table, options, run->arena);
-  options->data.path = support_path(&folder, "data");
-  options->data.size = N;
-  options->acquisition.initial_lines = 3;
-  options->network.channels = 4;
-  options->network.pools = options->policy.pools = 2;
-  options->policy.channels = 2;
-  options->policy.hidden = 16;
-  options->policy.batch = 16;
-  options->reward.scale = 100;
-  options->sampler.mask = support_path(&folder, "mask.h5");
-  options->learn.scans = SCANS;
-  options->learn.validations = 3;
-  options->learn.save_every = options->learn.log_every = 1;
-  options->learn.rate = 0.001;
-  options->learn.clone = clone;
-  options->learn.clone_steps = ROWS * TAUGHT - 1;
-  run->config = (struct trainer_config){.trains = &policy_trainer_l2s,
-                                        .folder = output ? support_path(&folder, output) : NULL,
-                                        .reconstructor = support_path(&folder, "unet/best.h5"),
-                                        .steps = ROWS * ROLLOUTS - 1,
-                                        .kernel_folder = ""};
-}
-
-static bool try_open(struct run *run, struct error *error) {
-  return policy_training_open(&run->learning.base, &device, &run->options, &run->config, error);
-}
-
-static void open_run(struct run *run) {
-  struct error error;
-  assert_good(try_open(run, &error), &error);
-}
-
-static void run_all(struct run *run) {
-  struct error error;
-  assert_good(trainer_run(&run->learning.base.trainer, &run->config, &error), &error);
-}
-
-static void close_run(struct run *run) {
-  policy_training_close(&run->learning.base);
-  arena_close(run->arena);
+static void set_options(struct learning_run *run, enum learn_clone clone, const char *output) {
+  set_learning(run, &folder, &device, output, ROLLOUTS);
+  run->options.sampler.mask = support_path(&folder, "mask.h5");
+  run->options.learn.save_every = 1;
+  run->options.learn.clone = clone;
+  run->options.learn.clone_steps = ROWS * TAUGHT - 1;
 }
 
 /* The order of a mask: lines 3, 30, 8, 20 and 1, and more than the budget. */
@@ -90,14 +42,14 @@ static void write_mask(const char *name, const char *geometry, const uint32_t *a
 
 /* ---- what is taught ------------------------------------------------------------------------------------ */
 
-static void read_rows(struct run *run, unsigned component, void *to) {
+static void read_rows(struct learning_run *run, unsigned component, void *to) {
   struct error error;
   world_read(run->learning.base.trainer.world, component, 0, ROWS, to);
   assert_good(device_finish(&device, &error), &error);
 }
 
 /* Scans of the oracle without a policy, of the same slices. */
-static void play_oracle(struct run *run, uint32_t actions[ROWS]) {
+static void play_oracle(struct learning_run *run, uint32_t actions[ROWS]) {
   struct policy_training *training = &run->learning.base;
   struct split *split = &training->train;
   struct simulation oracle;
@@ -123,13 +75,13 @@ static void play_oracle(struct run *run, uint32_t actions[ROWS]) {
 
 /* The teacher decides, though scans share slices later: each has its own. */
 static void the_oracle_teaches(void **state) {
-  struct run run;
+  struct learning_run run;
   uint32_t found[ROWS], expected[ROWS], slices[ROWS];
   (void)state;
   set_options(&run, CLONE_ORACLE, NULL);
   run.options.learn.group = 3;
   run.options.learn.baseline = BASELINE_GROUP;
-  open_run(&run);
+  open_learning(&run);
   assert_int_equal(run.learning.base.trainer.wanted, TAUGHT + ROLLOUTS);
   learn_step(&run.learning);
   read_rows(&run, ROLLOUT_action, found);
@@ -146,24 +98,24 @@ static void the_oracle_teaches(void **state) {
   learn_step(&run.learning);
   read_rows(&run, ROLLOUT_slice, slices);
   for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(slices[i], (TAUGHT * SCANS / 3 + i % SCANS / 3) % SLICES);
-  close_run(&run);
+  close_learning(&run);
 }
 
 static void an_order_teaches(void **state) {
-  struct run run;
+  struct learning_run run;
   uint32_t found[ROWS];
   (void)state;
   set_options(&run, CLONE_LBCS, NULL);
-  open_run(&run);
+  open_learning(&run);
   learn_step(&run.learning);
   read_rows(&run, ROLLOUT_action, found);
   for (size_t i = 0; i < ROWS; i++) assert_int_equal(found[i], order[i / SCANS]);
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* ---- the loss ------------------------------------------------------------------------------------------ */
 
-static void add_gradient(struct run *run) {
+static void add_gradient(struct learning_run *run) {
   struct rollout *rollout = &run->learning.rollout;
   struct schedule *schedule = ARENA_NEW(run->arena, struct schedule, 1);
   struct error error;
@@ -177,7 +129,7 @@ static void add_gradient(struct run *run) {
 }
 
 /* Of the last rollout's choices: mean over its rows, with the policy as it is. */
-static double cross_entropy(struct run *run) {
+static double cross_entropy(struct learning_run *run) {
   static float terms[4 * ROWS];
   double sum = 0;
   graph_zero_gradients(run->learning.base.policy.graph);
@@ -192,7 +144,7 @@ static void set_value(struct graph *graph, size_t place, float value) {
 }
 
 /* Central differences. */
-static void check_gradient(struct run *run, size_t place) {
+static void check_gradient(struct learning_run *run, size_t place) {
   struct graph *graph = run->learning.base.policy.graph;
   struct error error;
   float value, slope;
@@ -214,10 +166,10 @@ static void check_gradient(struct run *run, size_t place) {
 }
 
 static void gradients_are_of_the_cross_entropy(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, CLONE_ORACLE, NULL);
-  open_run(&run);
+  open_learning(&run);
   learn_step(&run.learning);
   clone_begin(&run.learning);
   run.learning.rollout.update.value_weight = 0;
@@ -233,14 +185,14 @@ static void gradients_are_of_the_cross_entropy(void **state) {
   read_rows(&run, ROLLOUT_advantage, advantage);
   for (size_t i = 0; i < ROWS; i++) assert_true(advantage[i] == 1);
   clone_end(&run.learning);
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* With PPO and its normalised advantages as with A2C; the rate is that of cloning, then that of learning. */
 static void the_loss_falls(void **state) {
   (void)state;
   for (uint32_t algorithm = LEARN_A2C; algorithm <= LEARN_PPO; algorithm++) {
-    struct run run;
+    struct learning_run run;
     set_options(&run, CLONE_LBCS, NULL);
     run.options.learn.algorithm = algorithm;
     run.options.learn.clone_steps = ROWS * 60;
@@ -249,19 +201,19 @@ static void the_loss_falls(void **state) {
     run.options.learn.value = 0;
     run.options.learn.group = 3;
     run.options.learn.epochs = 2;
-    open_run(&run);
-    run_all(&run);
+    open_learning(&run);
+    run_learning(&run);
     const struct history *looks = &run.learning.base.trainer.looks;
     double first = looks->value[LEARN_policy_loss][0], last = looks->value[LEARN_policy_loss][59];
     print_message("cross-entropy %.3f, then %.3f\n", first, last);
     assert_true(first > 2.5 && last < 0.5 * first);
     assert_true(fabs(looks->value[LEARN_rate][59] - 0.003) < 1e-9 && fabs(looks->value[LEARN_rate][60] - 0.001) < 1e-9);
     assert_true(isnan(looks->value[LEARN_distinct][59]) && !isnan(looks->value[LEARN_distinct][60]));
-    close_run(&run);
+    close_learning(&run);
   }
 }
 
-static void *read_parameters(struct run *run, size_t *bytes) {
+static void *read_parameters(struct learning_run *run, size_t *bytes) {
   const struct graph *graph = run->learning.base.policy.graph;
   struct error error;
   *bytes = sizeof(float) * graph->elements;
@@ -275,7 +227,7 @@ static void *read_parameters(struct run *run, size_t *bytes) {
 static void kept_activations_change_nothing(void **state) {
   static const enum train_keep keeps[] = {KEEP_ALWAYS, KEEP_NEVER};
   enum device_matrix matrix = device.facts.matrix;
-  struct run runs[2];
+  struct learning_run runs[2];
   void *values[2];
   size_t bytes;
   (void)state;
@@ -286,29 +238,29 @@ static void kept_activations_change_nothing(void **state) {
     runs[k].options.policy.batch = 64;
     runs[k].options.learn.scans = 2; /* emulation is slow */
     runs[k].options.train.keep_activations = keeps[k];
-    open_run(&runs[k]);
+    open_learning(&runs[k]);
     assert_int_equal(runs[k].learning.rollout.keeps, keeps[k] == KEEP_ALWAYS);
     learn_step(&runs[k].learning);
     values[k] = read_parameters(&runs[k], &bytes);
   }
   assert_memory_equal(values[0], values[1], bytes);
-  for (int k = 0; k < 2; k++) close_run(&runs[k]);
+  for (int k = 0; k < 2; k++) close_learning(&runs[k]);
   device.facts.matrix = matrix;
 }
 
 static void teaching_allocates_nothing(void **state) {
-  struct run run;
+  struct learning_run run;
   struct error error;
   (void)state;
   set_options(&run, CLONE_ORACLE, NULL);
-  open_run(&run);
+  open_learning(&run);
   learn_step(&run.learning);
   uint64_t allocations = device.allocations, bytes = device.bytes;
   learn_step(&run.learning);
   assert_good(device_finish(&device, &error), &error);
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
@@ -340,25 +292,25 @@ static void copy_folder(const struct trainer *trainer, const struct trainer_reco
 /* From within what is taught, and from just after it. */
 static void go_on(enum learn_clone clone, const char *whole, const char *cut, uint64_t at) {
   struct copying copying = {support_path(&folder, whole), support_path(&folder, cut), at};
-  struct run runs[2];
+  struct learning_run runs[2];
   void *values[2];
   size_t bytes;
   for (int k = 0; k < 2; k++) {
-    struct run *run = &runs[k];
+    struct learning_run *run = &runs[k];
     set_options(run, clone, k ? cut : whole);
     if (!k) run->config.see = copy_folder;
     run->config.context = &copying;
     run->config.resume = k;
-    open_run(run);
+    open_learning(run);
     assert_int_equal(run->learning.base.trainer.done, k ? at - 1 : 0);
-    run_all(run);
+    run_learning(run);
     values[k] = read_parameters(run, &bytes);
   }
   assert_memory_equal(values[0], values[1], bytes);
   for (int v = 0; v < LEARN_explained; v++)
     assert_memory_equal(runs[0].learning.base.trainer.looks.value[v], runs[1].learning.base.trainer.looks.value[v],
                         sizeof(double) * (TAUGHT + ROLLOUTS));
-  for (int k = 0; k < 2; k++) close_run(&runs[k]);
+  for (int k = 0; k < 2; k++) close_learning(&runs[k]);
 }
 
 static void it_goes_on_as_if_never_stopped(void **state) {
@@ -369,78 +321,62 @@ static void it_goes_on_as_if_never_stopped(void **state) {
 
 /* ---- what is refused ----------------------------------------------------------------------------------- */
 
-static void refuse_open(struct run *run, const char *part) {
-  struct error error;
-  assert_false(try_open(run, &error));
-  assert_holds(error.text, part);
-}
-
 static void other_teachers_are_refused(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, CLONE_LBCS, "again");
-  open_run(&run);
-  run_all(&run);
+  open_learning(&run);
+  run_learning(&run);
   policy_training_close(&run.learning.base);
   run.config.resume = true;
   run.options.learn.clone = CLONE_NONE;
-  refuse_open(&run, "learn.clone was lbcs and is none now");
+  refuse_learning(&run, "learn.clone was lbcs and is none now");
   run.options.learn.clone = CLONE_LBCS;
   run.options.learn.clone_steps = 1;
-  refuse_open(&run, "learn.clone_steps was 119 and is 1 now");
+  refuse_learning(&run, "learn.clone_steps was 119 and is 1 now");
   run.options.learn.clone_steps = ROWS * TAUGHT - 1;
   write_mask("mask.h5", "lines", order, 5);
-  refuse_open(&run, "it was trained with mask ");
+  refuse_learning(&run, "it was trained with mask ");
   write_mask("mask.h5", "lines", order, 6);
   arena_close(run.arena);
 }
 
 static void masks_without_an_order_are_refused(void **state) {
   static const uint32_t initial[] = {3, 30, 16, 20, 1}, twice[] = {3, 30, 3, 20, 1};
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, CLONE_LBCS, NULL);
   run.options.sampler.mask = "";
-  refuse_open(&run, "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
+  refuse_learning(&run, "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
   run.options.sampler.mask = support_path(&folder, "other.h5");
   write_mask("other.h5", "lines", NULL, 0);
-  refuse_open(&run, "it has no dataset order");
+  refuse_learning(&run, "it has no dataset order");
   write_mask("other.h5", "spokes", order, 5);
-  refuse_open(&run, "it is of spokes and acquisition.geometry is lines");
+  refuse_learning(&run, "it is of spokes and acquisition.geometry is lines");
   write_mask("other.h5", "lines", order, 4);
-  refuse_open(&run, "it has 4 lines in its order, and the budget is 5");
+  refuse_learning(&run, "it has 4 lines in its order, and the budget is 5");
   write_mask("other.h5", "lines", initial, 5);
-  refuse_open(&run, "entry 2 of its order is 16, which is no free line there");
+  refuse_learning(&run, "entry 2 of its order is 16, which is no free line there");
   write_mask("other.h5", "lines", twice, 5);
-  refuse_open(&run, "entry 2 of its order is 3, which is no free line there");
+  refuse_learning(&run, "entry 2 of its order is 3, which is no free line there");
   write_grown("other.h5", "lines", order, 6, 2 * N, N / 2 - 1);
-  refuse_open(&run, "its mask is of 64 lines, and the scene has 32; name a mask that was grown at its data.size");
+  refuse_learning(&run, "its mask is of 64 lines, and the scene has 32; name a mask that was grown at its data.size");
   write_grown("other.h5", "lines", order, 6, N, N / 2);
-  refuse_open(&run, "it was grown from other initial lines (3) than the scene has (3)");
+  refuse_learning(&run, "it was grown from other initial lines (3) than the scene has (3)");
   arena_close(run.arena);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
-static void train_reconstructor(void) {
-  struct run run;
-  struct training training;
-  struct trainer_config config = {.folder = support_path(&folder, "unet"), .kernel_folder = ""};
-  struct error error;
-  set_options(&run, CLONE_NONE, NULL);
-  run.options.train.epochs = 1;
-  run.options.train.batch = 5;
-  assert_good(training_open(&training, &device, &run.options, &config, &error), &error);
-  assert_good(trainer_run(&training.trainer, &config, &error), &error);
-  training_close(&training);
-  arena_close(run.arena);
-}
-
 static int open_all(void **state) {
   (void)state;
   if (support_open_training(&folder, &device, N, SLICES / 3)) return 1;
+  struct learning_run run;
   write_mask("mask.h5", "lines", order, 6);
-  train_reconstructor();
+  set_options(&run, CLONE_NONE, NULL);
+  run.options.train.epochs = 1;
+  run.options.train.batch = 5;
+  train_unet(&run, "unet");
   return 0;
 }
 

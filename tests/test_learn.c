@@ -1,88 +1,33 @@
 /* Training a policy: going on from any checkpoint, launches, rounds, and what is refused. */
-#include "systems/methods/learn.h"
-#include "systems/methods/train.h"
-#include "tests/support.h"
+#include "tests/learning.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { N = 32, SLICES = 12, SCANS = 6, LINES = 5, ROWS = SCANS * LINES, ROLLOUTS = 7, SAVE_EVERY = 3 };
+enum { ROLLOUTS = 7, SAVE_EVERY = 3 };
 
 static struct device device;
 static struct folder folder;
 
-struct run {
-  struct arena *arena;
-  struct options options;
-  struct trainer_config config;
-  struct learning learning;
-};
-
-/* A scene of tiny networks on the phantoms: 3 lines, then 5. */
-static void set_options(struct run *run, const char *output) {
-  *run = (struct run){.arena = arena_open()};
-  struct options *options = &run->options;
-  option_defaults(&option_table, options, run->arena);
-  options->data.path = support_path(&folder, "data");
-  options->data.size = N;
-  options->acquisition.initial_lines = 3;
-  options->network.channels = 4;
-  options->network.pools = options->policy.pools = 2;
-  options->policy.channels = 2;
-  options->policy.hidden = 16;
-  options->policy.batch = 16;
-  options->reward.scale = 100;
-  options->learn.scans = SCANS;
-  options->learn.epochs = 2;
-  options->learn.rows = 13;
-  options->learn.validations = 3;
-  options->learn.save_every = SAVE_EVERY;
-  options->learn.log_every = 1;
-  options->learn.rate = 0.001;
-  run->config = (struct trainer_config){.trains = &policy_trainer_l2s,
-                                  .folder = output ? support_path(&folder, output) : NULL,
-                                  .reconstructor = support_path(&folder, "unet/best.h5"),
-                                  .steps = ROWS * ROLLOUTS - 1,
-                                  .kernel_folder = ""};
-}
-
-static void open_run(struct run *run) {
-  struct error error;
-  assert_good(policy_training_open(&run->learning.base, &device, &run->options, &run->config, &error), &error);
-}
-
-static void run_all(struct run *run) {
-  struct error error;
-  assert_good(trainer_run(&run->learning.base.trainer, &run->config, &error), &error);
-}
-
-static void close_run(struct run *run) {
-  policy_training_close(&run->learning.base);
-  arena_close(run->arena);
+static void set_options(struct learning_run *run, const char *output) {
+  set_learning(run, &folder, &device, output, ROLLOUTS);
+  run->options.learn.epochs = 2;
+  run->options.learn.rows = 13;
+  run->options.learn.save_every = SAVE_EVERY;
 }
 
 /* Runs a training from opening to closing. */
-static void learn(struct run *run) {
-  open_run(run);
-  run_all(run);
-  close_run(run);
+static void learn(struct learning_run *run) {
+  open_learning(run);
+  run_learning(run);
+  close_learning(run);
 }
 
-static int train_reconstructor(const char *output, uint32_t epochs) {
-  struct run run;
-  struct training training;
-  struct trainer_config config = {.folder = support_path(&folder, output), .kernel_folder = ""};
-  struct error error;
+static void train_other(const char *output, uint32_t epochs) {
+  struct learning_run run;
   set_options(&run, NULL);
-  run.options.train.output = support_path(&folder, output);
   run.options.train.epochs = epochs;
-  bool good = training_open(&training, &device, &run.options, &config, &error);
-  if (good) {
-    good = trainer_run(&training.trainer, &config, &error);
-    training_close(&training);
-  }
-  arena_close(run.arena);
-  return !good;
+  train_unet(&run, output);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
@@ -196,7 +141,7 @@ static void copy_folder(const struct trainer *trainer, const struct trainer_reco
 }
 
 /* Groups with schedules: what follows from how far the training is. */
-static void set_variant(struct run *run, enum learn_algorithm algorithm, enum learn_baseline baseline) {
+static void set_variant(struct learning_run *run, enum learn_algorithm algorithm, enum learn_baseline baseline) {
   run->options.learn.algorithm = algorithm;
   if (baseline == BASELINE_CRITIC) return;
   run->options.learn.baseline = baseline;
@@ -209,7 +154,7 @@ static void set_variant(struct run *run, enum learn_algorithm algorithm, enum le
 static void go_on(enum learn_algorithm algorithm, enum learn_baseline baseline, const char *whole, const char *cut,
                   uint64_t at) {
   struct copying copying = {whole, cut, at};
-  struct run run;
+  struct learning_run run;
   set_options(&run, whole);
   set_variant(&run, algorithm, baseline);
   run.config.see = copy_folder;
@@ -218,11 +163,11 @@ static void go_on(enum learn_algorithm algorithm, enum learn_baseline baseline, 
   set_options(&run, cut);
   set_variant(&run, algorithm, baseline);
   run.config.resume = true;
-  open_run(&run);
+  open_learning(&run);
   assert_int_equal(run.learning.base.trainer.done, (at - 1) / SAVE_EVERY * SAVE_EVERY);
   assert_int_equal(run.learning.base.trainer.wanted, ROLLOUTS);
-  run_all(&run);
-  close_run(&run);
+  run_learning(&run);
+  close_learning(&run);
   assert_same_files(whole, cut);
 }
 
@@ -246,67 +191,67 @@ static void groups_go_on_as_if_never_stopped(void **state) {
 
 /* What the log says of them: from the first value towards the floor, which the last unit does not reach. */
 static void weights_follow_their_schedules(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, NULL);
   set_variant(&run, LEARN_A2C, BASELINE_GROUP);
   run.options.learn.entropy_floor = 0.01;
-  open_run(&run);
-  run_all(&run);
+  open_learning(&run);
+  run_learning(&run);
   const struct history *looks = &run.learning.base.trainer.looks;
   for (size_t i = 0; i < ROLLOUTS; i++) {
     double progress = (double)i / ROLLOUTS, cosine = (1 + cos(acos(-1) * progress)) / 2;
     assert_true(fabs(looks->value[LEARN_rate][i] - (0.001 - 0.0009 * progress)) < 1e-9);
     assert_true(fabs(looks->value[LEARN_entropy_weight][i] - (0.01 + 0.02 * cosine)) < 1e-8);
   }
-  close_run(&run);
+  close_learning(&run);
 }
 
 static void a_finished_training_changes_nothing(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, "done");
   learn(&run);
   set_options(&run, "done");
   run.config.resume = true;
-  open_run(&run);
+  open_learning(&run);
   assert_int_equal(run.learning.base.trainer.done, ROLLOUTS);
   assert_int_equal(run.learning.base.trainer.looks.count, ROLLOUTS);
   assert_int_equal(run.learning.base.trainer.validations.count, 3);
-  run_all(&run);
-  close_run(&run);
+  run_learning(&run);
+  close_learning(&run);
   assert_same_files("done", "a2c");
 }
 
 static void launches_change_nothing(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   for (int k = 0; k < 2; k++) {
     set_options(&run, k ? "launch_5" : "launch_16");
     run.options.learn.scans = 16;
     run.options.world.envs = k ? 5 : 16;
-    open_run(&run);
+    open_learning(&run);
     assert_int_equal(run.learning.rollout.launch, run.options.world.envs);
-    run_all(&run);
-    close_run(&run);
+    run_learning(&run);
+    close_learning(&run);
   }
   assert_same_files("launch_16", "launch_5");
 }
 
 static void a_step_allocates_nothing(void **state) {
-  struct run run;
+  struct learning_run run;
   struct error error;
   (void)state;
   set_options(&run, NULL);
   run.options.learn.algorithm = LEARN_PPO;
-  open_run(&run);
+  open_learning(&run);
   learn_step(&run.learning);
   uint64_t allocations = device.allocations, bytes = device.bytes;
   learn_step(&run.learning);
   assert_good(device_finish(&device, &error), &error);
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* ---- rounds -------------------------------------------------------------------------------------------- */
@@ -317,24 +262,24 @@ static void rounds_number_their_scans_after_those_before(void **state) {
   uint32_t slice[SCANS];
   (void)state;
   for (uint32_t round = 0; round < 4; round++) {
-    struct run run;
+    struct learning_run run;
     set_options(&run, NULL);
     run.options.learn.steps = 4 * ROWS;
     run.options.alternate.steps = 2 * ROWS - 3;
     run.options.data.most = 7;
     run.config.round = round;
-    open_run(&run);
+    open_learning(&run);
     assert_int_equal(run.learning.first_scan, expected[round]);
     learn_step(&run.learning);
     world_read(&run.learning.base.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
     for (uint32_t e = 0; e < SCANS; e++) assert_int_equal(slice[e], (expected[round] + e) % 7);
-    close_run(&run);
+    close_learning(&run);
   }
 }
 
 /* Parameters and moments of the round before, its own rate. */
 static void a_round_takes_up_the_policy(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, "round_1");
   learn(&run);
@@ -342,32 +287,32 @@ static void a_round_takes_up_the_policy(void **state) {
   run.config.policy = support_path(&folder, "round_1/last.h5");
   run.config.round = 1;
   run.options.learn.rate = 0;
-  open_run(&run);
+  open_learning(&run);
   assert_int_equal(run.learning.base.trainer.optimiser.step, ROLLOUTS);
   assert_true(run.learning.base.trainer.optimiser.rate == 0 && run.learning.base.trainer.done == 0);
-  run_all(&run);
+  run_learning(&run);
   double score = run.learning.base.trainer.validations.value[0][0], best = run.learning.base.trainer.best;
-  close_run(&run);
+  close_learning(&run);
   set_options(&run, NULL);
   run.config.policy = support_path(&folder, "round_2/last.h5");
-  open_run(&run);
+  open_learning(&run);
   struct error error;
   assert_good(split_score(&run.learning.base.validation, NULL, &score, &error), &error);
   assert_true(score == best); /* a rate of 0 has left it as it was */
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* What a validation has chosen: every scan one action a step, none twice, and checkpoints hold it. */
 static void choices_are_counted(void **state) {
-  struct run run;
+  struct learning_run run;
   struct error error;
   double score;
   (void)state;
   set_options(&run, "choices");
-  open_run(&run);
+  open_learning(&run);
   struct policy_training *training = &run.learning.base;
   size_t slices = training->validation.report.slices, lines = training->acquisition.lines;
-  run_all(&run);
+  run_learning(&run);
   for (uint32_t t = 0; t < training->acquisition.budget; t++) {
     size_t sum = 0;
     for (size_t i = 0; i < lines; i++) sum += training->choices[t * lines + i];
@@ -382,7 +327,7 @@ static void choices_are_counted(void **state) {
   memcpy(kept, training->choices, training->acquisition.budget * lines * sizeof *kept);
   assert_good(split_score(&training->validation, training->choices, &score, &error), &error);
   assert_memory_equal(kept, training->choices, training->acquisition.budget * lines * sizeof *kept);
-  close_run(&run);
+  close_learning(&run);
   struct store *store;
   uint32_t *stored;
   size_t count;
@@ -398,15 +343,15 @@ static void rounds_have_orders_of_their_own(void **state) {
   uint32_t order[2][ROWS];
   (void)state;
   for (uint32_t round = 0; round < 2; round++) {
-    struct run run;
+    struct learning_run run;
     set_options(&run, NULL);
     run.options.learn.algorithm = LEARN_PPO;
     run.options.learn.epochs = 1;
     run.config.round = round;
-    open_run(&run);
+    open_learning(&run);
     learn_step(&run.learning);
     memcpy(order[round], run.learning.base.order, sizeof order[round]);
-    close_run(&run);
+    close_learning(&run);
   }
   assert_memory_not_equal(order[0], order[1], sizeof order[0]);
 }
@@ -423,15 +368,15 @@ static void the_optimiser_follows_the_algorithm(void **state) {
               {LEARN_A2C, LEARN_ADAM, OPTIMISER_ADAM},    {LEARN_PPO, LEARN_RMSPROP, OPTIMISER_RMSPROP}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    struct run run;
+    struct learning_run run;
     set_options(&run, NULL);
     assert_int_equal(run.options.learn.optimiser, LEARN_AUTO);
     run.options.learn.algorithm = rows[i].algorithm;
     run.options.learn.optimiser = rows[i].wanted;
-    open_run(&run);
+    open_learning(&run);
     assert_int_equal(run.learning.base.trainer.optimiser.setup.kind, rows[i].kind);
     assert_true(run.learning.base.trainer.optimiser.setup.epsilon == 1e-5);
-    close_run(&run);
+    close_learning(&run);
   }
   assert_string_equal(option_find(&option_table, "learn.epochs")->standard, "10");
   assert_string_equal(option_find(&option_table, "learn.rows")->standard, "64");
@@ -439,7 +384,7 @@ static void the_optimiser_follows_the_algorithm(void **state) {
 
 /* A reward of PSNR is the PSNR itself, whatever reward.scale says: a mean of decibels is no thousands. */
 static void decibels_are_not_scaled(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, NULL);
   assert_true(run.options.reward.scale == 100 && metric_scale(&run.options) == 100);
@@ -447,29 +392,23 @@ static void decibels_are_not_scaled(void **state) {
               &(struct error){0});
   assert_true(metric_scale(&run.options) == 1);
   run.config.steps = ROWS;
-  open_run(&run);
-  run_all(&run);
+  open_learning(&run);
+  run_learning(&run);
   double reward = run.learning.base.trainer.looks.value[LEARN_reward][0];
   if (!(reward > 5 && reward < 60)) fail_msg("the reward of PSNR is %g", reward);
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------------------ */
 
-static void refuse_open(struct run *run, const char *part) {
-  struct error error;
-  assert_false(policy_training_open(&run->learning.base, &device, &run->options, &run->config, &error));
-  assert_holds(error.text, part);
-}
-
 /* Seen by a look, or before a checkpoint is written: the last one stays good. */
 static void diverge(const char *output, uint32_t log_every, uint32_t save_every, const char *part) {
-  struct run run;
+  struct learning_run run;
   struct error error;
   set_options(&run, output);
   run.options.learn.save_every = save_every;
   run.options.learn.log_every = log_every;
-  open_run(&run);
+  open_learning(&run);
   for (int updates = 0; updates < 3; updates++) {
     learn_step(&run.learning);
     run.learning.base.trainer.done++;
@@ -477,18 +416,18 @@ static void diverge(const char *output, uint32_t log_every, uint32_t save_every,
   assert_good(trainer_save(&run.learning.base.trainer, "last.h5", &error), &error);
   policy_training_close(&run.learning.base);
   run.config.resume = true;
-  open_run(&run);
+  open_learning(&run);
   run.learning.base.trainer.optimiser.setup.clip = 0;
   run.learning.base.trainer.optimiser.rate = 1e30;
   assert_false(trainer_run(&run.learning.base.trainer, &run.config, &error));
   assert_holds(error.text, part);
-  close_run(&run);
+  close_learning(&run);
   set_options(&run, output);
   run.options.learn.save_every = save_every;
   run.options.learn.log_every = log_every;
   run.config.resume = true;
-  open_run(&run);
-  close_run(&run);
+  open_learning(&run);
+  close_learning(&run);
 }
 
 static void a_loss_of_nan_stops(void **state) {
@@ -499,78 +438,78 @@ static void a_loss_of_nan_stops(void **state) {
 }
 
 static void scenes_are_refused(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, NULL);
   run.options.acquisition.initial_lines = 0;
   run.options.acquisition.acceleration = "4,8";
-  refuse_open(&run, "the scene has 2 settings of acceleration, horizon or initial actions");
+  refuse_learning(&run, "the scene has 2 settings of acceleration, horizon or initial actions");
   run.options.acquisition.acceleration = "4";
   run.options.acquisition.initial_lines = 8;
-  refuse_open(&run, "no line is left to acquire");
+  refuse_learning(&run, "no line is left to acquire");
   run.options.acquisition.initial_lines = 3;
   run.options.policy.pools = 6;
-  refuse_open(&run, "policy.channels 2, policy.pools 6, policy.hidden 16, data.size 32: policy with 6 pools on 32x32");
+  refuse_learning(&run, "policy.channels 2, policy.pools 6, policy.hidden 16, data.size 32: policy with 6 pools on 32x32");
   run.options.policy.pools = 2;
   run.options.learn.baseline = BASELINE_GROUP;
-  refuse_open(&run, "learn.baseline is group and learn.group 1: a scan has no others of its slice");
+  refuse_learning(&run, "learn.baseline is group and learn.group 1: a scan has no others of its slice");
   run.options.learn.group = SCANS - 1;
-  refuse_open(&run, "a rollout must have whole groups; set learn.scans to a multiple of learn.group");
+  refuse_learning(&run, "a rollout must have whole groups; set learn.scans to a multiple of learn.group");
   run.options.learn.group = SCANS;
-  refuse_open(&run, "a rollout would scan one slice only; set learn.scans to twice learn.group or more");
+  refuse_learning(&run, "a rollout would scan one slice only; set learn.scans to twice learn.group or more");
   run.options.learn.group = 1;
   run.options.learn.baseline = BASELINE_CRITIC;
   run.config.reconstructor = support_path(&folder, "nowhere.h5");
-  refuse_open(&run, "the reconstructor: ");
+  refuse_learning(&run, "the reconstructor: ");
   run.config.reconstructor = support_path(&folder, "a2c/last.h5");
-  refuse_open(&run, "it is no checkpoint of a reconstructor");
+  refuse_learning(&run, "it is no checkpoint of a reconstructor");
   run.config.reconstructor = support_path(&folder, "unet/best.h5");
   run.config.policy = support_path(&folder, "unet/best.h5");
-  refuse_open(&run, "the parameters in group 'param' are not those of the network");
+  refuse_learning(&run, "the parameters in group 'param' are not those of the network");
   run.config.policy = NULL;
   run.options.data.path = support_path(&folder, "nowhere");
-  refuse_open(&run, "training data: ");
+  refuse_learning(&run, "training data: ");
   arena_close(run.arena);
 }
 
 static void checkpoints_are_refused(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, "kept");
   learn(&run);
   set_options(&run, "kept");
-  refuse_open(&run, "holds a training (last.h5); go on with --resume");
+  refuse_learning(&run, "holds a training (last.h5); go on with --resume");
   run.config.resume = true;
   run.options.policy.hidden = 17;
-  refuse_open(&run, "policy.hidden was 16 and is 17 now");
+  refuse_learning(&run, "policy.hidden was 16 and is 17 now");
   run.options.policy.hidden = 16;
   run.options.learn.gamma = 0.5;
-  refuse_open(&run, "learn.gamma was 1 and is 0.5 now");
+  refuse_learning(&run, "learn.gamma was 1 and is 0.5 now");
   run.options.learn.gamma = 1;
   run.options.learn.group = 2;
-  refuse_open(&run, "learn.group was 1 and is 2 now");
+  refuse_learning(&run, "learn.group was 1 and is 2 now");
   run.options.learn.baseline = BASELINE_GROUP_CRITIC;
   run.options.learn.group = 1;
-  refuse_open(&run, "learn.baseline is group_critic and learn.group 1");
+  refuse_learning(&run, "learn.baseline is group_critic and learn.group 1");
   run.options.learn.baseline = BASELINE_CRITIC;
   run.config.round = 1;
-  refuse_open(&run, "first_scan 0");
+  refuse_learning(&run, "first_scan 0");
   run.config.round = 0;
   run.config.steps = ROWS;
-  refuse_open(&run, "it has 7 rollouts, and 1 are wanted; raise learn.steps or alternate.steps");
+  refuse_learning(&run, "it has 7 rollouts, and 1 are wanted; raise learn.steps or alternate.steps");
   run.config.steps = ROWS * ROLLOUTS;
   run.options.data.path = support_path(&folder, "data/train");
-  refuse_open(&run, "it is of other data");
+  refuse_learning(&run, "it is of other data");
   run.options.data.path = support_path(&folder, "data");
   support_write_text(support_path(&folder, "kept/last.h5"), "no HDF5");
-  refuse_open(&run, "has no HDF5 signature");
+  refuse_learning(&run, "has no HDF5 signature");
   arena_close(run.arena);
 }
 
 /* The scene is the same, but what the training was made from has changed; a copy elsewhere has not. */
 static void other_origins_are_refused(void **state) {
   struct copying copying = {"unet", "moved", 0};
-  struct run run;
+  struct learning_run run;
   struct error error;
   (void)state;
   assert_good(folder_make(support_path(&folder, "moved"), &error), &error);
@@ -584,26 +523,26 @@ static void other_origins_are_refused(void **state) {
   run.config.reconstructor = support_path(&folder, "moved/best.h5");
   run.config.round = 1;
   run.config.resume = true;
-  open_run(&run);
+  open_learning(&run);
   policy_training_close(&run.learning.base);
   run.config.policy = support_path(&folder, "launch_16/last.h5");
-  refuse_open(&run, "it was trained with policy ");
+  refuse_learning(&run, "it was trained with policy ");
   run.config.policy = support_path(&folder, "a2c/last.h5");
-  assert_int_equal(train_reconstructor("other", 2), 0);
+  train_other("other", 2);
   run.config.reconstructor = support_path(&folder, "other/last.h5");
-  refuse_open(&run, "it was trained with reconstructor ");
-  refuse_open(&run, "origin (and the stages after it) away to train anew");
+  refuse_learning(&run, "it was trained with reconstructor ");
+  refuse_learning(&run, "origin (and the stages after it) away to train anew");
   arena_close(run.arena);
 }
 
 /* As the device shrinks, a pass of the policy takes fewer images; then all networks are refused in one text. */
 static void networks_are_refused_in_one_text(void **state) {
-  struct run run;
+  struct learning_run run;
   struct error error;
   cl_ulong memory = device.facts.memory, before = device.bytes;
   (void)state;
   set_options(&run, NULL);
-  open_run(&run);
+  open_learning(&run);
   cl_ulong left = device.bytes - before;
   for (bool good = true; good; left -= left / 64) {
     policy_training_close(&run.learning.base);
@@ -624,19 +563,19 @@ static void networks_are_refused_in_one_text(void **state) {
 static void activations_are_kept_beside_the_reconstructor(void **state) {
   enum device_matrix matrix = device.facts.matrix;
   cl_ulong memory = device.facts.memory, before = device.bytes;
-  struct run run;
+  struct learning_run run;
   (void)state;
   if (matrix == MATRIX_NONE) device.facts.matrix = MATRIX_EMULATED;
   set_options(&run, NULL);
   run.options.policy.channels = 16; /* 2 are too few for the fused path */
   run.options.world.envs = SCANS;
   run.options.train.keep_activations = KEEP_ALWAYS;
-  open_run(&run);
+  open_learning(&run);
   assert_int_equal(run.learning.base.policy.batch, ROWS);
   assert_true(run.learning.rollout.keeps && run.learning.base.policy.blocks);
   policy_training_close(&run.learning.base);
   device.facts.memory = before + ((cl_ulong)64 << 20); /* what libraries may take */
-  refuse_open(&run, "train.keep_activations is always, and a rollout's cannot be kept");
+  refuse_learning(&run, "train.keep_activations is always, and a rollout's cannot be kept");
   device.facts.memory = memory;
   device.facts.matrix = matrix;
   assert_int_equal(device.bytes, before);
@@ -645,25 +584,25 @@ static void activations_are_kept_beside_the_reconstructor(void **state) {
 
 /* Refuses what would not fit into the 32 bits of a scan's number. */
 static void numbers_of_scans_do_not_wrap(void **state) {
-  struct run run;
+  struct learning_run run;
   (void)state;
   set_options(&run, NULL);
   run.options.learn.steps = UINT32_MAX;
   run.options.alternate.steps = UINT32_MAX;
   run.config.steps = ROWS;
   run.config.round = 4; /* 5 budgets of a fifth each, rounded up */
-  refuse_open(&run, "rollouts in 5 rounds are more than the 715827882 whose scans and passes have numbers");
+  refuse_learning(&run, "rollouts in 5 rounds are more than the 715827882 whose scans and passes have numbers");
   run.options.alternate.steps = UINT32_MAX - 7 * ROWS;
-  open_run(&run);
+  open_learning(&run);
   assert_true(run.learning.first_scan > UINT32_MAX - UINT32_MAX / 5 - 200);
   learn_step(&run.learning);
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* Goes on from what a training saves that stands where none can. */
-static void refuse_saved(struct run *run, const char *part) {
+static void refuse_saved(struct learning_run *run, const char *part) {
   struct copying copying = {"saved", "damaged", 0};
-  struct run next;
+  struct learning_run next;
   struct error error;
   assert_good(trainer_save(&run->learning.base.trainer, "last.h5", &error), &error);
   assert_good(folder_make(support_path(&folder, copying.to), &error), &error);
@@ -671,18 +610,18 @@ static void refuse_saved(struct run *run, const char *part) {
   copy_file(&copying, "best.h5");
   set_options(&next, "damaged");
   next.config.resume = true;
-  refuse_open(&next, part);
+  refuse_learning(&next, part);
   arena_close(next.arena);
 }
 
 static void damaged_values_are_refused(void **state) {
-  struct run run;
+  struct learning_run run;
   struct error error;
   const float nan_value = NAN;
   (void)state;
   set_options(&run, "saved");
-  open_run(&run);
-  run_all(&run);
+  open_learning(&run);
+  run_learning(&run);
   struct learning *learning = &run.learning;
   uint64_t best_at = learning->base.trainer.best_at;
   learning->base.trainer.best_at = ROLLOUTS + 1;
@@ -715,14 +654,16 @@ static void damaged_values_are_refused(void **state) {
   device_write(&device, learning->base.trainer.optimiser.second, 0, sizeof nan_value, &nan_value);
   assert_false(trainer_save(&learning->base.trainer, "last.h5", &error));
   assert_holds(error.text, "has become nan at element 0 and is not written");
-  close_run(&run);
+  close_learning(&run);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
 static int open_all(void **state) {
   (void)state;
-  return support_open_training(&folder, &device, N, SLICES / 3) || train_reconstructor("unet", 1);
+  if (support_open_training(&folder, &device, N, SLICES / 3)) return 1;
+  train_other("unet", 1);
+  return 0;
 }
 
 static int close_all(void **state) {
