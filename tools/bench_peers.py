@@ -6,6 +6,7 @@
     bench_peers.py a2c [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py pgmri [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py train-unet --data FOLDER [--epochs N] [--batch 16] [--compile] [--json]
+    bench_peers.py environment --source FOLDER [--kind l2sr|active-mri] [--size N] [--envs 16] [--repeats N] [--json]
 
 observe: one environment-step = choose a random free line, add it to the mask, zero-filled magnitude of the
 masked k-space by ifft2, its mean and sample deviation. Eager and torch.compile, float32; the median of the
@@ -14,10 +15,32 @@ RMSprop) on --batch observations, and whole iterations of L2S: 28 steps of --env
 the update in micro-batches of --batch. pgmri: an update of PG-MRI on --envs scans of 28 steps, 8 of a slice: a
 reconstruction and its SSIM before every step and after the last, the policy on it, returns of gamma 0.9 beside the mean
 of a slice's scans, Adam. train-unet: the protocol's reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
+
+environment: steps of a public environment, its own code imported from FOLDER and driven with random images past its data
+loading; --envs scans in lock-step, random free lines drawn before the clock starts; no step is an episode's last. FOLDER is
+a checkout of yangpuPKU/L2SR-Learning-to-Sample-and-Reconstruct (85d8adb) for l2sr, and of
+facebookresearch/active-mri-acquisition (2780bd9) for active-mri, which also needs fastmri (pip install --no-deps fastmri).
+l2sr: step of SparseVecEnv: mask, masked k-space, inverse FFT, magnitude, normalised observation; the terminal reconstruction
+and its score are left out, so l2sr's side is steps never scored. active-mri: step of ActiveMRIEnv with its U-Net's transform
+and a reconstructor that returns the zero-filled image, scored after every step by its own mse, nmse, ssim and psnr; without
+scikit-image ssim and psnr are left out, and the row says so. Tensors live where the published code keeps them: all on the
+CPU; active-mri's reconstructor on the card if there is one. torch.ifft and torch.rfft, which new versions of PyTorch lack,
+are made of torch.fft; np.float and np.infty of float and np.inf. Packages not installed and not on the timed path (gym, h5py,
+stable_baselines3, ...) are replaced by empty classes.
 """
 import argparse
+import contextlib
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import io
 import json
+import os
+import random
+import sys
 import time
+import types
 
 import torch
 
@@ -467,11 +490,171 @@ def train_unet(args):
               f"epoch {epoch + 1}: validation SSIM {value:.5f}, best {best:.5f}, {row['seconds']:.1f} s", flush=True)
 
 
+# ---- the public environments --------------------------------------------------------------------------------------
+
+STUBS = {"gym", "stable_baselines3", "munch", "runstats", "piq", "h5py", "skimage", "ignite", "tensorboardX", "torchvision",
+         "matplotlib", "pandas", "requests", "yaml", "tqdm"}
+
+
+class Stub(types.ModuleType):
+    """A package that is not installed: every name in it is an empty class, or in small letters another such module."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        empty = {"__init__": lambda self, *args, **options: None}
+        value = Stub(name) if name.islower() else type(name, (), empty)
+        setattr(self, name, value)
+        return value
+
+
+class StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Asked last, so that what is installed is used."""
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] in STUBS else None
+
+    def create_module(self, spec):
+        return Stub(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def old_ifft(x, signal_ndim, normalized=False):
+    """torch.ifft as it was before PyTorch 1.8: complex numbers are pairs in the last dimension."""
+    dims = tuple(range(-signal_ndim, 0))
+    result = torch.fft.ifftn(torch.view_as_complex(x.contiguous()), dim=dims, norm="ortho" if normalized else "backward")
+    return torch.view_as_real(result)
+
+
+def old_rfft(x, signal_ndim, normalized=False, onesided=True):
+    transform = torch.fft.rfftn if onesided else torch.fft.fftn
+    dims = tuple(range(-signal_ndim, 0))
+    return torch.view_as_real(transform(x, dim=dims, norm="ortho" if normalized else "backward"))
+
+
+def open_source(folder):
+    """Makes the published code importable from its checkout with today's packages."""
+    import numpy
+    if not os.path.isdir(os.path.join(folder, "activemri", "envs")):
+        sys.exit(f"{folder}: no activemri/envs, so no checkout of a public environment")
+    sys.path.insert(0, folder)
+    sys.meta_path.append(StubFinder())
+    for module, name, value in ((numpy, "float", float), (numpy, "infty", numpy.inf), (torch, "ifft", old_ifft),
+                                (torch, "rfft", old_rfft)):
+        if name not in vars(module):
+            setattr(module, name, value)
+
+
+def start_lines(masks, size):
+    """The function of the published code that gives a scan its size/32 central lines."""
+    return functools.partial(masks.sample_low_frequency_mask, {"width_dim": 1, "max_width": size, "min_cols": size // 64,
+                                                               "max_cols": size // 64, "centered": True})
+
+
+def l2sr_environment(images, size):
+    """SparseVecEnv past its constructor; how to reset it, and its observation of full masks beside the normalised image."""
+    from activemri.data.pgmri_knee_data import DataTransform
+    from activemri.envs import envs, masks, sparse_vecenvs
+    env = sparse_vecenvs.SparseVecEnv.__new__(sparse_vecenvs.SparseVecEnv)
+    envs.ActiveMRIEnv.__init__(env, [size, size], num_parallel_episodes=len(images), budget=size, seed=0)
+    env.num_envs, env.reward_metric = len(images), "ssim"
+    env._mask_func, env._transform = start_lines(masks, size), sparse_vecenvs.PPO_EndtoEnd_transform
+    env._current_data_range_dict = {"volume": torch.ones(1, 1, 1)}
+    transform = DataTransform(size)
+    slices = [transform(image.numpy(), {}, "volume", k) for k, image in enumerate(images)]
+    data = tuple(list(column) for column in zip(*slices))
+
+    def full():
+        return env._compute_obs(torch.ones(len(images), 1, size))["reconstruction_input"][:, 0], torch.stack(data[2])
+
+    return env, lambda: env.reset(data=data), full, {"device": "CPU"}
+
+
+class ZeroFilled(torch.nn.Module):
+    """A reconstructor that gives back what the transform normalised."""
+
+    def forward(self, image, mean, std):
+        return {"reconstruction": image.squeeze(1) * std[:, None, None] + mean[:, None, None]}
+
+
+def active_mri_environment(images, size):
+    """ActiveMRIEnv with random slices for its data; how to reset it, and its image of full masks beside the true one."""
+    scored = not isinstance(importlib.util.find_spec("skimage").loader, StubFinder)
+    from activemri.data import transforms
+    from activemri.envs import envs, masks, util
+    env = envs.ActiveMRIEnv((size, size), num_parallel_episodes=len(images), budget=size, seed=0)
+    env._device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    env._reconstructor, env._transform = ZeroFilled(), transforms.fastmri_unet_transform_singlecoil
+    env._mask_func, env.reward_metric = start_lines(masks, size), "ssim" if scored else "mse"
+    if not scored:
+        env._compute_score_given_tensors = lambda a, b: {"mse": util.compute_mse(a, b), "nmse": util.compute_nmse(a, b)}
+    kspace = torch.fft.fft2(torch.fft.ifftshift(images, dim=(-2, -1)), norm="ortho")
+    kspace = torch.fft.fftshift(kspace, dim=(-2, -1)).numpy()
+    count = len(images)
+    batch = (list(kspace), None, list(images.numpy()), [{}] * count, ["volume"] * count, list(range(count)))
+
+    def reset():
+        env._current_data_handler = iter([batch])
+        env.reset()
+
+    def full():
+        return env._compute_obs_and_score(torch.ones(count, 1, size))[0]["reconstruction"], images
+
+    card = f"CPU, reconstructor on {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "CPU"
+    left_out = {} if scored else {"left_out": "SSIM and PSNR (no scikit-image)"}
+    return env, reset, full, {"device": card, "score": "mse nmse ssim psnr" if scored else "mse nmse", **left_out}
+
+
+def draw_lines(lines, steps):
+    """Random free lines, the environments' at each step: what a random policy chooses on the host."""
+    chosen = [random.sample([k for k, taken in enumerate(scan) if not taken], steps) for scan in lines.tolist()]
+    return [list(actions) for actions in zip(*chosen)]
+
+
+def environment_seconds(env, reset, steps):
+    """Seconds a step of an episode from a reset; every mask must then have `steps` lines more."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        reset()
+    before = env._current_mask.flatten(1)
+    actions = draw_lines(before, steps)
+    start = time.perf_counter()
+    for action in actions:
+        _, _, done, _ = env.step(action)
+    seconds = (time.perf_counter() - start) / steps
+    assert (env._current_mask.flatten(1).sum(1) == before.sum(1) + steps).all() and not any(done)
+    return seconds
+
+
+def environment(args):
+    """Steps per second of a public environment."""
+    torch.manual_seed(args.seed)
+    random.seed(args.seed)
+    open_source(args.source)
+    make = {"l2sr": l2sr_environment, "active-mri": active_mri_environment}[args.kind]
+    env, reset, full, about = make(torch.rand(args.envs, args.size, args.size), args.size)
+    steps = args.size // 4 - args.size // 32
+    environment_seconds(env, reset, steps)
+    seen, truth = full()
+    error = (seen - truth).abs().max().item()
+    assert error < 1e-4, f"a full mask's observation is wrong by {error}"
+    seconds = sorted(environment_seconds(env, reset, steps) for _ in range(args.repeats))[args.repeats // 2]
+    row = {"peer": f"{args.kind}, PyTorch {torch.__version__}", "bench": "environment", **about,
+           "threads": torch.get_num_threads(), "size": args.size, "envs": args.envs, "steps": steps,
+           "steps_per_second": args.envs / seconds, "milliseconds": 1e3 * seconds}
+    left_out = f"; left out: {row['left_out']}" if "left_out" in row else ""
+    print(json.dumps(row) if args.json else
+          f"{row['peer']}: {row['steps_per_second']:.4g} environment-steps/s ({row['milliseconds']:.4g} ms a step of "
+          f"{args.envs} environments of {args.size}x{args.size}) on {row['device']}, {row['threads']} threads{left_out}",
+          flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("work", choices=["observe", "network", "a2c", "pgmri", "train-unet"])
+    parser.add_argument("work", choices=["observe", "network", "a2c", "pgmri", "train-unet", "environment"])
     parser.add_argument("--size", type=int, default=128)
-    parser.add_argument("--envs", type=int, default=4096)
+    parser.add_argument("--envs", type=int, help="4096; environment: 16")
     parser.add_argument("--slices", type=int, default=1024)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--batch", type=int, default=256)
@@ -481,9 +664,16 @@ def main():
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--compile", action="store_true", help="train-unet: torch.compile the network")
+    parser.add_argument("--source", help="environment: a checkout of the published code")
+    parser.add_argument("--kind", default="l2sr", choices=["l2sr", "active-mri"], help="environment: whose it is")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    {"observe": observe, "network": network, "a2c": a2c, "pgmri": pgmri, "train-unet": train_unet}[args.work](args)
+    if args.work == "environment" and not args.source:
+        parser.error("environment needs --source")
+    if args.envs is None:
+        args.envs = 16 if args.work == "environment" else 4096
+    {"observe": observe, "network": network, "a2c": a2c, "pgmri": pgmri, "train-unet": train_unet,
+     "environment": environment}[args.work](args)
 
 
 if __name__ == "__main__":
