@@ -623,6 +623,97 @@ static void arrays_move_into_the_programs_memory(void **state) {
   GOOD(l2sr_env_close(other));
 }
 
+/* ---- what steps leave as it is ------------------------------------------------------------------------- */
+
+struct copies {
+  l2sr_env *env, *fresh; /* fresh: it makes every array anew from a state */
+  const void *pinned[L2SR_ARRAYS];
+  size_t total[L2SR_ARRAYS];
+};
+
+static void open_copies(struct copies *copies, const struct l2sr_config *config) {
+  *copies = (struct copies){.env = open_by(config), .fresh = open_by(config)};
+  for (int a = 0; a < L2SR_ARRAYS; a++) {
+    struct l2sr_shape shape = {.bytes = sizeof shape};
+    if (l2sr_env_shape(copies->env, (enum l2sr_array)a, &shape) != L2SR_GOOD) continue;
+    GOOD(l2sr_env_pin(copies->env, (enum l2sr_array)a, &copies->pinned[a]));
+    copies->total[a] = shape.total;
+  }
+}
+
+/* Copies are what the device has, and what is derived is as if it were made now. */
+static void compare_copies(const struct copies *copies) {
+  static const enum l2sr_array derived[] = {L2SR_STANDARDISED, L2SR_FREE, L2SR_TARGET};
+  static unsigned char values[sizeof(float) * ENVS * N * N], state[1 << 16];
+  size_t count;
+  for (int a = 0; a < L2SR_ARRAYS; a++) {
+    if (!copies->pinned[a]) continue;
+    GOOD(l2sr_env_read(copies->env, (enum l2sr_array)a, values, copies->total[a]));
+    if (memcmp(values, copies->pinned[a], copies->total[a]))
+      fail_msg("the copy of array %d is an older one", a);
+  }
+  GOOD(l2sr_env_save(copies->env, state, sizeof state, &count));
+  GOOD(l2sr_env_restore(copies->fresh, state, count));
+  for (size_t i = 0; i < sizeof derived / sizeof *derived; i++) {
+    GOOD(l2sr_env_read(copies->fresh, derived[i], values, copies->total[derived[i]]));
+    if (memcmp(values, copies->pinned[derived[i]], copies->total[derived[i]]))
+      fail_msg("array %d is an older one", (int)derived[i]);
+  }
+}
+
+static void refuse_one(const struct copies *copies) {
+  uint32_t actions[ENVS] = {N, N, N, N, N, N};
+  REFUSED(L2SR_WRONG_USAGE, "cannot take action 32", l2sr_env_step(copies->env, actions));
+  compare_copies(copies);
+}
+
+/* Scans that have ended begin anew, and once one that has not. */
+static void reset_some(const struct copies *copies, enum l2sr_autoreset autoreset, bool another) {
+  uint32_t done[ENVS];
+  uint8_t mask[ENVS] = {0};
+  bool any = another;
+  read_words(copies->env, L2SR_DONE, done);
+  for (int i = 0; i < ENVS && autoreset == L2SR_RESET_DISABLED; i++) any |= mask[i] = done[i] != 0;
+  mask[2] |= another;
+  if (any) GOOD(l2sr_env_reset(copies->env, mask, NULL));
+  compare_copies(copies);
+}
+
+static void walk(const struct l2sr_config *config) {
+  static const char *const samplers[] = {"random", "low_bias", "lowest_index", "poisson_disc"};
+  struct copies copies;
+  open_copies(&copies, config);
+  GOOD(l2sr_env_reset(copies.env, NULL, NULL));
+  compare_copies(&copies);
+  for (uint32_t t = 0; t < 3 * BUDGET + 2; t++) {
+    if (t % 4 == 1) refuse_one(&copies);
+    GOOD(l2sr_env_decide(copies.env, samplers[t % 4]));
+    GOOD(l2sr_env_step(copies.env, NULL));
+    compare_copies(&copies);
+    if (t % 7 == 3 && config->scoring != L2SR_SCORE_NEVER) GOOD(l2sr_env_score(copies.env));
+    if (t % 5 == 2) GOOD(l2sr_env_reconstruct(copies.env));
+    reset_some(&copies, config->autoreset, t == 1 || t == 9);
+  }
+  GOOD(l2sr_env_close(copies.env));
+  GOOD(l2sr_env_close(copies.fresh));
+}
+
+static void no_array_is_older_than_the_step(void **state) {
+  const char *all[8];
+  struct l2sr_config config = config_of();
+  (void)state;
+  memcpy(all, overrides, sizeof overrides);
+  config.overrides = all;
+  for (int autoreset = L2SR_RESET_DISABLED; autoreset <= L2SR_RESET_NEXT_STEP; autoreset++)
+    for (int scoring = L2SR_SCORE_END; scoring <= L2SR_SCORE_NEVER; scoring++) {
+      all[sizeof overrides / sizeof *overrides] = scoring ? "reward.form=sparse" : "reward.form=compat";
+      config.override_count = sizeof overrides / sizeof *overrides + 1;
+      config.autoreset = (enum l2sr_autoreset)autoreset;
+      config.scoring = (enum l2sr_scoring)scoring;
+      walk(&config);
+    }
+}
+
 /* ---- state --------------------------------------------------------------------------------------------- */
 
 static void scans_go_on_from_a_state(void **state) {
@@ -1073,6 +1164,7 @@ int main(void) {
       cmocka_unit_test(observations_may_be_halves),
       cmocka_unit_test(the_program_gives_context_and_actions),
       cmocka_unit_test(arrays_move_into_the_programs_memory),
+      cmocka_unit_test(no_array_is_older_than_the_step),
       cmocka_unit_test(scans_go_on_from_a_state),
       cmocka_unit_test(a_state_is_of_its_scene),
       cmocka_unit_test(pictures_are_drawn),

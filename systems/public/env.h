@@ -39,6 +39,14 @@ struct env_source {
   size_t offset;        /* bytes */
 };
 
+/* The steps of every scan, as the host counts them. Steps go up together: of a scan is kept when it began, so
+ * that a step changes one number, and asking whether any has ended looks at one. */
+struct env_clock {
+  uint32_t now, period; /* a time is below the period, in which no two counts of steps meet */
+  uint32_t *began;      /* [envs]: times */
+  uint32_t *count;      /* [period]: scans that began then */
+};
+
 struct env {
   struct arena *arena; /* owns this */
   struct l2sr_config config;
@@ -56,12 +64,13 @@ struct env {
   bool every;  /* all scans are scored after every step */
   bool starts; /* rewards need the quality that a scan starts from */
   bool begun, sent, decided;
-  uint32_t *steps, *steps_before; /* of every scan, on the host; before the step that is under way */
+  struct env_clock clock;
   uint32_t *flags;                /* [envs]: which to reset, on their way to the device */
   struct host_memory actions;     /* [envs], likewise */
-  uint32_t refused_row;           /* read back with every step */
+  struct host_memory refused_row; /* one word, read back with every step that may be refused */
   cl_mem reset, skip, refused;    /* columns of kernels/env.cl: [envs], [envs], one word */
   bool skips, scored;             /* `skip` has a row that is not 0; the kept scores are not all NaN */
+  bool dones, rewards;            /* L2SR_DONE, L2SR_REWARD may have a row that is not 0 */
   bool all;                       /* the running scoring is of all scans */
   struct env_source source;
   struct schedule step, next, same, begin, renew, observe, score, measure, start, reconstruct, decide;
@@ -76,18 +85,21 @@ void env_close(struct env *env);
 
 /* Builds the lists of systems and their kernels. */
 bool env_build(struct env *env, struct error *error);
+/* Sets how many steps the scan of a row has taken. */
+void env_count(struct env *env, size_t row, uint32_t steps);
 bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struct error *error);
 bool env_decide(struct env *env, const char *sampler, struct error *error);
 bool env_send(struct env *env, const struct env_source *source, struct error *error);
 bool env_wait(struct env *env, struct error *error);
+bool env_checks(const struct env *env); /* the step that is sent may be refused */
 bool env_reconstruct(struct env *env, bool scores, struct error *error);
 /* Observations and what is derived from them anew, of the masks that there are; waits. */
 bool env_renew(struct env *env, struct error *error);
-/* Refuses, as a wrong call, what may not come before the first reset or between send and wait. */
 /* Refuses what is no buffer of the handle's context, or has fewer than `bytes` bytes from byte `offset` on;
  * `what`: in words. */
 bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_t bytes, const char *what,
                       struct error *error);
+/* Refuses, as a wrong call, what may not come before the first reset or between send and wait. */
 bool env_is_idle(const struct env *env, bool begun, struct error *error);
 /* The same, and waits for what CUDA reads of the arrays: they are to be written. */
 bool env_is_free(const struct env *env, bool begun, struct error *error);
@@ -107,9 +119,18 @@ bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t byt
 /* Metrics that the handle scores, made with it. */
 bool env_arrays_open(struct env *env, struct error *error);
 void env_arrays_close(struct env *env);
-/* All enqueue: what is derived from the running scans, and the copies in host memory; what ended scans leave.
- */
-void env_arrays_renew(struct env *env);
+/* What arrays change with. */
+enum env_change {
+  CHANGE_STEP = 1,
+  CHANGE_SCAN = 2, /* scans have begun */
+  CHANGE_DONE = 4,
+  CHANGE_REWARD = 8,
+  CHANGE_SCORE = 16,
+  CHANGE_ALL = 31
+};
+/* All enqueue: what is derived from the running scans, and the copies in host memory, of arrays that have
+ * changed; what ended scans leave. */
+void env_arrays_renew(struct env *env, unsigned changes);
 bool env_arrays_want_final(const struct env *env); /* the program has asked for some of these */
 void env_arrays_keep_final(struct env *env);
 void env_arrays_clear_scores(struct env *env); /* NaN */

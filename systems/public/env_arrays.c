@@ -37,14 +37,15 @@ enum array_kind {
   ARRAY_COLUMN,
   ARRAY_BOUND, /* a column that is placed in memory of its own where scans are not scored */
   ARRAY_METRIC,
-  ARRAY_RUNNING, /* derived after every step and reset */
+  ARRAY_RUNNING, /* derived after steps and resets */
   ARRAY_FINAL    /* derived before a reset in the same step */
 };
 
 struct array_row {
   const char *name;
   enum array_kind kind;
-  unsigned column; /* it is this one, or has its elements and shape */
+  unsigned changes; /* enum env_change */
+  unsigned column;  /* it is this one, or has its elements and shape */
   const struct system *system;
 };
 
@@ -54,26 +55,29 @@ _Static_assert((int)L2SR_MSE == (int)L2SR_SSIM + PLACES - 1,
                "l2sr.h has an array for every metric, in their order");
 
 static const struct array_row rows[L2SR_ARRAYS] = {
-    [L2SR_OBSERVATION] = {"observation", ARRAY_COLUMN, ENV_magnitude, NULL},
-    [L2SR_OBSERVATION_MEAN] = {"observation_mean", ARRAY_COLUMN, ENV_magnitude_mean, NULL},
-    [L2SR_OBSERVATION_STD] = {"observation_std", ARRAY_COLUMN, ENV_magnitude_std, NULL},
-    [L2SR_STANDARDISED] = {"standardised", ARRAY_RUNNING, ENV_reconstruction, &system_env_standardise},
-    [L2SR_FREE] = {"free", ARRAY_RUNNING, ENV_mask, &system_env_free},
-    [L2SR_ACQUIRED] = {"acquired", ARRAY_COLUMN, ENV_mask, NULL},
-    [L2SR_REWARD] = {"reward", ARRAY_COLUMN, ENV_reward, NULL},
-    [L2SR_DONE] = {"done", ARRAY_COLUMN, ENV_done, NULL},
-    [L2SR_STEP] = {"step", ARRAY_COLUMN, ENV_step, NULL},
-    [L2SR_SLICE] = {"slice", ARRAY_COLUMN, ENV_slice, NULL},
-    [L2SR_SCAN] = {"scan", ARRAY_COLUMN, ENV_scan, NULL},
-    [L2SR_ACTION] = {"action", ARRAY_COLUMN, ENV_action, NULL},
-    [L2SR_RECONSTRUCTION] = {"reconstruction", ARRAY_BOUND, ENV_reconstruction, NULL},
-    [L2SR_TARGET] = {"target", ARRAY_RUNNING, ENV_reconstruction, &system_env_target},
-#define METRIC_ARRAY(name, ...) [L2SR_SSIM + PLACE_##name] = {#name, ARRAY_METRIC, ENV_##name, NULL},
-    METRIC_ROWS(METRIC_ARRAY)[L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, ENV_magnitude,
-                                                         &system_env_final_observation},
-    [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, ENV_reconstruction,
+    [L2SR_OBSERVATION] = {"observation", ARRAY_COLUMN, CHANGE_STEP, ENV_magnitude, NULL},
+    [L2SR_OBSERVATION_MEAN] = {"observation_mean", ARRAY_COLUMN, CHANGE_STEP, ENV_magnitude_mean, NULL},
+    [L2SR_OBSERVATION_STD] = {"observation_std", ARRAY_COLUMN, CHANGE_STEP, ENV_magnitude_std, NULL},
+    [L2SR_STANDARDISED] = {"standardised", ARRAY_RUNNING, CHANGE_STEP, ENV_reconstruction,
+                           &system_env_standardise},
+    [L2SR_FREE] = {"free", ARRAY_RUNNING, CHANGE_STEP, ENV_mask, &system_env_free},
+    [L2SR_ACQUIRED] = {"acquired", ARRAY_COLUMN, CHANGE_STEP, ENV_mask, NULL},
+    [L2SR_REWARD] = {"reward", ARRAY_COLUMN, CHANGE_REWARD, ENV_reward, NULL},
+    [L2SR_DONE] = {"done", ARRAY_COLUMN, CHANGE_DONE, ENV_done, NULL},
+    [L2SR_STEP] = {"step", ARRAY_COLUMN, CHANGE_STEP, ENV_step, NULL},
+    [L2SR_SLICE] = {"slice", ARRAY_COLUMN, CHANGE_SCAN, ENV_slice, NULL},
+    [L2SR_SCAN] = {"scan", ARRAY_COLUMN, CHANGE_SCAN, ENV_scan, NULL},
+    [L2SR_ACTION] = {"action", ARRAY_COLUMN, CHANGE_STEP, ENV_action, NULL},
+    [L2SR_RECONSTRUCTION] = {"reconstruction", ARRAY_BOUND, CHANGE_SCORE | CHANGE_SCAN, ENV_reconstruction,
+                             NULL},
+    [L2SR_TARGET] = {"target", ARRAY_RUNNING, CHANGE_SCAN, ENV_reconstruction, &system_env_target},
+#define METRIC_ARRAY(name, ...)                                                                              \
+  [L2SR_SSIM + PLACE_##name] = {#name, ARRAY_METRIC, CHANGE_SCORE, ENV_##name, NULL},
+    METRIC_ROWS(METRIC_ARRAY)[L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, CHANGE_DONE,
+                                                         ENV_magnitude, &system_env_final_observation},
+    [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, CHANGE_DONE, ENV_reconstruction,
                                  &system_env_final_standardised},
-    [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, ENV_mask, &system_env_final_free}};
+    [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, CHANGE_DONE, ENV_mask, &system_env_final_free}};
 
 static size_t elements_of(const struct env *env, enum l2sr_array array) {
   return env->simulation.world.shape[component_schema.components[rows[array].column].shape];
@@ -271,16 +275,16 @@ bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t byt
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
-static void derive(struct env *env, enum array_kind kind) {
+static void derive(struct env *env, enum array_kind kind, unsigned changes) {
   for (int a = 0; a < L2SR_ARRAYS; a++)
-    if (env->array[a].derive && rows[a].kind == kind)
+    if (env->array[a].derive && rows[a].kind == kind && rows[a].changes & changes)
       schedule_run(env->array[a].derive, &env->simulation.world);
 }
 
-void env_arrays_renew(struct env *env) {
-  derive(env, ARRAY_RUNNING);
+void env_arrays_renew(struct env *env, unsigned changes) {
+  derive(env, ARRAY_RUNNING, changes);
   for (int a = 0; a < L2SR_ARRAYS; a++)
-    if (env->array[a].copy.buffer) enqueue_copy(env, (enum l2sr_array)a);
+    if (env->array[a].copy.buffer && rows[a].changes & changes) enqueue_copy(env, (enum l2sr_array)a);
 }
 
 bool env_arrays_want_final(const struct env *env) {
@@ -290,7 +294,7 @@ bool env_arrays_want_final(const struct env *env) {
 }
 
 void env_arrays_keep_final(struct env *env) {
-  derive(env, ARRAY_FINAL);
+  derive(env, ARRAY_FINAL, CHANGE_ALL);
 }
 
 void env_arrays_clear_scores(struct env *env) {

@@ -106,20 +106,30 @@ static bool open_policy(struct env *env, struct error *error) {
   return true;
 }
 
+/* Where scans begin in the step that ends them, none has its budget between steps. */
+static void open_clock(struct env *env) {
+  uint32_t counts = env->acquisition.budget + (env->config.autoreset != L2SR_RESET_SAME_STEP);
+  env->clock = (struct env_clock){.period = counts,
+                                  .began = ARENA_NEW(env->arena, uint32_t, env->envs),
+                                  .count = ARENA_NEW(env->arena, uint32_t, counts)};
+  env->clock.count[0] = (uint32_t)env->envs;
+}
+
 /* Memory beside the world: flags of the kernels, and what is sent to them. */
 static bool open_flags(struct env *env, struct error *error) {
   size_t bytes = sizeof(uint32_t) * env->envs;
-  uint32_t **const lists[] = {&env->steps, &env->steps_before, &env->flags};
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-    *lists[i] = ARENA_NEW(env->arena, uint32_t, env->envs);
+  open_clock(env);
+  env->flags = ARENA_NEW(env->arena, uint32_t, env->envs);
   if (!(env->reset = device_buffer(&env->device, bytes, "flags of environments", error)) ||
       !(env->skip = device_buffer(&env->device, bytes, "flags of environments", error)) ||
       !(env->refused = device_buffer(&env->device, sizeof(uint32_t), "flags of environments", error)) ||
-      !host_memory_open(&env->actions, &env->device, bytes, "actions", error))
+      !host_memory_open(&env->actions, &env->device, bytes, "actions", error) ||
+      !host_memory_open(&env->refused_row, &env->device, sizeof(uint32_t), "flags of environments", error))
     return false;
   device_fill(&env->device, env->reset, 0, bytes, 0);
   device_fill(&env->device, env->skip, 0, bytes, 0);
   device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
+  *(uint32_t *)env->refused_row.data = NO_LINE;
   return true;
 }
 
@@ -149,7 +159,7 @@ static bool open_all(struct env *env, struct error *error) {
 bool env_open(struct env **opened, const struct l2sr_config *config, struct error *error) {
   struct arena *arena = arena_open();
   struct env *env = ARENA_NEW(arena, struct env, 1);
-  *env = (struct env){.arena = arena, .config = *config, .refused_row = NO_LINE};
+  *env = (struct env){.arena = arena, .config = *config, .dones = true, .rewards = true};
   if (open_all(env, error)) {
     *opened = env;
     return true;
@@ -164,6 +174,7 @@ static void close_flags(struct env *env) {
   device_release(&env->device, env->skip, bytes);
   device_release(&env->device, env->refused, sizeof(uint32_t));
   host_memory_close(&env->actions, &env->device);
+  host_memory_close(&env->refused_row, &env->device);
 }
 
 /* At any stage of opening. */

@@ -103,13 +103,15 @@ static bool check_columns(const struct env *env, const uint8_t *place, struct er
 }
 
 static void write_state(struct env *env, const struct state_head *head, const uint8_t *place) {
-  memcpy(env->steps, place + 2 * sizeof(uint32_t) * env->envs, sizeof(uint32_t) * env->envs);
+  const uint32_t *steps = (const uint32_t *)place + 2 * env->envs;
+  for (size_t row = 0; row < env->envs; row++) env_count(env, row, steps[row]);
   for (size_t c = 0; c < COLUMNS; place += column_bytes(env, c++))
     world_write(&env->simulation.world, columns[c], 0, env->envs, place);
   env->options.world.seed = head->seed;
   load_order(&env->simulation, env->report.slices);
   env->begun = head->begun != 0;
   env->decided = false;
+  env->dones = env->rewards = true;
 }
 
 static bool check_state(const struct env *env, const struct state_head *head, const uint8_t *place,

@@ -120,35 +120,38 @@ bool env_is_free(const struct env *env, bool begun, struct error *error) {
   return env_is_idle(env, begun, error) && (!env->cuda || cuda_wait(env->cuda, error));
 }
 
-static bool has_ended(const struct env *env, size_t row) {
-  return env->steps[row] >= env->acquisition.budget;
+/* When scans began that have taken so many steps. */
+static uint32_t began(const struct env *env, uint32_t steps) {
+  return (env->clock.now + env->clock.period - steps) % env->clock.period;
 }
 
+void env_count(struct env *env, size_t row, uint32_t steps) {
+  struct env_clock *clock = &env->clock;
+  uint32_t time = began(env, steps < clock->period ? steps : clock->period - 1);
+  clock->count[clock->began[row]]--;
+  clock->count[time]++;
+  clock->began[row] = time;
+}
+
+/* All take a step, or begin anew if they have ended; or take it back. */
+static void count_step(struct env *env, bool back) {
+  struct env_clock *clock = &env->clock;
+  clock->now = (clock->now + (back ? clock->period - 1 : 1)) % clock->period;
+}
+
+/* Where scans begin in the step that ends them, this is known during the step alone. */
 static bool any_ended(const struct env *env) {
-  for (size_t row = 0; row < env->envs; row++)
-    if (has_ended(env, row)) return true;
-  return false;
+  return env->clock.count[began(env, env->acquisition.budget)];
 }
 
 static bool any_first(const struct env *env) {
-  for (size_t row = 0; row < env->envs; row++)
-    if (env->steps[row] == 1) return true;
-  return false;
-}
-
-/* Scans that have ended begin anew where `restart`; all others take a step where `step`. */
-static void count_steps(struct env *env, bool restart, bool step) {
-  for (size_t row = 0; row < env->envs; row++)
-    if (restart && has_ended(env, row))
-      env->steps[row] = 0;
-    else if (step)
-      env->steps[row]++;
+  return env->clock.count[began(env, 1)];
 }
 
 static bool check_none_ended(const struct env *env, struct error *error) {
-  if (env->config.autoreset != L2SR_RESET_DISABLED) return true;
+  if (env->config.autoreset != L2SR_RESET_DISABLED || !any_ended(env)) return true;
   for (size_t row = 0; row < env->envs; row++)
-    if (has_ended(env, row))
+    if (env->clock.began[row] == began(env, env->acquisition.budget))
       return fail_as(error, L2SR_WRONG_CALL,
                      "the scan of environment %zu has ended; reset it, or open the handle with "
                      "another autoreset",
@@ -195,7 +198,7 @@ bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struc
   if (seed) start_over(env, *seed);
   for (size_t row = 0; row < env->envs; row++) {
     env->flags[row] = !mask || mask[row];
-    if (env->flags[row]) env->steps[row] = 0;
+    if (env->flags[row]) env_count(env, row, 0);
   }
   device_write(&env->device, env->reset, 0, flag_bytes(env), env->flags);
   clear_skip(env);
@@ -205,13 +208,13 @@ bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struc
   run(env, &env->observe);
   if (env->starts) run(env, &env->start);
   clear_scores(env);
-  env_arrays_renew(env);
+  env_arrays_renew(env, CHANGE_ALL);
   return device_finish(&env->device, error);
 }
 
 bool env_renew(struct env *env, struct error *error) {
   run(env, &env->observe);
-  env_arrays_renew(env);
+  env_arrays_renew(env, CHANGE_ALL);
   return device_finish(&env->device, error);
 }
 
@@ -233,8 +236,10 @@ static const struct sampler *find_sampler(const struct env *env, const char *nam
   return NULL;
 }
 
+/* Writes L2SR_ACTION alone. */
 bool env_decide(struct env *env, const char *name, struct error *error) {
-  if (!env_is_free(env, true, error)) return false;
+  bool shared = env->array[L2SR_ACTION].shared.buffer;
+  if (!(shared ? env_is_free : env_is_idle)(env, true, error)) return false;
   const struct sampler *sampler = find_sampler(env, name, error);
   if (!sampler) return false;
   if (sampler != env->sampler) {
@@ -277,6 +282,13 @@ static bool check_send(const struct env *env, const struct env_source *source, s
                  "there are no actions: give some, or call l2sr_env_decide before every step");
 }
 
+/* Draws by weights find a free action in every scan that runs: they are all at least 1. */
+bool env_checks(const struct env *env) {
+  bool decided = !env->source.host && !env->source.memory;
+  bool draws = env->sampler && env->sampler->kind == SAMPLER_DRAW;
+  return env->config.invalid == L2SR_INVALID_ERROR && !(decided && draws);
+}
+
 /* With L2SR_RESET_NEXT_STEP the ended ones do not step. */
 static void skip_ended(struct env *env) {
   clear_skip(env);
@@ -293,7 +305,7 @@ static void score(struct env *env, bool begun) {
   if (env->every || ended || (compat && any_first(env))) {
     env->all = env->every;
     run(env, &env->score);
-    env->scored = true;
+    env->scored = env->rewards = true;
   }
   if (begun && env->starts) run(env, &env->start);
 }
@@ -306,42 +318,50 @@ static void reset_ended(struct env *env) {
   if (env->starts) run(env, &env->start);
 }
 
-/* One step of the device, whose ends the host has counted. */
-static void run_step(struct env *env) {
-  bool resets = env->config.autoreset == L2SR_RESET_SAME_STEP && any_ended(env);
+/* What arrays have that is not the same in every row at every time. */
+static unsigned held(const struct env *env) {
+  return (env->dones ? CHANGE_DONE : 0) | (env->rewards ? CHANGE_REWARD : 0) |
+         (env->scored ? CHANGE_SCORE : 0);
+}
+
+/* One step of the device, whose ends the host has counted. Tells what it changes. */
+static unsigned run_step(struct env *env) {
+  unsigned before = held(env);
+  env->dones = any_ended(env);
+  env->rewards = false;
+  bool resets = env->config.autoreset == L2SR_RESET_SAME_STEP && env->dones;
   bool unseen = env->config.scoring == L2SR_SCORE_NEVER && !env_arrays_want_final(env);
   run(env, env->skips ? &env->next : resets && unseen ? &env->same : &env->step);
   score(env, env->skips);
   if (resets && !unseen) reset_ended(env);
-  if (resets) count_steps(env, true, false);
+  return CHANGE_STEP | before | held(env) | (resets || env->skips ? CHANGE_SCAN : 0);
 }
 
 static void read_refused(struct env *env) {
   struct device *device = &env->device;
-  if (env->config.invalid != L2SR_INVALID_ERROR) return;
-  CL(device, clEnqueueReadBuffer(device->queue, env->refused, CL_FALSE, 0, sizeof env->refused_row,
-                                 &env->refused_row, 0, NULL, NULL));
+  if (!env_checks(env)) return;
+  CL(device, clEnqueueReadBuffer(device->queue, env->refused, CL_FALSE, 0, sizeof(uint32_t),
+                                 env->refused_row.data, 0, NULL, NULL));
 }
 
 bool env_send(struct env *env, const struct env_source *source, struct error *error) {
   if (!check_send(env, source, error)) return false;
   env->source = *source;
   if (source->host) env->source.host = memcpy(env->actions.data, source->host, flag_bytes(env));
-  memcpy(env->steps_before, env->steps, flag_bytes(env));
   skip_ended(env);
   env->sent = true;
-  count_steps(env, env->config.autoreset == L2SR_RESET_NEXT_STEP, true);
-  run_step(env);
-  env_arrays_renew(env);
+  count_step(env, false);
+  env_arrays_renew(env, run_step(env));
   read_refused(env);
   CL(&env->device, clFlush(env->device.queue));
   return true;
 }
 
 static bool refuse_action(struct env *env, struct error *error) {
-  uint32_t action = NO_LINE, row = env->refused_row;
-  memcpy(env->steps, env->steps_before, flag_bytes(env));
-  env->refused_row = NO_LINE;
+  uint32_t *refused_row = env->refused_row.data, action = NO_LINE, row = *refused_row;
+  count_step(env, true);
+  env->dones = env->rewards = true;
+  *refused_row = NO_LINE;
   device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
   world_read(&env->simulation.world, ENV_action, row, 1, &action);
   if (!device_finish(&env->device, error)) return false;
@@ -354,7 +374,7 @@ bool env_wait(struct env *env, struct error *error) {
   if (!env->sent) return fail_as(error, L2SR_WRONG_CALL, "no step is under way; call l2sr_env_send first");
   env->sent = env->decided = false;
   if (!device_finish(&env->device, error)) return false;
-  return env->refused_row == NO_LINE || refuse_action(env, error);
+  return *(uint32_t *)env->refused_row.data == NO_LINE || refuse_action(env, error);
 }
 
 bool env_reconstruct(struct env *env, bool scores, struct error *error) {
@@ -365,6 +385,6 @@ bool env_reconstruct(struct env *env, bool scores, struct error *error) {
   env->all = true;
   run(env, scores ? &env->measure : &env->reconstruct);
   env->scored |= scores;
-  env_arrays_renew(env);
+  env_arrays_renew(env, CHANGE_SCORE);
   return device_finish(&env->device, error);
 }

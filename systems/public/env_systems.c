@@ -27,6 +27,7 @@ const struct system system_env_place = {
 
 static void run_check(struct world *world, void *context) {
   const struct env *env = context;
+  if (!env_checks(env)) return;
   kernel_run(world->kernels, "env_check", env->envs,
              ARGS(world_in(world, ENV_action), world_in(world, ENV_mask), flags(env->skip),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused)));
