@@ -1,5 +1,6 @@
 """The Python package: what Gymnasium and stable-baselines3 expect of it, its arrays, its errors."""
 
+import ctypes
 import gc
 import logging
 import os
@@ -319,6 +320,18 @@ class Arrays(unittest.TestCase):
         del view
         gc.collect()
         self.assertFalse(l2sr._arrays._given)
+
+    def test_capsules_where_others_set_types(self):
+        shared = ctypes.pythonapi.PyCapsule_GetPointer
+        before = shared.argtypes
+        shared.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        try:
+            env = make()
+            array = env.array("reward")
+            array.__dlpack__()
+            self.assertFalse(l2sr._arrays._given)
+        finally:
+            shared.argtypes = before
 
     @unittest.skipIf(torch is None, "no torch")
     def test_tensors_share_the_memory(self):

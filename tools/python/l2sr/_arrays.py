@@ -47,6 +47,7 @@ class _Versioned(ctypes.Structure):
 # What was given away, by its address: it lives until its new owner calls the deleter.
 _given: dict[int, tuple[Any, ...]] = {}
 _NAMES = (b"dltensor", b"dltensor_versioned")  # capsules point at these bytes
+_python = ctypes.PyDLL(None)  # ctypes.pythonapi is one for all: other packages give its functions other types
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator, unused-ignore]
@@ -55,16 +56,18 @@ def _delete(address: int, given: dict[int, tuple[Any, ...]] = _given) -> None:
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator, unused-ignore]
-def _delete_capsule(capsule: int, given: Any = _given, names: Any = _NAMES, python: Any = ctypes.pythonapi) -> None:
+def _delete_capsule(capsule: int, given: Any = _given, names: Any = _NAMES, python: Any = _python) -> None:
     """Capsules that nobody took still have their first name."""
     for name in names:
-        if python.PyCapsule_IsValid(ctypes.c_void_p(capsule), name):
-            given.pop(python.PyCapsule_GetPointer(ctypes.c_void_p(capsule), name), None)
+        if python.PyCapsule_IsValid(capsule, name):
+            given.pop(python.PyCapsule_GetPointer(capsule, name), None)
 
 
-ctypes.pythonapi.PyCapsule_New.restype = ctypes.py_object
-ctypes.pythonapi.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+_python.PyCapsule_New.restype = ctypes.py_object
+_python.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_python.PyCapsule_IsValid.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+_python.PyCapsule_GetPointer.restype = ctypes.c_void_p
+_python.PyCapsule_GetPointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
 
 @atexit.register
@@ -73,7 +76,7 @@ def _keep_for_ever() -> None:
     for managed, *_ in _given.values():
         managed.deleter = None
     for kept in (_given, _NAMES, _delete, _delete_capsule):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+        _python.Py_IncRef(ctypes.py_object(kept))
 
 
 class Array:
@@ -146,7 +149,7 @@ class Array:
             managed = _Legacy(tensor=tensor, deleter=deleter)
         address = ctypes.addressof(managed)
         _given[address] = (managed, shape, strides, self._owner)
-        return ctypes.pythonapi.PyCapsule_New(address, _NAMES[versioned], ctypes.cast(_delete_capsule, ctypes.c_void_p))
+        return _python.PyCapsule_New(address, _NAMES[versioned], ctypes.cast(_delete_capsule, ctypes.c_void_p))
 
     def __repr__(self) -> str:
         place = "host" if self.device[0] == CPU else f"CUDA device {self.device[1]}"
