@@ -203,7 +203,7 @@ enum l2sr_code l2sr_env_step(l2sr_env *env, const uint32_t *actions); /* l2sr_en
 /* ---- arrays -------------------------------------------------------------------------------------------- */
 
 /* Each has a row an environment. Those marked + exist from the first time that they are asked for, by any
- * function below, and are computed from then on, in every reset and step. Metrics that config does not
+ * function below, and are kept up to date from then on, in resets and steps. Metrics that config does not
  * name are refused. */
 enum l2sr_array {
   /* [envs][N][N], f32 or f16 (world.observation): the zero-filled magnitude, in units of a power of two near

@@ -302,6 +302,28 @@ class Arrays(unittest.TestCase):
         gc.collect()
         np.testing.assert_array_equal(seen, before)
 
+    def test_copies_are_the_callers(self):
+        env = make()
+        held = [env.reset(seed=1)[0]]
+        rows = held[0][1:, ::2]  # a view holds the whole
+        held[0].flags.writeable = False
+        first = held[0].copy()
+        for _ in range(4):
+            env.decide()
+            held.append(env.step(None)[0])
+        self.assertEqual(len({seen.ctypes.data for seen in held}), 5)
+        np.testing.assert_array_equal(held[0], first)
+        del held
+        np.testing.assert_array_equal(rows, first[1:, ::2])
+        places = set()
+        for _ in range(6):
+            env.decide()
+            seen = env.step(None)[0]
+            np.testing.assert_array_equal(seen, env.array("standardised"))
+            places.add(seen.ctypes.data)
+        self.assertEqual(len(places), 2)  # `seen` holds one while the next is made
+        np.testing.assert_array_equal(rows, first[1:, ::2])
+
     def test_dlpack(self):
         env = make()
         env.reset(seed=1)

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from . import _binding as binding
-from ._arrays import Array
+from ._arrays import Array, Copies
 from ._config import Data, Overrides, Path, make_config
 from ._scans import Scans
 
@@ -58,8 +58,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         metrics: names of metrics for info, as "ssim,psnr"; None: the scene's evaluate.metrics.
         reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
         policy: a checkpoint for `decide("policy")`.
-        copy: True: every step returns new arrays. False: observations and masks are views of pinned memory, which the
-            next step changes, and final_obs is one array in place of an object an environment.
+        copy: True: every step returns arrays of the caller's own. False: observations and masks are views of pinned
+            memory, which the next step changes, and final_obs is one array in place of an object an environment. A copy
+            of many large images takes longer than the step: take views then, or tensors of `convert`.
         convert: a function, as torch.from_dlpack, that makes another library's tensors of `l2sr.Array`s: observations,
             rewards and masks are such tensors then, of the library's memory, without a copy.
         cuda: these tensors are CUDA's, of the memory that the device itself works in (NVIDIA alone). `convert` None: they
@@ -121,6 +122,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.metadata = {**self.metadata, "autoreset_mode": mode}
         self._same_step = mode == AutoresetMode.SAME_STEP
         self._observation, self._masked, self._copy = observation, mask_in_observation, copy
+        self._copies = Copies()
         self._make_spaces()
         self._make_arrays(scoring)
         self._make_tensors((lambda array: array) if cuda and convert is None else convert, cuda)
@@ -176,7 +178,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._tensors is not None:
             image, free = self._tensors[:2]
         elif self._copy:
-            image, free = self._images.copy(), self._free.copy()
+            image, free = self._copies.take(self._images), self._free.copy()
         else:
             image, free = self._images, self._free
         return ({"observation": image, "action_mask": free} if self._masked else image), free
@@ -269,6 +271,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Gives the device back, once no array of it is in use any more."""
         self._tensors = None
         self._images = self._free = self._reward = None
+        self._copies = Copies()
         self._done = np.zeros(0)
         self.scans.close()
 
