@@ -714,6 +714,58 @@ static void no_array_is_older_than_the_step(void **state) {
     }
 }
 
+/* ---- steps without waiting ----------------------------------------------------------------------------- */
+
+static void compare_all(l2sr_env *env, l2sr_env *other) {
+  static unsigned char values[2][sizeof(float) * ENVS * N * N];
+  for (int a = 0; a < L2SR_FINAL_OBSERVATION; a++) {
+    struct l2sr_shape shape = {.bytes = sizeof shape};
+    if (l2sr_env_shape(env, (enum l2sr_array)a, &shape) != L2SR_GOOD) continue;
+    GOOD(l2sr_env_read(env, (enum l2sr_array)a, values[0], shape.total));
+    GOOD(l2sr_env_read(other, (enum l2sr_array)a, values[1], shape.total));
+    if (memcmp(values[0], values[1], shape.total))
+      fail_msg("%s is another where steps are played", shape.name);
+  }
+}
+
+static void play_both(l2sr_env *env, l2sr_env *other, const char *sampler, uint32_t steps) {
+  GOOD(l2sr_env_play(env, sampler, steps));
+  REFUSED(L2SR_WRONG_CALL, "under way", l2sr_env_play(env, sampler, steps));
+  GOOD(l2sr_env_wait(env));
+  for (uint32_t t = 0; t < steps; t++) {
+    GOOD(l2sr_env_decide(other, sampler));
+    GOOD(l2sr_env_step(other, NULL));
+  }
+  compare_all(env, other);
+}
+
+static void steps_are_played_without_waiting(void **state) {
+  static const uint8_t some[ENVS] = {0, 1, 0, 0, 1, 0};
+  struct l2sr_config config = config_of();
+  (void)state;
+  for (int autoreset = L2SR_RESET_DISABLED; autoreset <= L2SR_RESET_NEXT_STEP; autoreset++) {
+    config.autoreset = (enum l2sr_autoreset)autoreset;
+    l2sr_env *env = open_by(&config), *other = open_by(&config);
+    REFUSED(L2SR_WRONG_CALL, "no scan has begun", l2sr_env_play(env, "random", 1));
+    GOOD(l2sr_env_reset(env, NULL, NULL));
+    GOOD(l2sr_env_reset(other, NULL, NULL));
+    REFUSED(L2SR_WRONG_USAGE, "0 steps", l2sr_env_play(env, "random", 0));
+    REFUSED(L2SR_WRONG_CALL, "sampler is NULL", l2sr_env_play(env, NULL, 1));
+    play_both(env, other, "random", 2);
+    GOOD(l2sr_env_reset(env, some, NULL));
+    GOOD(l2sr_env_reset(other, some, NULL));
+    if (autoreset == L2SR_RESET_DISABLED)
+      REFUSED(L2SR_WRONG_CALL, "environment 0 ends after 4 more", l2sr_env_play(env, "random", 5));
+    play_both(env, other, "lowest_index", BUDGET - 2);
+    if (autoreset == L2SR_RESET_DISABLED)
+      REFUSED(L2SR_WRONG_CALL, "environment 0 has ended", l2sr_env_play(env, "random", UINT32_MAX));
+    else
+      play_both(env, other, "variable_density", 2 * BUDGET + 3);
+    GOOD(l2sr_env_close(env));
+    GOOD(l2sr_env_close(other));
+  }
+}
+
 /* ---- state --------------------------------------------------------------------------------------------- */
 
 static void scans_go_on_from_a_state(void **state) {
@@ -1165,6 +1217,7 @@ int main(void) {
       cmocka_unit_test(the_program_gives_context_and_actions),
       cmocka_unit_test(arrays_move_into_the_programs_memory),
       cmocka_unit_test(no_array_is_older_than_the_step),
+      cmocka_unit_test(steps_are_played_without_waiting),
       cmocka_unit_test(scans_go_on_from_a_state),
       cmocka_unit_test(a_state_is_of_its_scene),
       cmocka_unit_test(pictures_are_drawn),

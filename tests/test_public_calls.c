@@ -135,6 +135,10 @@ static enum l2sr_code call_reset(struct caller *caller) {
                         chance(caller, 3) ? &seed : NULL);
 }
 
+static enum l2sr_code call_play(struct caller *caller) {
+  return l2sr_env_play(any_handle(caller), chance(caller, 2) ? "random" : any_text(caller), draw(caller, 5));
+}
+
 static enum l2sr_code call_decide(struct caller *caller) {
   return l2sr_env_decide(any_handle(caller), chance(caller, 2) ? "random" : any_text(caller));
 }
@@ -256,11 +260,11 @@ static enum l2sr_code call_train(struct caller *caller) {
 
 /* More often what makes scans go on. */
 static enum l2sr_code (*const calls[])(struct caller *caller) = {
-    call_open,        call_close, call_facts, call_reset, call_decide,      call_decide, call_send,
-    call_send_memory, call_wait,  call_wait,  call_step,  call_step,        call_step,   call_shape,
-    call_memory,      call_pin,   call_unpin, call_read,  call_read,        call_draw,   call_save,
-    call_restore,     call_table, call_queue, call_train, call_reconstruct, call_place,
-    call_cuda};
+    call_open,   call_close, call_facts,       call_reset,  call_decide,  call_play,
+    call_decide, call_send,  call_send_memory, call_wait,   call_wait,    call_step,
+    call_step,   call_step,  call_shape,       call_memory, call_pin,     call_unpin,
+    call_read,   call_read,  call_draw,        call_save,   call_restore, call_table,
+    call_queue,  call_train, call_reconstruct, call_place,  call_cuda};
 
 static void call_one(struct caller *caller) {
   enum l2sr_code code = calls[draw(caller, sizeof calls / sizeof *calls)](caller);

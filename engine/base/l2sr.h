@@ -195,8 +195,13 @@ enum l2sr_code l2sr_env_send(l2sr_env *env, const uint32_t *actions);
 /* The same with actions in a buffer of the handle's context, uint32_t from byte `offset` on; they are read
  * before l2sr_env_wait returns. */
 enum l2sr_code l2sr_env_send_memory(l2sr_env *env, struct _cl_mem *actions, size_t offset);
-/* Waits for the step. An error leaves the environments as they were before the step where it is
- * L2SR_WRONG_USAGE; after any other the handle can only be closed. */
+/* Starts `steps` steps, 1 or more, of all environments, one after the other, with actions that l2sr_env_decide would
+ * choose before each, and returns: the device waits for nobody between them. l2sr_env_wait must follow before any
+ * other call but close. Arrays are those after the last step, rewards and metrics those of the last step. With
+ * L2SR_RESET_DISABLED, no scan may end before the last step. */
+enum l2sr_code l2sr_env_play(l2sr_env *env, const char *sampler, uint32_t steps);
+/* Waits for the step, or the steps of l2sr_env_play. An error leaves the environments as they were before the step
+ * that is refused where it is L2SR_WRONG_USAGE; after any other the handle can only be closed. */
 enum l2sr_code l2sr_env_wait(l2sr_env *env);
 enum l2sr_code l2sr_env_step(l2sr_env *env, const uint32_t *actions); /* l2sr_env_send and l2sr_env_wait */
 

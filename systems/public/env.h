@@ -65,8 +65,8 @@ struct env {
   bool starts; /* rewards need the quality that a scan starts from */
   bool begun, sent, decided;
   struct env_clock clock;
-  uint32_t *flags;                /* [envs]: which to reset, on their way to the device */
-  struct host_memory actions;     /* [envs], likewise */
+  uint32_t *flags;            /* [envs]: words on their way to the device, as which to reset, or from it */
+  struct host_memory actions; /* [envs], likewise */
   struct host_memory refused_row; /* one word, read back with every step that may be refused */
   cl_mem reset, skip, refused;    /* columns of kernels/env.cl: [envs], [envs], one word */
   bool skips, scored;             /* `skip` has a row that is not 0; the kept scores are not all NaN */
@@ -90,6 +90,7 @@ void env_count(struct env *env, size_t row, uint32_t steps);
 bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struct error *error);
 bool env_decide(struct env *env, const char *sampler, struct error *error);
 bool env_send(struct env *env, const struct env_source *source, struct error *error);
+bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error *error);
 bool env_wait(struct env *env, struct error *error);
 bool env_checks(const struct env *env); /* the step that is sent may be refused */
 bool env_reconstruct(struct env *env, bool scores, struct error *error);

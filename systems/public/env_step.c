@@ -133,10 +133,9 @@ void env_count(struct env *env, size_t row, uint32_t steps) {
   clock->began[row] = time;
 }
 
-/* All take a step, or begin anew if they have ended; or take it back. */
-static void count_step(struct env *env, bool back) {
-  struct env_clock *clock = &env->clock;
-  clock->now = (clock->now + (back ? clock->period - 1 : 1)) % clock->period;
+/* All take a step, or begin anew if they have ended. */
+static void count_step(struct env *env) {
+  env->clock.now = (env->clock.now + 1) % env->clock.period;
 }
 
 /* Where scans begin in the step that ends them, this is known during the step alone. */
@@ -148,14 +147,26 @@ static bool any_first(const struct env *env) {
   return env->clock.count[began(env, 1)];
 }
 
-static bool check_none_ended(const struct env *env, struct error *error) {
-  if (env->config.autoreset != L2SR_RESET_DISABLED || !any_ended(env)) return true;
-  for (size_t row = 0; row < env->envs; row++)
-    if (env->clock.began[row] == began(env, env->acquisition.budget))
-      return fail_as(error, L2SR_WRONG_CALL,
-                     "the scan of environment %zu has ended; reset it, or open the handle with "
-                     "another autoreset",
-                     row);
+static bool refuse_ended(const struct env *env, uint32_t taken, struct error *error) {
+  size_t row = 0;
+  while (env->clock.began[row] != began(env, taken)) row++;
+  if (taken == env->acquisition.budget)
+    return fail_as(error, L2SR_WRONG_CALL,
+                   "the scan of environment %zu has ended; reset it, or open the handle with "
+                   "another autoreset",
+                   row);
+  return fail_as(error, L2SR_WRONG_CALL,
+                 "the scan of environment %zu ends after %u more; take no more steps than that, or open the "
+                 "handle with another autoreset",
+                 row, env->acquisition.budget - taken);
+}
+
+/* The program resets scans that have ended; none may end before the last of these steps. */
+static bool check_none_ended(const struct env *env, uint32_t steps, struct error *error) {
+  uint32_t budget = env->acquisition.budget;
+  if (env->config.autoreset != L2SR_RESET_DISABLED) return true;
+  for (uint32_t left = 0; left < steps && left <= budget; left++)
+    if (env->clock.count[began(env, budget - left)]) return refuse_ended(env, budget - left, error);
   return true;
 }
 
@@ -236,10 +247,7 @@ static const struct sampler *find_sampler(const struct env *env, const char *nam
   return NULL;
 }
 
-/* Writes L2SR_ACTION alone. */
-bool env_decide(struct env *env, const char *name, struct error *error) {
-  bool shared = env->array[L2SR_ACTION].shared.buffer;
-  if (!(shared ? env_is_free : env_is_idle)(env, true, error)) return false;
+static bool set_sampler(struct env *env, const char *name, struct error *error) {
   const struct sampler *sampler = find_sampler(env, name, error);
   if (!sampler) return false;
   if (sampler != env->sampler) {
@@ -249,6 +257,13 @@ bool env_decide(struct env *env, const char *name, struct error *error) {
       return false;
     env->sampler = sampler;
   }
+  return true;
+}
+
+/* Writes L2SR_ACTION alone. */
+bool env_decide(struct env *env, const char *name, struct error *error) {
+  bool shared = env->array[L2SR_ACTION].shared.buffer;
+  if (!(shared ? env_is_free : env_is_idle)(env, true, error) || !set_sampler(env, name, error)) return false;
   run(env, &env->decide);
   env->decided = true;
   return true;
@@ -273,7 +288,7 @@ bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_
 }
 
 static bool check_send(const struct env *env, const struct env_source *source, struct error *error) {
-  if (!env_is_free(env, true, error) || !check_none_ended(env, error)) return false;
+  if (!env_is_free(env, true, error) || !check_none_ended(env, 1, error)) return false;
   if (source->memory &&
       !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
     return false;
@@ -344,27 +359,54 @@ static void read_refused(struct env *env) {
                                  env->refused_row.data, 0, NULL, NULL));
 }
 
+/* One step of the device and of the host's count. Tells what it changes. */
+static unsigned enqueue_step(struct env *env) {
+  skip_ended(env);
+  count_step(env);
+  return run_step(env);
+}
+
+/* What is left to enqueue after the last step. */
+static void end_send(struct env *env, unsigned changes) {
+  env_arrays_renew(env, changes);
+  read_refused(env);
+  CL(&env->device, clFlush(env->device.queue));
+}
+
 bool env_send(struct env *env, const struct env_source *source, struct error *error) {
   if (!check_send(env, source, error)) return false;
   env->source = *source;
   if (source->host) env->source.host = memcpy(env->actions.data, source->host, flag_bytes(env));
-  skip_ended(env);
   env->sent = true;
-  count_step(env, false);
-  env_arrays_renew(env, run_step(env));
-  read_refused(env);
-  CL(&env->device, clFlush(env->device.queue));
+  end_send(env, enqueue_step(env));
   return true;
 }
 
+bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error *error) {
+  unsigned changes = 0;
+  if (!env_is_free(env, true, error)) return false;
+  if (!steps) return fail_usage(error, "there are 0 steps to play; take 1 or more");
+  if (!check_none_ended(env, steps, error) || !set_sampler(env, sampler, error)) return false;
+  env->source = (struct env_source){0};
+  env->sent = true;
+  for (uint32_t step = 0; step < steps; step++) {
+    run(env, &env->decide);
+    changes |= enqueue_step(env);
+  }
+  end_send(env, changes);
+  return true;
+}
+
+/* Nothing has changed since the step that is refused: steps are as many as the device has counted. */
 static bool refuse_action(struct env *env, struct error *error) {
-  uint32_t *refused_row = env->refused_row.data, action = NO_LINE, row = *refused_row;
-  count_step(env, true);
+  uint32_t *refused_row = env->refused_row.data, action = NO_LINE, row = *refused_row, *steps = env->flags;
   env->dones = env->rewards = true;
   *refused_row = NO_LINE;
   device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
   world_read(&env->simulation.world, ENV_action, row, 1, &action);
+  world_read(&env->simulation.world, ENV_step, 0, env->envs, steps);
   if (!device_finish(&env->device, error)) return false;
+  for (size_t i = 0; i < env->envs; i++) env_count(env, i, steps[i]);
   return fail_usage(error,
                     "environment %u cannot take action %u: it is %s; L2SR_FREE has those that are free", row,
                     action, action < env->acquisition.lines ? "acquired already" : "none");

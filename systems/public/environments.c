@@ -150,6 +150,21 @@ enum l2sr_code l2sr_env_send_memory(l2sr_env *env, struct _cl_mem *actions, size
   return call_on(env, HANDLE_ENV, send_memory, &source);
 }
 
+struct play {
+  const char *sampler;
+  uint32_t steps;
+};
+
+static bool play(void *object, void *arguments, struct error *error) {
+  const struct play *play = arguments;
+  return env_play(object, play->sampler, play->steps, error);
+}
+
+enum l2sr_code l2sr_env_play(l2sr_env *env, const char *sampler, uint32_t steps) {
+  struct play arguments = {sampler, steps};
+  return call_on(env, HANDLE_ENV, play, &arguments);
+}
+
 static bool wait_env(void *object, void *none, struct error *error) {
   (void)none;
   return env_wait(object, error);

@@ -183,6 +183,22 @@ class Vector(unittest.TestCase):
         self.assertEqual(np.asarray(env.array("target")).shape, (ENVS, SIZE, SIZE))
         self.assertEqual(env.scans.reconstruct().shape, (ENVS, SIZE, SIZE))
 
+    def test_steps_are_played(self):
+        for mode in ("SameStep", "NextStep"):
+            env, other = make(autoreset_mode=mode), make(autoreset_mode=mode)
+            env.reset(seed=1), other.reset(seed=1)
+            mine = env.play("random", 2 * BUDGET)
+            for _ in range(2 * BUDGET):
+                other.decide("random")
+                theirs = other.step(None)
+            for a, b in zip(mine[:4], theirs[:4]):
+                np.testing.assert_array_equal(a, b)
+            self.assertEqual(mine[4].keys(), theirs[4].keys())
+            last = [info.get("final_info", info) for info in (mine[4], theirs[4])]
+            np.testing.assert_array_equal(last[0].get("slice"), last[1].get("slice"))
+        with self.assertRaisesRegex(ValueError, "steps is 0"):
+            env.play("random", 0)
+
     def test_complex_k_space(self):
         k_space = np.fft.fftshift(np.fft.fft2(images()), axes=(1, 2))[:, None].repeat(2, 1)
         env = make(data=k_space, overrides={"data.kspace": "measured"}, volumes=np.zeros(7))

@@ -1,6 +1,6 @@
 /* Environment-steps per second of programs that hold the library (engine/base/l2sr.h), beside the same steps
- * inside of it, in one call: random free actions made on the device, actions from the host, and observations
- * in pinned memory. */
+ * inside of it, in one call: random free actions made on the device, actions from the host, observations in
+ * pinned memory, and whole scans without waiting. */
 #include "tools/bench/bench.h"
 
 #include "engine/base/log.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 3, ROW_INSIDE = 0 };
+enum { ROWS = 3, TIMES = 5, ROW_INSIDE = 0 };
 
 struct bench_env {
   struct call *call;
@@ -20,9 +20,9 @@ struct bench_env {
   struct l2sr_slices images;
   char *text; /* the scene's options */
   uint32_t *actions;
-  double seconds[4];  /* of one step of all: inside, device, host, pinned */
-  double bus;         /* bytes a second of copies to pinned memory alone */
-  size_t observation; /* bytes */
+  double seconds[TIMES]; /* of one step of all: inside, device, host, pinned, played */
+  double bus;            /* bytes a second of copies to pinned memory alone */
+  size_t observation;    /* bytes */
 };
 
 static bool good(enum l2sr_code code, struct error *error) {
@@ -150,6 +150,18 @@ static bool time_steps(struct bench_env *bench, l2sr_env *env,
   return true;
 }
 
+static bool time_played(struct bench_env *bench, l2sr_env *env, struct error *error) {
+  double seconds[BENCH_REPEATS];
+  uint32_t budget = bench->acquisition.budget;
+  for (int r = 0; r < BENCH_REPEATS; r++) {
+    double start = clock_seconds();
+    if (!good(l2sr_env_play(env, "random", budget), error) || !good(l2sr_env_wait(env), error)) return false;
+    seconds[r] = (clock_seconds() - start) / budget;
+  }
+  bench->seconds[4] = bench_median(seconds);
+  return true;
+}
+
 /* The bus alone: the same copies without steps. */
 static bool time_bus(struct bench_env *bench, l2sr_env *env, void *pinned, struct error *error) {
   struct _cl_mem *memory;
@@ -173,7 +185,7 @@ static bool run_steps(struct bench_env *bench, l2sr_env *env, const struct sampl
     if (!step_decided(env, NULL, error)) return false;
   if (!compare(bench, env, inside, error) || !step_decided(env, NULL, error)) return false;
   return time_steps(bench, env, step_decided, &bench->seconds[1], error) &&
-         time_steps(bench, env, step_given, &bench->seconds[2], error) &&
+         time_steps(bench, env, step_given, &bench->seconds[2], error) && time_played(bench, env, error) &&
          good(l2sr_env_pin(env, L2SR_OBSERVATION, &pinned), error) &&
          time_steps(bench, env, step_decided, &bench->seconds[3], error) &&
          time_bus(bench, env, (void *)(uintptr_t)pinned, error);
@@ -197,10 +209,11 @@ static bool run_outside(struct bench_env *bench, const struct sample *inside, st
 /* ---- the command --------------------------------------------------------------------------------------- */
 
 static void print(const struct bench_env *bench, bool json) {
-  static const char *const names[] = {"inside", "device_actions", "host_actions", "pinned_observations"};
-  static const char *const words[] = {"inside the library, as bench step",
-                                      "random actions made on the device", "actions from the host",
-                                      "the first, observations in pinned memory"};
+  static const char *const names[] = {"inside", "device_actions", "host_actions", "pinned_observations",
+                                      "played"};
+  static const char *const words[] = {
+      "inside the library, as bench step", "random actions made on the device", "actions from the host",
+      "the first, observations in pinned memory", "the first, whole scans without waiting"};
   double bus = (double)bench->observation / bench->seconds[3];
   if (!json)
     printf("env: %zu environment%s of %zux%zu over %zu slice%s, on %s\n", bench->envs, plural(bench->envs),
@@ -210,7 +223,7 @@ static void print(const struct bench_env *bench, bool json) {
     json_text(stdout, bench->device->facts.name);
     printf(",\"size\":%zu,\"envs\":%zu,\"slices\":%zu", bench->n, bench->envs, bench->slices);
   }
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < TIMES; i++)
     if (json)
       printf(",\"%s_milliseconds\":%.6g", names[i], 1e3 * bench->seconds[i]);
     else

@@ -299,7 +299,7 @@ const struct command command_bench = {
             "finished scans\n"
             "  env\n"
             "      the same through l2sr.h, as other programs step: actions made on the device, actions from the "
-            "host, observations in pinned memory\n"
+            "host, observations in pinned memory, whole scans without waiting\n"
             "  network\n"
             "      the reconstructor's forward pass; --train: a whole update\n"
             "  policy\n"

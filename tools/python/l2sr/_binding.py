@@ -135,6 +135,7 @@ FUNCTIONS = {
     "l2sr_env_facts": (c_int, [c_void_p, POINTER(Facts)]),
     "l2sr_env_reset": (c_int, [c_void_p, c_void_p, POINTER(c_uint32)]),
     "l2sr_env_decide": (c_int, [c_void_p, c_char_p]),
+    "l2sr_env_play": (c_int, [c_void_p, c_char_p, c_uint32]),
     "l2sr_env_send": (c_int, [c_void_p, c_void_p]),
     "l2sr_env_wait": (c_int, [c_void_p]),
     "l2sr_env_step": (c_int, [c_void_p, c_void_p]),

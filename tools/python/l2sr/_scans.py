@@ -94,6 +94,11 @@ class Scans:
     def decide(self, sampler: str) -> None:
         check(library.l2sr_env_decide(self.value, sampler.encode()))
 
+    def play(self, sampler: str, steps: int) -> None:
+        if not 0 < steps < 2**32:
+            raise ValueError(f"steps is {steps}; it must be from 1 to {2**32 - 1}")
+        check(library.l2sr_env_play(self.value, sampler.encode(), steps))
+
     # ---- arrays ------------------------------------------------------------------------------------------------
 
     def shape(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:

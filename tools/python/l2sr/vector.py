@@ -286,6 +286,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Chooses free actions on the device, by a heuristic of `l2sr describe samplers` or by "policy"; then step(None)."""
         self.scans.decide(sampler)
 
+    def play(self, sampler: str = "random", steps: int = 1) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """So many steps by `decide`'s actions, between which the device waits for nobody; gives what the last step gives."""
+        if self._same_step and steps > 1:  # the last step tells the slices of the scans that end with it
+            self.scans.play(sampler, steps - 1)
+            self.scans.wait()
+            self._slices, steps = self.scans.read("slice"), 1
+        self.scans.play(sampler, steps)
+        return self.step_wait()
+
     def array(self, name: str) -> Array:
         """Any array of `enum l2sr_array`, as "target" or "reconstruction", in pinned memory that every step renews."""
         return self.scans.pin(name)
