@@ -191,7 +191,7 @@ static void count_device(int change) {
 /* In the context that is open; closes it where there is none. */
 static bool make_queue(struct device *device, struct error *error) {
   cl_int code;
-  device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+  device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
   if (code == CL_SUCCESS) {
     device->arena = arena_open();
     count_device(1);
@@ -219,19 +219,22 @@ bool device_open(struct device *device, const char *select, struct error *error)
 }
 
 /* The queue's device, or the context's first one. */
-static bool find_adopted(struct device *device, cl_context context, cl_command_queue queue, struct error *error) {
+static bool find_adopted(struct device *device, cl_context context, cl_command_queue queue,
+                         struct error *error) {
   cl_context its = context;
   cl_device_id ids[MOST] = {NULL};
   cl_command_queue_properties properties = 0;
   cl_int code = queue ? clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof its, &its, NULL)
                       : clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof ids, ids, NULL);
-  if (queue && code == CL_SUCCESS) code = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof *ids, ids, NULL);
+  if (queue && code == CL_SUCCESS)
+    code = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof *ids, ids, NULL);
   if (queue && code == CL_SUCCESS)
     code = clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
   if (code != CL_SUCCESS)
     return fail_as(error, kind_of(code), "cannot look at the OpenCL %s that was given: %s (%d)",
                    queue ? "queue" : "context", device_code_name(code), code);
-  if (context && its != context) return fail_usage(error, "the OpenCL queue is of another context; give the queue's own");
+  if (context && its != context)
+    return fail_usage(error, "the OpenCL queue is of another context; give the queue's own");
   if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
     return fail_usage(error, "the OpenCL queue runs out of order; give one that runs in order");
   device->context = its;
@@ -266,6 +269,23 @@ void device_close(struct device *device) {
   clReleaseCommandQueue(device->queue);
   clReleaseContext(device->context);
   memset(device, 0, sizeof *device);
+}
+
+bool device_profile(struct device *device, struct profile *profile, struct error *error) {
+  cl_int code = CL_SUCCESS;
+  if (!device_finish(device, error)) return false;
+  if (profile && !device->times) {
+    cl_command_queue queue =
+        clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    if (code != CL_SUCCESS)
+      return fail_as(error, kind_of(code), "cannot make a queue on %s that times launches: %s (%d)",
+                     device->facts.name, device_code_name(code), code);
+    clReleaseCommandQueue(device->queue);
+    device->queue = queue;
+    device->times = true;
+  }
+  device->profile = profile;
+  return true;
 }
 
 void device_note(struct device *device, cl_int code, const char *call, const char *file, int line) {

@@ -47,6 +47,7 @@ struct device {
   bool failed;
   uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
   struct profile *profile;               /* engine/device/profile.h; NULL: launches are not timed */
+  bool times;                            /* the queue can time launches, which costs time itself */
   const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
   struct arena *arena;                   /* holds what is kept until the device is closed */
   struct kept_program *programs;
@@ -62,6 +63,9 @@ void device_close(struct device *device);
 
 /* Waits for everything enqueued and returns a sticky failure. */
 bool device_finish(struct device *device, struct error *error);
+
+/* Waits for everything enqueued, and times the launches after it, by another queue; NULL: no more. */
+bool device_profile(struct device *device, struct profile *profile, struct error *error);
 
 /* Makes a buffer; the refusal names what it was for and how much the device has. NULL on failure. */
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error);

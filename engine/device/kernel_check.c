@@ -158,12 +158,10 @@ static void compare(const struct check *check, int place, struct check_result *r
 static bool time_launches(struct check *check, struct kernels *kernels, const struct arg *call,
                           struct check_result *result, struct error *error) {
   struct profile *profile = ARENA_NEW(check->arena, struct profile, 1);
-  if (!device_finish(check->device, error)) return false;
-  check->device->profile = profile;
+  if (!device_profile(check->device, profile, error)) return false;
   for (size_t i = 0; i < check->sizes->launches; i++)
     kernel_run(kernels, check->row->name, check->sizes->rows, call);
-  check->device->profile = NULL;
-  bool good = device_finish(check->device, error);
+  bool good = device_profile(check->device, NULL, error);
   profile_collect(profile);
   result->seconds = profile->row[0].seconds / (double)check->sizes->launches;
   return good;

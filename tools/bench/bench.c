@@ -61,10 +61,9 @@ static bool profile_pass(struct device *device, void (*pass)(void *context), voi
                          void (*print)(struct profile *, FILE *), struct error *error) {
   struct arena *arena = arena_open();
   struct profile *profile = ARENA_NEW(arena, struct profile, 1);
-  device->profile = profile;
-  pass(context);
-  device->profile = NULL;
-  bool good = device_finish(device, error);
+  bool good = device_profile(device, profile, error);
+  if (good) pass(context);
+  good = good && device_profile(device, NULL, error);
   profile_collect(profile);
   if (good) print(profile, stdout);
   arena_close(arena);
