@@ -241,6 +241,25 @@ static void the_first_failure_sticks(void **state) {
   device_close(&device);
 }
 
+static void contexts_that_stay_are_taken_again(void **state) {
+  (void)state;
+  struct device first, second;
+  struct error error;
+  assert_good(device_open(&first, "", &error), &error);
+  cl_context context = first.context;
+  first.stays = true;
+  device_close(&first);
+  assert_good(device_open(&first, "", &error), &error);
+  assert_ptr_equal(first.context, context);
+  assert_true(first.stays);
+  assert_good(device_open(&second, "", &error), &error);
+  assert_ptr_not_equal(second.context, context);
+  assert_false(second.stays);
+  device_close(&second);
+  first.stays = false;
+  device_close(&first);
+}
+
 static void codes_have_names(void **state) {
   (void)state;
   assert_string_equal(device_code_name(CL_OUT_OF_RESOURCES), "CL_OUT_OF_RESOURCES");
@@ -597,6 +616,7 @@ int main(void) {
       TEST(buffers_are_written_copied_and_filled),
       TEST(too_much_memory_is_refused),
       TEST(the_first_failure_sticks),
+      TEST(contexts_that_stay_are_taken_again),
       TEST(codes_have_names),
       TEST(hashes_are_sha256),
       TEST(a_build_error_names_file_and_line),

@@ -234,13 +234,12 @@ bool cuda_wait(struct cuda *cuda, struct error *error) {
 /* ---- what stays -----------------------------------------------------------------------------------------
  */
 
-/* A process in which CUDA's memory had been imported hung, with NVIDIA's driver 580, when it closed the last
- * of its OpenCL contexts; while another such context was open it did not, nor when it ended without closing
- * any. So each device that shares memory keeps a context with a little of such memory until the process ends.
- */
+/* With NVIDIA's driver 580 a process hung when it closed its only handle whose arrays were CUDA's memory.
+ * While another such handle was open none hung, nor did processes that ended without releasing anything. So
+ * contexts that have imported such memory stay (`device_close`), and of each device a little of it and a
+ * reference to its primary context. */
 struct kept {
-  struct arena *arena; /* owns this */
-  struct device device;
+  struct device device; /* as it was when its memory was first shared */
   struct cuda cuda;
   struct cuda_memory memory;
   struct kept *next;
@@ -248,45 +247,23 @@ struct kept {
 
 static struct kept *all_kept; /* LOCK_DEVICES guards it */
 
-static bool open_queue(struct device *device, struct error *error) {
-  cl_platform_id platform = NULL;
-  cl_int code = CL_SUCCESS;
-  clGetDeviceInfo(device->id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
-  cl_context_properties list[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
-  device->context = clCreateContext(list, 1, &device->id, NULL, NULL, &code);
-  if (code == CL_SUCCESS) device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
-  return code == CL_SUCCESS ||
-         fail_as(error, L2SR_DEVICE_FAILED, "cannot open a context on %s that stays: %s (%d)",
-                 device->facts.name, device_code_name(code), code);
-}
-
-/* The reference to the primary context, the memory, and that it can be used. */
-static bool open_memory(struct kept *kept, struct error *error) {
-  cu_result code = kept->cuda.retain(&kept->cuda.context, kept->cuda.own);
-  if (code) return refuse(&kept->cuda, "its primary context", code, error);
-  if (cuda_memory_open(&kept->cuda, &kept->memory, 1, "a context that stays", error) &&
-      device_finish(&kept->device, error))
-    return true;
-  cuda_memory_close(&kept->cuda, &kept->memory);
-  kept->cuda.release(kept->cuda.own);
-  return false;
-}
-
-static bool keep_context(const struct cuda *cuda, struct error *error) {
+static bool keep_memory(const struct cuda *cuda, struct error *error) {
   HOLD(LOCK_DEVICES);
   for (const struct kept *kept = all_kept; kept; kept = kept->next)
     if (kept->device.id == cuda->device->id) return true;
   struct arena *arena = arena_open();
   struct kept *kept = ARENA_NEW(arena, struct kept, 1);
-  *kept = (struct kept){.arena = arena, .cuda = *cuda, .next = all_kept};
-  kept->device = (struct device){.id = cuda->device->id, .facts = cuda->device->facts};
+  *kept = (struct kept){.device = *cuda->device, .cuda = *cuda, .next = all_kept};
   kept->cuda.device = &kept->device;
-  if (open_queue(&kept->device, error) && open_memory(kept, error)) {
+  cu_result code = kept->cuda.retain(&kept->cuda.context, kept->cuda.own);
+  if (!code && cuda_memory_open(&kept->cuda, &kept->memory, 1, "a context that stays", error)) {
     all_kept = kept;
     return true;
   }
-  if (kept->device.queue) clReleaseCommandQueue(kept->device.queue);
-  if (kept->device.context) clReleaseContext(kept->device.context);
+  if (code)
+    refuse(cuda, "its primary context", code, error);
+  else
+    cuda->release(cuda->own);
   arena_close(arena);
   return false;
 }
@@ -305,7 +282,8 @@ bool cuda_open(struct cuda **opened, struct device *device, struct arena *arena,
   if (!load_calls(cuda, error) || !load_import(cuda, error) || !find_device(cuda, error) ||
       !find_granularity(cuda, error))
     return false;
-  if (!keep_context(cuda, error)) {
+  device->stays = true;
+  if (!keep_memory(cuda, error)) {
     cuda_close(cuda);
     return false;
   }

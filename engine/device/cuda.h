@@ -16,8 +16,8 @@ struct cuda_memory {
   size_t bytes;
 };
 
-/* Lives in the arena, and until the device is closed at the longest. A context of OpenCL's with 2 MiB of shared memory
- * stays open on the device until the process ends: cuda.c says why. */
+/* Lives in the arena, and until the device is closed at the longest. The device's context and 2 MiB of shared memory
+ * stay until the process ends: cuda.c says why. */
 bool cuda_open(struct cuda **cuda, struct device *device, struct arena *arena, struct error *error);
 void cuda_close(struct cuda *cuda);       /* NULL: there is none */
 int cuda_number(const struct cuda *cuda); /* of the device among those that CUDA shows this process */

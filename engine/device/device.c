@@ -188,7 +188,43 @@ static void count_device(int change) {
   if (!devices) blas_cache_clear();
 }
 
-/* In the context that is open; closes it where there is none. */
+/* Contexts that stay, and which no open device has. */
+struct parked {
+  struct arena *arena; /* owns this */
+  cl_device_id id;
+  cl_context context;
+  struct parked *next;
+};
+
+static struct parked *parked; /* LOCK_DEVICES guards it */
+
+static void park(cl_device_id id, cl_context context) {
+  struct arena *arena = arena_open();
+  struct parked *place = ARENA_NEW(arena, struct parked, 1);
+  *place = (struct parked){arena, id, context, parked};
+  parked = place;
+}
+
+static cl_context take_parked(cl_device_id id) {
+  struct parked **place = &parked;
+  while (*place && (*place)->id != id) place = &(*place)->next;
+  struct parked *found = *place;
+  if (!found) return NULL;
+  cl_context context = found->context;
+  *place = found->next;
+  arena_close(found->arena);
+  return context;
+}
+
+/* One that stays and is the program's keeps our reference. */
+static void leave_context(struct device *device) {
+  if (!device->stays)
+    clReleaseContext(device->context);
+  else if (!device->adopted)
+    park(device->id, device->context);
+}
+
+/* In the context that is open; leaves it where there is none. */
 static bool make_queue(struct device *device, struct error *error) {
   cl_int code;
   device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
@@ -197,7 +233,7 @@ static bool make_queue(struct device *device, struct error *error) {
     count_device(1);
     return true;
   }
-  clReleaseContext(device->context);
+  leave_context(device);
   device->context = NULL;
   return fail_as(error, kind_of(code), "cannot make a queue on %s: %s (%d)", device->facts.name,
                  device_code_name(code), code);
@@ -210,6 +246,11 @@ bool device_open(struct device *device, const char *select, struct error *error)
   memset(device, 0, sizeof *device);
   if (!select_device(select, &found, &device->facts, error)) return false;
   device->id = found.id;
+  device->context = take_parked(device->id);
+  if (device->context) {
+    device->stays = true;
+    return make_queue(device, error);
+  }
   cl_context_properties list[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)found.platform, 0};
   device->context = clCreateContext(list, 1, &device->id, NULL, NULL, &code);
   if (code != CL_SUCCESS)
@@ -252,6 +293,7 @@ bool device_adopt(struct device *device, cl_context context, cl_command_queue qu
   clGetDeviceInfo(found.id, CL_DEVICE_PLATFORM, sizeof found.platform, &found.platform, NULL);
   read_facts(&found, &device->facts);
   clRetainContext(device->context);
+  device->adopted = true;
   if (!queue) return make_queue(device, error);
   clRetainCommandQueue(queue);
   device->arena = arena_open();
@@ -267,7 +309,7 @@ void device_close(struct device *device) {
   for (struct kept_program *kept = device->programs; kept; kept = kept->next) clReleaseProgram(kept->program);
   arena_close(device->arena);
   clReleaseCommandQueue(device->queue);
-  clReleaseContext(device->context);
+  leave_context(device);
   memset(device, 0, sizeof *device);
 }
 

@@ -47,6 +47,8 @@ struct device {
   bool failed;
   uint64_t launches, allocations, bytes; /* a step leaves the last two as they were */
   struct profile *profile;               /* engine/device/profile.h; NULL: launches are not timed */
+  bool adopted;                          /* the context is the program's */
+  bool stays;                            /* the context is not released: devices opened later take it */
   bool times;                            /* the queue can time launches, which costs time itself */
   const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
   struct arena *arena;                   /* holds what is kept until the device is closed */
