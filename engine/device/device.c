@@ -216,11 +216,11 @@ static cl_context take_parked(cl_device_id id) {
   return context;
 }
 
-/* One that stays and is the program's keeps our reference. */
+/* One that stays keeps our reference; the program's own, and one that failed, nobody takes again. */
 static void leave_context(struct device *device) {
   if (!device->stays)
     clReleaseContext(device->context);
-  else if (!device->adopted)
+  else if (!device->adopted && !device->failed)
     park(device->id, device->context);
 }
 
