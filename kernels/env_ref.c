@@ -31,7 +31,8 @@ static void set_actions(struct random *random, const void *actions, const struct
 void env_check_prepare(struct host_args *args, struct random *random) {
   set_actions(random, args->in[0], args);
   set_flags(random, args->in[2], args->rows);
-  *(uint32_t *)args->out[3] = random_u32(random) % 2 ? NO_LINE : random_u32(random) % (uint32_t)args->rows;
+  set_refused(random, args->in[3]);
+  *(uint32_t *)args->out[4] = random_u32(random) % 2 ? NO_LINE : random_u32(random) % (uint32_t)args->rows;
 }
 
 /* One scan has no free action at all. */
@@ -94,7 +95,8 @@ void env_target_prepare(struct host_args *args, struct random *random) {
 void env_check_reference(const struct host_args *args) {
   const uint32_t *action = args->in[0], *skip = args->in[2];
   const uint8_t *mask = args->in[1];
-  uint32_t *refused = args->out[3];
+  uint32_t *refused = args->out[4];
+  if (is_refused(args, 3)) return;
   for (size_t row = args->rows; row-- > 0;) {
     bool good = action[row] < args->actions && !mask[row * args->actions + action[row]];
     if (!skip[row] && !good && row < *refused) *refused = (uint32_t)row;

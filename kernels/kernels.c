@@ -79,7 +79,7 @@ static const struct kernel_desc rows[] = {
      mask_keep_reference, mask_keep_prepare, NULL, 0},
     {"env_check", "env.cl", "the lowest row whose action is taken or out of range", LAUNCH_ITEM, 64,
      {IN(U32, "action", ENV, ONE), IN(U8, "mask", ENV, A), IN(U32, "skip", ENV, ONE),
-      INOUT(U32, "refused", SHARED, ONE)},
+      IN(U32, "before", SHARED, ONE), INOUT(U32, "refused", SHARED, ONE)},
      env_check_reference, env_check_prepare, NULL, 0},
     {"env_take", "env.cl", "one step of every environment that is not skipped", LAUNCH_ITEM, 64,
      {IN(U32, "skip", ENV, ONE), IN(U32, "refused", SHARED, ONE), INOUT(U32, "action", ENV, ONE),

@@ -1153,6 +1153,47 @@ static void a_policy_is_trained_and_chooses(struct l2sr_config config) {
   GOOD(l2sr_env_close(env));
 }
 
+/* Environment 3 has acquired the last line, and a learned mask goes by their order; the others begin anew in
+ * the step that is refused. */
+static void what_is_played_ends_where_a_step_is_refused(struct l2sr_config config) {
+  char mask[160];
+  snprintf(mask, sizeof mask, "sampler.mask=%s/loupe/last.h5", folder);
+  const char *const small[] = {"data.size=32",
+                               "acquisition.acceleration=4",
+                               "acquisition.horizon=long",
+                               "train.batch=4",
+                               "acquisition.initial_lines=2",
+                               "network.channels=4",
+                               "train.epochs=1",
+                               "train.method=loupe",
+                               "network.pools=2",
+                               mask};
+  static const uint8_t third[ENVS] = {0, 0, 0, 1, 0, 0};
+  uint32_t actions[ENVS], step[ENVS];
+  config.reconstructor = NULL;
+  config.overrides = small;
+  config.override_count = 9;
+  GOOD(l2sr_train(&config, in_folder("loupe"), 0, NULL, NULL));
+  config.override_count = 10;
+  config.autoreset = L2SR_RESET_NEXT_STEP;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  for (uint32_t t = 0; t < BUDGET; t++) {
+    for (int i = 0; i < ENVS; i++) actions[i] = i == 3 && t == BUDGET - 1 ? N - 1 : t;
+    if (t == 3) GOOD(l2sr_env_reset(env, third, NULL));
+    GOOD(l2sr_env_step(env, actions));
+  }
+  GOOD(l2sr_env_play(env, "learned_mask", 3));
+  REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take", l2sr_env_wait(env));
+  read_words(env, L2SR_STEP, step);
+  for (int i = 0; i < ENVS; i++) assert_int_equal(step[i], i == 3 ? 3 : BUDGET);
+  GOOD(l2sr_env_play(env, "random", 2));
+  GOOD(l2sr_env_wait(env));
+  read_words(env, L2SR_STEP, step);
+  for (int i = 0; i < ENVS; i++) assert_int_equal(step[i], i == 3 ? 5 : 1);
+  GOOD(l2sr_env_close(env));
+}
+
 static void training_tells_and_stops(void **state) {
   static const char *const small[] = {"data.size=32",   "network.channels=4", "network.pools=2",
                                       "train.epochs=3", "train.batch=4",      "train.log_every=1"};
@@ -1184,6 +1225,7 @@ static void training_tells_and_stops(void **state) {
   assert_true(ssim[0] > 0);
   GOOD(l2sr_env_close(env));
   a_policy_is_trained_and_chooses(config);
+  what_is_played_ends_where_a_step_is_refused(config);
   REFUSED(L2SR_WRONG_USAGE, "train.output", l2sr_train(&config, NULL, 0, NULL, NULL));
   config.data = NULL;
   config.slices = &slices;

@@ -68,7 +68,8 @@ struct env {
   uint32_t *flags;            /* [envs]: words on their way to the device, as which to reset, or from it */
   struct host_memory actions; /* [envs], likewise */
   struct host_memory refused_row; /* one word, read back with every step that may be refused */
-  cl_mem reset, skip, refused;    /* columns of kernels/env.cl: [envs], [envs], one word */
+  cl_mem reset, skip;             /* columns of kernels/env.cl: [envs] */
+  cl_mem refused, before;         /* likewise, one word */
   bool skips, scored;             /* `skip` has a row that is not 0; the kept scores are not all NaN */
   bool dones, rewards;            /* L2SR_DONE, L2SR_REWARD may have a row that is not 0 */
   bool all;                       /* the running scoring is of all scans */
@@ -92,7 +93,8 @@ bool env_decide(struct env *env, const char *sampler, struct error *error);
 bool env_send(struct env *env, const struct env_source *source, struct error *error);
 bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error *error);
 bool env_wait(struct env *env, struct error *error);
-bool env_checks(const struct env *env); /* the step that is sent may be refused */
+bool env_checks(const struct env *env);  /* the step that is sent may be refused */
+void env_clear_refused(struct env *env); /* no step has been */
 bool env_reconstruct(struct env *env, bool scores, struct error *error);
 /* Observations and what is derived from them anew, of the masks that there are; waits. */
 bool env_renew(struct env *env, struct error *error);

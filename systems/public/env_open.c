@@ -123,13 +123,13 @@ static bool open_flags(struct env *env, struct error *error) {
   if (!(env->reset = device_buffer(&env->device, bytes, "flags of environments", error)) ||
       !(env->skip = device_buffer(&env->device, bytes, "flags of environments", error)) ||
       !(env->refused = device_buffer(&env->device, sizeof(uint32_t), "flags of environments", error)) ||
+      !(env->before = device_buffer(&env->device, sizeof(uint32_t), "flags of environments", error)) ||
       !host_memory_open(&env->actions, &env->device, bytes, "actions", error) ||
       !host_memory_open(&env->refused_row, &env->device, sizeof(uint32_t), "flags of environments", error))
     return false;
   device_fill(&env->device, env->reset, 0, bytes, 0);
   device_fill(&env->device, env->skip, 0, bytes, 0);
-  device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
-  *(uint32_t *)env->refused_row.data = NO_LINE;
+  env_clear_refused(env);
   return true;
 }
 
@@ -173,6 +173,7 @@ static void close_flags(struct env *env) {
   device_release(&env->device, env->reset, bytes);
   device_release(&env->device, env->skip, bytes);
   device_release(&env->device, env->refused, sizeof(uint32_t));
+  device_release(&env->device, env->before, sizeof(uint32_t));
   host_memory_close(&env->actions, &env->device);
   host_memory_close(&env->refused_row, &env->device);
 }

@@ -352,6 +352,17 @@ static unsigned run_step(struct env *env) {
   return CHANGE_STEP | before | held(env) | (resets || env->skips ? CHANGE_SCAN : 0);
 }
 
+void env_clear_refused(struct env *env) {
+  *(uint32_t *)env->refused_row.data = NO_LINE;
+  device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
+  device_fill(&env->device, env->before, 0, sizeof(uint32_t), NO_LINE);
+}
+
+/* What is refused in one step is not looked for in those after it, whose ends the host has wrong then. */
+static void keep_refused(struct env *env) {
+  if (env_checks(env)) device_copy(&env->device, env->refused, 0, env->before, 0, sizeof(uint32_t));
+}
+
 static void read_refused(struct env *env) {
   struct device *device = &env->device;
   if (!env_checks(env)) return;
@@ -390,6 +401,7 @@ bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error
   env->source = (struct env_source){0};
   env->sent = true;
   for (uint32_t step = 0; step < steps; step++) {
+    if (step) keep_refused(env);
     run(env, &env->decide);
     changes |= enqueue_step(env);
   }
@@ -399,10 +411,9 @@ bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error
 
 /* Nothing has changed since the step that is refused: steps are as many as the device has counted. */
 static bool refuse_action(struct env *env, struct error *error) {
-  uint32_t *refused_row = env->refused_row.data, action = NO_LINE, row = *refused_row, *steps = env->flags;
+  uint32_t action = NO_LINE, row = *(uint32_t *)env->refused_row.data, *steps = env->flags;
   env->dones = env->rewards = true;
-  *refused_row = NO_LINE;
-  device_fill(&env->device, env->refused, 0, sizeof(uint32_t), NO_LINE);
+  env_clear_refused(env);
   world_read(&env->simulation.world, ENV_action, row, 1, &action);
   world_read(&env->simulation.world, ENV_step, 0, env->envs, steps);
   if (!device_finish(&env->device, error)) return false;

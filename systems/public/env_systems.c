@@ -30,7 +30,7 @@ static void run_check(struct world *world, void *context) {
   if (!env_checks(env)) return;
   kernel_run(world->kernels, "env_check", env->envs,
              ARGS(world_in(world, ENV_action), world_in(world, ENV_mask), flags(env->skip),
-                  arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused)));
+                  flags(env->before), arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused)));
 }
 
 const struct system system_env_check = {.name = "env_check",
