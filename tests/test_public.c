@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -766,6 +767,28 @@ static void steps_are_played_without_waiting(void **state) {
   }
 }
 
+/* What is under way takes memory: many steps are not all of it at once. */
+static void many_steps_wait_for_those_before(void **state) {
+  struct l2sr_config config = config_of();
+  struct timespec time[3];
+  (void)state;
+  config.autoreset = L2SR_RESET_SAME_STEP;
+  l2sr_env *env = open_by(&config);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  clock_gettime(CLOCK_MONOTONIC, &time[0]);
+  GOOD(l2sr_env_play(env, "random", 4096));
+  clock_gettime(CLOCK_MONOTONIC, &time[1]);
+  GOOD(l2sr_env_wait(env));
+  clock_gettime(CLOCK_MONOTONIC, &time[2]);
+  double seconds[2];
+  for (int i = 0; i < 2; i++)
+    seconds[i] = (double)(time[i + 1].tv_sec - time[i].tv_sec) +
+                 1e-9 * (double)(time[i + 1].tv_nsec - time[i].tv_nsec);
+  if (seconds[0] < seconds[1])
+    fail_msg("4096 steps were under way: %g s to start them, %g s to wait", seconds[0], seconds[1]);
+  GOOD(l2sr_env_close(env));
+}
+
 /* ---- state --------------------------------------------------------------------------------------------- */
 
 static void scans_go_on_from_a_state(void **state) {
@@ -1260,6 +1283,7 @@ int main(void) {
       cmocka_unit_test(arrays_move_into_the_programs_memory),
       cmocka_unit_test(no_array_is_older_than_the_step),
       cmocka_unit_test(steps_are_played_without_waiting),
+      cmocka_unit_test(many_steps_wait_for_those_before),
       cmocka_unit_test(scans_go_on_from_a_state),
       cmocka_unit_test(a_state_is_of_its_scene),
       cmocka_unit_test(pictures_are_drawn),

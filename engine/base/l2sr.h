@@ -196,9 +196,9 @@ enum l2sr_code l2sr_env_send(l2sr_env *env, const uint32_t *actions);
  * before l2sr_env_wait returns. */
 enum l2sr_code l2sr_env_send_memory(l2sr_env *env, struct _cl_mem *actions, size_t offset);
 /* Starts `steps` steps, 1 or more, of all environments, one after the other, with actions that l2sr_env_decide would
- * choose before each, and returns: the device waits for nobody between them. l2sr_env_wait must follow before any
- * other call but close. Arrays are those after the last step, rewards and metrics those of the last step. With
- * L2SR_RESET_DISABLED, no scan may end before the last step. */
+ * choose before each, and returns, of more than a thousand when about as many are left: the device waits for nobody
+ * between them. l2sr_env_wait must follow before any other call but close. Arrays are those after the last step,
+ * rewards and metrics those of the last step. With L2SR_RESET_DISABLED, no scan may end before the last step. */
 enum l2sr_code l2sr_env_play(l2sr_env *env, const char *sampler, uint32_t steps);
 /* Waits for the step, or the steps of l2sr_env_play. An error leaves the environments as they were before the step
  * that is refused where it is L2SR_WRONG_USAGE; after any other the handle can only be closed. */

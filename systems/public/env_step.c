@@ -393,18 +393,36 @@ bool env_send(struct env *env, const struct env_source *source, struct error *er
   return true;
 }
 
+/* What is enqueued takes memory of the host until it is done; twice so many steps are enough for the device.
+ */
+enum { STEPS_AHEAD = 512 };
+
+/* Waits, where a block of steps ends, for the block before. */
+static void let_catch_up(struct env *env, uint32_t step, cl_event *ended) {
+  cl_event before = *ended;
+  if (!step || step % STEPS_AHEAD) return;
+  *ended = NULL;
+  CL(&env->device, clEnqueueMarkerWithWaitList(env->device.queue, 0, NULL, ended));
+  CL(&env->device, clFlush(env->device.queue));
+  if (before) CL(&env->device, clWaitForEvents(1, &before));
+  if (before) clReleaseEvent(before);
+}
+
 bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error *error) {
   unsigned changes = 0;
+  cl_event ended = NULL;
   if (!env_is_free(env, true, error)) return false;
   if (!steps) return fail_usage(error, "there are 0 steps to play; take 1 or more");
   if (!check_none_ended(env, steps, error) || !set_sampler(env, sampler, error)) return false;
   env->source = (struct env_source){0};
   env->sent = true;
   for (uint32_t step = 0; step < steps; step++) {
+    let_catch_up(env, step, &ended);
     if (step) keep_refused(env);
     run(env, &env->decide);
     changes |= enqueue_step(env);
   }
+  if (ended) clReleaseEvent(ended);
   end_send(env, changes);
   return true;
 }
