@@ -10,6 +10,7 @@ import signal
 import threading
 import unittest
 import warnings
+from unittest import mock
 
 import gymnasium
 import numpy as np
@@ -196,8 +197,27 @@ class Vector(unittest.TestCase):
             self.assertEqual(mine[4].keys(), theirs[4].keys())
             last = [info.get("final_info", info) for info in (mine[4], theirs[4])]
             np.testing.assert_array_equal(last[0].get("slice"), last[1].get("slice"))
-        with self.assertRaisesRegex(ValueError, "steps is 0"):
-            env.play("random", 0)
+        for steps in (0, 2**32):
+            for which in (env, make(autoreset_mode="SameStep")):
+                with self.assertRaisesRegex(ValueError, f"steps is {steps}"):
+                    which.play("random", steps)
+
+    def test_slices_are_known_where_a_played_step_is_refused(self):
+        env = make(autoreset_mode="SameStep")
+        env.reset(seed=1)
+        wait = env.scans.wait
+
+        def refuse():
+            wait()
+            raise ValueError("refused")
+
+        with mock.patch.object(env.scans, "wait", refuse), self.assertRaisesRegex(ValueError, "refused"):
+            env.play("random", BUDGET + 1)
+        slices = env.scans.read("slice")
+        for _ in range(BUDGET):
+            env.decide("random")
+            info = env.step(None)[4]
+        np.testing.assert_array_equal(info["final_info"]["slice"], slices)
 
     def test_complex_k_space(self):
         k_space = np.fft.fftshift(np.fft.fft2(images()), axes=(1, 2))[:, None].repeat(2, 1)

@@ -95,8 +95,6 @@ class Scans:
         check(library.l2sr_env_decide(self.value, sampler.encode()))
 
     def play(self, sampler: str, steps: int) -> None:
-        if not 0 < steps < 2**32:
-            raise ValueError(f"steps is {steps}; it must be from 1 to {2**32 - 1}")
         check(library.l2sr_env_play(self.value, sampler.encode(), steps))
 
     # ---- arrays ------------------------------------------------------------------------------------------------

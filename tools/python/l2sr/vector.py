@@ -288,10 +288,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def play(self, sampler: str = "random", steps: int = 1) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """So many steps by `decide`'s actions, between which the device waits for nobody; gives what the last step gives."""
+        if not 0 < steps < 2**32:
+            raise ValueError(f"steps is {steps}; it must be from 1 to {2**32 - 1}")
         if self._same_step and steps > 1:  # the last step tells the slices of the scans that end with it
             self.scans.play(sampler, steps - 1)
-            self.scans.wait()
-            self._slices, steps = self.scans.read("slice"), 1
+            try:
+                self.scans.wait()
+            finally:  # scans have begun before a step that is refused, too
+                self._slices = self.scans.read("slice")
+            steps = 1
         self.scans.play(sampler, steps)
         return self.step_wait()
 
