@@ -1,4 +1,5 @@
 #include "engine/device/kernel.h"
+#include "engine/device/profile.h"
 #include "tests/support.h"
 
 #include <nettle/sha2.h>
@@ -217,9 +218,11 @@ static void too_much_memory_is_refused(void **state) {
 static void the_first_failure_sticks(void **state) {
   struct device device;
   struct error error;
+  static struct profile profile;
   uint8_t data[32] = {0}, got[16] = {9, 9};
   (void)state;
   assert_good(device_open(&device, "", &error), &error);
+  assert_good(device_profile(&device, &profile, &error), &error);
   cl_mem buffer = make_buffer(&device, 16);
   device_write(&device, buffer, 0, 16, data);
   assert_good(device_finish(&device, &error), &error);
@@ -230,6 +233,8 @@ static void the_first_failure_sticks(void **state) {
   device_read(&device, buffer, 0, 16, got);
   device_copy(&device, buffer, 8, buffer, 12, 16);
   assert_int_equal(got[0], 9);
+  assert_false(device_profile(&device, NULL, &error));
+  assert_null(device.profile);
   assert_false(device_finish(&device, &error));
   assert_holds(error.text, "clEnqueueWriteBuffer(");
   assert_holds(error.text, "CL_INVALID_VALUE (-30) at ");

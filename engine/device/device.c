@@ -315,7 +315,9 @@ void device_close(struct device *device) {
 
 bool device_profile(struct device *device, struct profile *profile, struct error *error) {
   cl_int code = CL_SUCCESS;
-  if (!device_finish(device, error)) return false;
+  bool good = device_finish(device, error);
+  device->profile = NULL; /* the caller's may be gone soon, whatever has failed */
+  if (!good) return false;
   if (profile && !device->times) {
     cl_command_queue queue =
         clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
