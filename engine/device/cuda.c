@@ -282,11 +282,11 @@ bool cuda_open(struct cuda **opened, struct device *device, struct arena *arena,
   if (!load_calls(cuda, error) || !load_import(cuda, error) || !find_device(cuda, error) ||
       !find_granularity(cuda, error))
     return false;
-  device->stays = true;
   if (!keep_memory(cuda, error)) {
     cuda_close(cuda);
     return false;
   }
+  device->stays = true;
   *opened = cuda;
   return true;
 }

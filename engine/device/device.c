@@ -233,6 +233,7 @@ static bool make_queue(struct device *device, struct error *error) {
     count_device(1);
     return true;
   }
+  device->failed = true;
   leave_context(device);
   device->context = NULL;
   return fail_as(error, kind_of(code), "cannot make a queue on %s: %s (%d)", device->facts.name,
