@@ -257,6 +257,47 @@ class Vector(unittest.TestCase):
         with open(os.path.join(os.environ["L2SR_SOURCE"], "tools/python/l2sr/__init__.py")) as file:
             self.assertIn("radial_x8", file.read())
 
+    def test_interrupted_plays_end_between_steps(self):
+        env, twin = make(), make()
+        env.reset(seed=5), twin.reset(seed=5)
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            env.play("random", 1_000_000)
+        steps = 0
+        while not np.array_equal(twin.array("step"), env.array("step")) or not np.array_equal(twin.scans.read("scan"), env.scans.read("scan")):
+            twin.play("random", 1024)
+            steps += 1024
+            self.assertLess(steps, 1_000_000)
+        mine, its = env.play("random", BUDGET), twin.play("random", BUDGET)
+        while not mine[2].any():
+            mine, its = env.play("random"), twin.play("random")
+        np.testing.assert_array_equal(mine[0], its[0])
+        np.testing.assert_array_equal(mine[4]["final_info"]["slice"], its[4]["final_info"]["slice"])
+
+    def test_an_interrupted_step_is_over(self):
+        env, twin = make(), make()
+        env.reset(seed=1), twin.reset(seed=1)
+        for step in range(2 * BUDGET):
+            env.decide(), twin.decide()
+            theirs = twin.step(None)
+            if step in (2, BUDGET - 1):
+                with mock.patch.object(env.scans, "wait", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+                    env.step(None)
+            else:
+                mine = env.step(None)
+        np.testing.assert_array_equal(mine[0], theirs[0])
+        np.testing.assert_array_equal(mine[4]["final_info"]["slice"], theirs[4]["final_info"]["slice"])
+
+    def test_names_and_counts_are_checked(self):
+        env = make()
+        env.reset(seed=1)
+        for name in (None, 5, b"random", "random\0x"):
+            for call in (env.decide, env.play):
+                with self.assertRaisesRegex(ValueError, "sampler is"):
+                    call(name)
+        with self.assertRaises(TypeError):
+            env.play("random", 2.5)
+
 
 class Errors(unittest.TestCase):
     def test_kinds(self):
@@ -489,6 +530,22 @@ class Learning(unittest.TestCase):
         looks = [one["rollouts"] for one in records if one["kind"] == "look"]
         self.assertEqual(looks[-1], 8)
         self.assertGreater(looks[0], 2)
+
+    def test_interrupted_from_outside(self):
+        """The signal comes while the library works; what it raises on the way into a callback is lost."""
+        told = []
+
+        def record(one):
+            told.append(one)
+            if one["kind"] == "look" and len(told) > 1:
+                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        arguments = {"data": "DATA", "overrides": {**SMALL, "train.method": "l2s", "learn.steps": 60000, "learn.log_every": 20}}
+        with self.assertRaises(KeyboardInterrupt):
+            l2sr.train("quickstart_l2sr", "outside", record=record, **arguments)
+        self.assertLess(len([one for one in told if one["kind"] == "look"]), 4)
+        self.assertTrue(pathlib.Path("outside/policy_1/last.h5").exists())
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
     def test_refusals(self):
         with self.assertRaises(FileNotFoundError):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import os
 import pathlib
+import signal
+import threading
+from collections.abc import Iterator
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
@@ -169,6 +173,37 @@ _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 @LINE  # type: ignore[untyped-decorator, unused-ignore]
 def _log_line(level: int, text: bytes, _context: object) -> None:
     log.log(_LEVELS[level], "%s", text_of(text))
+
+
+@contextlib.contextmanager
+def interrupts_kept() -> Iterator[list[BaseException]]:
+    """Around calls that call back or take long: what a signal's handler raises meanwhile, as KeyboardInterrupt, is kept
+    and raised at the end. On the way into a callback it would be lost."""
+    kept: list[BaseException] = []
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield kept
+        return
+
+    def keep(number: int, frame: Any) -> None:
+        try:
+            handler(number, frame)
+        except BaseException as error:  # noqa: B902: raised below
+            kept.append(error)
+
+    signal.signal(signal.SIGINT, keep)
+    try:
+        yield kept
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if kept:
+            raise kept[0]
+
+
+def name_bytes(what: str, value: Any) -> bytes:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(f"{what} is {value!r}; it must be a name")
+    return value.encode()
 
 
 def text_of(text: bytes) -> str:

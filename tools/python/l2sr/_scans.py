@@ -20,7 +20,8 @@ class Handle:
     def __init__(self, config: binding.Config) -> None:
         self.value = ctypes.c_void_p()
         self._process = os.getpid()
-        check(library.l2sr_env_open(ctypes.byref(config), ctypes.byref(self.value)), config)
+        with binding.interrupts_kept():
+            check(library.l2sr_env_open(ctypes.byref(config), ctypes.byref(self.value)), config)
 
     def __del__(self, close: Any = library.l2sr_env_close, process: Any = os.getpid) -> None:
         if self.value and self._process == process():
@@ -91,11 +92,16 @@ class Scans:
     def wait(self) -> None:
         check(library.l2sr_env_wait(self.value))
 
+    def settle(self) -> np.ndarray[Any, Any]:
+        """Waits for what an interrupted call may have left under way; gives the slices of the scans that run then."""
+        library.l2sr_env_wait(self.value)
+        return self.read("slice")
+
     def decide(self, sampler: str) -> None:
-        check(library.l2sr_env_decide(self.value, sampler.encode()))
+        check(library.l2sr_env_decide(self.value, binding.name_bytes("sampler", sampler)))
 
     def play(self, sampler: str, steps: int) -> None:
-        check(library.l2sr_env_play(self.value, sampler.encode(), steps))
+        check(library.l2sr_env_play(self.value, binding.name_bytes("sampler", sampler), steps))
 
     # ---- arrays ------------------------------------------------------------------------------------------------
 

@@ -48,17 +48,18 @@ def train(
     raised: list[BaseException] = []
 
     def see(line: bytes | None, _context: object) -> int:
-        try:  # an interruption is raised here, for here Python runs
+        try:
             if line is not None:
                 records.append(json.loads(binding.text_of(line)))
                 if record is not None:
                     record(records[-1])
         except BaseException as error:  # noqa: B902: the C code below must not be left by it
             raised.append(error)
-        return len(raised)
+        return len(raised) + len(kept)
 
     folder = binding.path_bytes(output)
-    code = library.l2sr_train(ctypes.byref(config), folder, int(resume), binding.RECORD(see), None)
+    with binding.interrupts_kept() as kept:
+        code = library.l2sr_train(ctypes.byref(config), folder, int(resume), binding.RECORD(see), None)
     if code == binding.STOPPED and raised:
         raise raised[0]
     check(code, config)
@@ -149,7 +150,8 @@ def evaluate(
         samplers=samplers,
     )
     table = ctypes.c_void_p()
-    check(library.l2sr_evaluate(ctypes.byref(config), ctypes.byref(table)), config)
+    with binding.interrupts_kept():
+        check(library.l2sr_evaluate(ctypes.byref(config), ctypes.byref(table)), config)
     del keep  # it lived while the slices were read
     try:
         return _table(table)

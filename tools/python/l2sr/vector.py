@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ _MODES = {
     AutoresetMode.SAME_STEP: "same_step",
     AutoresetMode.NEXT_STEP: "next_step",
 }
+_BLOCK = 1024  # played steps after which Python sees whether it is interrupted
 _BOUNDS = {"observation": (0.0, np.inf), "standardised": (-6.0, 6.0)}
 
 
@@ -237,8 +239,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """One action for every environment."""
-        self.step_async(actions)
-        return self.step_wait()
+        try:
+            self.step_async(actions)
+            return self.step_wait()
+        except KeyboardInterrupt:
+            self._slices = self.scans.settle()
+            raise
 
     def step_async(self, actions: Any) -> None:
         """Starts a step and returns while the device works; None: the actions of `decide`."""
@@ -287,18 +293,23 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.scans.decide(sampler)
 
     def play(self, sampler: str = "random", steps: int = 1) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """So many steps by `decide`'s actions, between which the device waits for nobody; gives what the last step gives."""
+        """So many steps by `decide`'s actions, between which the device waits for nobody; gives what the last step gives.
+        KeyboardInterrupt ends it after some of them: `step` of `array` tells."""
+        steps = operator.index(steps)
         if not 0 < steps < 2**32:
             raise ValueError(f"steps is {steps}; it must be from 1 to {2**32 - 1}")
-        if self._same_step and steps > 1:  # the last step tells the slices of the scans that end with it
-            self.scans.play(sampler, steps - 1)
-            try:
-                self.scans.wait()
-            finally:  # scans have begun before a step that is refused, too
-                self._slices = self.scans.read("slice")
-            steps = 1
-        self.scans.play(sampler, steps)
-        return self.step_wait()
+        while steps > (1 if self._same_step else _BLOCK):  # the last step tells the slices of the scans that end with it
+            count = min(steps - 1, _BLOCK)
+            with binding.interrupts_kept():
+                self.scans.play(sampler, count)
+                try:
+                    self.scans.wait()
+                finally:  # scans have begun before a step that is refused, too
+                    self._slices = self.scans.read("slice")
+            steps -= count
+        with binding.interrupts_kept():
+            self.scans.play(sampler, steps)
+            return self.step_wait()
 
     def array(self, name: str) -> Array:
         """Any array of `enum l2sr_array`, as "target" or "reconstruction", in pinned memory that every step renews."""
