@@ -239,31 +239,29 @@ bool cuda_wait(struct cuda *cuda, struct error *error) {
  * contexts that have imported such memory stay (`device_close`), and of each device a little of it and a
  * reference to its primary context. */
 struct kept {
-  struct device device; /* as it was when its memory was first shared */
-  struct cuda cuda;
+  struct arena *arena; /* owns this */
+  cl_device_id id;
   struct cuda_memory memory;
   struct kept *next;
 };
 
 static struct kept *all_kept; /* LOCK_DEVICES guards it */
 
-static bool keep_memory(const struct cuda *cuda, struct error *error) {
+/* In the context of the device that is the first to share its memory. */
+static bool keep_memory(struct cuda *cuda, struct error *error) {
   HOLD(LOCK_DEVICES);
   for (const struct kept *kept = all_kept; kept; kept = kept->next)
-    if (kept->device.id == cuda->device->id) return true;
+    if (kept->id == cuda->device->id) return true;
+  cu_result code = cuda->retain(&cuda->context, cuda->own);
+  if (code) return refuse(cuda, "its primary context", code, error);
   struct arena *arena = arena_open();
   struct kept *kept = ARENA_NEW(arena, struct kept, 1);
-  *kept = (struct kept){.device = *cuda->device, .cuda = *cuda, .next = all_kept};
-  kept->cuda.device = &kept->device;
-  cu_result code = kept->cuda.retain(&kept->cuda.context, kept->cuda.own);
-  if (!code && cuda_memory_open(&kept->cuda, &kept->memory, 1, "a context that stays", error)) {
+  *kept = (struct kept){.arena = arena, .id = cuda->device->id, .next = all_kept};
+  if (cuda_memory_open(cuda, &kept->memory, 1, "a context that stays", error)) {
     all_kept = kept;
     return true;
   }
-  if (code)
-    refuse(cuda, "its primary context", code, error);
-  else
-    cuda->release(cuda->own);
+  cuda->release(cuda->own);
   arena_close(arena);
   return false;
 }
