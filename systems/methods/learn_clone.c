@@ -56,31 +56,28 @@ static bool check_initial(const uint8_t *mask, const uint32_t *table, const stru
 }
 
 static bool read_mask(const struct acquisition *acquisition, struct store *store, struct arena *arena,
-                      uint8_t *mask, struct error *error) {
+                      void **mask, struct error *error) {
   size_t lines = acquisition->lines, found;
-  void *values;
-  if (!store_read_all(store, "mask", STORE_U8, ORDER_MOST, arena, &values, &found, error)) return false;
+  if (!store_read_all(store, "mask", STORE_U8, ORDER_MOST, arena, mask, &found, error)) return false;
   if (found != lines)
     return fail_file(
         error, "its mask is of %zu %s%s, and the scene has %zu; name a mask that was grown at its data.size",
         found, geometry_of(acquisition)->one, plural(found), lines);
-  memcpy(mask, values, lines);
   return true;
 }
 
 static bool read_order(const struct acquisition *acquisition, struct store *store, struct arena *arena,
                        uint32_t *table, struct error *error) {
   const char *geometry = geometry_of(acquisition)->name;
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, acquisition->lines);
   char found[32] = "";
-  void *order;
+  void *mask, *order;
   size_t count;
   if (!store_has(store, "order"))
     return fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs");
   if (store_text(store, "scan_geometry", found, sizeof found) && strcmp(found, geometry))
     return fail_usage(error, "it is of %s and acquisition.geometry is %s; name a mask of these", found,
                       geometry);
-  return read_mask(acquisition, store, arena, mask, error) &&
+  return read_mask(acquisition, store, arena, &mask, error) &&
          store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
          rank(order, count, acquisition, table, error) && check_initial(mask, table, acquisition, error);
 }
