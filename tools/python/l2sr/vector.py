@@ -217,6 +217,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         info["final_info"] = {"action_mask": free, "_action_mask": ended, **last}
         info["_final_obs"] = info["_final_info"] = ended
 
+    def _begun(self) -> tuple[Any, dict[str, Any]]:
+        """Of scans that run from here on, what `reset` gives."""
+        self._slices = self.scans.read("slice")
+        seen, free = self._seen()
+        return seen, {"action_mask": free}
+
     # ---- gymnasium's calls -------------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -233,9 +239,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                     "one True at least"
                 )
         self.scans.reset(mask, seed)
-        self._slices = self.scans.read("slice")
-        seen, free = self._seen()
-        return seen, {"action_mask": free}
+        return self._begun()
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """One action for every environment."""
@@ -331,9 +335,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def restore(self, state: bytes) -> tuple[Any, dict[str, Any]]:
         """Goes on from a state of the same scene, data and number of environments; gives what reset gives."""
         self.scans.restore(state)
-        self._slices = self.scans.read("slice")
-        seen, free = self._seen()
-        return seen, {"action_mask": free}
+        return self._begun()
 
 
 class Env(gymnasium.Env[Any, Any]):
