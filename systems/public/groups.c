@@ -1,7 +1,7 @@
 #include "systems/public/groups.h"
 
-#include "systems/methods/learn.h"
 #include "systems/methods/feed.h"
+#include "systems/methods/learn.h"
 #include "systems/methods/method.h"
 #include "systems/methods/rollout.h"
 #include "systems/methods/trajectories.h"
@@ -52,13 +52,18 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_weigh,
                                                     NULL};
 
-static const struct system *const load_systems[] = {&system_move_slices, &system_normalise_slices, &system_transform_lines,
-                                                    &system_transform_planes, &system_load_coils,
-                                                    &system_scale_coils,      NULL};
+static const struct system *const load_systems[] = {&system_move_slices,
+                                                    &system_normalise_slices,
+                                                    &system_transform_lines,
+                                                    &system_transform_planes,
+                                                    &system_load_coils,
+                                                    &system_scale_coils,
+                                                    NULL};
 
 /* Systems of several methods. */
-static const struct system *const *const shared[] = {load_systems, scan_systems, feed_systems, policy_training_systems, rollout_systems,
-                                                     trajectories_systems, clone_systems, env_systems};
+static const struct system *const *const shared[] = {
+    load_systems,    scan_systems,         feed_systems,  policy_training_systems,
+    rollout_systems, trajectories_systems, clone_systems, env_systems};
 enum { SHARED = sizeof shared / sizeof *shared };
 
 static const struct system *const none[] = {NULL};

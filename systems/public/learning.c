@@ -36,8 +36,7 @@ static bool on_device(struct job *job, struct error *error) {
 static bool run_job(struct job *job, const struct l2sr_config *config, struct error *error) {
   job->arena = arena_open();
   bool good = config_read(&job->config, config, error) &&
-              config_options(&job->config, &job->options, job->arena, error) &&
-              on_device(job, error);
+              config_options(&job->config, &job->options, job->arena, error) && on_device(job, error);
   arena_close(job->arena);
   return good;
 }
