@@ -443,7 +443,7 @@ static void an_invalid_action_is_ignored(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* tests/python/cuda.py looks at what a card gives. */
+/* tests/cuda/test_cuda.c shares arrays by stand-ins for the drivers, tests/python/cuda.py on a card. */
 static void cuda_is_of_nvidia(void **state) {
   uint64_t address;
   int device;

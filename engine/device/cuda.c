@@ -152,56 +152,69 @@ int cuda_number(const struct cuda *cuda) {
 /* ---- memory ----------------------------------------------------------------------------------------------
  */
 
-static cu_result map(struct cuda *cuda, struct cuda_memory *memory) {
-  struct cu_access access = {cuda->properties.location, CU_READ_WRITE};
-  cu_result code = cuda->reserve(&memory->address, memory->bytes, 0, 0, 0);
-  if (code) return code;
-  code = cuda->map(memory->address, memory->bytes, 0, memory->handle, 0);
-  if (!code && !(code = cuda->access(memory->address, memory->bytes, &access, 1))) return 0;
-  cuda->unmap(memory->address, memory->bytes);
-  cuda->unreserve(memory->address, memory->bytes);
-  memory->address = 0;
-  return code;
-}
-
 /* OpenCL owns the descriptor from then on. */
-static cl_int import(struct cuda *cuda, struct cuda_memory *memory, int descriptor) {
+static cl_int import(struct cuda *cuda, struct cuda_piece *piece, int descriptor) {
   struct device *device = cuda->device;
   const cl_ulong properties[] = {
       CL_OPAQUE_FD, (cl_ulong)descriptor, CL_DEVICES, (cl_ulong)(uintptr_t)device->id, 0, 0};
   cl_int code = CL_SUCCESS;
-  memory->buffer = cuda->import(device->context, properties, CL_MEM_READ_WRITE, memory->bytes, NULL, &code);
+  piece->buffer = cuda->import(device->context, properties, CL_MEM_READ_WRITE, piece->bytes, NULL, &code);
   if (code != CL_SUCCESS) {
     close(descriptor);
-    memory->buffer = NULL;
+    piece->buffer = NULL;
   } else if (cuda->acquire)
-    CL(device, cuda->acquire(device->queue, 1, &memory->buffer, 0, NULL, NULL));
+    CL(device, cuda->acquire(device->queue, 1, &piece->buffer, 0, NULL, NULL));
   return code;
 }
 
-static bool make(struct cuda *cuda, struct cuda_memory *memory, const char *what, struct error *error) {
+static bool make_piece(struct cuda *cuda, struct cuda_piece *piece, uint64_t address, const char *what,
+                       struct error *error) {
+  struct cu_access access = {cuda->properties.location, CU_READ_WRITE};
   int descriptor = -1;
-  cu_result code = cuda->create(&memory->handle, memory->bytes, &cuda->properties, 0);
-  if (code) {
-    memory->handle = 0;
-    return refuse(cuda, what, code, error);
-  }
-  code = map(cuda, memory);
-  if (!code) code = cuda->export(&descriptor, memory->handle, CU_POSIX_FD, 0);
+  cu_result code = cuda->create(&piece->handle, piece->bytes, &cuda->properties, 0);
   if (code) return refuse(cuda, what, code, error);
-  cl_int refused = import(cuda, memory, descriptor);
+  piece->made = true;
+  code = cuda->map(address, piece->bytes, 0, piece->handle, 0);
+  piece->mapped = !code;
+  if (!code) code = cuda->access(address, piece->bytes, &access, 1);
+  if (!code) code = cuda->export(&descriptor, piece->handle, CU_POSIX_FD, 0);
+  if (code) return refuse(cuda, what, code, error);
+  cl_int refused = import(cuda, piece, descriptor);
   return refused == CL_SUCCESS ||
          fail_as(error, L2SR_DEVICE_FAILED, "OpenCL does not import CUDA's memory for %s on %s: %s (%d)",
                  what, cuda->device->facts.name, device_code_name(refused), refused);
 }
 
+/* From 256 grains (512 MiB) on, memory may have pages of that size: on two H200 of one machine OpenCL's
+ * driver 580 ended the process where it imported such memory, with 510 MiB it did not. */
+enum { MOST_GRAINS = 255 };
+
+static bool make(struct cuda *cuda, struct cuda_memory *memory, const char *what, struct error *error) {
+  size_t most = MOST_GRAINS * cuda->grain, at = 0;
+  cu_result code = cuda->reserve(&memory->address, memory->bytes, 0, 0, 0);
+  if (code) {
+    memory->address = 0;
+    return refuse(cuda, what, code, error);
+  }
+  for (size_t i = 0; i < memory->count; i++, at += most) {
+    struct cuda_piece *piece = &memory->pieces[i];
+    piece->bytes = memory->bytes - at < most ? memory->bytes - at : most;
+    if (!make_piece(cuda, piece, memory->address + at, what, error)) return false;
+  }
+  return true;
+}
+
 bool cuda_memory_open(struct cuda *cuda, struct cuda_memory *memory, size_t bytes, const char *what,
-                      struct error *error) {
+                      struct arena *arena, struct error *error) {
   cu_context before;
-  size_t grains = (bytes + cuda->grain - 1) / cuda->grain;
-  *memory = (struct cuda_memory){.bytes = grains * cuda->grain};
+  size_t grains = (bytes + cuda->grain - 1) / cuda->grain, count = (grains + MOST_GRAINS - 1) / MOST_GRAINS;
+  *memory = (struct cuda_memory){
+      .bytes = grains * cuda->grain, .count = count, .pieces = ARENA_NEW(arena, struct cuda_piece, count)};
   cu_result code = cuda->push(cuda->context);
-  if (code) return refuse(cuda, "its primary context", code, error);
+  if (code) {
+    *memory = (struct cuda_memory){0};
+    return refuse(cuda, "its primary context", code, error);
+  }
   bool good = make(cuda, memory, what, error);
   cuda->pop(&before);
   cuda->device->bytes += memory->bytes;
@@ -209,13 +222,30 @@ bool cuda_memory_open(struct cuda *cuda, struct cuda_memory *memory, size_t byte
   return good;
 }
 
+cl_mem cuda_memory_buffer(const struct cuda_memory *memory) {
+  return memory->count == 1 ? memory->pieces->buffer : NULL;
+}
+
+void cuda_memory_fill(struct cuda *cuda, const struct cuda_memory *memory, cl_mem from, size_t bytes) {
+  size_t at = 0;
+  for (size_t i = 0; i < memory->count; at += memory->pieces[i++].bytes) {
+    size_t left = bytes - at, room = memory->pieces[i].bytes;
+    device_copy(cuda->device, from, at, memory->pieces[i].buffer, 0, left < room ? left : room);
+  }
+}
+
+/* At any stage of opening. */
 void cuda_memory_close(struct cuda *cuda, struct cuda_memory *memory) {
   cu_context before;
-  if (!memory->bytes || cuda->push(cuda->context)) return;
-  if (memory->buffer) clReleaseMemObject(memory->buffer);
-  if (memory->address) cuda->unmap(memory->address, memory->bytes);
+  if (!memory->count || cuda->push(cuda->context)) return;
+  uint64_t at = memory->address;
+  for (size_t i = 0; i < memory->count; at += memory->pieces[i++].bytes) {
+    struct cuda_piece *piece = &memory->pieces[i];
+    if (piece->buffer) clReleaseMemObject(piece->buffer);
+    if (piece->mapped) cuda->unmap(at, piece->bytes);
+    if (piece->made) cuda->forget(piece->handle);
+  }
   if (memory->address) cuda->unreserve(memory->address, memory->bytes);
-  if (memory->handle) cuda->forget(memory->handle);
   cuda->pop(&before);
   cuda->device->bytes -= memory->bytes;
   *memory = (struct cuda_memory){0};
@@ -257,7 +287,7 @@ static bool keep_memory(struct cuda *cuda, struct error *error) {
   struct arena *arena = arena_open();
   struct kept *kept = ARENA_NEW(arena, struct kept, 1);
   *kept = (struct kept){.arena = arena, .id = cuda->device->id, .next = all_kept};
-  if (cuda_memory_open(cuda, &kept->memory, 1, "a context that stays", error)) {
+  if (cuda_memory_open(cuda, &kept->memory, 1, "a context that stays", arena, error)) {
     all_kept = kept;
     return true;
   }

@@ -29,7 +29,7 @@ struct env_array {
   cl_mem placed;             /* the program's memory that it is in; NULL: it is not */
   struct schedule *derive;   /* how it is computed from columns; NULL: it needs not be */
   struct host_memory copy;   /* that every step renews, where the program wants one */
-  struct cuda_memory shared; /* with CUDA, where the program wants it; `placed` is its buffer then */
+  struct cuda_memory shared; /* with CUDA, where the program wants it; one buffer is `placed` then */
 };
 
 /* Where the next step takes its actions from. */
@@ -114,7 +114,7 @@ bool env_array_need(struct env *env, enum l2sr_array array, struct error *error)
 cl_mem env_array_memory(const struct env *env, enum l2sr_array array); /* NULL: it is not there yet */
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape);
 bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, struct error *error);
-/* Places it in memory that CUDA sees too. */
+/* Places it in memory that CUDA sees too, or has it copied there. */
 bool env_array_share(struct env *env, enum l2sr_array array, struct error *error);
 bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error);
 void env_array_unpin(struct env *env, enum l2sr_array array);

@@ -194,7 +194,7 @@ void env_arrays_close(struct env *env) {
     host_memory_close(&array->copy, &env->device);
     if (array->own) device_release(&env->device, array->own, bytes_of(env, (enum l2sr_array)a));
     if (array->placed) clReleaseMemObject(array->placed);
-    if (array->shared.buffer) cuda_memory_close(env->cuda, &array->shared);
+    if (array->shared.count) cuda_memory_close(env->cuda, &array->shared);
     array->own = array->placed = NULL;
   }
 }
@@ -231,15 +231,24 @@ bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, stru
   return device_finish(&env->device, error);
 }
 
+/* What is too large for one buffer stays where it is, and is copied after it has changed. */
+static void fill_shared(struct env *env, enum l2sr_array array) {
+  const struct cuda_memory *shared = &env->array[array].shared;
+  if (shared->count && !cuda_memory_buffer(shared))
+    cuda_memory_fill(env->cuda, shared, env_array_memory(env, array), bytes_of(env, array));
+}
+
 bool env_array_share(struct env *env, enum l2sr_array array, struct error *error) {
   struct cuda_memory *shared = &env->array[array].shared;
   char what[64];
   snprintf(what, sizeof what, "array %s", rows[array].name);
-  if (shared->buffer && env->array[array].placed == shared->buffer) return true;
   if (!env->cuda && !cuda_open(&env->cuda, &env->device, env->arena, error)) return false;
-  if (!shared->buffer && !cuda_memory_open(env->cuda, shared, bytes_of(env, array), what, error))
+  if (!shared->count && !cuda_memory_open(env->cuda, shared, bytes_of(env, array), what, env->arena, error))
     return false;
-  return env_array_place(env, array, shared->buffer, error);
+  cl_mem buffer = cuda_memory_buffer(shared);
+  if (!buffer) fill_shared(env, array);
+  if (!buffer || env->array[array].placed == buffer) return device_finish(&env->device, error);
+  return env_array_place(env, array, buffer, error);
 }
 
 /* ---- copies -------------------------------------------------------------------------------------------- */
@@ -283,8 +292,11 @@ static void derive(struct env *env, enum array_kind kind, unsigned changes) {
 
 void env_arrays_renew(struct env *env, unsigned changes) {
   derive(env, ARRAY_RUNNING, changes);
-  for (int a = 0; a < L2SR_ARRAYS; a++)
-    if (env->array[a].copy.buffer && rows[a].changes & changes) enqueue_copy(env, (enum l2sr_array)a);
+  for (int a = 0; a < L2SR_ARRAYS; a++) {
+    if (!(rows[a].changes & changes)) continue;
+    if (env->array[a].copy.buffer) enqueue_copy(env, (enum l2sr_array)a);
+    fill_shared(env, (enum l2sr_array)a);
+  }
 }
 
 bool env_arrays_want_final(const struct env *env) {

@@ -262,7 +262,7 @@ static bool set_sampler(struct env *env, const char *name, struct error *error) 
 
 /* Writes L2SR_ACTION alone. */
 bool env_decide(struct env *env, const char *name, struct error *error) {
-  bool shared = env->array[L2SR_ACTION].shared.buffer;
+  bool shared = env->array[L2SR_ACTION].shared.count;
   if (!(shared ? env_is_free : env_is_idle)(env, true, error) || !set_sampler(env, name, error)) return false;
   run(env, &env->decide);
   env->decided = true;
