@@ -36,15 +36,15 @@ def say(what, good):
     tell(f"{'good ' if good else 'WRONG'} {what}")
 
 
-def check_values(observation, precision):
+def check_values(observation, precision, envs=64, steps=32):
     """Every array, after every step, is what OpenCL reads."""
-    env = make(64, {"world": {"observation": precision}}, cuda=True, convert=torch.from_dlpack, observation=observation)
-    tell(f"64 scans of {observation}, {precision}, are open")
+    env = make(envs, {"world": {"observation": precision}}, cuda=True, convert=torch.from_dlpack, observation=observation)
+    tell(f"{envs} scans of {observation}, {precision}, are open")
     seen, info = env.reset(seed=1)
-    names, differ, steps = (observation, "free", "reward", f"final_{observation}"), 0, 32
+    names, differ = (observation, "free", "reward", f"final_{observation}"), 0
     tensors = {name: torch.from_dlpack(env.scans.cuda(name)) for name in names}
     for step in range(steps):
-        actions = torch.rand(64, SIZE, device="cuda").mul(info["action_mask"]).argmax(1)
+        actions = torch.rand(envs, SIZE, device="cuda").mul(info["action_mask"]).argmax(1)
         if not step:
             tell(f"the first actions by PyTorch, whose sum is {actions.sum().item()}")
         seen, reward, ended, _, info = env.step(actions)
@@ -91,6 +91,10 @@ def rate(envs, turn, env, steps=28 * 4):
     return envs * steps / seconds
 
 
+def unseen(observations):
+    """Leaves them where they are."""
+
+
 def decided(env, look):
     def turn():
         env.decide("random")
@@ -130,17 +134,22 @@ def main():
     tell(f"PyTorch alone: {torch.rand(1000, device='cuda').sum().item():.1f}")
     for observation, precision in (("standardised", "f32"), ("observation", "f16"), ("observation", "f32")):
         check_values(observation, precision)
+    check_values("observation", "f16", 16384, 2)  # pages of 512 MiB begin there
+    check_values("standardised", "f32", 20000, 2)
     check_order()
     half = {"world": {"observation": "f16"}}
+    magnitudes, never = {"observation": "observation"}, {"scoring": "never"}
     rows = [
-        ("the library's calls alone, scored at the end", envs, {"observation": "observation"}, lambda env: bare(env.scans)),
-        ("the library's calls alone, never scored", envs, {"observation": "observation", "scoring": "never"}, lambda env: bare(env.scans)),
-        ("CUDA tensors, random on the device", envs, {"cuda": True}, lambda env: decided(env, lambda seen: None)),
+        ("the library's calls alone, scored at the end", envs, magnitudes, lambda env: bare(env.scans)),
+        ("the library's calls alone, never scored", envs, {**magnitudes, **never}, lambda env: bare(env.scans)),
+        ("CUDA tensors of f16 magnitudes, never scored", envs, {"cuda": True, **magnitudes, **never}, lambda env: decided(env, unseen)),
+        ("... scored at the end", envs, {"cuda": True, **magnitudes}, lambda env: decided(env, unseen)),
+        ("... and their mean by PyTorch", envs, {"cuda": True, **magnitudes}, lambda env: decided(env, lambda seen: seen.mean())),
+        ("CUDA tensors of standardised f32", envs, {"cuda": True}, lambda env: decided(env, unseen)),
         ("... and their mean by PyTorch", envs, {"cuda": True}, lambda env: decided(env, lambda seen: seen.mean())),
-        ("... of f16 magnitudes", envs, {"cuda": True, "observation": "observation"}, lambda env: decided(env, lambda seen: seen.mean())),
         ("... and actions by PyTorch", envs, {"cuda": True}, chosen),
-        ("views of pinned memory, f16", 4096, {"copy": False, "observation": "observation"}, lambda env: decided(env, lambda seen: None)),
-        ("views of pinned memory, f32", 4096, {"copy": False}, lambda env: decided(env, lambda seen: None)),
+        ("views of pinned memory, f16, never scored", 4096, {"copy": False, **magnitudes, **never}, lambda env: decided(env, unseen)),
+        ("views of pinned memory, f32, never scored", 4096, {"copy": False, **never}, lambda env: decided(env, unseen)),
     ]
     for what, count, arguments, turns in rows:
         tensors = {"convert": torch.from_dlpack} if arguments.get("cuda") else {}

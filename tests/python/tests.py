@@ -379,6 +379,28 @@ class Arrays(unittest.TestCase):
         gc.collect()
         np.testing.assert_array_equal(seen, before)
 
+    def test_final_observations_last_to_the_next_end(self):
+        """Copies outlast it. All ways give the same images, an array, an object an environment, or a converted one."""
+        ways = {"copies": {}, "views": {"copy": False}, "converted": {"convert": lambda array: array}}
+        ends = {}
+        for way, arguments in ways.items():
+            env = make(**arguments)
+            env.reset(seed=1)
+            ends[way] = []
+            for step in range(2 * BUDGET):
+                env.decide()
+                *_, info = env.step(None)
+                if "final_obs" in info:
+                    self.assertEqual(step % BUDGET, BUDGET - 1)
+                    last = info["final_obs"]
+                    ends[way].append((last, np.stack(last) if way == "copies" else np.array(last)))
+            self.assertEqual(len(ends[way]), 2)
+        for way in ways:
+            for (_, then), (_, expected) in zip(ends[way], ends["copies"]):
+                np.testing.assert_array_equal(then, expected)
+        np.testing.assert_array_equal(np.stack(ends["copies"][0][0]), ends["copies"][0][1])
+        np.testing.assert_array_equal(ends["views"][0][0], ends["views"][1][1])
+
     def test_copies_are_the_callers(self):
         env = make()
         held = [env.reset(seed=1)[0]]

@@ -61,10 +61,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
         policy: a checkpoint for `decide("policy")`.
         copy: True: every step returns arrays of the caller's own. False: observations and masks are views of pinned
-            memory, which the next step changes, and final_obs is one array in place of an object an environment. A copy
-            of many large images takes longer than the step: take views then, or tensors of `convert`.
+            memory, which the next step changes, and final_obs is one array in place of an object an environment, which
+            the next end of scans changes. A copy of many large images takes longer than the step: take views then, or
+            tensors of `convert`.
         convert: a function, as torch.from_dlpack, that makes another library's tensors of `l2sr.Array`s: observations,
-            rewards and masks are such tensors then, of the library's memory, without a copy.
+            rewards, masks and final_obs are such tensors then, of the library's memory, without a copy.
         cuda: these tensors are CUDA's, of the memory that the device itself works in (NVIDIA alone). `convert` None: they
             are `l2sr.Array`s. Resets and steps wait for what CUDA has under way, on all streams.
 
@@ -124,7 +125,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.metadata = {**self.metadata, "autoreset_mode": mode}
         self._same_step = mode == AutoresetMode.SAME_STEP
         self._observation, self._masked, self._copy = observation, mask_in_observation, copy
-        self._copies = Copies()
+        self._copies, self._last_copies = Copies(), Copies()
         self._make_spaces()
         self._make_arrays(scoring)
         self._make_tensors((lambda array: array) if cuda and convert is None else convert, cuda)
@@ -147,24 +148,19 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         scans = self.scans
         self._done = np.asarray(scans.pin("done"))
         self._slices = scans.read("slice")
-        if self._same_step:
-            for name in (f"final_{self._observation}", "final_free"):
-                scans.shape(name)
         self._scored = [] if scoring == "never" else [name for name in binding.METRICS if self._has(name)]
         self._every = scoring == "every_step"
 
     def _make_tensors(self, convert: Callable[[Array], Any] | None, cuda: bool) -> None:
         """Arrays that resets and steps give: pinned ones, or tensors of these or of the device's own."""
         names = [self._observation, "free", "reward"]
-        if cuda and self._same_step:
+        if self._same_step:
             names += [f"final_{self._observation}", "final_free"]
         arrays = [self.scans.cuda(name) if cuda else self.scans.pin(name) for name in names]
         arrays = [array.as_type(np.int8) if "free" in name else array for name, array in zip(names, arrays)]
         self._tensors = None if convert is None else [convert(array) for array in arrays]
-        self._images: Any
-        self._free: Any
-        self._reward: Any
-        self._images, self._free, self._reward = (None, None, None) if cuda else map(np.asarray, arrays)
+        views: list[Any] = [None if cuda else np.asarray(array) for array in arrays]
+        self._images, self._free, self._reward, *self._last = views
 
     def _has(self, name: str) -> bool:
         try:
@@ -188,12 +184,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _final(self, ended: np.ndarray[Any, Any]) -> tuple[Any, Any]:
         """What ended scans saw last, as gymnasium has it: an object an environment; and their free actions. Without copies
         it is one array of all environments, whose other rows mean nothing, which is faster to make."""
-        if self._tensors is not None and len(self._tensors) > 3:
-            last, free = self._tensors[3:]
-            return ({"observation": last, "action_mask": free} if self._masked else last), free
-        images = self.scans.read(f"final_{self._observation}")
-        free = self.scans.read("final_free").view(np.int8)
-        if not self._copy and not self._masked:
+        images, free = self._last if self._tensors is None else self._tensors[3:]
+        if self._tensors is not None:
+            return ({"observation": images, "action_mask": free} if self._masked else images), free
+        if self._copy:
+            images, free = self._last_copies.take(images), free.copy()
+        elif not self._masked:
             return images, free
         seen = np.full(self.num_envs, None, object)
         for row in np.flatnonzero(ended):
@@ -281,7 +277,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Gives the device back, once no array of it is in use any more."""
         self._tensors = None
         self._images = self._free = self._reward = None
-        self._copies = Copies()
+        self._last: list[Any] = []
+        self._copies, self._last_copies = Copies(), Copies()
         self._done = np.zeros(0)
         self.scans.close()
 
