@@ -131,6 +131,14 @@ INLINE float target_normal(float pixel, float mean, float deviation) {
 #endif
 }
 
+/* A pixel of an observation, standardised and clamped, by the scale of its image. */
+INLINE float observed_scale(float deviation, float unit) {
+  return 1.0f / (deviation + 1e-11f / unit);
+}
+INLINE float observed_normal(float pixel, float mean, float scale) {
+  return clamp((pixel - mean) * scale, -6.0f, 6.0f);
+}
+
 /* The target of all metrics: that un-normalised again (PROTOCOL 1.2). */
 INLINE float target_pixel(float pixel, float mean, float deviation) {
   return target_normal(pixel, mean, deviation) * deviation + mean;

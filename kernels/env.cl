@@ -100,6 +100,33 @@ __kernel void env_keep(__global const float *restrict score, __global const uint
   if (row < rows && refused[0] == NO_LINE && (all || done[row])) kept[row] = score[row];
 }
 
+/* What the step before has kept is of no scan any more. */
+__kernel void env_clear(__global const uint *restrict refused, __global float *restrict kept, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row < rows && refused[0] == NO_LINE) kept[row] = NAN;
+}
+
+/* Keeps the free actions of scans that have ended. */
+__kernel void env_keep_free(__global const uchar *restrict mask, __global const uint *restrict done,
+                            __global const uint *restrict refused, __global uchar *restrict kept, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows || refused[0] != NO_LINE || !done[row]) return;
+  for (size_t i = (size_t)row * ACTIONS; i < (size_t)(row + 1u) * ACTIONS; i++) kept[i] = !mask[i];
+}
+
+/* Keeps the standardised observations of scans that have ended. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+env_keep_standardised(__global const uint *restrict slice, __global const real *restrict magnitude,
+                      __global const float *restrict magnitude_mean, __global const float *restrict magnitude_std,
+                      __global const float *restrict unit, __global const uint *restrict done,
+                      __global const uint *restrict refused, __global float *restrict kept, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows || refused[0] != NO_LINE || !done[row]) return;
+  float mean = magnitude_mean[row], scale = observed_scale(magnitude_std[row], unit[slice[row]]);
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP)
+    kept[(size_t)row * PIXELS + i] = observed_normal(REAL_LOAD(magnitude, (size_t)row * PIXELS + i), mean, scale);
+}
+
 /* Keeps the observations of scans that have ended. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 env_keep_image(__global const real *restrict magnitude, __global const uint *restrict done,

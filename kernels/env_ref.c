@@ -84,6 +84,20 @@ void env_keep_image_prepare(struct host_args *args, struct random *random) {
   set_refused(random, args->in[2]);
 }
 
+void env_clear_prepare(struct host_args *args, struct random *random) {
+  set_refused(random, args->in[0]);
+}
+
+void env_keep_standardised_prepare(struct host_args *args, struct random *random) {
+  uint32_t *slice = (uint32_t *)args->in[0];
+  size_t slices = args->table_rows[TABLE_SLICE];
+  for (size_t row = 0; row < args->rows; row++) slice[row] = random_u32(random) % (uint32_t)slices;
+  for (size_t row = 0; row < slices; row++)
+    ((float *)args->in[4])[row] = ldexpf(1, -(int)(random_u32(random) % 40));
+  set_flags(random, args->in[5], args->rows);
+  set_refused(random, args->in[6]);
+}
+
 void env_target_prepare(struct host_args *args, struct random *random) {
   uint32_t *slice = (uint32_t *)args->in[0];
   for (size_t row = 0; row < args->rows; row++)
@@ -186,6 +200,28 @@ void env_keep_reference(const struct host_args *args) {
   const uint32_t *done = args->in[1];
   for (size_t row = 0; row < args->rows && !is_refused(args, 2); row++)
     if (args->value[4].u || done[row]) ((float *)args->out[3])[row] = score[row];
+}
+
+void env_clear_reference(const struct host_args *args) {
+  for (size_t row = 0; row < args->rows && !is_refused(args, 0); row++) ((float *)args->out[1])[row] = NAN;
+}
+
+void env_keep_free_reference(const struct host_args *args) {
+  const uint8_t *mask = args->in[0];
+  const uint32_t *done = args->in[1];
+  for (size_t i = 0; i < args->rows * args->actions && !is_refused(args, 2); i++)
+    if (done[i / args->actions]) ((uint8_t *)args->out[3])[i] = mask[i] ? 0 : 1;
+}
+
+void env_keep_standardised_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0], *done = args->in[5];
+  const float *image = args->in[1], *mean = args->in[2], *std = args->in[3], *unit = args->in[4];
+  size_t pixels = args->height * args->width;
+  for (size_t i = 0; i < args->rows * pixels && !is_refused(args, 6); i++) {
+    size_t row = i / pixels;
+    double normal = ((double)image[i] - mean[row]) / (std[row] + 1e-11 / unit[slice[row]]);
+    if (done[row]) ((float *)args->out[7])[i] = (float)fmin(fmax(normal, -6), 6);
+  }
 }
 
 void env_keep_image_reference(const struct host_args *args) {

@@ -127,10 +127,9 @@ image_standardise(__global const uint *restrict slice, __global const real *rest
                   uint rows) {
   uint row = (uint)get_group_id(0), from = row + first, to = row + place;
   if (row >= rows) return;
-  float mean = magnitude_mean[from], scale = 1.0f / (magnitude_std[from] + 1e-11f / unit[slice[from]]);
+  float mean = magnitude_mean[from], scale = observed_scale(magnitude_std[from], unit[slice[from]]);
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP)
-    input[(size_t)to * PIXELS + i] =
-        clamp((REAL_LOAD(magnitude, (size_t)from * PIXELS + i) - mean) * scale, -6.0f, 6.0f);
+    input[(size_t)to * PIXELS + i] = observed_normal(REAL_LOAD(magnitude, (size_t)from * PIXELS + i), mean, scale);
 }
 
 /* The network's output, the normalised image, by the slice's mean and deviation. */

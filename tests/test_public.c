@@ -400,6 +400,51 @@ static l2sr_env *open_invalid(enum l2sr_invalid invalid, enum l2sr_autoreset aut
   return env;
 }
 
+enum { ARRAY_BYTES = ENVS * N * N * sizeof(float) };
+
+/* Every array that the handle has. */
+static void read_all(l2sr_env *env, unsigned char (*arrays)[ARRAY_BYTES]) {
+  for (int a = 0; a < L2SR_ARRAYS; a++) {
+    struct l2sr_shape shape = {.bytes = sizeof shape};
+    if (l2sr_env_shape(env, (enum l2sr_array)a, &shape) == L2SR_GOOD)
+      GOOD(l2sr_env_read(env, (enum l2sr_array)a, arrays[a], shape.total));
+  }
+}
+
+/* But what l2sr_env_send was given, and the reconstruction, which is made anew before a score is dropped. */
+static void expect_no_change(l2sr_env *env, unsigned char (*before)[ARRAY_BYTES]) {
+  static unsigned char after[L2SR_ARRAYS][ARRAY_BYTES];
+  uint32_t actions[ENVS];
+  for (int i = 0; i < ENVS; i++) actions[i] = i == 2 ? N : BUDGET + 1;
+  read_all(env, before);
+  REFUSED(L2SR_WRONG_USAGE, "environment 2 cannot take action 32", l2sr_env_step(env, actions));
+  read_all(env, after);
+  for (int a = 0; a < L2SR_ARRAYS; a++)
+    if (a != L2SR_ACTION && a != L2SR_RECONSTRUCTION && memcmp(before[a], after[a], ARRAY_BYTES)) fail_msg("array %d has changed", a);
+}
+
+/* In the first step of a scan, after scores and final observations, and in the last. */
+static void a_refused_step_changes_nothing(void **state) {
+  static unsigned char before[L2SR_ARRAYS][ARRAY_BYTES];
+  struct l2sr_config config = config_of();
+  (void)state;
+  for (int autoreset = L2SR_RESET_DISABLED; autoreset <= L2SR_RESET_NEXT_STEP; autoreset++)
+    for (int scoring = L2SR_SCORE_END; scoring <= L2SR_SCORE_NEVER; scoring++) {
+      config.autoreset = (enum l2sr_autoreset)autoreset;
+      config.scoring = (enum l2sr_scoring)scoring;
+      l2sr_env *env = open_by(&config);
+      GOOD(l2sr_env_reset(env, NULL, NULL));
+      read_all(env, before); /* arrays are made where they are asked for */
+      for (uint32_t t = 0; autoreset != L2SR_RESET_DISABLED && t < BUDGET; t++) step_by(env, t);
+      if (autoreset == L2SR_RESET_NEXT_STEP) step_by(env, 0);
+      expect_no_change(env, before);
+      for (uint32_t t = 0; t < BUDGET - 1; t++) step_by(env, t);
+      expect_no_change(env, before);
+      step_by(env, BUDGET);
+      GOOD(l2sr_env_close(env));
+    }
+}
+
 static void an_invalid_action_is_named(void **state) {
   uint32_t actions[ENVS] = {0, 1, 2, 3, 4, N}, step[ENVS];
   uint8_t before[ENVS][N], after[ENVS][N];
@@ -1272,6 +1317,7 @@ int main(void) {
       cmocka_unit_test(rewards_are_of_their_form),
       cmocka_unit_test(every_step_is_scored_where_asked),
       cmocka_unit_test(nothing_is_scored_where_asked),
+      cmocka_unit_test(a_refused_step_changes_nothing),
       cmocka_unit_test(an_invalid_action_is_named),
       cmocka_unit_test(an_invalid_action_is_ignored),
       cmocka_unit_test(cuda_is_of_nvidia),

@@ -89,7 +89,8 @@ struct _cl_mem;
 
 /* What a step does with an action that is acquired already or is none. */
 enum l2sr_invalid {
-  L2SR_INVALID_ERROR,  /* nothing is stepped: l2sr_env_wait refuses, and names environment and action */
+  L2SR_INVALID_ERROR,  /* nothing is stepped: l2sr_env_wait refuses, and names environment and action. Arrays
+                          stay, but for L2SR_ACTION and L2SR_RECONSTRUCTION */
   L2SR_INVALID_IGNORE, /* the step counts and acquires nothing */
   L2SR_INVALID_MASK    /* the nearest free action is taken, the lower one of two; L2SR_ACTION shows it */
 };

@@ -74,7 +74,7 @@ struct env {
   bool dones, rewards;            /* L2SR_DONE, L2SR_REWARD may have a row that is not 0 */
   bool all;                       /* the running scoring is of all scans */
   struct env_source source;
-  struct schedule step, next, same, begin, renew, observe, score, measure, start, reconstruct, decide;
+  struct schedule step, next, same, begin, renew, observe, score, measure, clear, start, reconstruct, decide;
   const struct sampler *sampler; /* of `decide`; NULL: none yet */
   struct env_array array[L2SR_ARRAYS];
 };

@@ -75,6 +75,10 @@ static void fill_score(struct env *env, struct schedule *schedule) {
   schedule_add(schedule, &system_env_reward, env)->reads |= SET(rewarded(env)->env);
 }
 
+static void fill_clear(struct env *env, struct schedule *schedule) {
+  schedule_add(schedule, &system_env_clear_scores, env);
+}
+
 static void fill_start(struct env *env, struct schedule *schedule) {
   fill_reconstruct(env, schedule);
   schedule_add(schedule, rewarded(env)->system, &env->simulation);
@@ -100,7 +104,7 @@ bool env_build(struct env *env, struct error *error) {
          build(env, &env->reconstruct, fill_reconstruct, error) &&
          (!scores ||
           (build(env, &env->measure, fill_measure, error) && build(env, &env->score, fill_score, error) &&
-           build(env, &env->start, fill_start, error)));
+           build(env, &env->clear, fill_clear, error) && build(env, &env->start, fill_start, error)));
 }
 
 static void run(struct env *env, const struct schedule *schedule) {
@@ -315,7 +319,8 @@ static void skip_ended(struct env *env) {
 /* Rewards of a start need the quality of those that have begun, before their first step. */
 static void score(struct env *env, bool begun) {
   bool ended = any_ended(env), compat = env->options.reward.form == REWARD_COMPAT;
-  clear_scores(env);
+  if (env->scored) run(env, &env->clear);
+  env->scored = false;
   if (env->config.scoring == L2SR_SCORE_NEVER) return;
   if (env->every || ended || (compat && any_first(env))) {
     env->all = env->every;
@@ -431,6 +436,7 @@ bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error
 static bool refuse_action(struct env *env, struct error *error) {
   uint32_t action = NO_LINE, row = *(uint32_t *)env->refused_row.data, *steps = env->flags;
   env->dones = env->rewards = true;
+  env->scored = env->config.scoring != L2SR_SCORE_NEVER;
   env_clear_refused(env);
   world_read(&env->simulation.world, ENV_action, row, 1, &action);
   world_read(&env->simulation.world, ENV_step, 0, env->envs, steps);

@@ -7,6 +7,10 @@ static struct arg flags(cl_mem memory) {
   return arg_buffer(ARG_IN, ELEMENT_U32, memory);
 }
 
+static struct arg array(const struct env *env, enum element element, enum l2sr_array which) {
+  return arg_buffer(ARG_INOUT, element, env_array_memory(env, which));
+}
+
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
 /* What l2sr_env_decide has chosen is there already. */
@@ -129,13 +133,25 @@ static void run_keep_scores(struct world *world, void *context) {
   const struct env *env = context;
   for (size_t m = 0; m < METRICS; m++) {
     if (!(world->running->reads & SET(metric_list[m].env))) continue;
-    kernel_run(
-        world->kernels, "env_keep", env->envs,
-        ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done), flags(env->refused),
-             arg_buffer(ARG_INOUT, ELEMENT_F32, env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m))),
-             arg_u32(env->all)));
+    kernel_run(world->kernels, "env_keep", env->envs,
+               ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done),
+                    flags(env->refused), array(env, ELEMENT_F32, (enum l2sr_array)(L2SR_SSIM + m)),
+                    arg_u32(env->all)));
   }
 }
+
+static void run_clear_scores(struct world *world, void *context) {
+  const struct env *env = context;
+  for (size_t m = 0; m < METRICS; m++)
+    if (world_has(world, metric_list[m].env))
+      kernel_run(world->kernels, "env_clear", env->envs,
+                 ARGS(flags(env->refused), array(env, ELEMENT_F32, (enum l2sr_array)(L2SR_SSIM + m))));
+}
+
+const struct system system_env_clear_scores = {.name = "env_clear_scores",
+                                               .doc = "no scores any more, unless the step is refused",
+                                               .kernels = {"env_clear"},
+                                               .run = run_clear_scores};
 
 const struct system system_env_keep_scores = {.name = "env_keep_scores",
                                               .doc = "scores of scans that have ended, or of all",
@@ -145,36 +161,39 @@ const struct system system_env_keep_scores = {.name = "env_keep_scores",
 
 /* ---- arrays -------------------------------------------------------------------------------------------- */
 
-static void write_free(struct world *world, const struct env *env, enum l2sr_array to) {
-  kernel_run(world->kernels, "env_free", env->envs * world->shape[SHAPE_A],
-             ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_U8, env_array_memory(env, to))));
-}
-
 static void run_free(struct world *world, void *context) {
-  write_free(world, context, L2SR_FREE);
+  const struct env *env = context;
+  kernel_run(
+      world->kernels, "env_free", env->envs * world->shape[SHAPE_A],
+      ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_U8, env_array_memory(env, L2SR_FREE))));
 }
 
 static void run_final_free(struct world *world, void *context) {
-  write_free(world, context, L2SR_FINAL_FREE);
-}
-
-static void write_standardised(struct world *world, const struct env *env, enum l2sr_array to) {
-  observe_standardise(world, arg_buffer(ARG_INOUT, ELEMENT_F32, env_array_memory(env, to)), 0, 0, env->envs);
+  const struct env *env = context;
+  kernel_run(world->kernels, "env_keep_free", env->envs,
+             ARGS(world_in(world, ENV_mask), world_in(world, ENV_done), flags(env->refused),
+                  array(env, ELEMENT_U8, L2SR_FINAL_FREE)));
 }
 
 static void run_standardise(struct world *world, void *context) {
-  write_standardised(world, context, L2SR_STANDARDISED);
+  const struct env *env = context;
+  observe_standardise(world, array(env, ELEMENT_F32, L2SR_STANDARDISED), 0, 0, env->envs);
 }
 
 static void run_final_standardised(struct world *world, void *context) {
-  write_standardised(world, context, L2SR_FINAL_STANDARDISED);
+  const struct env *env = context;
+  kernel_run(world->kernels, "env_keep_standardised", env->envs,
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
+                  world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
+                  world_in(world, SLICE_unit), world_in(world, ENV_done), flags(env->refused),
+                  array(env, ELEMENT_F32, L2SR_FINAL_STANDARDISED)));
 }
 
 static void run_final_observation(struct world *world, void *context) {
   const struct env *env = context;
   kernel_run(world->kernels, "env_keep_image", env->envs,
              ARGS(world_in(world, ENV_magnitude), world_in(world, ENV_done), flags(env->refused),
-                  arg_buffer(ARG_INOUT, ELEMENT_REAL, env_array_memory(env, L2SR_FINAL_OBSERVATION))));
+                  array(env, ELEMENT_REAL, L2SR_FINAL_OBSERVATION)));
 }
 
 static void run_target(struct world *world, void *context) {
@@ -185,21 +204,26 @@ static void run_target(struct world *world, void *context) {
                   arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET))));
 }
 
-#define FREE_ROW(title, text, call)                                                                          \
-  { .name = title, .doc = text, .reads = SET(ENV_mask), .kernels = {"env_free"}, .run = call }
-#define STANDARDISE_ROW(title, text, call)                                                                   \
-  {                                                                                                          \
-    .name = title, .doc = text, .reads = OBSERVE_STANDARDISE_READS, .kernels = {"image_standardise"},        \
-    .run = call                                                                                              \
-  }
-
-const struct system system_env_free = FREE_ROW("env_free", "free actions", run_free);
-const struct system system_env_final_free =
-    FREE_ROW("env_final_free", "free actions at the end of a scan", run_final_free);
-const struct system system_env_standardise =
-    STANDARDISE_ROW("env_standardise", "standardised observations", run_standardise);
-const struct system system_env_final_standardised = STANDARDISE_ROW(
-    "env_final_standardised", "standardised observations at the end of a scan", run_final_standardised);
+const struct system system_env_free = {.name = "env_free",
+                                       .doc = "free actions",
+                                       .reads = SET(ENV_mask),
+                                       .kernels = {"env_free"},
+                                       .run = run_free};
+const struct system system_env_final_free = {.name = "env_final_free",
+                                             .doc = "free actions at the end of a scan",
+                                             .reads = SET(ENV_mask) | SET(ENV_done),
+                                             .kernels = {"env_keep_free"},
+                                             .run = run_final_free};
+const struct system system_env_standardise = {.name = "env_standardise",
+                                              .doc = "standardised observations",
+                                              .reads = OBSERVE_STANDARDISE_READS,
+                                              .kernels = {"image_standardise"},
+                                              .run = run_standardise};
+const struct system system_env_final_standardised = {.name = "env_final_standardised",
+                                                     .doc = "standardised observations at the end of a scan",
+                                                     .reads = OBSERVE_STANDARDISE_READS | SET(ENV_done),
+                                                     .kernels = {"env_keep_standardised"},
+                                                     .run = run_final_standardised};
 const struct system system_env_final_observation = {.name = "env_final_observation",
                                                     .doc = "observations at the end of a scan",
                                                     .reads = SET(ENV_magnitude) | SET(ENV_done),
@@ -220,6 +244,7 @@ const struct system *const env_systems[] = {&system_env_place,
                                             &system_env_reward,
                                             &system_env_quality,
                                             &system_env_keep_scores,
+                                            &system_env_clear_scores,
                                             &system_env_free,
                                             &system_env_final_free,
                                             &system_env_standardise,
