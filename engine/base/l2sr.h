@@ -266,9 +266,10 @@ enum l2sr_code l2sr_env_memory(l2sr_env *env, enum l2sr_array array, struct _cl_
 enum l2sr_code l2sr_env_place(l2sr_env *env, enum l2sr_array array, struct _cl_mem *memory);
 /* Places the array in memory that CUDA sees too, on a device of NVIDIA's: *address in the primary context of
  * CUDA's device number *device, the same until close. As l2sr_env_memory says; resets and steps wait first
- * for what that context has under way, so that nothing is overwritten while it is read. An array of 512 MiB or
- * more stays where it is, and is copied there after it has changed. The handle's OpenCL context then stays until
- * the process ends, and later handles take it. Other devices: L2SR_NO_DEVICE. */
+ * for what that context has under way, so that nothing is overwritten while it is read. An array of more than
+ * 510 MiB keeps its memory, and so does one that l2sr_env_place moves later: what CUDA sees is a copy then,
+ * renewed with every change. The handle's OpenCL context then stays until the process ends, and later handles
+ * take it. Other devices: L2SR_NO_DEVICE. */
 enum l2sr_code l2sr_env_cuda(l2sr_env *env, enum l2sr_array array, uint64_t *address, int *device);
 /* A copy in pinned host memory, which every reset and l2sr_env_wait renews from now on; the address is the
  * same until l2sr_env_unpin or close. Not to be written. */

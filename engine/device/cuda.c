@@ -228,25 +228,29 @@ cl_mem cuda_memory_buffer(const struct cuda_memory *memory) {
 
 void cuda_memory_fill(struct cuda *cuda, const struct cuda_memory *memory, cl_mem from, size_t bytes) {
   size_t at = 0;
-  for (size_t i = 0; i < memory->count; at += memory->pieces[i++].bytes) {
+  for (size_t i = 0; i < memory->count; i++) {
     size_t left = bytes - at, room = memory->pieces[i].bytes;
     device_copy(cuda->device, from, at, memory->pieces[i].buffer, 0, left < room ? left : room);
+    at += room;
   }
 }
 
 /* At any stage of opening. */
 void cuda_memory_close(struct cuda *cuda, struct cuda_memory *memory) {
   cu_context before;
-  if (!memory->count || cuda->push(cuda->context)) return;
   uint64_t at = memory->address;
-  for (size_t i = 0; i < memory->count; at += memory->pieces[i++].bytes) {
+  if (!memory->count) return;
+  clFinish(cuda->device->queue); /* what is enqueued on its buffers, as that they are acquired */
+  bool inside = !cuda->push(cuda->context);
+  for (size_t i = 0; i < memory->count; i++) {
     struct cuda_piece *piece = &memory->pieces[i];
     if (piece->buffer) clReleaseMemObject(piece->buffer);
     if (piece->mapped) cuda->unmap(at, piece->bytes);
     if (piece->made) cuda->forget(piece->handle);
+    at += piece->bytes;
   }
   if (memory->address) cuda->unreserve(memory->address, memory->bytes);
-  cuda->pop(&before);
+  if (inside) cuda->pop(&before);
   cuda->device->bytes -= memory->bytes;
   *memory = (struct cuda_memory){0};
 }

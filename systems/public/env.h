@@ -29,7 +29,7 @@ struct env_array {
   cl_mem placed;             /* the program's memory that it is in; NULL: it is not */
   struct schedule *derive;   /* how it is computed from columns; NULL: it needs not be */
   struct host_memory copy;   /* that every step renews, where the program wants one */
-  struct cuda_memory shared; /* with CUDA, where the program wants it; one buffer is `placed` then */
+  struct cuda_memory shared; /* with CUDA, where the program wants it; where it is one buffer, `placed` is that */
 };
 
 /* Where the next step takes its actions from. */
@@ -129,10 +129,11 @@ enum env_change {
   CHANGE_DONE = 4,
   CHANGE_REWARD = 8,
   CHANGE_SCORE = 16,
-  CHANGE_ALL = 31
+  CHANGE_ALL = 31, /* of the running scans */
+  CHANGE_END = 32  /* what ended scans leave */
 };
-/* All enqueue: what is derived from the running scans, and the copies in host memory, of arrays that have
- * changed; what ended scans leave. */
+/* All enqueue: what is derived from the running scans, and the copies in host memory and in CUDA's, of arrays
+ * that have changed; what ended scans leave. */
 void env_arrays_renew(struct env *env, unsigned changes);
 bool env_arrays_want_final(const struct env *env); /* the program has asked for some of these */
 void env_arrays_keep_final(struct env *env);

@@ -73,11 +73,11 @@ static const struct array_row rows[L2SR_ARRAYS] = {
     [L2SR_TARGET] = {"target", ARRAY_RUNNING, CHANGE_SCAN, ENV_reconstruction, &system_env_target},
 #define METRIC_ARRAY(name, ...)                                                                              \
   [L2SR_SSIM + PLACE_##name] = {#name, ARRAY_METRIC, CHANGE_SCORE, ENV_##name, NULL},
-    METRIC_ROWS(METRIC_ARRAY)[L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, CHANGE_DONE,
+    METRIC_ROWS(METRIC_ARRAY)[L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, CHANGE_END,
                                                          ENV_magnitude, &system_env_final_observation},
-    [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, CHANGE_DONE, ENV_reconstruction,
+    [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, CHANGE_END, ENV_reconstruction,
                                  &system_env_final_standardised},
-    [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, CHANGE_DONE, ENV_mask, &system_env_final_free}};
+    [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, CHANGE_END, ENV_mask, &system_env_final_free}};
 
 static size_t elements_of(const struct env *env, enum l2sr_array array) {
   return env->simulation.world.shape[component_schema.components[rows[array].column].shape];
@@ -219,6 +219,7 @@ bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, stru
   cl_mem before = placed->placed, own = placed->own;
   size_t bytes = bytes_of(env, array);
   if (!check_place(env, array, memory, error)) return false;
+  if (memory == env_array_memory(env, array)) return true;
   clRetainMemObject(memory);
   if (rows[array].kind == ARRAY_COLUMN || rows[array].kind == ARRAY_BOUND)
     world_move(world, rows[array].column, memory);
@@ -231,24 +232,24 @@ bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, stru
   return device_finish(&env->device, error);
 }
 
-/* What is too large for one buffer stays where it is, and is copied after it has changed. */
+/* What is too large for one buffer, or has been placed elsewhere since, is copied after it has changed. */
 static void fill_shared(struct env *env, enum l2sr_array array) {
   const struct cuda_memory *shared = &env->array[array].shared;
-  if (shared->count && !cuda_memory_buffer(shared))
-    cuda_memory_fill(env->cuda, shared, env_array_memory(env, array), bytes_of(env, array));
+  cl_mem memory = env_array_memory(env, array);
+  if (shared->count && cuda_memory_buffer(shared) != memory)
+    cuda_memory_fill(env->cuda, shared, memory, bytes_of(env, array));
 }
 
 bool env_array_share(struct env *env, enum l2sr_array array, struct error *error) {
   struct cuda_memory *shared = &env->array[array].shared;
   char what[64];
   snprintf(what, sizeof what, "array %s", rows[array].name);
+  if (shared->count) return true;
   if (!env->cuda && !cuda_open(&env->cuda, &env->device, env->arena, error)) return false;
-  if (!shared->count && !cuda_memory_open(env->cuda, shared, bytes_of(env, array), what, env->arena, error))
-    return false;
-  cl_mem buffer = cuda_memory_buffer(shared);
-  if (!buffer) fill_shared(env, array);
-  if (!buffer || env->array[array].placed == buffer) return device_finish(&env->device, error);
-  return env_array_place(env, array, buffer, error);
+  if (!cuda_memory_open(env->cuda, shared, bytes_of(env, array), what, env->arena, error)) return false;
+  if (cuda_memory_buffer(shared)) return env_array_place(env, array, cuda_memory_buffer(shared), error);
+  fill_shared(env, array);
+  return device_finish(&env->device, error);
 }
 
 /* ---- copies -------------------------------------------------------------------------------------------- */
@@ -306,7 +307,7 @@ bool env_arrays_want_final(const struct env *env) {
 }
 
 void env_arrays_keep_final(struct env *env) {
-  derive(env, ARRAY_FINAL, CHANGE_ALL);
+  derive(env, ARRAY_FINAL, CHANGE_END);
 }
 
 void env_arrays_clear_scores(struct env *env) {

@@ -354,7 +354,8 @@ static unsigned run_step(struct env *env) {
   run(env, env->skips ? &env->next : resets && unseen ? &env->same : &env->step);
   score(env, env->skips);
   if (resets && !unseen) reset_ended(env);
-  return CHANGE_STEP | before | held(env) | (resets || env->skips ? CHANGE_SCAN : 0);
+  return CHANGE_STEP | before | held(env) | (resets || env->skips ? CHANGE_SCAN : 0) |
+         (resets ? CHANGE_END : 0);
 }
 
 void env_clear_refused(struct env *env) {

@@ -252,7 +252,7 @@ static bool share(void *object, void *arguments, struct error *error) {
   if (!sharing->address || !sharing->number)
     return fail_as(error, L2SR_WRONG_CALL, "there is no place for %s: NULL",
                    sharing->address ? "the device" : "the address");
-  if (!env_is_idle(env, false, error) || !env_array_need(env, sharing->array, error) ||
+  if (!env_is_free(env, false, error) || !env_array_need(env, sharing->array, error) ||
       !env_array_share(env, sharing->array, error))
     return false;
   *sharing->address = env->array[sharing->array].shared.address;

@@ -17,9 +17,12 @@ struct driver_state *driver_state(void) {
   return &state;
 }
 
-/* The call that is to be refused is refused. */
+bool driver_refuses(const char *call) {
+  return state.refused && !strcmp(call, state.refused) && state.passes-- <= 0;
+}
+
 static int done(const char *call) {
-  return state.refused && !strcmp(call, state.refused) ? OUT_OF_MEMORY : GOOD;
+  return driver_refuses(call) ? OUT_OF_MEMORY : GOOD;
 }
 #define DONE done(__func__)
 

@@ -68,10 +68,9 @@ static void CL_CALLBACK forget(cl_mem buffer, void *user) {
 
 cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties,
                                     cl_mem_flags flags, size_t bytes, void *host, cl_int *code) {
-  const char *refused = driver_state()->refused;
   int file = (int)properties[1];
   *code = CL_INVALID_VALUE;
-  if (properties[0] != OPAQUE_FD || host || (refused && !strcmp(refused, __func__))) return NULL;
+  if (properties[0] != OPAQUE_FD || host || driver_refuses(__func__)) return NULL;
   void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (place == MAP_FAILED) return NULL;
   cl_mem buffer = clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, bytes, place, code);
@@ -82,6 +81,31 @@ cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_properties 
   clSetMemObjectDestructorCallback(buffer, forget, imported);
   driver_state()->imports++;
   return buffer;
+}
+
+static cl_int acquire(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits,
+                      const cl_event *events, cl_event *event) {
+  if (!queue || count != 1 || !memory || waits || events || event) return CL_INVALID_VALUE;
+  driver_state()->acquired++;
+  return CL_SUCCESS;
+}
+
+void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name) {
+  void *(*call)(cl_platform_id, const char *);
+  cl_int (*ours)(cl_command_queue, cl_uint, const cl_mem *, cl_uint, const cl_event *, cl_event *) = acquire;
+  void *found;
+  memcpy(&found, &ours, sizeof found);
+  NEXT("clGetExtensionFunctionAddressForPlatform", call);
+  return strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR") ? call(platform, name) : found;
+}
+
+cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocks, size_t offset, size_t bytes,
+                           void *to, cl_uint waits, const cl_event *events, cl_event *event) {
+  cl_int (*call)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *,
+                 cl_event *);
+  NEXT("clEnqueueReadBuffer", call);
+  driver_state()->read += bytes;
+  return call(queue, buffer, blocks, offset, bytes, to, waits, events, event);
 }
 
 /* So that the library finds the import above. */

@@ -55,7 +55,7 @@ def check_values(observation, precision, envs=64, steps=32):
             if not step:
                 tell(f"{name} is compared")
     say(f"{steps} steps of {observation}, {precision}: {differ} arrays differ", not differ)
-    say("observations are the memory itself", seen.data_ptr() == env.scans.cuda(observation).address)
+    say("observations have the library's address", seen.data_ptr() == env.scans.cuda(observation).address)
     env.close()
     say("tensors outlive their environments", bool(torch.isfinite(seen).all()))
 
