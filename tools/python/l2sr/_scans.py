@@ -121,7 +121,7 @@ class Scans:
         return self._arrays["host", name]
 
     def cuda(self, name: str) -> Array:
-        """The array itself, which lives in memory that CUDA sees too from now on."""
+        """The array in memory that CUDA sees too: the array itself, or its copy where it has more than 510 MiB."""
         if ("cuda", name) not in self._arrays:
             shape, dtype = self.shape(name)
             address, device = ctypes.c_uint64(), ctypes.c_int()

@@ -61,13 +61,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
         policy: a checkpoint for `decide("policy")`.
         copy: True: every step returns arrays of the caller's own. False: observations and masks are views of pinned
-            memory, which the next step changes, and final_obs is one array in place of an object an environment, which
-            the next end of scans changes. A copy of many large images takes longer than the step: take views then, or
-            tensors of `convert`.
+            memory, which the next step changes; final_obs and its mask are such views, which the next end of scans
+            changes. Without mask_in_observation final_obs is one array of all environments then, in place of an object
+            an environment. A copy of many large images takes longer than the step: take views then, or `convert`.
         convert: a function, as torch.from_dlpack, that makes another library's tensors of `l2sr.Array`s: observations,
-            rewards, masks and final_obs are such tensors then, of the library's memory, without a copy.
-        cuda: these tensors are CUDA's, of the memory that the device itself works in (NVIDIA alone). `convert` None: they
-            are `l2sr.Array`s. Resets and steps wait for what CUDA has under way, on all streams.
+            rewards, masks, and those of ended scans, are such tensors then, of the library's memory, without a copy.
+            final_obs is one tensor of all environments, or a dict of two with mask_in_observation.
+        cuda: these tensors are CUDA's, of the memory that the device itself works in; of more than 510 MiB, a copy on
+            the device (NVIDIA alone). `convert` None: they are `l2sr.Array`s. Resets and steps wait for what CUDA has
+            under way, on all streams.
 
     `info` has "action_mask" (int8, 1 is free), and of scans that ended "slice", "action_mask" and the metrics: in
     "final_info" where the mode is SAME_STEP, else beside it.
