@@ -42,7 +42,14 @@ import sys
 import time
 import types
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError:
+    torch = None
+if torch is None:
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        sys.exit(print(__doc__))
+    sys.exit("bench_peers.py: there is no PyTorch, whose times are taken; install it (Debian: python3-torch)")
 
 
 def make_step(size, slices, device):

@@ -17,6 +17,8 @@ for seed in 1 2 3; do
 done
 run "lowest" "$l2sr" evaluate scene --samplers lowest_index --set evaluate.name=Lowest --output results/lowest
 run "report" "$l2sr" report results --baseline Random --output page
+tried=$((tried + 1))
+! grep -q 'Comparisons' page/report.html || complain "slice by slice, nothing is compared with a method of several seeds"
 
 # ssim FOLDER: a line a slice: volume, slice, SSIM
 ssim() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ssim") c = i } NR > 1 { print $4, $5, $c }' "results/$1/slices.csv"; }

@@ -244,15 +244,16 @@ static bool run(struct call *call, struct error *error) {
     const char *name, *section;
     bool (*check)(const struct options *options, struct error *error);
     call_work *run;
-    bool many; /* takes more than one scene */
-  } list[] = {{"step", NULL, check_step, run_step, false},
-              {"env", NULL, check_scans, bench_env, false},
-              {"network", "network", check_network, bench_network, false},
-              {"policy", "policy", check_policy, bench_policy, false},
-              {"train", "train", check_network, bench_train, false},
-              {"learn", "policy", check_learn, bench_learn, false},
-              {"pgmri", "policy", check_pgmri, bench_pgmri, false},
-              {"inference", NULL, check_inference, bench_inference, true}};
+    bool many;     /* takes more than one scene */
+    bool profiles; /* takes --profile */
+  } list[] = {{"step", NULL, check_step, run_step, false, false},
+              {"env", NULL, check_scans, bench_env, false, false},
+              {"network", "network", check_network, bench_network, false, true},
+              {"policy", "policy", check_policy, bench_policy, false, true},
+              {"train", "train", check_network, bench_train, false, true},
+              {"learn", "policy", check_learn, bench_learn, false, true},
+              {"pgmri", "policy", check_pgmri, bench_pgmri, false, true},
+              {"inference", NULL, check_inference, bench_inference, true, false}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
     if (call->operand_count > 2 && !list[i].many)
@@ -260,6 +261,9 @@ static bool run(struct call *call, struct error *error) {
                         call->operand[0]);
     if (call_flag(call, "train") && list[i].run != bench_network && list[i].run != bench_policy)
       return fail_usage(error, "bench %s takes no --train, which network and policy do", call->operand[0]);
+    if (call_flag(call, "profile") && !list[i].profiles)
+      return fail_usage(error, "bench %s takes no --profile, which network, policy, train, learn and pgmri do",
+                        call->operand[0]);
     return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
            take_flag(call, "batch", list[i].section, error) &&
            take_flag(call, "precision", list[i].run == bench_train ? "network" : list[i].section, error) &&
@@ -278,7 +282,7 @@ static const struct flag flags[] = {
     {"horizon", "base|long", "acquisition.horizon", "initial actions: half of all (base) or an eighth (long)"},
     {"train", NULL, NULL, "network, policy: measures forward, loss, backward and a step of the optimiser"},
     {"profile", NULL, NULL,
-     "prints the device's time by kernel and layer too; learn: by system (not for step and inference)"},
+     "prints the device's time by kernel and layer too; learn: by system (not for step, env and inference)"},
     {"batch", "N", NULL,
      "images in a pass of the network (network.batch); learn, pgmri: of the policy (policy.batch); train: in "
      "an update (train.batch)"},

@@ -138,7 +138,6 @@ static bool put_set(struct report_page *page, size_t set, struct error *error) {
   if (!report_put_scores(page, set, error) || !report_put_crosses(page, set, error) ||
       !report_put_ablations(page, set, error))
     return false;
-  report_heading(page, 3, NULL, "Comparisons");
   if (!report_put_pairs(page, set, error) || !report_put_seeds(page, set, error)) return false;
   report_heading(page, 3, NULL, "Slices as a distribution, and scores after every action");
   for (size_t s = 0; s < report->settings; s++)

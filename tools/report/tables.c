@@ -242,11 +242,19 @@ static const struct report_run *find_baseline(const struct report_page *page, si
   return name ? find_run(page->report, setting, name, page->config->metric) : list[0];
 }
 
+/* Whether the setting has the baseline, and a method to compare with it. */
+static bool has_pairs(const struct report_page *page, size_t set, size_t setting) {
+  const struct report_run *list[REPORT_RUNS];
+  return page->report->setting[setting].set == set &&
+         report_select(page->report, setting, page->config->metric, list) > 1 &&
+         find_baseline(page, setting, list);
+}
+
 static bool put_setting(struct report_page *page, size_t setting, struct error *error) {
   struct report *report = page->report;
-  const struct report_run *list[REPORT_RUNS], *baseline;
+  const struct report_run *list[REPORT_RUNS];
   size_t metric = page->config->metric, count = report_select(report, setting, metric, list), row = 0;
-  if (count < 2 || !(baseline = find_baseline(page, setting, list))) return true;
+  const struct report_run *baseline = find_baseline(page, setting, list);
   struct tabular table = tabular_make(report->arena, count - 1, 8);
   struct chart_interval *interval = ARENA_NEW(report->arena, struct chart_interval, count);
   static const char *const heads[] = {"method",         "mean difference", "from",         "to",
@@ -278,6 +286,10 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
 }
 
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error) {
+  bool any = false;
+  for (size_t s = 0; s < page->report->settings; s++) any |= has_pairs(page, set, s);
+  if (!any) return true;
+  report_heading(page, 3, NULL, "Comparisons");
   report_say(
       page,
       "Differences on the same slices, positive where the method is better; of several scans of a slice the "
@@ -286,6 +298,6 @@ bool report_put_pairs(struct report_page *page, size_t set, struct error *error)
       "independent. The last "
       "column is the fraction of slices where the method is better, ties half.");
   for (size_t s = 0; s < page->report->settings; s++)
-    if (page->report->setting[s].set == set && !put_setting(page, s, error)) return false;
+    if (has_pairs(page, set, s) && !put_setting(page, s, error)) return false;
   return true;
 }
