@@ -324,11 +324,21 @@ class Errors(unittest.TestCase):
                 with self.assertRaisesRegex(kind, text):
                     make(**arguments)
 
+    def test_texts_name_what_python_has(self):
+        from l2sr._binding import in_python
+
+        env = make(invalid="error")
+        env.reset(seed=1)
+        with self.assertRaisesRegex(ValueError, r'none; info\["action_mask"\] has those that are free'):
+            env.step(np.full(ENVS, SIZE))
+        path = "cannot open /data/l2sr_env_wait/L2SR_FREE: no such file"
+        self.assertEqual(in_python(path), path)
+
     def test_wrong_order_of_calls(self):
         env = make()
-        with self.assertRaisesRegex(RuntimeError, "l2sr_env_reset"):
+        with self.assertRaisesRegex(RuntimeError, "call reset, without a mask, first"):
             env.step(np.zeros(ENVS, int))
-        with self.assertRaisesRegex(RuntimeError, "l2sr_env_send"):
+        with self.assertRaisesRegex(RuntimeError, "call step_async first"):
             env.step_wait()
         env.reset(seed=1)
         env.step_async(np.ones(ENVS, int))

@@ -7,6 +7,7 @@ import ctypes
 import logging
 import os
 import pathlib
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -221,9 +222,25 @@ _KINDS: dict[int, type[Exception]] = {2: ValueError, 3: OSError, 6: MemoryError,
 BAD_FILE, STOPPED = 3, 9
 
 
+# What C's texts name, by the names of this package; a word within a path is none.
+_WORDS = {
+    "struct l2sr_config": "the call",
+    "l2sr_env_open": "VectorEnv",
+    "l2sr_env_send": "step_async",
+    "l2sr_env_wait": "step_wait",
+    "L2SR_FREE": 'info["action_mask"]',
+    "L2SR_RESET_SAME_STEP": "SAME_STEP",
+}
+_NAME = re.compile(r"(?<![\w./-])(?:struct l2sr_config|l2sr_env_\w+|L2SR_FREE|L2SR_RESET_SAME_STEP)(?![\w./-])")
+
+
+def in_python(text: str) -> str:
+    return _NAME.sub(lambda found: _WORDS.get(found[0], found[0].removeprefix("l2sr_env_")), text)
+
+
 def error_of(code: int, config: Config | None = None) -> Exception:
     """The last refusal in this thread, by its kind; `config`: what it was about."""
-    text = text_of(library.l2sr_last_error())
+    text = in_python(text_of(library.l2sr_last_error()))
     files = [] if config is None else [config.data, config.reconstructor, config.policy]
     missing = any(path and not os.path.exists(path) for path in files) or text.startswith("there is no scene")
     if code == BAD_FILE and missing:
