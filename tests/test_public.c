@@ -615,6 +615,14 @@ static void the_program_gives_context_and_actions(void **state) {
   assert_memory_equal(first, second[0], sizeof first);
   REFUSED(L2SR_WRONG_CALL, "28 bytes", l2sr_env_send_memory(env, memory, 2 * sizeof(uint32_t)));
   REFUSED(L2SR_WRONG_CALL, "NULL", l2sr_env_send_memory(env, NULL, 0));
+  cl_mem own;
+  GOOD(l2sr_env_memory(env, L2SR_ACTION, &own));
+  GOOD(l2sr_env_decide(env, "random"));
+  read_words(env, L2SR_ACTION, actions);
+  GOOD(l2sr_env_send_memory(env, own, 0));
+  GOOD(l2sr_env_wait(env));
+  read_words(env, L2SR_ACTION, taken);
+  assert_memory_equal(taken, actions, sizeof taken);
   GOOD(l2sr_env_close(env));
   config.queue = NULL;
   env = open_by(&config);
@@ -663,6 +671,9 @@ static void arrays_move_into_the_programs_memory(void **state) {
          only = clCreateBuffer(context, CL_MEM_READ_ONLY, 64, NULL, NULL);
   REFUSED(L2SR_WRONG_CALL, "4 bytes", l2sr_env_place(env, L2SR_STEP, small));
   REFUSED(L2SR_WRONG_CALL, "READ_ONLY", l2sr_env_place(env, L2SR_STEP, only));
+  GOOD(l2sr_env_memory(env, L2SR_SLICE, &memory));
+  REFUSED(L2SR_WRONG_CALL, "is that of array slice", l2sr_env_place(env, L2SR_STEP, memory));
+  GOOD(l2sr_env_place(env, L2SR_SLICE, memory)); /* it is there already */
   clReleaseMemObject(small);
   clReleaseMemObject(only);
   GOOD(l2sr_env_close(env));
@@ -1162,6 +1173,35 @@ static void a_table_tells_what_samplers_reach(void **state) {
   REFUSED(L2SR_WRONG_CALL, "NULL", l2sr_evaluate(&config, NULL));
 }
 
+static int stop_later(void *context) {
+  return --*(int *)context < 0;
+}
+
+/* What is not scored is no number; a batch is one scan. */
+static void evaluating_stops_and_scores_ends(void **state) {
+  const char *all[8];
+  struct l2sr_config config = config_of();
+  struct l2sr_run run = {.bytes = sizeof run};
+  int left = 7;
+  l2sr_table *table;
+  (void)state;
+  memcpy(all, overrides, sizeof overrides);
+  all[config.override_count++] = "evaluate.samplers=[random,lowest_index]";
+  all[config.override_count++] = "evaluate.curves=false";
+  config.overrides = all;
+  config.envs = 1;
+  config.stop = stop_later;
+  config.stop_context = &left;
+  REFUSED(L2SR_STOPPED, "stopped by the program after 7 scans", l2sr_evaluate(&config, &table));
+  assert_null(table);
+  left = 2 * SLICES;
+  GOOD(l2sr_evaluate(&config, &table));
+  GOOD(l2sr_table_run(table, 1, &run));
+  for (size_t i = 0; i < run.scans * (BUDGET + 1); i++)
+    assert_int_equal(isnan(run.scores[0][i]), i % (BUDGET + 1) != BUDGET);
+  GOOD(l2sr_table_close(table));
+}
+
 struct heard {
   int lines, asked, stop_after; /* lines; 0: never stops */
   char last[512];
@@ -1341,6 +1381,7 @@ int main(void) {
       cmocka_unit_test(the_log_is_told_and_may_call),
       cmocka_unit_test(numbers_are_in_the_c_locale),
       cmocka_unit_test(a_table_tells_what_samplers_reach),
+      cmocka_unit_test(evaluating_stops_and_scores_ends),
       cmocka_unit_test(training_tells_and_stops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

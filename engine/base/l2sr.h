@@ -6,7 +6,8 @@
  *
  * Calls: a function that returns enum l2sr_code gives L2SR_GOOD, or says why not; l2sr_last_error() has the
  * text. NULL, closed and foreign handles, wrong sizes and a wrong order of calls are such errors, never a
- * crash. What a refused call was to write stays as it was.
+ * crash. What a refused call was to write stays as it was; a handle that it was to give is NULL. A process
+ * that is forked after such a call gets L2SR_WRONG_CALL of every one: OpenCL's drivers do not come along.
  *
  * Threads: every function may be called by any thread at any time. A handle does the work of one thread at a
  * time: a second call meanwhile, also one from a callback, is refused with L2SR_WRONG_CALL. Two handles work
@@ -144,6 +145,10 @@ struct l2sr_config {
   enum l2sr_autoreset autoreset;
   enum l2sr_invalid invalid;
   enum l2sr_scoring scoring;
+  /* l2sr_evaluate asks it before every batch of world.envs scans: not 0 ends it with L2SR_STOPPED. NULL: none.
+   * l2sr_train asks its record. */
+  int (*stop)(void *context);
+  void *stop_context;
 };
 
 /* ---- environments: scans side by side ------------------------------------------------------------------ */

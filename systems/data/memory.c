@@ -7,6 +7,8 @@ static bool check_slices(const struct l2sr_slices *slices, struct error *error) 
   if (!slices->values || !slices->count)
     return fail_usage(error, "there are %zu slices in memory, at %s; give at least one", slices->count,
                       slices->values ? "an address" : "NULL");
+  if (slices->count > UINT32_MAX)
+    return fail_usage(error, "there are %zu slices in memory; there may be %u", slices->count, UINT32_MAX);
   if (!slices->height || !slices->width || slices->height > SIDE_MOST || slices->width > SIDE_MOST)
     return fail_usage(error, "slices in memory are %zu x %zu; each side must be from 1 to %d", slices->height,
                       slices->width, SIDE_MOST);

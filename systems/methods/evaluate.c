@@ -19,7 +19,7 @@ struct work {
   struct policy policy;               /* likewise evaluate.policy */
   struct tau tau;                     /* open where a sampler of tau steps runs, likewise sampler.tau_step */
   const struct options *options;
-  bool images;
+  const struct evaluate_config *config;
   bool dense;    /* the policy looks at the reconstruction after every line */
   float *values; /* a column of ROLLOUT */
   uint32_t *scan, *action; /* where the running scans stand in the results; one column of ROLLOUT */
@@ -238,21 +238,21 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
   good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
          (run->mask = arena_try(arena, slices * run->acquisition.lines)) &&
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
-  size_t images = work->images ? slices : work->evaluation->kept_count;
+  size_t images = work->config->images ? slices : work->evaluation->kept_count;
   if (images) good = good && (run->images = arena_try(arena, images * n * n * sizeof(float)));
   return good ? true
               : fail_memory(error, "no host memory for the results of %zu scans; evaluate fewer (data.most)",
                             slices);
 }
 
-/* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes 0. */
+/* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes NaN. */
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
   size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 0 : steps - 1;
   world_read(&work->simulation.world, column, 0, envs * steps, work->values);
   for (size_t t = 0; t < steps; t++)
     for (size_t e = 0; e < envs; e++)
-      to[work->scan[e] * steps + t] = t < first ? 0 : work->values[t * envs + e];
+      to[work->scan[e] * steps + t] = t < first ? NAN : work->values[t * envs + e];
 }
 
 static void gather_returns(struct work *work, struct evaluate_run *run) {
@@ -270,9 +270,9 @@ static void gather_returns(struct work *work, struct evaluate_run *run) {
 static void gather_image(struct work *work, struct evaluate_run *run, size_t env) {
   const struct evaluation *evaluation = work->evaluation;
   size_t place = 0, scan = work->scan[env], pixels = evaluation->size * evaluation->size;
-  while (!work->images && place < evaluation->kept_count && evaluation->kept[place] != scan) place++;
-  if (!work->images && place == evaluation->kept_count) return;
-  if (work->images) place = scan;
+  while (!work->config->images && place < evaluation->kept_count && evaluation->kept[place] != scan) place++;
+  if (!work->config->images && place == evaluation->kept_count) return;
+  if (work->config->images) place = scan;
   world_read(&work->simulation.world, ENV_reconstruction, env, 1, run->images + place * pixels);
 }
 
@@ -335,6 +335,12 @@ static bool check_masks(const struct evaluate_run *run, struct error *error) {
   return true;
 }
 
+static bool goes_on(const struct work *work, struct error *error) {
+  const struct evaluate_config *config = work->config;
+  return !config->stop || !config->stop(config->context) ||
+         fail_as(error, L2SR_STOPPED, "stopped by the program after %zu scans", work->done);
+}
+
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
   struct world *world = &work->simulation.world;
@@ -347,6 +353,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     return false;
   for (size_t first = 0; first < run->scans; first += most) {
     size_t envs = run->scans - first < most ? run->scans - first : most;
+    if (!goes_on(work, error)) return false;
     simulation_restart(&work->simulation, (uint32_t)first, envs);
     simulation_episode(&work->simulation);
     place_scans(work, first, envs);
@@ -377,14 +384,14 @@ static bool run_all(struct work *work, struct error *error) {
 static bool read_truth(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   size_t pixels = evaluation->size * evaluation->size;
-  size_t images = work->images ? evaluation->slices : evaluation->kept_count;
+  size_t images = work->config->images ? evaluation->slices : evaluation->kept_count;
   if (!images) return true;
   evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
   if (!evaluation->truth)
     return fail_memory(error, "no host memory for %zu images; set data.most, or evaluate.images to false",
                        images);
   for (size_t i = 0; i < images; i++)
-    slice_cache_read_target(&work->simulation, work->images ? i : evaluation->kept[i],
+    slice_cache_read_target(&work->simulation, work->config->images ? i : evaluation->kept[i],
                        evaluation->truth + i * pixels);
   return device_finish(work->simulation.device, error);
 }
@@ -546,7 +553,7 @@ static bool open_data(struct evaluation *evaluation, const struct options *optio
 
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_config *config, struct error *error) {
-  struct work work = {.evaluation = evaluation, .options = options, .images = config->images};
+  struct work work = {.evaluation = evaluation, .options = options, .config = config};
   *evaluation = (struct evaluation){
       .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) &&

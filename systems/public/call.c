@@ -3,6 +3,8 @@
 #include "engine/base/lock.h"
 
 #include <locale.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 enum { HANDLES_MOST = 1024, SHIFT = 4 };
@@ -82,6 +84,31 @@ static void forget(struct handle *handle) {
   handle->object = NULL;
 }
 
+/* ---- forks --------------------------------------------------------------------------------------------- */
+
+/* In a child that is forked the drivers' threads are not there, and what they held stays locked. */
+static atomic_bool forked;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void note_fork(void) {
+  atomic_store(&forked, true);
+}
+
+static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, note_fork);
+}
+
+/* The first call in a process is what its children are watched from. */
+static bool is_own_process(struct error *error) {
+  if (!atomic_load(&forked)) {
+    pthread_once(&watched, watch_forks);
+    return true;
+  }
+  return fail_as(error, L2SR_WRONG_CALL,
+                 "this process was forked from one that had called l2sr, whose devices it cannot use; start "
+                 "it anew (Python: multiprocessing's spawn)");
+}
+
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
 struct work {
@@ -114,12 +141,12 @@ static enum l2sr_code refuse(const struct error *error) {
 enum l2sr_code call_plain(call_work_on *work, void *arguments) {
   struct error error = {.code = L2SR_GOOD};
   struct work all = {.work = work, .arguments = arguments};
-  return run(&all, &error) ? L2SR_GOOD : refuse(&error);
+  return is_own_process(&error) && run(&all, &error) ? L2SR_GOOD : refuse(&error);
 }
 
 enum l2sr_code call_on(const void *value, enum handle_kind kind, call_work_on *work, void *arguments) {
   struct error error = {.code = L2SR_GOOD};
-  struct handle *handle = take(value, kind, false, &error);
+  struct handle *handle = is_own_process(&error) ? take(value, kind, false, &error) : NULL;
   if (!handle) return refuse(&error);
   struct work all = {.work = work, .object = handle->object, .arguments = arguments};
   bool good = run(&all, &error);
@@ -129,7 +156,7 @@ enum l2sr_code call_on(const void *value, enum handle_kind kind, call_work_on *w
 
 enum l2sr_code call_close(const void *value, enum handle_kind kind, call_work_on *work) {
   struct error error = {.code = L2SR_GOOD};
-  struct handle *handle = take(value, kind, true, &error);
+  struct handle *handle = is_own_process(&error) ? take(value, kind, true, &error) : NULL;
   if (!handle) return refuse(&error);
   struct work all = {.work = work, .object = handle->object};
   bool good = handle->lost || run(&all, &error);

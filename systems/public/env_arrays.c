@@ -179,11 +179,17 @@ bool env_array_need(struct env *env, enum l2sr_array array, struct error *error)
   return make(env, array, error);
 }
 
+/* Metrics of one system are computed together; those that nobody named are not kept. */
+static bool is_kept(const struct env *env, size_t metric) {
+  return world_has(&env->simulation.world, metric_list[metric].env) &&
+         (metric == (size_t)env->options.reward.metric ||
+          option_has(env->options.evaluate.metrics, metric_list[metric].name));
+}
+
 bool env_arrays_open(struct env *env, struct error *error) {
   bool good = true;
   for (size_t m = 0; good && m < METRICS; m++)
-    if (world_has(&env->simulation.world, metric_list[m].env))
-      good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error);
+    if (is_kept(env, m)) good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error);
   env_arrays_clear_scores(env);
   return good;
 }
@@ -207,6 +213,10 @@ static bool check_place(const struct env *env, enum l2sr_array array, cl_mem mem
     return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is NULL; give a buffer",
                    rows[array].name);
   if (!env_check_memory(env, memory, 0, bytes_of(env, array), rows[array].name, error)) return false;
+  for (int other = 0; other < L2SR_ARRAYS; other++)
+    if (other != (int)array && env_array_memory(env, (enum l2sr_array)other) == memory)
+      return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is that of array %s; give another",
+                     rows[array].name, rows[other].name);
   clGetMemObjectInfo(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
   return !(flags & CL_MEM_READ_ONLY) ||
          fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is CL_MEM_READ_ONLY; it is to be written",

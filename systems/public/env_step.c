@@ -61,7 +61,8 @@ static void fill_measure(struct env *env, struct schedule *schedule) {
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++) {
     if (!world_has(&env->simulation.world, metric->env)) continue;
     if (metric->system != last) schedule_add(schedule, last = metric->system, &env->simulation);
-    scores |= SET(metric->env);
+    if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + (metric - metric_list))))
+      scores |= SET(metric->env);
   }
   schedule_add(schedule, &system_env_keep_scores, env)->reads |= scores;
 }
@@ -114,6 +115,10 @@ static void run(struct env *env, const struct schedule *schedule) {
 /* ---- what the host knows ------------------------------------------------------------------------------- */
 
 bool env_is_idle(const struct env *env, bool begun, struct error *error) {
+  if (env->device.failed)
+    return fail_as(error, L2SR_DEVICE_FAILED,
+                   "the device failed in an earlier call, so this handle can only be closed: %s",
+                   env->device.first.text);
   if (env->sent) return fail_as(error, L2SR_WRONG_CALL, "a step is under way; call l2sr_env_wait first");
   if (begun && !env->begun)
     return fail_as(error, L2SR_WRONG_CALL, "no scan has begun; call l2sr_env_reset, without a mask, first");
@@ -296,6 +301,11 @@ static bool check_send(const struct env *env, const struct env_source *source, s
   if (source->memory &&
       !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
     return false;
+  if (source->memory == env_array_memory(env, L2SR_ACTION) && source->offset)
+    return fail_as(
+        error, L2SR_WRONG_CALL,
+        "the actions are array action from byte %zu on, which the step writes; give it from byte 0",
+        source->offset);
   return source->host || source->memory || env->decided ||
          fail_as(error, L2SR_WRONG_CALL,
                  "there are no actions: give some, or call l2sr_env_decide before every step");

@@ -13,13 +13,14 @@ static struct arg array(const struct env *env, enum element element, enum l2sr_a
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
-/* What l2sr_env_decide has chosen is there already. */
+/* What l2sr_env_decide has chosen is there already, and so is what the array itself holds. */
 static void run_place(struct world *world, void *context) {
   const struct env *env = context;
   struct device *device = world->device;
   const struct env_source *source = &env->source;
   size_t bytes = sizeof(uint32_t) * env->envs;
   cl_mem to = world_out(world, ENV_action).as.m;
+  if (source->memory == to) return;
   if (source->memory)
     device_copy(device, source->memory, source->offset, to, 0, bytes);
   else if (source->host)
@@ -143,7 +144,7 @@ static void run_keep_scores(struct world *world, void *context) {
 static void run_clear_scores(struct world *world, void *context) {
   const struct env *env = context;
   for (size_t m = 0; m < METRICS; m++)
-    if (world_has(world, metric_list[m].env))
+    if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)))
       kernel_run(world->kernels, "env_clear", env->envs,
                  ARGS(flags(env->refused), array(env, ELEMENT_F32, (enum l2sr_array)(L2SR_SSIM + m))));
 }

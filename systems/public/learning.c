@@ -143,8 +143,11 @@ struct evaluate {
 
 static bool evaluate_on(struct job *job, struct device *device, struct error *error) {
   struct evaluate *evaluate = job->own;
-  struct evaluate_config config = {
-      .images = job->options.evaluate.images, .kernel_folder = "", .slices = job->config.slices};
+  struct evaluate_config config = {.images = job->options.evaluate.images,
+                                   .kernel_folder = "",
+                                   .slices = job->config.slices,
+                                   .stop = job->config.stop,
+                                   .context = job->config.stop_context};
   return evaluate_open(evaluate->evaluation, device, &job->options, &config, error);
 }
 

@@ -355,6 +355,15 @@ static bool prepare(struct load *load, struct error *error) {
   return transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
 }
 
+/* Where slices are from, and what tells more of them. */
+static const char *place_of(const struct load *load) {
+  return *load->options->data.path && !load->dataset->volumes[0].memory ? load->options->data.path : "memory";
+}
+
+static const char *advice(const struct load *load, const char *path) {
+  return load->dataset->volumes[0].memory ? "" : arena_text(load->arena, "; `l2sr inspect %s` tells more", path);
+}
+
 static bool load_all(struct load *load, struct error *error) {
   struct load_report *report = load->report;
   const struct options *options = load->options;
@@ -370,16 +379,15 @@ static bool load_all(struct load *load, struct error *error) {
   if (good && !load->rows)
     good = fail_file(
         error,
-        "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s; `l2sr inspect %s` tells more",
-        options->data.path, report->broken_volumes, plural(report->broken_volumes), report->constant,
+        "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s%s",
+        place_of(load), report->broken_volumes, plural(report->broken_volumes), report->constant,
         plural(report->constant), report->excluded ? " (data.exclude_constant)" : "",
-        load->last_broken ? load->last_broken : load->dataset->volumes[0].path);
+        advice(load, load->last_broken ? load->last_broken : load->dataset->volumes[0].path));
   if (good && report->constant - report->excluded == load->rows)
     good =
         fail(error,
-             "the pixels of every slice in %s are all equal (%zu slice%s): there is nothing to reconstruct; "
-             "`l2sr inspect %s` tells what the files hold",
-             options->data.path, load->rows, plural(load->rows), options->data.path);
+             "the pixels of every slice in %s are all equal (%zu slice%s): there is nothing to reconstruct%s",
+             place_of(load), load->rows, plural(load->rows), advice(load, options->data.path));
   if (!good) return false;
   report->slices = load->rows;
   if (!prepare(load, error) || !set_ranges(load, error)) return false;

@@ -87,7 +87,6 @@ fi
 block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/README.md" | sed '1d; /^```$/,$d'; }
 block c >agent.c
 block yaml >mine.yaml
-ln -s "$source/scenes" scenes
 "$l2sr" phantom DATA --train 0 --val 0 --test 1 --slices 2 >log 2>&1 || complain "no phantoms: $(cat log)"
 # shellcheck disable=SC2046 # they are words
 if cc -Wall -Wextra -Werror agent.c -o agent $(pkg-config --cflags --libs l2sr) >log 2>&1; then
@@ -100,6 +99,6 @@ fi
 # what lasts as long as the process and is written: CONTRIBUTING.md says of each what guards it
 nm --format=sysv --defined-only "$shared" | awk -F'|' '{gsub(/ /, "")} $7 ~ /^\.t?(data|bss)$/ {print $1}' |
   sed 's/\.[0-9]*$//' | grep -v '^_\|^completed$' | sort >written
-printf '%s\n' all_kept depth devices ending handles landing library logging mutexes parked probe refusal said unfinished unfinished_used >guarded
+printf '%s\n' all_kept depth devices ending forked handles landing library logging mutexes parked probe refusal said unfinished unfinished_used watched >guarded
 cmp -s written guarded || complain "written statics are $(tr '\n' ' ' <written)"
 exit $failed
