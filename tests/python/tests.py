@@ -1,5 +1,6 @@
 """The Python package: what Gymnasium and stable-baselines3 expect of it, its arrays, its errors."""
 
+import copy
 import ctypes
 import gc
 import logging
@@ -155,6 +156,18 @@ class Vector(unittest.TestCase):
         for wrong in (np.zeros(ENVS), np.zeros(ENVS + 1, int), 3):
             with self.assertRaisesRegex(ValueError, "actions have shape"):
                 env.step(wrong)
+
+    def test_metrics_of_every_step_and_of_ends(self):
+        """Where a scan has begun in the step that ended one, its own metrics are in final_info."""
+        env = make(scoring="every_step", metrics=["nmse"])
+        env.reset(seed=1)
+        for step in range(2 * BUDGET):
+            env.decide()
+            *_, info = env.step(None)
+            ends = step % BUDGET == BUDGET - 1
+            self.assertEqual(set(info) & {"nmse", "psnr", "mse", "ssim"}, {"nmse", "ssim"})  # that of the reward too
+            self.assertEqual(info["_nmse"].tolist(), [not ends] * ENVS)
+            self.assertEqual("final_info" in info, ends)
 
     def test_metrics_of_every_step(self):
         env = make(autoreset_mode="Disabled", scoring="every_step", metrics=["ssim", "nmse"])
@@ -323,6 +336,55 @@ class Errors(unittest.TestCase):
             with self.subTest(arguments={name: str(value)[:40] for name, value in arguments.items()}):
                 with self.assertRaisesRegex(kind, text):
                     make(**arguments)
+
+    def test_what_is_given_is_looked_at(self):
+        for arguments in (
+            {"data": np.zeros((64, 0, SIZE, SIZE), np.complex64)},
+            {"data": np.zeros((0, SIZE, SIZE))},
+            {"data": "tiny\0zzz"},
+            {"volumes": [-1] * len(images())},
+            {"volumes": [0.5] * len(images())},
+            {"overrides": [3]},
+            {"device": 3},
+            {"num_envs": 2**32 + 1},
+        ):
+            with self.subTest(arguments=list(arguments)), self.assertRaises(ValueError):
+                make(**arguments)
+        env = make()
+        env.reset(seed=np.int64(3))
+        for number in (-1, len(images()), 2**64 + 1):
+            with self.assertRaises(ValueError):
+                env.slice(number)
+        env.restore(bytearray(env.save()))
+        with self.assertRaises(TypeError):
+            env.restore("abc")
+        with self.assertRaises(TypeError):
+            copy.deepcopy(env)
+
+    def test_numbers_of_any_byte_order(self):
+        env = make(invalid="error")
+        for kind in (">i8", "<i8", ">i4", "<u2"):
+            env.reset(seed=1)
+            env.step(np.arange(ENVS).astype(kind))
+            np.testing.assert_array_equal(env.scans.read("action"), np.arange(ENVS))
+
+    def test_a_forked_process_is_told(self):
+        env = make()
+        env.reset(seed=1)
+        for what in (lambda: env.step(np.zeros(ENVS, int)), make, lambda: l2sr.evaluate(SCENE, data=images())):
+            read, write = os.pipe()
+            child = os.fork()
+            if not child:
+                try:
+                    what()
+                except RuntimeError as error:
+                    os.write(write, str(error).encode())
+                os._exit(0)
+            os.close(write)
+            with os.fdopen(read) as text:
+                self.assertIn("this process was forked", text.read())
+            os.waitpid(child, 0)
+        env.step(np.zeros(ENVS, int))
 
     def test_texts_name_what_python_has(self):
         from l2sr._binding import in_python

@@ -37,6 +37,9 @@ class Sized(ctypes.Structure):
         self.bytes = ctypes.sizeof(self)
 
 
+STOP = ctypes.CFUNCTYPE(c_int, c_void_p)
+
+
 class Config(Sized):
     _fields_ = [
         ("bytes", c_size_t),
@@ -56,6 +59,8 @@ class Config(Sized):
         ("autoreset", c_int),
         ("invalid", c_int),
         ("scoring", c_int),
+        ("stop", STOP),
+        ("stop_context", c_void_p),
     ]
 
 
@@ -261,4 +266,9 @@ def choice(name: str, value: str, choices: tuple[str, ...]) -> int:
 
 
 def path_bytes(path: str | os.PathLike[str] | None) -> bytes | None:
-    return None if path is None else os.fsencode(path)
+    if path is None:
+        return None
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"{path!r} is no path: it has a zero byte")
+    return name

@@ -31,12 +31,12 @@ def _lines(overrides: Overrides) -> list[bytes]:
     if not isinstance(overrides, Mapping):
         if isinstance(overrides, str):
             raise ValueError(f"overrides is the text {overrides!r}; give a list of texts or a dictionary")
-        return [line.encode() for line in overrides]
+        return [binding.name_bytes("an override", line) for line in overrides]
     flat: dict[str, Any] = {}
     for name, value in overrides.items():
         section = isinstance(value, Mapping)
         flat.update({f"{name}.{key}": one for key, one in value.items()} if section else {name: value})
-    return [f"{key}={_value(value)}".encode() for key, value in flat.items()]
+    return [binding.name_bytes("an override", f"{key}={_value(value)}") for key, value in flat.items()]
 
 
 def _slices(data: np.ndarray[Any, Any], volumes: Any) -> tuple[binding.Slices, list[Any]]:
@@ -46,6 +46,8 @@ def _slices(data: np.ndarray[Any, Any], volumes: Any) -> tuple[binding.Slices, l
     if data.ndim != rank:
         wanted = "[count, coils, height, width] of complex k-space" if k_space else "[count, height, width] of images"
         raise ValueError(f"data has shape {data.shape}; expected {wanted}")
+    if 0 in data.shape:
+        raise ValueError(f"data has shape {data.shape}; expected at least one in every direction")
     values = np.ascontiguousarray(data, np.complex64 if k_space else np.float32)
     slices = binding.Slices(
         values=values.ctypes.data,
@@ -56,9 +58,14 @@ def _slices(data: np.ndarray[Any, Any], volumes: Any) -> tuple[binding.Slices, l
     )
     if volumes is None:
         return slices, [values]
-    numbers = np.ascontiguousarray(volumes, np.uint32)
-    if numbers.shape != data.shape[:1]:
-        raise ValueError(f"volumes has shape {numbers.shape}; expected one number a slice, {data.shape[:1]}")
+    given = np.asarray(volumes)
+    numbered = given.dtype.kind in "iuf" and ((given % 1 == 0) & (given >= 0) & (given < 2**32)).all()
+    if given.shape != data.shape[:1] or not numbered:
+        raise ValueError(
+            f"volumes has shape {given.shape} and type {given.dtype}; expected one whole number from 0 to {2**32 - 1} a "
+            f"slice, {data.shape[:1]}"
+        )
+    numbers = np.ascontiguousarray(given, np.uint32)
     slices.volume = numbers.ctypes.data
     return slices, [values, numbers]
 
@@ -77,16 +84,16 @@ def make_config(
     samplers: str | Sequence[str] | None = None,
 ) -> tuple[binding.Config, list[Any]]:
     """The structure, and what must live as long as it is read."""
-    lines = [f"data.split={split}".encode()] if split else []
+    lines = [binding.name_bytes("split", f"data.split={split}")] if split else []
     if samplers is not None:
         names = samplers.split(",") if isinstance(samplers, str) else list(samplers)
-        lines.append(f"evaluate.samplers={_value(names)}".encode())
+        lines.append(binding.name_bytes("samplers", f"evaluate.samplers={_value(names)}"))
     lines += _lines(overrides)
     keep: list[Any] = []
     config = binding.Config(
         overrides=(ctypes.c_char_p * len(lines))(*lines),
         override_count=len(lines),
-        device=device.encode() if device else None,
+        device=None if device is None else binding.name_bytes("device", device),
         reconstructor=binding.path_bytes(reconstructor),
         policy=binding.path_bytes(policy),
     )
@@ -95,7 +102,7 @@ def make_config(
     else:
         config.scene = binding.path_bytes(scene)
     if metrics is not None:
-        config.metrics = (metrics if isinstance(metrics, str) else ",".join(metrics)).encode()
+        config.metrics = binding.name_bytes("metrics", metrics if isinstance(metrics, str) else ",".join(metrics))
     if isinstance(data, np.ndarray):
         slices, keep = _slices(data, volumes)
         config.slices = ctypes.pointer(slices)

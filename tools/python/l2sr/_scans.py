@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,9 @@ class Handle:
         self._process = os.getpid()
         with binding.interrupts_kept():
             check(library.l2sr_env_open(ctypes.byref(config), ctypes.byref(self.value)), config)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("open environments cannot be copied; save() and restore() take their state to others")
 
     def __del__(self, close: Any = library.l2sr_env_close, process: Any = os.getpid) -> None:
         if self.value and self._process == process():
@@ -71,6 +74,7 @@ class Scans:
         if hasattr(actions, "detach"):  # a tensor, perhaps of another device
             actions = actions.detach().cpu()
         given = np.asarray(actions)
+        given = given.astype(given.dtype.newbyteorder("="), copy=False)
         if given.shape != self._actions.shape or given.dtype.kind not in "iu":
             raise ValueError(
                 f"actions have shape {given.shape} and type {given.dtype}; expected one whole number an environment, "
@@ -148,7 +152,7 @@ class Scans:
     def slice(self, number: int) -> tuple[str, int]:
         """The path of a slice's volume, and its number there."""
         path, inside = ctypes.c_char_p(), ctypes.c_size_t()
-        if number < 0:
+        if not 0 <= number < self.facts["slices"]:
             raise ValueError(f"slice is {number}; it must be from 0 to {self.facts['slices'] - 1}")
         check(library.l2sr_env_slice(self.value, number, ctypes.byref(path), ctypes.byref(inside)))
         return os.fsdecode(path.value or b""), inside.value
@@ -161,10 +165,11 @@ class Scans:
         return state.raw
 
     def restore(self, state: bytes) -> None:
+        state = bytes(memoryview(state))
         check(library.l2sr_env_restore(self.value, state, len(state)))
 
     def draw(self, name: str, row: int, path: str | os.PathLike[str]) -> None:
         array = binding.choice("array", name, binding.ARRAYS)
-        if row < 0:
+        if not 0 <= row < self.facts["envs"]:
             raise ValueError(f"row is {row}; it must be from 0 to {self.facts['envs'] - 1}")
         check(library.l2sr_env_draw(self.value, array, row, os.fsencode(path)))

@@ -133,6 +133,8 @@ def evaluate(
     samplers: names, as "random,policy"; None: the scene's. split: of the folder `data`; None: the scene's, "test" unless
     it says another. `data` may be an array, as VectorEnv takes it.
 
+    KeyboardInterrupt ends it after the batch of world.envs scans that is under way.
+
     Returns {"runs": [...], "slices": [(path, number in the volume)]}. A run is one sampler at one setting: its name and
     numbers; "mean" and "deviation" of each metric at the end of a scan; "scores" of each [scans, steps + 1]; "returns",
     "mask" [scans, actions], "action" [scans, steps], and "images" with the option evaluate.images.
@@ -150,7 +152,8 @@ def evaluate(
         samplers=samplers,
     )
     table = ctypes.c_void_p()
-    with binding.interrupts_kept():
+    with binding.interrupts_kept() as kept:
+        config.stop = binding.STOP(lambda _: len(kept))
         check(library.l2sr_evaluate(ctypes.byref(config), ctypes.byref(table)), config)
     del keep  # it lived while the slices were read
     try:

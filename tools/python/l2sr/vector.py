@@ -56,8 +56,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: gymnasium's AutoresetMode, or its value.
         invalid: what a step does with an action that is acquired already: "mask" takes the nearest free one, "ignore"
             acquires nothing, "error" raises ValueError and steps no scan.
-        scoring: "end", "every_step" or "never": when info has metrics. Rewards need scores.
-        metrics: names of metrics for info, as "ssim,psnr"; None: the scene's evaluate.metrics.
+        scoring: "end", "every_step" or "never": when info has metrics. Rewards need scores. Of scans that ended they are
+            where all else of these is, below.
+        metrics: names of metrics for info, as "ssim,psnr"; None: the scene's evaluate.metrics. The reward's is one too.
         reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
         policy: a checkpoint for `decide("policy")`.
         copy: True: every step returns arrays of the caller's own. False: observations and masks are views of pinned
@@ -101,8 +102,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         mode = AutoresetMode(autoreset_mode)
-        if num_envs < 1:
-            raise ValueError(f"num_envs is {num_envs}; it must be 1 or more")
+        if not 0 < num_envs < 2**32:
+            raise ValueError(f"num_envs is {num_envs}; it must be 1 or more, and as many as the device has room for")
         if observation not in _BOUNDS:
             raise ValueError(f"observation is {observation!r}; it must be one of {', '.join(_BOUNDS)}")
         if render_mode not in (None, "rgb_array"):
@@ -227,7 +228,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begins the next scans of all environments, or of options["reset_mask"]. The same seed gives the same scans."""
         if seed is not None and not isinstance(seed, (int, np.integer)):
             raise ValueError(f"seed is {seed!r}; one number seeds all environments")
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else int(seed))
         mask = (options or {}).get("reset_mask")
         if mask is not None:
             mask = np.asarray(mask)
@@ -259,8 +260,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         ended = self._done != 0
         reward = self._reward.copy() if self._tensors is None else self._tensors[2]
         info: dict[str, Any] = {"action_mask": free}
-        if self._every and not self._same_step:
-            info.update(self._metrics(np.ones(self.num_envs, np.bool_)))
+        if self._every:
+            info.update(self._metrics(~ended if self._same_step else np.ones(self.num_envs, np.bool_)))
         if ended.any():
             self._ended(info, ended)
         return seen, reward, ended, np.zeros(self.num_envs, np.bool_), info
