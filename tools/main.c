@@ -51,16 +51,20 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
 
 /* ---- scene and options -------------------------------------------------------------------------------- */
 
-/* Where the installed scenes are: by the program, wherever it was put, else where it was built for. */
+/* Where scenes are that are named without a path: installed beside the program, wherever it was put, or beside the
+ * folder that it was built in; else where it is to be installed. */
 static const char *scenes_folder(struct arena *arena) {
   char program[4096];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
   program[length] = 0;
+  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes"};
   const char *slash = strrchr(program, '/');
-  const char *folder =
-      arena_text(arena, "%.*s/../share/l2sr/scenes", slash ? (int)(slash - program) : 0, program);
-  return folder_is_there(folder) ? folder : L2SR_SCENES;
+  for (size_t i = 0; slash && i < sizeof beside / sizeof *beside; i++) {
+    const char *folder = arena_text(arena, "%.*s/%s", (int)(slash - program), program, beside[i]);
+    if (folder_is_there(folder)) return folder;
+  }
+  return L2SR_SCENES;
 }
 
 static bool read_scene(struct call *call, const char *name, struct error *error) {

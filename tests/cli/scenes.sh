@@ -163,6 +163,12 @@ for pair in data.source=reconstruction_rss data.kspace=image data.scale=1; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/seqmri_brain_x4_tau4.yaml"
 done
 
+# by its name alone, from any folder, where the program stands in a folder of the clone
+if [ -d "${l2sr%/*}/../scenes" ]; then
+  printf "extends: knee_x4_long_l2sr\n" >own.yaml
+  run "a scene by its name" "$l2sr" describe scene own
+fi
+
 # the ablation of the initial lines, as scenes/README.md says it
 while read -r initial ratio start budget; do
   scans 4 custom "$initial" "$start" "$budget" "$one" --set acquisition.initial_lines="$initial" \
