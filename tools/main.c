@@ -247,9 +247,12 @@ static void report_json(const char *text) {
   printf("}\n");
 }
 
+static volatile sig_atomic_t goes_on; /* what runs is a command that --resume goes on with */
+
 static int run_command(const struct command *command, char **argv) {
   struct error error = {.code = L2SR_GOOD};
   struct call call = {.command = command, .arena = arena_open()};
+  goes_on = !strcmp(command->name, "train");
   bool good = run_call(&call, argv, &error);
   if (!good && wants_json(command, argv)) report_json(error.text);
   int status = good ? call.status : report(error.text, status_of(error.code));
@@ -307,9 +310,13 @@ static void hold_standard_files(void) {
 }
 
 static void interrupted(int signal) {
-  static const char text[] = "l2sr: interrupted; unfinished files are removed\n";
+  static const char plain[] = "l2sr: interrupted; unfinished files are removed\n",
+                    training[] = "l2sr: interrupted; unfinished files are removed; --resume goes on from the last "
+                                 "checkpoint\n";
+  const char *text = goes_on ? training : plain;
+  size_t length = goes_on ? sizeof training - 1 : sizeof plain - 1;
   store_abandon_all();
-  if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(128 + signal);
+  if (write(STDERR_FILENO, text, length) < 0) _exit(128 + signal);
   _exit(128 + signal);
 }
 

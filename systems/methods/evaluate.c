@@ -106,7 +106,7 @@ static bool check_samplers(const struct options *options, struct error *error) {
     return fail_usage(error, "evaluate.samplers names %s twice; name each sampler once", word);
   if (option_has(options->evaluate.samplers, sampler_policy.name) && !*options->evaluate.policy)
     return fail_usage(error,
-                      "evaluate.samplers names policy and evaluate.policy no file; give --policy FILE");
+                      "evaluate.samplers names policy and evaluate.policy no file; set evaluate.policy (--policy FILE)");
   if (option_count(options->evaluate.samplers)) return true;
   return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
 }

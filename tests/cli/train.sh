@@ -28,8 +28,12 @@ for at in 0 1 9 20 31; do
   "$l2sr" train scene --output cut --resume >out 2>err &
   child=$!
   until [ "$(epochs)" ] && [ "$(epochs)" -ge $at ] || ! kill -0 $child 2>/dev/null; do :; done
-  kill -9 $child 2>/dev/null
+  signal=KILL
+  [ $at != 20 ] || signal=INT
+  kill -s $signal $child 2>/dev/null
   wait $child 2>/dev/null
+  what="interrupted at epoch $at"
+  [ $signal != INT ] || says err 'interrupted; unfinished files are removed; --resume goes on from the last checkpoint'
 done
 [ "$(epochs)" -lt 60 ] || complain "the training had ended before it was killed"
 run "going on" "$l2sr" train scene --output cut --resume
