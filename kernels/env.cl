@@ -103,7 +103,7 @@ __kernel void env_keep(__global const float *restrict score, __global const uint
 /* What the step before has kept is of no scan any more. */
 __kernel void env_clear(__global const uint *restrict refused, __global float *restrict kept, uint rows) {
   uint row = (uint)get_global_id(0);
-  if (row < rows && refused[0] == NO_LINE) kept[row] = NAN;
+  if (row < rows && refused[0] == NO_LINE) kept[row] = as_float(0x7fc00000u);
 }
 
 /* Keeps the free actions of scans that have ended. */

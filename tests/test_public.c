@@ -672,8 +672,15 @@ static void arrays_move_into_the_programs_memory(void **state) {
   REFUSED(L2SR_WRONG_CALL, "4 bytes", l2sr_env_place(env, L2SR_STEP, small));
   REFUSED(L2SR_WRONG_CALL, "READ_ONLY", l2sr_env_place(env, L2SR_STEP, only));
   GOOD(l2sr_env_memory(env, L2SR_SLICE, &memory));
-  REFUSED(L2SR_WRONG_CALL, "is that of array slice", l2sr_env_place(env, L2SR_STEP, memory));
+  REFUSED(L2SR_WRONG_CALL, "is of array slice", l2sr_env_place(env, L2SR_STEP, memory));
   GOOD(l2sr_env_place(env, L2SR_SLICE, memory)); /* it is there already */
+  cl_buffer_region region = {0, sizeof(uint32_t) * ENVS};
+  GOOD(l2sr_env_memory(env, L2SR_ACTION, &memory));
+  cl_mem part = clCreateSubBuffer(memory, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+  REFUSED(L2SR_WRONG_CALL, "is of array action", l2sr_env_place(env, L2SR_REWARD, part));
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  REFUSED(L2SR_WRONG_CALL, "a part of array action", l2sr_env_send_memory(env, part, 0));
+  clReleaseMemObject(part);
   clReleaseMemObject(small);
   clReleaseMemObject(only);
   GOOD(l2sr_env_close(env));

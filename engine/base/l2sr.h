@@ -341,7 +341,7 @@ struct l2sr_run {
   double seconds;
   double mean[L2SR_METRICS], deviation[L2SR_METRICS]; /* at the end, over scans (population); NaN: none */
   /* [scans][steps + 1], after 0, 1, ... steps; NULL: not scored. Without evaluate.curves only the last column
-   * is. */
+   * is, and the others are NaN. */
   const float *scores[L2SR_METRICS];
   const float *returns;   /* [scans]: sums of rewards */
   const uint8_t *mask;    /* [scans][actions]: 1 where acquired at the end */

@@ -116,6 +116,10 @@ void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_s
 bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, struct error *error);
 /* Places it in memory that CUDA sees too, or has it copied there. */
 bool env_array_share(struct env *env, enum l2sr_array array, struct error *error);
+/* Copies there what is too large for one buffer, or has been placed elsewhere since; enqueues. */
+void env_array_fill_shared(struct env *env, enum l2sr_array array);
+/* Whether the buffer is the array's, a part of it, or of the same buffer as it. */
+bool env_is_part(const struct env *env, cl_mem memory, enum l2sr_array array);
 bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error);
 void env_array_unpin(struct env *env, enum l2sr_array array);
 bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t bytes, struct error *error);

@@ -207,6 +207,18 @@ void env_arrays_close(struct env *env) {
 
 /* ---- memory of the program's --------------------------------------------------------------------------- */
 
+/* The buffer that a sub-buffer is a part of. */
+static cl_mem whole_of(cl_mem memory) {
+  cl_mem whole = NULL;
+  clGetMemObjectInfo(memory, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, NULL);
+  return whole ? whole : memory;
+}
+
+bool env_is_part(const struct env *env, cl_mem memory, enum l2sr_array array) {
+  cl_mem its = env_array_memory(env, array);
+  return its && whole_of(its) == whole_of(memory);
+}
+
 static bool check_place(const struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
   cl_mem_flags flags = 0;
   if (!memory)
@@ -214,8 +226,8 @@ static bool check_place(const struct env *env, enum l2sr_array array, cl_mem mem
                    rows[array].name);
   if (!env_check_memory(env, memory, 0, bytes_of(env, array), rows[array].name, error)) return false;
   for (int other = 0; other < L2SR_ARRAYS; other++)
-    if (other != (int)array && env_array_memory(env, (enum l2sr_array)other) == memory)
-      return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is that of array %s; give another",
+    if (memory != env_array_memory(env, array) && env_is_part(env, memory, (enum l2sr_array)other))
+      return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is of array %s; give another",
                      rows[array].name, rows[other].name);
   clGetMemObjectInfo(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
   return !(flags & CL_MEM_READ_ONLY) ||
@@ -242,8 +254,7 @@ bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, stru
   return device_finish(&env->device, error);
 }
 
-/* What is too large for one buffer, or has been placed elsewhere since, is copied after it has changed. */
-static void fill_shared(struct env *env, enum l2sr_array array) {
+void env_array_fill_shared(struct env *env, enum l2sr_array array) {
   const struct cuda_memory *shared = &env->array[array].shared;
   cl_mem memory = env_array_memory(env, array);
   if (shared->count && cuda_memory_buffer(shared) != memory)
@@ -258,7 +269,7 @@ bool env_array_share(struct env *env, enum l2sr_array array, struct error *error
   if (!env->cuda && !cuda_open(&env->cuda, &env->device, env->arena, error)) return false;
   if (!cuda_memory_open(env->cuda, shared, bytes_of(env, array), what, env->arena, error)) return false;
   if (cuda_memory_buffer(shared)) return env_array_place(env, array, cuda_memory_buffer(shared), error);
-  fill_shared(env, array);
+  env_array_fill_shared(env, array);
   return device_finish(&env->device, error);
 }
 
@@ -306,7 +317,7 @@ void env_arrays_renew(struct env *env, unsigned changes) {
   for (int a = 0; a < L2SR_ARRAYS; a++) {
     if (!(rows[a].changes & changes)) continue;
     if (env->array[a].copy.buffer) enqueue_copy(env, (enum l2sr_array)a);
-    fill_shared(env, (enum l2sr_array)a);
+    env_array_fill_shared(env, (enum l2sr_array)a);
   }
 }
 

@@ -275,7 +275,9 @@ bool env_decide(struct env *env, const char *name, struct error *error) {
   if (!(shared ? env_is_free : env_is_idle)(env, true, error) || !set_sampler(env, name, error)) return false;
   run(env, &env->decide);
   env->decided = true;
-  return true;
+  if (!shared) return true;
+  env_array_fill_shared(env, L2SR_ACTION);
+  return device_finish(&env->device, error);
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
@@ -301,11 +303,11 @@ static bool check_send(const struct env *env, const struct env_source *source, s
   if (source->memory &&
       !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
     return false;
-  if (source->memory == env_array_memory(env, L2SR_ACTION) && source->offset)
+  bool itself = source->memory == env_array_memory(env, L2SR_ACTION) && !source->offset;
+  if (source->memory && !itself && env_is_part(env, source->memory, L2SR_ACTION))
     return fail_as(
         error, L2SR_WRONG_CALL,
-        "the actions are array action from byte %zu on, which the step writes; give it from byte 0",
-        source->offset);
+        "the actions are a part of array action, which the step writes; give the array from byte 0");
   return source->host || source->memory || env->decided ||
          fail_as(error, L2SR_WRONG_CALL,
                  "there are no actions: give some, or call l2sr_env_decide before every step");

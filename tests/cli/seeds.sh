@@ -23,6 +23,10 @@ tried=$((tried + 1))
 # ssim FOLDER: a line a slice: volume, slice, SSIM
 ssim() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ssim") c = i } NR > 1 { print $4, $5, $c }' "results/$1/slices.csv"; }
 
+what="curves of what was scored at the end only"
+tried=$((tried + 1))
+[ ! -e page/curve_1.csv ] || complain "scores that were not made are drawn: $(head -3 page/curve_1.csv)"
+
 what="the table over seeds"
 says page/report.txt 'SSIM over seeds, mean ± standard deviation'
 tried=$((tried + 1))

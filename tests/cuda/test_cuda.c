@@ -179,11 +179,18 @@ static void a_placed_array_is_copied(void **state) {
     GOOD(l2sr_env_reset(env, NULL, NULL));
     expect_same(env, &seen);
     assert_true(share(env, L2SR_OBSERVATION).values == seen.values);
-    GOOD(l2sr_env_decide(env, "random"));
-    GOOD(l2sr_env_step(env, NULL));
-    expect_same(env, &seen);
+    struct seen action = share(env, L2SR_ACTION);
+    cl_mem words = clCreateBuffer(context, CL_MEM_READ_WRITE, action.bytes, NULL, &code);
+    GOOD(l2sr_env_place(env, L2SR_ACTION, words));
+    for (int turn = 0; turn < 3; turn++) {
+      GOOD(l2sr_env_decide(env, "random"));
+      expect_same(env, &action);
+      GOOD(l2sr_env_step(env, NULL));
+      expect_same(env, &seen);
+    }
     GOOD(l2sr_env_close(env));
     clReleaseMemObject(other);
+    clReleaseMemObject(words);
   }
   expect_little_is_held();
 }

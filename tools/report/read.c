@@ -208,6 +208,11 @@ static void see_dataset(const char *name, void *context) {
         arena_text(reading->report->arena, "%.*s", (int)(length - end), name);
 }
 
+/* Results of before have zeros where others have NaN. */
+static bool is_scored(float score) {
+  return !isnan(score) && score != 0;
+}
+
 static bool read_metric(struct reading *reading, struct report_run *run, size_t metric, struct error *error) {
   const char *name = arena_text(reading->report->arena, "%s/%s", run->folder, metric_list[metric].name);
   size_t total, first = 0;
@@ -218,8 +223,8 @@ static bool read_metric(struct reading *reading, struct report_run *run, size_t 
   if (total != run->scans * run->steps)
     return fail(error, "%s: %s has %zu values, expected %zu scans of %zu; the file is damaged", reading->path,
                 name, total, run->scans, run->steps);
-  while (first < run->scans && run->metric[metric][first * run->steps] == 0) first++;
-  run->curve |= metric == 0 && run->steps > 1 && first < run->scans; /* not scored: zeros */
+  while (first < run->scans && !is_scored(run->metric[metric][first * run->steps])) first++;
+  run->curve |= metric == 0 && run->steps > 1 && first < run->scans;
   return true;
 }
 
