@@ -169,6 +169,20 @@ class Vector(unittest.TestCase):
             self.assertEqual(info["_nmse"].tolist(), [not ends] * ENVS)
             self.assertEqual("final_info" in info, ends)
 
+    def test_metrics_of_every_step_where_scans_end_apart(self):
+        for mode in ("NextStep", "Disabled"):
+            env = make(autoreset_mode=mode, scoring="every_step")
+            env.reset(seed=1)
+            env.decide()
+            env.step(None)
+            env.reset(options={"reset_mask": np.arange(ENVS) == 1})
+            for _ in range(BUDGET - 1):
+                env.decide()
+                _, _, ended, _, info = env.step(None)
+            self.assertEqual(ended.tolist(), [True, False, True, True, True])
+            self.assertTrue(info["_ssim"].all() and np.isfinite(info["ssim"]).all())
+            self.assertEqual(info["_slice"].tolist(), ended.tolist())
+
     def test_metrics_of_every_step(self):
         env = make(autoreset_mode="Disabled", scoring="every_step", metrics=["ssim", "nmse"])
         told = play(env, BUDGET)
@@ -346,6 +360,8 @@ class Errors(unittest.TestCase):
             {"volumes": [0.5] * len(images())},
             {"overrides": [3]},
             {"device": 3},
+            {"split": "tr\0ain", "data": "DATA"},
+            {"metrics": [3]},
             {"num_envs": 2**32 + 1},
         ):
             with self.subTest(arguments=list(arguments)), self.assertRaises(ValueError):
@@ -375,11 +391,14 @@ class Errors(unittest.TestCase):
             read, write = os.pipe()
             child = os.fork()
             if not child:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(20)  # what hangs says nothing
                 try:
                     what()
                 except RuntimeError as error:
                     os.write(write, str(error).encode())
-                os._exit(0)
+                finally:
+                    os._exit(0)
             os.close(write)
             with os.fdopen(read) as text:
                 self.assertIn("this process was forked", text.read())

@@ -208,7 +208,7 @@ def interrupts_kept() -> Iterator[list[BaseException]]:
 
 def name_bytes(what: str, value: Any) -> bytes:
     if not isinstance(value, str) or "\0" in value:
-        raise ValueError(f"{what} is {value!r}; it must be a name")
+        raise ValueError(f"{what} is {value!r}; it must be a text without zero bytes")
     return value.encode()
 
 
@@ -236,7 +236,7 @@ _WORDS = {
     "L2SR_FREE": 'info["action_mask"]',
     "L2SR_RESET_SAME_STEP": "SAME_STEP",
 }
-_NAME = re.compile(r"(?<![\w./-])(?:struct l2sr_config|l2sr_env_\w+|L2SR_FREE|L2SR_RESET_SAME_STEP)(?![\w./-])")
+_NAME = re.compile(r"(?<![\w./-])(?:struct l2sr_config|l2sr_env_\w+|L2SR_FREE|L2SR_RESET_SAME_STEP)(?![\w/-]|\.\w)")
 
 
 def in_python(text: str) -> str:

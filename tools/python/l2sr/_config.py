@@ -39,6 +39,11 @@ def _lines(overrides: Overrides) -> list[bytes]:
     return [binding.name_bytes("an override", f"{key}={_value(value)}") for key, value in flat.items()]
 
 
+def _list(what: str, names: str | Sequence[str]) -> bytes:
+    """Names with commas between, or a list of them."""
+    return b",".join(binding.name_bytes(what, name) for name in ([names] if isinstance(names, str) else names))
+
+
 def _slices(data: np.ndarray[Any, Any], volumes: Any) -> tuple[binding.Slices, list[Any]]:
     """Images [count, height, width], or complex k-space [count, coils, height, width]; and what must outlive them."""
     k_space = np.iscomplexobj(data)
@@ -84,10 +89,9 @@ def make_config(
     samplers: str | Sequence[str] | None = None,
 ) -> tuple[binding.Config, list[Any]]:
     """The structure, and what must live as long as it is read."""
-    lines = [binding.name_bytes("split", f"data.split={split}")] if split else []
+    lines = [b"data.split=" + binding.name_bytes("split", split)] if split else []
     if samplers is not None:
-        names = samplers.split(",") if isinstance(samplers, str) else list(samplers)
-        lines.append(binding.name_bytes("samplers", f"evaluate.samplers={_value(names)}"))
+        lines.append(b"evaluate.samplers=[" + _list("samplers", samplers) + b"]")
     lines += _lines(overrides)
     keep: list[Any] = []
     config = binding.Config(
@@ -102,7 +106,7 @@ def make_config(
     else:
         config.scene = binding.path_bytes(scene)
     if metrics is not None:
-        config.metrics = binding.name_bytes("metrics", metrics if isinstance(metrics, str) else ",".join(metrics))
+        config.metrics = _list("metrics", metrics)
     if isinstance(data, np.ndarray):
         slices, keep = _slices(data, volumes)
         config.slices = ctypes.pointer(slices)

@@ -172,4 +172,4 @@ class Scans:
         array = binding.choice("array", name, binding.ARRAYS)
         if not 0 <= row < self.facts["envs"]:
             raise ValueError(f"row is {row}; it must be from 0 to {self.facts['envs'] - 1}")
-        check(library.l2sr_env_draw(self.value, array, row, os.fsencode(path)))
+        check(library.l2sr_env_draw(self.value, array, row, binding.path_bytes(path)))

@@ -152,11 +152,12 @@ def evaluate(
         samplers=samplers,
     )
     table = ctypes.c_void_p()
-    with binding.interrupts_kept() as kept:
-        config.stop = binding.STOP(lambda _: len(kept))
-        check(library.l2sr_evaluate(ctypes.byref(config), ctypes.byref(table)), config)
-    del keep  # it lived while the slices were read
     try:
+        with binding.interrupts_kept() as kept:
+            config.stop = binding.STOP(lambda _: len(kept))
+            check(library.l2sr_evaluate(ctypes.byref(config), ctypes.byref(table)), config)
+        del keep  # it lived while the slices were read
         return _table(table)
     finally:
-        library.l2sr_table_close(table)
+        if table:
+            library.l2sr_table_close(table)

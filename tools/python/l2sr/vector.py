@@ -56,8 +56,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: gymnasium's AutoresetMode, or its value.
         invalid: what a step does with an action that is acquired already: "mask" takes the nearest free one, "ignore"
             acquires nothing, "error" raises ValueError and steps no scan.
-        scoring: "end", "every_step" or "never": when info has metrics. Rewards need scores. Of scans that ended they are
-            where all else of these is, below.
+        scoring: "end", "every_step" or "never": which steps are scored, and so have metrics. Rewards need scores.
         metrics: names of metrics for info, as "ssim,psnr"; None: the scene's evaluate.metrics. The reward's is one too.
         reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
         policy: a checkpoint for `decide("policy")`.
@@ -73,7 +72,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             under way, on all streams.
 
     `info` has "action_mask" (int8, 1 is free), and of scans that ended "slice", "action_mask" and the metrics: in
-    "final_info" where the mode is SAME_STEP, else beside it.
+    "final_info" where the mode is SAME_STEP, else beside it. With scoring="every_step" the metrics of all others are in
+    `info` too.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -102,8 +102,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         mode = AutoresetMode(autoreset_mode)
-        if not 0 < num_envs < 2**32:
-            raise ValueError(f"num_envs is {num_envs}; it must be 1 or more, and as many as the device has room for")
+        if not 0 < num_envs <= 65536:
+            raise ValueError(f"num_envs is {num_envs}; it must be from 1 to 65536")
         if observation not in _BOUNDS:
             raise ValueError(f"observation is {observation!r}; it must be one of {', '.join(_BOUNDS)}")
         if render_mode not in (None, "rgb_array"):
@@ -207,7 +207,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _ended(self, info: dict[str, Any], ended: np.ndarray[Any, Any]) -> None:
         slices = self.scans.read("slice")  # where the step has reset, those of the next scans
-        last = {"slice": self._slices if self._same_step else slices, "_slice": ended, **self._metrics(ended)}
+        told = self._every and not self._same_step  # of all that took the step, in info already
+        scores = {} if told else self._metrics(ended)
+        last = {"slice": self._slices if self._same_step else slices, "_slice": ended, **scores}
         self._slices = slices
         if not self._same_step:
             info.update(last)
