@@ -60,7 +60,7 @@ case $row in
 esac
 [ -s table/Random/results.h5 ] || complain "a scene of several has no folder of its own"
 run "render" "$l2sr" render scene --samplers policy,oracle --policy $policy/last.h5 --reconstructor $dense --slices 0 --output pictures
-run "bench inference" "$l2sr" bench inference scene scene --envs 4 --json
+run "bench inference" "$l2sr" bench inference scene scene --envs 1 --json
 flops() { sed -n "s/.*\"method\":\"$1\".*\"flops\":\([0-9.e+]*\).*/\1/p" out | head -n 1; }
 awk "BEGIN { exit !($(flops Random) < $(flops 'L2S, L2SR') && $(flops 'L2S, L2SR') < $(flops PG-MRI) && $(flops PG-MRI) < $(flops Oracle)) }" ||
   complain "L2S does not cost less than PG-MRI"

@@ -1,4 +1,5 @@
 """Width, height and number of different colours of a PNG: picture_colours.py FILE"""
+import itertools
 import struct
 import sys
 import zlib
@@ -13,20 +14,33 @@ def chunks(data):
 
 
 def paeth(left, above, corner):
-    guess = left + above - corner
-    return min((abs(guess - left), 0, left), (abs(guess - above), 1, above), (abs(guess - corner), 2, corner))[2]
+    far_left, far_above, far_corner = abs(above - corner), abs(left - corner), abs(left + above - 2 * corner)
+    if far_left <= far_above and far_left <= far_corner:
+        return left
+    return above if far_above <= far_corner else corner
+
+
+def restored(kind, row, before, channels):
+    """A row of bytes from its differences, by PNG's filter of that number."""
+    if kind == 1:
+        for channel in range(channels):
+            row[channel::channels] = bytes(value & 255 for value in itertools.accumulate(row[channel::channels]))
+    elif kind == 2:
+        row = bytearray(before) if not any(row) else bytearray((a + b) & 255 for a, b in zip(row, before))
+    for i in range(len(row)) if kind > 2 else ():
+        left, corner = (row[i - channels], before[i - channels]) if i >= channels else (0, 0)
+        row[i] = (row[i] + ((left + before[i]) // 2 if kind == 3 else paeth(left, before[i], corner))) & 255
+    return row
 
 
 def rows(width, height, channels, data):
     size = width * channels
     before = bytearray(size)
     for y in range(height):
-        kind, row = data[y * (size + 1)], bytearray(data[y * (size + 1) + 1:(y + 1) * (size + 1)])
-        for i in range(size) if kind else ():
-            left, corner = (row[i - channels], before[i - channels]) if i >= channels else (0, 0)
-            guess = (0, left, before[i], (left + before[i]) // 2, paeth(left, before[i], corner) if kind == 4 else 0)
-            row[i] = (row[i] + guess[kind]) & 255
-        yield row
+        row = bytearray(data[y * (size + 1) + 1:(y + 1) * (size + 1)])
+        row = restored(data[y * (size + 1)], row, before, channels)
+        if y == 0 or row != before:
+            yield row
         before = row
 
 
