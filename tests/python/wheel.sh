@@ -8,7 +8,7 @@ skip() { echo "did not run: pip install . ($*)"; exit 0; }
 command -v ccache >/dev/null && export CC="ccache ${CC:-cc}"
 /usr/bin/python3 -m venv "$temp/venv" >"$log" 2>&1 || skip "no virtual environment: $(tail -n 1 "$log")"
 "$temp/venv/bin/pip" install --quiet 'numpy>=1.24' 'gymnasium>=1.1' >"$log" 2>&1 || skip "no packages: $(tail -n 1 "$log")"
-"$temp/venv/bin/pip" install --quiet -Csetup-args=-Doptimization=0 "$source" >"$log" 2>&1 || { cat "$log"; exit 1; }
+"$temp/venv/bin/pip" install --quiet --config-settings=setup-args=-Doptimization=0 "$source" >"$log" 2>&1 || { cat "$log"; exit 1; }
 cd "$temp" && venv/bin/l2sr phantom DATA --train 1 --val 1 --test 1 --slices 6 >"$log" 2>&1 || { cat "$log"; exit 1; }
 venv/bin/l2sr describe scene knee_x4_long >"$log" 2>&1 || { cat "$log"; exit 1; }
 cat >step.py <<'END_OF_PYTHON'
