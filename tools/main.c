@@ -58,13 +58,9 @@ static const char *scenes_folder(struct arena *arena) {
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
   program[length] = 0;
-  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes"};
-  const char *slash = strrchr(program, '/');
-  for (size_t i = 0; slash && i < sizeof beside / sizeof *beside; i++) {
-    const char *folder = arena_text(arena, "%.*s/%s", (int)(slash - program), program, beside[i]);
-    if (folder_is_there(folder)) return folder;
-  }
-  return L2SR_SCENES;
+  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes", NULL};
+  const char *folder = folder_beside(arena, program, beside);
+  return folder ? folder : L2SR_SCENES;
 }
 
 static bool read_scene(struct call *call, const char *name, struct error *error) {
@@ -314,9 +310,8 @@ static void interrupted(int signal) {
                     training[] = "l2sr: interrupted; unfinished files are removed; --resume goes on from the last "
                                  "checkpoint\n";
   const char *text = goes_on ? training : plain;
-  size_t length = goes_on ? sizeof training - 1 : sizeof plain - 1;
   store_abandon_all();
-  if (write(STDERR_FILENO, text, length) < 0) _exit(128 + signal);
+  if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(128 + signal);
   _exit(128 + signal);
 }
 

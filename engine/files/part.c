@@ -287,6 +287,15 @@ bool folder_is_there(const char *path) {
   return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+const char *folder_beside(struct arena *arena, const char *file, const char *const *paths) {
+  const char *slash = strrchr(file, '/');
+  for (; slash && *paths; paths++) {
+    const char *folder = arena_text(arena, "%.*s/%s", (int)(slash - file), file, *paths);
+    if (folder_is_there(folder)) return folder;
+  }
+  return NULL;
+}
+
 /* Hours of work should not end at a folder that nothing can be written into. */
 static bool try_folder(const char *path, struct error *error) {
   char file[4096];

@@ -5,6 +5,7 @@
 #ifndef L2SR_ENGINE_PART_H
 #define L2SR_ENGINE_PART_H
 
+#include "engine/base/arena.h"
 #include "engine/base/error.h"
 
 #include <stdio.h>
@@ -59,6 +60,8 @@ bool file_append(FILE **file, const char *path, struct error *error);
 
 bool file_is_there(const char *path);   /* or a folder */
 bool folder_is_there(const char *path); /* and is no file */
+/* The first of the paths, ended by NULL, that is a folder seen from the file's own; NULL: none is. */
+const char *folder_beside(struct arena *arena, const char *file, const char *const *paths);
 /* Makes the folder and those above it, also where it is there; refuses one that takes no files. Removes what
  * killed programs left half written there. */
 bool folder_make(const char *path, struct error *error);

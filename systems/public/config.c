@@ -72,18 +72,14 @@ bool config_read(struct l2sr_config *config, const struct l2sr_config *given, st
   return true;
 }
 
-/* Scenes that are named without a path: installed beside the library, wherever it was put, or beside the folder that it
- * was built in; else where it is to be installed. */
+/* Scenes that are named without a path: installed beside the library, wherever it was put, or beside the
+ * folder that it was built in; else where it is to be installed. */
 static const char *scenes_folder(struct arena *arena) {
-  static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes", "../scenes"};
+  static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes", "../scenes", NULL};
   Dl_info place;
   if (!dladdr((const void *)(uintptr_t)l2sr_version, &place) || !place.dli_fname) return L2SR_SCENES;
-  const char *slash = strrchr(place.dli_fname, '/');
-  for (size_t i = 0; slash && i < sizeof up / sizeof *up; i++) {
-    const char *folder = arena_text(arena, "%.*s/%s", (int)(slash - place.dli_fname), place.dli_fname, up[i]);
-    if (folder_is_there(folder)) return folder;
-  }
-  return L2SR_SCENES;
+  const char *folder = folder_beside(arena, place.dli_fname, up);
+  return folder ? folder : L2SR_SCENES;
 }
 
 static bool read_scene(const struct l2sr_config *config, struct options *options, struct arena *arena,
