@@ -23,6 +23,31 @@ const char *l2sr_last_error(void) {
   return refusal;
 }
 
+/* ---- forks --------------------------------------------------------------------------------------------- */
+
+/* In a child that is forked the drivers' threads are not there, and what they held stays locked. */
+static atomic_bool forked;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void note_fork(void) {
+  atomic_store(&forked, true);
+}
+
+static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, note_fork);
+}
+
+/* The first call in a process is what its children are watched from. */
+static bool is_own_process(struct error *error) {
+  if (!atomic_load(&forked)) {
+    pthread_once(&watched, watch_forks);
+    return true;
+  }
+  return fail_as(error, L2SR_WRONG_CALL,
+                 "this process was forked from one that had called l2sr, whose devices it cannot use; start "
+                 "it anew (Python: multiprocessing's spawn)");
+}
+
 /* ---- handles ------------------------------------------------------------------------------------------- */
 
 static void *value_of(size_t place) {
@@ -56,6 +81,7 @@ static const char *opener(enum handle_kind kind) {
 
 /* Takes the handle for one call; a lost one only to be closed. */
 static struct handle *take(const void *value, enum handle_kind kind, bool closes, struct error *error) {
+  if (!is_own_process(error)) return NULL; /* before its lock, which the parent may have held */
   HOLD(LOCK_HANDLES);
   struct handle *handle = find(value, kind);
   if (!value)
@@ -82,31 +108,6 @@ static void forget(struct handle *handle) {
   HOLD(LOCK_HANDLES);
   handle->turn++;
   handle->object = NULL;
-}
-
-/* ---- forks --------------------------------------------------------------------------------------------- */
-
-/* In a child that is forked the drivers' threads are not there, and what they held stays locked. */
-static atomic_bool forked;
-static pthread_once_t watched = PTHREAD_ONCE_INIT;
-
-static void note_fork(void) {
-  atomic_store(&forked, true);
-}
-
-static void watch_forks(void) {
-  pthread_atfork(NULL, NULL, note_fork);
-}
-
-/* The first call in a process is what its children are watched from. */
-static bool is_own_process(struct error *error) {
-  if (!atomic_load(&forked)) {
-    pthread_once(&watched, watch_forks);
-    return true;
-  }
-  return fail_as(error, L2SR_WRONG_CALL,
-                 "this process was forked from one that had called l2sr, whose devices it cannot use; start "
-                 "it anew (Python: multiprocessing's spawn)");
 }
 
 /* ---- calls --------------------------------------------------------------------------------------------- */
@@ -146,7 +147,7 @@ enum l2sr_code call_plain(call_work_on *work, void *arguments) {
 
 enum l2sr_code call_on(const void *value, enum handle_kind kind, call_work_on *work, void *arguments) {
   struct error error = {.code = L2SR_GOOD};
-  struct handle *handle = is_own_process(&error) ? take(value, kind, false, &error) : NULL;
+  struct handle *handle = take(value, kind, false, &error);
   if (!handle) return refuse(&error);
   struct work all = {.work = work, .object = handle->object, .arguments = arguments};
   bool good = run(&all, &error);
@@ -156,7 +157,7 @@ enum l2sr_code call_on(const void *value, enum handle_kind kind, call_work_on *w
 
 enum l2sr_code call_close(const void *value, enum handle_kind kind, call_work_on *work) {
   struct error error = {.code = L2SR_GOOD};
-  struct handle *handle = is_own_process(&error) ? take(value, kind, true, &error) : NULL;
+  struct handle *handle = take(value, kind, true, &error);
   if (!handle) return refuse(&error);
   struct work all = {.work = work, .object = handle->object};
   bool good = handle->lost || run(&all, &error);
