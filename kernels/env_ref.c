@@ -22,6 +22,12 @@ static void set_refused(struct random *random, const void *word) {
   *(uint32_t *)word = random_u32(random) % 4 ? NO_LINE : random_u32(random) % 100;
 }
 
+static void set_slices(struct random *random, const void *slices, const struct host_args *args) {
+  uint32_t *slice = (uint32_t *)slices;
+  for (size_t row = 0; row < args->rows; row++)
+    slice[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+}
+
 static void set_actions(struct random *random, const void *actions, const struct host_args *args) {
   uint32_t *action = (uint32_t *)actions;
   for (size_t row = 0; row < args->rows; row++)
@@ -89,19 +95,15 @@ void env_clear_prepare(struct host_args *args, struct random *random) {
 }
 
 void env_keep_standardised_prepare(struct host_args *args, struct random *random) {
-  uint32_t *slice = (uint32_t *)args->in[0];
-  size_t slices = args->table_rows[TABLE_SLICE];
-  for (size_t row = 0; row < args->rows; row++) slice[row] = random_u32(random) % (uint32_t)slices;
-  for (size_t row = 0; row < slices; row++)
+  set_slices(random, args->in[0], args);
+  for (size_t row = 0; row < args->table_rows[TABLE_SLICE]; row++)
     ((float *)args->in[4])[row] = ldexpf(1, -(int)(random_u32(random) % 40));
   set_flags(random, args->in[5], args->rows);
   set_refused(random, args->in[6]);
 }
 
 void env_target_prepare(struct host_args *args, struct random *random) {
-  uint32_t *slice = (uint32_t *)args->in[0];
-  for (size_t row = 0; row < args->rows; row++)
-    slice[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+  set_slices(random, args->in[0], args);
 }
 
 /* ---- references ---------------------------------------------------------------------------------------- */

@@ -95,6 +95,7 @@ bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error
 bool env_wait(struct env *env, struct error *error);
 bool env_checks(const struct env *env);  /* the step that is sent may be refused */
 void env_clear_refused(struct env *env); /* no step has been */
+void env_clear_scores(struct env *env);  /* NaN; enqueues */
 bool env_reconstruct(struct env *env, bool scores, struct error *error);
 /* Observations and what is derived from them anew, of the masks that there are; waits. */
 bool env_renew(struct env *env, struct error *error);
@@ -141,7 +142,6 @@ enum env_change {
 void env_arrays_renew(struct env *env, unsigned changes);
 bool env_arrays_want_final(const struct env *env); /* the program has asked for some of these */
 void env_arrays_keep_final(struct env *env);
-void env_arrays_clear_scores(struct env *env); /* NaN */
 
 /* ---- state (env_state.c) ------------------------------------------------------------------------------- */
 

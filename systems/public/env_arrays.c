@@ -189,8 +189,8 @@ static bool is_kept(const struct env *env, size_t metric) {
 bool env_arrays_open(struct env *env, struct error *error) {
   bool good = true;
   for (size_t m = 0; good && m < METRICS; m++)
-    if (is_kept(env, m)) good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error);
-  env_arrays_clear_scores(env);
+    if (is_kept(env, m) && (good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error)))
+      device_fill_floats(&env->device, env->array[L2SR_SSIM + m].own, env->envs, NAN);
   return good;
 }
 
@@ -226,7 +226,7 @@ static bool check_place(const struct env *env, enum l2sr_array array, cl_mem mem
                    rows[array].name);
   if (!env_check_memory(env, memory, 0, bytes_of(env, array), rows[array].name, error)) return false;
   for (int other = 0; other < L2SR_ARRAYS; other++)
-    if (memory != env_array_memory(env, array) && env_is_part(env, memory, (enum l2sr_array)other))
+    if (env_is_part(env, memory, (enum l2sr_array)other))
       return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is of array %s; give another",
                      rows[array].name, rows[other].name);
   clGetMemObjectInfo(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
@@ -240,8 +240,8 @@ bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, stru
   struct world *world = &env->simulation.world;
   cl_mem before = placed->placed, own = placed->own;
   size_t bytes = bytes_of(env, array);
+  if (memory && memory == env_array_memory(env, array)) return true;
   if (!check_place(env, array, memory, error)) return false;
-  if (memory == env_array_memory(env, array)) return true;
   clRetainMemObject(memory);
   if (rows[array].kind == ARRAY_COLUMN || rows[array].kind == ARRAY_BOUND)
     world_move(world, rows[array].column, memory);
@@ -329,11 +329,4 @@ bool env_arrays_want_final(const struct env *env) {
 
 void env_arrays_keep_final(struct env *env) {
   derive(env, ARRAY_FINAL, CHANGE_END);
-}
-
-void env_arrays_clear_scores(struct env *env) {
-  for (size_t m = 0; m < METRICS; m++) {
-    cl_mem scores = env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m));
-    if (scores) device_fill_floats(&env->device, scores, env->envs, NAN);
-  }
 }

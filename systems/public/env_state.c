@@ -136,7 +136,7 @@ bool env_restore(struct env *env, const void *from, size_t bytes, struct error *
   if (good) write_state(env, &head, place);
   arena_close(arena);
   if (!good) return false;
-  env_arrays_clear_scores(env);
+  env_clear_scores(env);
   return env_renew(env, error);
 }
 

@@ -190,8 +190,8 @@ static void clear_skip(struct env *env) {
   env->skips = false;
 }
 
-static void clear_scores(struct env *env) {
-  if (env->scored) env_arrays_clear_scores(env);
+void env_clear_scores(struct env *env) {
+  if (env->scored) run(env, &env->clear);
   env->scored = false;
 }
 
@@ -227,7 +227,7 @@ bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struc
   env->decided = false;
   run(env, &env->observe);
   if (env->starts) run(env, &env->start);
-  clear_scores(env);
+  env_clear_scores(env);
   env_arrays_renew(env, CHANGE_ALL);
   return device_finish(&env->device, error);
 }
@@ -331,8 +331,7 @@ static void skip_ended(struct env *env) {
 /* Rewards of a start need the quality of those that have begun, before their first step. */
 static void score(struct env *env, bool begun) {
   bool ended = any_ended(env), compat = env->options.reward.form == REWARD_COMPAT;
-  if (env->scored) run(env, &env->clear);
-  env->scored = false;
+  env_clear_scores(env);
   if (env->config.scoring == L2SR_SCORE_NEVER) return;
   if (env->every || ended || (compat && any_first(env))) {
     env->all = env->every;

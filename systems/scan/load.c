@@ -357,7 +357,7 @@ static bool prepare(struct load *load, struct error *error) {
 
 /* Where slices are from, and what tells more of them. */
 static const char *place_of(const struct load *load) {
-  return *load->options->data.path && !load->dataset->volumes[0].memory ? load->options->data.path : "memory";
+  return load->dataset->volumes[0].memory ? "memory" : load->options->data.path;
 }
 
 static const char *advice(const struct load *load, const char *path) {

@@ -2,7 +2,6 @@
  * address is the process's own. It counts what is held. */
 #include "driver.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
