@@ -16,14 +16,11 @@
 
 #include <cmocka.h>
 
+#include "public.h"
+
 enum { N = 32, SLICES = 5, ENVS = 6, INITIAL = 2, BUDGET = 6 }; /* x4: 8 lines, 2 of them given */
 
 /* ---- helpers ------------------------------------------------------------------------------------------- */
-
-static void expect_good(enum l2sr_code code, const char *call, int line) {
-  if (code != L2SR_GOOD) fail_msg("line %d: %s: %d, %s", line, call, (int)code, l2sr_last_error());
-}
-#define GOOD(call) expect_good(call, #call, __LINE__)
 
 static void expect_refused(enum l2sr_code code, enum l2sr_code wanted, const char *part, const char *call,
                            int line) {

@@ -14,14 +14,11 @@
 
 #include <cmocka.h>
 
+#include "../public.h"
+
 #define CPU "Portable Computing" /* the stand-ins share the host's memory */
 
 enum { N = 32, SLICES = 5, MOST = 300, PAGE = 4096, LIMIT = 255 * PAGE, BUDGET = 6 };
-
-static void expect_good(enum l2sr_code code, const char *call, int line) {
-  if (code != L2SR_GOOD) fail_msg("line %d: %s: %d, %s", line, call, (int)code, l2sr_last_error());
-}
-#define GOOD(call) expect_good(call, #call, __LINE__)
 
 static float images[SLICES][N][N];
 static unsigned char found[MOST * N * N * sizeof(float)];
