@@ -208,13 +208,10 @@ bool cuda_memory_open(struct cuda *cuda, struct cuda_memory *memory, size_t byte
                       struct arena *arena, struct error *error) {
   cu_context before;
   size_t grains = (bytes + cuda->grain - 1) / cuda->grain, count = (grains + MOST_GRAINS - 1) / MOST_GRAINS;
+  cu_result code = cuda->push(cuda->context);
+  if (code) return refuse(cuda, "its primary context", code, error);
   *memory = (struct cuda_memory){
       .bytes = grains * cuda->grain, .count = count, .pieces = ARENA_NEW(arena, struct cuda_piece, count)};
-  cu_result code = cuda->push(cuda->context);
-  if (code) {
-    *memory = (struct cuda_memory){0};
-    return refuse(cuda, "its primary context", code, error);
-  }
   bool good = make(cuda, memory, what, error);
   cuda->pop(&before);
   cuda->device->bytes += memory->bytes;

@@ -31,7 +31,7 @@ bool cuda_open(struct cuda **cuda, struct device *device, struct arena *arena, s
 void cuda_close(struct cuda *cuda);       /* NULL: there is none */
 int cuda_number(const struct cuda *cuda); /* of the device among those that CUDA shows this process */
 
-/* Its list of pieces lives in the arena. */
+/* `memory` has none. Its list of pieces lives in the arena. */
 bool cuda_memory_open(struct cuda *cuda, struct cuda_memory *memory, size_t bytes, const char *what,
                       struct arena *arena, struct error *error);
 cl_mem cuda_memory_buffer(const struct cuda_memory *memory); /* NULL: it is in several */
