@@ -244,22 +244,22 @@ static bool run(struct call *call, struct error *error) {
     const char *name, *section;
     bool (*check)(const struct options *options, struct error *error);
     call_work *run;
-    bool many;     /* takes more than one scene */
-    bool profiles; /* takes --profile */
-  } list[] = {{"step", NULL, check_step, run_step, false, false},
-              {"env", NULL, check_scans, bench_env, false, false},
-              {"network", "network", check_network, bench_network, false, true},
-              {"policy", "policy", check_policy, bench_policy, false, true},
-              {"train", "train", check_network, bench_train, false, true},
-              {"learn", "policy", check_learn, bench_learn, false, true},
-              {"pgmri", "policy", check_pgmri, bench_pgmri, false, true},
-              {"inference", NULL, check_inference, bench_inference, true, false}};
+    bool many; /* takes more than one scene */
+    bool trains, profiles; /* takes --train, --profile */
+  } list[] = {{"step", NULL, check_step, run_step, false, false, false},
+              {"env", NULL, check_scans, bench_env, false, false, false},
+              {"network", "network", check_network, bench_network, false, true, true},
+              {"policy", "policy", check_policy, bench_policy, false, true, true},
+              {"train", "train", check_network, bench_train, false, false, true},
+              {"learn", "policy", check_learn, bench_learn, false, false, true},
+              {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true},
+              {"inference", NULL, check_inference, bench_inference, true, false, false}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
     if (call->operand_count > 2 && !list[i].many)
       return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2],
                         call->operand[0]);
-    if (call_flag(call, "train") && list[i].run != bench_network && list[i].run != bench_policy)
+    if (call_flag(call, "train") && !list[i].trains)
       return fail_usage(error, "bench %s takes no --train, which network and policy do", call->operand[0]);
     if (call_flag(call, "profile") && !list[i].profiles)
       return fail_usage(error, "bench %s takes no --profile, which network, policy, train, learn and pgmri do",
