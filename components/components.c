@@ -9,7 +9,8 @@ static const struct component_desc components[] = {
 #undef X
 };
 
-static const char *const table_names[] = {"SCENE", "SLICE", "ENV", "ROLLOUT", "STATE", "EPOCH", "PAIR", "BATCH", "CANDIDATE"};
+static const char *const table_names[] = {"SCENE", "SLICE", "ENV", "ROLLOUT", "STATE", "EPOCH", "PAIR", "BATCH", "CANDIDATE",
+                                          "RECONSTRUCTOR", "POLICY", "SAMPLER"};
 static const char *const shape_names[] = {"1", "W", "A", "HxW", "CxHxW", "IxHxW", "WxL", "T"};
 _Static_assert(sizeof table_names / sizeof *table_names == TABLE_COUNT, "a name for every table");
 _Static_assert(sizeof shape_names / sizeof *shape_names == SHAPE_COUNT, "a name for every shape");
@@ -22,7 +23,10 @@ static const char *const table_advice[] = {[TABLE_SCENE] = "lower data.size",
                                            [TABLE_EPOCH] = "set data.most or data.volumes",
                                            [TABLE_PAIR] = "shorten train.accelerations",
                                            [TABLE_BATCH] = "lower network.batch or policy.batch",
-                                           [TABLE_CANDIDATE] = "lower world.envs (train.method lbcs: lbcs.slices)"};
+                                           [TABLE_CANDIDATE] = "lower world.envs (train.method lbcs: lbcs.slices)",
+                                           [TABLE_RECONSTRUCTOR] = "lower network.channels",
+                                           [TABLE_POLICY] = "lower policy.channels",
+                                           [TABLE_SAMPLER] = "lower tau.hidden"};
 _Static_assert(sizeof table_advice / sizeof *table_advice == TABLE_COUNT, "advice for every table");
 
 const struct schema component_schema = {components, COMPONENT_COUNT, table_names, TABLE_COUNT,

@@ -15,6 +15,9 @@ enum table {
   TABLE_PAIR,      /* a row a pair of accelerations that training mixes */
   TABLE_BATCH,     /* a row an image of a network's pass: its ports */
   TABLE_CANDIDATE, /* a row a scan with one action more, or the scan itself: an oracle's */
+  TABLE_RECONSTRUCTOR, /* what a network holds beside the world: of the reconstructor, */
+  TABLE_POLICY,        /* the policy, */
+  TABLE_SAMPLER,       /* and of what learns masks */
   TABLE_COUNT
 };
 
@@ -31,6 +34,14 @@ enum shape {
   SHAPE_T,
   SHAPE_COUNT
 };
+
+/* What systems do to a network: no memory of the world, but order (KEEP_STATE, KEEP_MARK). */
+#define NETWORK_COLUMNS(X, table)                                                                            \
+  X(table, parameters, F32, ONE, STATE, "the network's parameters")                                          \
+  X(table, moments, F32, ONE, STATE, "moments of the optimiser of its parameters")                           \
+  X(table, activations, F32, ONE, MARK, "values of the last forward pass, for a backward pass")              \
+  X(table, cleared, F32, ONE, MARK, "gradients of the parameters at 0, to be added to")                      \
+  X(table, gradients, F32, ONE, MARK, "gradients of the parameters, added up")
 
 /*   table    column           element shape keep   what one row holds                                      */
 #define COMPONENTS(X)                                                                                        \
@@ -123,7 +134,11 @@ enum shape {
   X(CANDIDATE, mask, U8, A, SAVED, "mask of the scan that candidates are of")                                \
   X(CANDIDATE, base, C64, HW, SAVED, "complex zero-filled image of the scan that candidates are of")         \
   X(CANDIDATE, action, U32, ONE, SAVED, "action that this candidate of a scan adds")                         \
-  X(CANDIDATE, quality, F32, ONE, SAVED, "the scene's similarity of an action of a scan, as ENV.quality")
+  X(CANDIDATE, quality, F32, ONE, SAVED, "the scene's similarity of an action of a scan, as ENV.quality")    \
+  NETWORK_COLUMNS(X, RECONSTRUCTOR)                                                                          \
+  NETWORK_COLUMNS(X, POLICY)                                                                                 \
+  X(POLICY, kept, F32, ONE, STATE, "values of all forward passes of a rollout (train.keep_activations)")     \
+  NETWORK_COLUMNS(X, SAMPLER)
 
 enum component {
 #define X(table, name, ...) table##_##name,

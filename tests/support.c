@@ -164,6 +164,32 @@ static _Noreturn void run_child(void (*call)(void *context), void *context, int 
   _exit(0);
 }
 
+static struct system on(unsigned component) {
+  return (struct system){.name = "test", .reads = SET(component), .writes = SET(component), .loads = true};
+}
+
+void support_put(struct world *world, unsigned component, size_t row, size_t count, const void *from) {
+  struct system test = on(component);
+  test.reads = 0;
+  world_put(world, &test, component, row, count, from);
+}
+
+void support_get(struct world *world, unsigned component, size_t row, size_t count, void *to) {
+  struct system test = on(component);
+  test.writes = 0;
+  world_get(world, &test, component, row, count, to);
+}
+
+void support_fill(struct world *world, unsigned component, uint32_t word) {
+  struct system test = on(component);
+  test.reads = 0;
+  struct world_use before = world_enter(world, &test);
+  world_fill(world, component, word);
+  world_leave(world, before);
+}
+
+const struct system support_all = {.name = "test", .reads = ~(component_set)0, .writes = ~(component_set)0};
+
 void support_fill_slices(struct world *world, int n, uint32_t slices) {
   struct arena *arena = arena_open();
   float *image = ARENA_NEW(arena, float, (size_t)(n * n)), range = 1;
@@ -176,9 +202,9 @@ void support_fill_slices(struct world *world, int n, uint32_t slices) {
       image[i] =
           (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
     }
-    world_write(world, SLICE_image, s, 1, image);
-    world_write(world, SLICE_order, s, 1, &s);
-    world_write(world, SLICE_data_range, s, 1, &range);
+    support_put(world, SLICE_image, s, 1, image);
+    support_put(world, SLICE_order, s, 1, &s);
+    support_put(world, SLICE_data_range, s, 1, &range);
   }
   assert_good(transform_rows(world, 0, slices, &error), &error);
   arena_close(arena);

@@ -4,6 +4,8 @@
 
 #include "engine/base/arena.h"
 #include "engine/device/device.h"
+#include "engine/ecs/system.h"
+#include "engine/ecs/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,6 +65,13 @@ int support_close_training(struct folder *folder, struct device *device);
 /* Slices of n x n pixels that differ, with edges and texture, in their order, ready to be scanned. */
 struct world;
 void support_fill_slices(struct world *world, int n, uint32_t slices);
+
+/* Columns of a world, written and read by the test. */
+void support_put(struct world *world, unsigned component, size_t row, size_t count, const void *from);
+void support_get(struct world *world, unsigned component, size_t row, size_t count, void *to);
+void support_fill(struct world *world, unsigned component, uint32_t word);
+/* A system that may do all and must do nothing: for a test that takes columns in a system's place. */
+extern const struct system support_all;
 
 /* Runs the call in a child, which must abort with `part` on its stderr. */
 void support_expect_abort(void (*call)(void *context), void *context, const char *part);

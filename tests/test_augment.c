@@ -13,11 +13,11 @@ static void open_moving(struct run *run, const char *words) {
 }
 
 static float *column_of(struct run *run, struct feed *feed, unsigned column) {
-  struct world *world = &feed->simulation.world;
+  struct world *world = feed->simulation.world;
   struct error error;
   size_t floats = world_column_bytes(world, column) / sizeof(float);
   float *values = ARENA_NEW(run->arena, float, floats * feed->slices);
-  world_read(world, column, 0, feed->slices, values);
+  support_get(world, column, 0, feed->slices, values);
   assert_good(device_finish(&device, &error), &error);
   return values;
 }
@@ -106,7 +106,7 @@ static void what_follows_and_what_stays(void **state) {
   assert_memory_equal(column_of(&run, &run.training.validation, SLICE_image),
                       column_of(&still, &still.training.validation, SLICE_image),
                       sizeof(float) * N * N * run.training.validation.slices);
-  assert_false(world_has(&still.training.train.simulation.world, SLICE_original));
+  assert_false(world_has(still.training.train.simulation.world, SLICE_original));
   close_run(&run);
   close_run(&still);
 }

@@ -44,7 +44,7 @@ static void write_mask(const char *name, const char *geometry, const uint32_t *a
 
 static void read_rows(struct learning_run *run, unsigned component, void *to) {
   struct error error;
-  world_read(run->learning.base.trainer.world, component, 0, ROWS, to);
+  support_get(run->learning.base.trainer.world, component, 0, ROWS, to);
   assert_good(device_finish(&device, &error), &error);
 }
 
@@ -68,7 +68,7 @@ static void play_oracle(struct learning_run *run, uint32_t actions[ROWS]) {
   assert_good(simulation_set(&oracle, &training->acquisition, sampler_find("oracle", &error), &error), &error);
   simulation_restart(&oracle, 0, SCANS);
   simulation_episode(&oracle);
-  world_read(&oracle.world, ROLLOUT_action, SCANS, ROWS, actions);
+  support_get(oracle.world, ROLLOUT_action, SCANS, ROWS, actions);
   assert_good(device_finish(&device, &error), &error);
   simulation_close(&oracle);
 }
@@ -123,7 +123,7 @@ static void add_gradient(struct learning_run *run) {
   rollout->count = ROWS;
   schedule_open(schedule, &component_schema);
   rollout_add_gradient(rollout, schedule);
-  assert_good(schedule_close(schedule, false, &error), &error);
+  assert_good(schedule_close(schedule, &error), &error);
   assert_good(schedule_prepare(schedule, rollout->simulation->kernels, &error), &error);
   schedule_run(schedule, run->learning.base.trainer.world);
 }

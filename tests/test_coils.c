@@ -162,13 +162,13 @@ static void run_scans(struct bench *bench, const char *name, size_t envs) {
 
 static void observe(struct bench *bench) {
   const struct system *system = &bench->simulation.begin.system[1];
-  bench->simulation.world.running = system;
-  system->run(&bench->simulation.world, system->context);
-  bench->simulation.world.running = NULL;
+  struct world_use before = world_enter(bench->simulation.world, system);
+  system->run(bench->simulation.world, system->context);
+  world_leave(bench->simulation.world, before);
 }
 
 static void check_env(struct bench *bench, const struct file *file, size_t env) {
-  struct world *world = &bench->simulation.world;
+  struct world *world = bench->simulation.world;
   static float found[N * N];
   static double expected[N * N];
   static uint8_t cells[N * N];
@@ -176,10 +176,10 @@ static void check_env(struct bench *bench, const struct file *file, size_t env) 
   uint32_t slice;
   float unit;
   double worst = 0, most = 0;
-  world_read(world, ENV_slice, env, 1, &slice);
-  world_read(world, ENV_mask, env, 1, mask);
-  world_read(world, ENV_magnitude, env, 1, found);
-  world_read(world, SLICE_unit, slice, 1, &unit);
+  support_get(world, ENV_slice, env, 1, &slice);
+  support_get(world, ENV_mask, env, 1, mask);
+  support_get(world, ENV_magnitude, env, 1, found);
+  support_get(world, SLICE_unit, slice, 1, &unit);
   geometry_mask(geometry_chosen(&options), N, mask, cells);
   observe_slowly(file, cells, expected);
   for (size_t i = 0; i < N * N; i++) {
@@ -214,14 +214,14 @@ static void all_cells_give_the_image(void **state) {
   open_bench(&bench, *state, 3, false);
   memset(mask, 1, N);
   run_scans(&bench, "random", 3);
-  for (size_t env = 0; env < 3; env++) world_write(&bench.simulation.world, ENV_mask, env, 1, mask);
+  for (size_t env = 0; env < 3; env++) support_put(bench.simulation.world, ENV_mask, env, 1, mask);
   observe(&bench);
   for (size_t env = 0; env < 3; env++) {
     static float found[N * N], image[N * N];
     float unit, most = 0;
-    world_read(&bench.simulation.world, ENV_magnitude, env, 1, found);
-    world_read(&bench.simulation.world, SLICE_image, env, 1, image);
-    world_read(&bench.simulation.world, SLICE_unit, env, 1, &unit);
+    support_get(bench.simulation.world, ENV_magnitude, env, 1, found);
+    support_get(bench.simulation.world, SLICE_image, env, 1, image);
+    support_get(bench.simulation.world, SLICE_unit, env, 1, &unit);
     for (size_t i = 0; i < N * N; i++) most = fmaxf(most, image[i]);
     for (size_t i = 0; i < N * N; i++) assert_true(fabsf(found[i] * unit - image[i]) < 3e-6f * most);
     check_env(&bench, &files[env], env);
@@ -240,7 +240,7 @@ static void the_phase_counts(void **state) {
     options.data.kspace = kspace;
     open_bench(&bench, *state, 3, false);
     run_scans(&bench, "lowest_index", 3);
-    world_read(&bench.simulation.world, ENV_magnitude, 1, 1, image[kspace]);
+    support_get(bench.simulation.world, ENV_magnitude, 1, 1, image[kspace]);
     close_bench(&bench);
   }
   for (size_t i = 0; i < N * N; i++) {
@@ -258,7 +258,7 @@ static void the_oracle_sees_coils(void **state) {
   open_bench(&bench, *state, 3, true);
   for (int k = 0; k < 2; k++) {
     run_scans(&bench, k ? "oracle" : "random", 3);
-    world_read(&bench.simulation.world, ENV_ssim, 0, 3, ssim[k]);
+    support_get(bench.simulation.world, ENV_ssim, 0, 3, ssim[k]);
   }
   for (int s = 0; s < 3; s++) assert_true(ssim[1][s] > ssim[0][s]);
   close_bench(&bench);

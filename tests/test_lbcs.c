@@ -115,7 +115,7 @@ static void open_brute(struct brute *brute, struct run *run) {
       .device = &device, .kernels = brute->split.simulation.kernels, .size = N, .batch = 16};
   assert_good(reconstructor_load(&brute->reconstructor, reconstructor(), &setup, &error), &error);
   brute->split.simulation.reconstructor = &brute->reconstructor;
-  brute->split.simulation.world.rows[TABLE_ENV] = SLICES;
+  world_set_rows(brute->split.simulation.world, TABLE_ENV, SLICES);
   acquisition_initial(&brute->acquisition, brute->mask);
 }
 
@@ -126,7 +126,7 @@ static void close_brute(struct brute *brute) {
 
 /* Mean quality over `count` of the slices with one action more. */
 static double score(struct brute *brute, uint32_t action, const uint32_t *slices, size_t count) {
-  struct world *world = &brute->split.simulation.world;
+  struct world *world = brute->split.simulation.world;
   size_t actions = brute->acquisition.lines;
   float quality[SLICES];
   uint32_t all[SLICES];
@@ -135,12 +135,12 @@ static double score(struct brute *brute, uint32_t action, const uint32_t *slices
   brute->mask[action] = 1;
   for (uint32_t s = 0; s < SLICES; s++) {
     all[s] = s;
-    world_write(world, ENV_mask, s, 1, brute->mask);
+    support_put(world, ENV_mask, s, 1, brute->mask);
   }
   brute->mask[action] = before;
-  world_write(world, ENV_slice, 0, SLICES, all);
+  support_put(world, ENV_slice, 0, SLICES, all);
   schedule_run(&brute->split.simulation.finish, world);
-  world_read(world, ENV_quality, 0, SLICES, quality);
+  support_get(world, ENV_quality, 0, SLICES, quality);
   for (size_t i = 0; i < count; i++) sum += (double)quality[slices[i]] / (double)count;
   assert_true(actions <= ACTIONS_MOST);
   return sum;

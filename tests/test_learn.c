@@ -271,7 +271,7 @@ static void rounds_number_their_scans_after_those_before(void **state) {
     open_learning(&run);
     assert_int_equal(run.learning.first_scan, expected[round]);
     learn_step(&run.learning);
-    world_read(&run.learning.base.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
+    support_get(run.learning.base.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
     for (uint32_t e = 0; e < SCANS; e++) assert_int_equal(slice[e], (expected[round] + e) % 7);
     close_learning(&run);
   }

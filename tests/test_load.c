@@ -72,7 +72,7 @@ static void write_images(const char *name, const float *images, size_t slices, s
 struct loaded {
   struct dataset dataset;
   struct kernels *kernels;
-  struct world world;
+  struct world *world;
   struct load_report report;
   bool good; /* load_slices' answer */
 };
@@ -97,11 +97,11 @@ static void load(struct loaded *loaded, struct device *device, struct error *err
   assert_good(dataset_open(&loaded->dataset, &options, error), error);
   open_world(loaded, device);
   loaded->good =
-      load_slices(&loaded->world, &loaded->dataset, &options, folder.arena, &loaded->report, error);
+      load_slices(loaded->world, &loaded->dataset, &options, folder.arena, &loaded->report, error);
 }
 
 static void unload(struct loaded *loaded) {
-  world_close(&loaded->world);
+  world_close(loaded->world);
   kernels_close(loaded->kernels);
   dataset_close(&loaded->dataset);
 }
@@ -125,9 +125,9 @@ static void expect_refusal(struct device *device, const char *part) {
 
 /* The rows of a column in use. */
 static void *column(struct loaded *loaded, unsigned component) {
-  size_t rows = loaded->world.rows[TABLE_SLICE];
-  void *data = arena_new(folder.arena, rows * world_column_bytes(&loaded->world, component));
-  world_read(&loaded->world, component, 0, rows, data);
+  size_t rows = world_rows(loaded->world, TABLE_SLICE);
+  void *data = arena_new(folder.arena, rows * world_column_bytes(loaded->world, component));
+  support_get(loaded->world, component, 0, rows, data);
   return data;
 }
 
@@ -406,8 +406,8 @@ static void rows_outside_the_range_stay(void **state) {
   write_images("a.h5", images, SLICES, N);
   struct loaded loaded = load_good(*state);
   const float *before = column(&loaded, SLICE_mean);
-  world_write(&loaded.world, SLICE_mean, 0, SLICES, marks);
-  assert_good(transform_rows(&loaded.world, 2, 3, &error), &error);
+  support_put(loaded.world, SLICE_mean, 0, SLICES, marks);
+  assert_good(transform_rows(loaded.world, 2, 3, &error), &error);
   const float *after = column(&loaded, SLICE_mean);
   for (size_t s = 0; s < SLICES; s++) assert_true(after[s] == (s >= 2 && s < 5 ? before[s] : -1));
   unload(&loaded);
@@ -531,7 +531,7 @@ static void expect_without(struct device *device, size_t broken) {
   struct loaded loaded = load_good(device);
   const uint32_t *volume = column(&loaded, SLICE_volume);
   assert_int_equal(loaded.report.slices, 8);
-  assert_int_equal(loaded.world.rows[TABLE_SLICE], 8);
+  assert_int_equal(world_rows(loaded.world, TABLE_SLICE), 8);
   assert_int_equal(loaded.report.broken_volumes, 1);
   for (size_t row = 0; row < 8; row++) {
     size_t want = row / 4 + (row / 4 >= broken);
@@ -602,13 +602,13 @@ static void a_file_cut_short_later_is_dropped(void **state) {
   assert_good(dataset_open(&loaded.dataset, &options, &error), &error);
   assert_int_equal(truncate(support_path(&folder, "0.h5"), 1000), 0);
   open_world(&loaded, *state);
-  assert_good(load_slices(&loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error),
+  assert_good(load_slices(loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error),
               &error);
   assert_int_equal(loaded.report.slices, 8);
   assert_int_equal(loaded.report.broken_volumes, 1);
   assert_int_equal(loaded.report.names[0].volume, 1);
   options.data.strict = true;
-  assert_false(load_slices(&loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error));
+  assert_false(load_slices(loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error));
   assert_holds(error.text, "cut short");
   unload(&loaded);
 }
@@ -910,7 +910,7 @@ static void ranges_do_not_depend_on_room(void **state) {
     assert_good(dataset_open(&some.dataset, &options, &error), &error);
     open_world(&some, *state);
     set(limited ? "data.most=3" : "data.most=0");
-    assert_good(load_slices(&some.world, &some.dataset, &options, folder.arena, &some.report, &error),
+    assert_good(load_slices(some.world, &some.dataset, &options, folder.arena, &some.report, &error),
                 &error);
     assert_int_equal(some.report.slices, 2);
     assert_true(fabs(some.report.data_range[0] / all.report.data_range[0] - 1) < 1e-5);
@@ -933,7 +933,7 @@ static void ranges_forget_a_dropped_volume(void **state) {
   assert_good(dataset_open(&some.dataset, &options, &error), &error);
   open_world(&some, *state);
   set("data.most=0");
-  assert_good(load_slices(&some.world, &some.dataset, &options, folder.arena, &some.report, &error), &error);
+  assert_good(load_slices(some.world, &some.dataset, &options, folder.arena, &some.report, &error), &error);
   const float *peak = column(&some, SLICE_peak);
   assert_int_equal(some.report.broken_volumes, 1);
   assert_int_equal(some.report.names[0].volume, 1);
@@ -1004,7 +1004,7 @@ static void scratch_memory_is_given_back(void **state) {
   struct loaded loaded = load_good(device);
   size_t row = 0;
   for (unsigned c = 0; c < COMPONENT_COUNT; c++)
-    if (load_columns(&options) & SET(c)) row += world_column_bytes(&loaded.world, c);
+    if (load_columns(&options) & SET(c)) row += world_column_bytes(loaded.world, c);
   assert_int_equal(device->bytes - before, row);
   unload(&loaded);
   assert_int_equal(device->bytes, before);

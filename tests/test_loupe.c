@@ -29,15 +29,15 @@ static void set_points(struct run *run, const char *output) {
 
 /* The slices of the batch as complex images, those of the networks of magnitudes in their units. */
 static void write_images(struct run *run, cl_mem to) {
-  struct world *world = &run->training.train.simulation.world;
+  struct world *world = run->training.train.simulation.world;
   bool complex = run->options.network.input == INPUT_COMPLEX;
   struct error error;
   uint32_t slice[BATCH];
   float unit[SLICES], *image = ARENA_NEW(run->arena, float, SLICES *N *N);
   float *planes = ARENA_NEW(run->arena, float, BATCH * 2 * N * N);
-  device_read(&device, world->column[ENV_slice], 0, sizeof slice, slice);
-  device_read(&device, world->column[SLICE_unit], 0, sizeof unit, unit);
-  device_read(&device, world->column[SLICE_image], 0, sizeof(float) * SLICES * N * N, image);
+  device_read(&device, world_memory(world, ENV_slice), 0, sizeof slice, slice);
+  device_read(&device, world_memory(world, SLICE_unit), 0, sizeof unit, unit);
+  device_read(&device, world_memory(world, SLICE_image), 0, sizeof(float) * SLICES * N * N, image);
   assert_good(device_finish(&device, &error), &error);
   for (size_t i = 0; i < BATCH; i++)
     for (size_t p = 0; p < N * N; p++)

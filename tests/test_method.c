@@ -24,9 +24,8 @@ struct toy {
 
 static void run_forward(struct world *world, void *context) {
   struct toy *toy = context;
-  world_in(world, BATCH_input);
-  world_out(world, BATCH_output);
-  graph_set_images(toy->graph, world->rows[TABLE_ENV]);
+  world_touch(world, SET(BATCH_input), SET(BATCH_output));
+  graph_set_images(toy->graph, world_rows(world, TABLE_ENV));
   graph_forward(toy->graph);
 }
 
@@ -38,7 +37,7 @@ static const struct system forward_toy = {.name = "forward_toy",
 
 static void run_learn(struct world *world, void *context) {
   struct toy *toy = context;
-  size_t images = world->rows[TABLE_ENV];
+  size_t images = world_rows(world, TABLE_ENV);
   const struct loss_target target = {world_in(world, ENV_slice).as.m, world_in(world, SLICE_image).as.m,
                                      world_in(world, SLICE_mean).as.m, world_in(world, SLICE_std).as.m,
                                      world_in(world, SLICE_data_range).as.m};
@@ -59,7 +58,7 @@ static const struct system learn_toy = {.name = "learn_toy",
 /* Reads what the update before has left. */
 static void run_count(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, "scale_into", 1,
+  kernel_run(world_kernels(world), "scale_into", 1,
              ARGS(arg_unnamed(world_in(world, SLICE_unit)), arg_unnamed(world_inout(world, ENV_quality)),
                   arg_f32(0.5f), arg_u32(BATCH), arg_u32(true)));
 }
@@ -148,7 +147,7 @@ static void open_feed(struct toy *toy, const struct options *options) {
   feed_describe(&toy->feed, &setup);
   schedule_open(&toy->update, &component_schema);
   add_all(&toy->trainer, &toy->update);
-  assert_good(schedule_close(&toy->update, false, &error), &error);
+  assert_good(schedule_close(&toy->update, &error), &error);
   setup.columns = toy->update.touched;
   assert_good(feed_open(&toy->feed, &setup, &error), &error);
 }
@@ -157,7 +156,7 @@ static void open_network(struct toy *toy, const struct options *options) {
   struct kernels *kernels = toy->feed.simulation.kernels;
   struct graph_setup plan = {.device = &device, .kernels = kernels, .batch = BATCH, .train = true};
   struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, 0.02);
-  struct world *world = &toy->feed.simulation.world;
+  struct world *world = toy->feed.simulation.world;
   struct error error;
   graph_open(&toy->graph);
   toy->in = graph_input(toy->graph, "input", 1, N, N);
@@ -182,7 +181,7 @@ static bool try_toy(struct toy *toy, const struct options *options, const char *
   open_network(toy, options);
   struct trainer *trainer = &toy->trainer;
   struct run_data data = {toy->feed.dataset.hash, toy->feed.slices, &toy->feed.dataset};
-  trainer->world = &toy->feed.simulation.world;
+  trainer->world = toy->feed.simulation.world;
   trainer->each = trainer->save_every = 2;
   trainer->wanted = 2 * epochs;
   trainer->look_every = trainer->event_each = trainer->event_per = 1;
@@ -190,7 +189,7 @@ static bool try_toy(struct toy *toy, const struct options *options, const char *
   trainer->run = (struct run_files){.train = data, .validation = data, .may_differ = may_differ};
   schedule_open(&toy->update, &component_schema);
   add_update(toy, &toy->update);
-  return schedule_close(&toy->update, false, error) &&
+  return schedule_close(&toy->update, error) &&
          schedule_prepare(&toy->update, toy->feed.simulation.kernels, error) &&
          trainer_open_history(trainer, error) && trainer_open_files(trainer, &config, error);
 }
@@ -225,7 +224,7 @@ static void set_options(struct options *options, struct arena *arena) {
 
 static void read_toy(struct toy *toy, struct arena *arena, float **parameters, float quality[BATCH]) {
   *parameters = read_floats(arena, toy->graph->values, toy->graph->elements);
-  world_read(toy->trainer.world, ENV_quality, 0, BATCH, quality);
+  support_get(toy->trainer.world, ENV_quality, 0, BATCH, quality);
 }
 
 /* Six epochs at once against two and then four: parameters, the log, and the column that is carried. */
@@ -288,7 +287,7 @@ static void what_it_carries_is_kept(void **state) {
   set_options(&options, arena);
   open_toy(&toy, &options, support_path(&folder, "toy_carried"), 1, false);
   run_toy(&toy);
-  world_read(toy.trainer.world, ENV_quality, 0, BATCH, quality);
+  support_get(toy.trainer.world, ENV_quality, 0, BATCH, quality);
   assert_good(store_open(&store, support_path(&folder, "toy_carried/last.h5"), &error), &error);
   assert_good(store_read_known(store, "carried/ENV.quality", STORE_U8, sizeof bytes, bytes, &error), &error);
   store_close(store);
@@ -297,12 +296,6 @@ static void what_it_carries_is_kept(void **state) {
   refuse_without(&options, "carried/ENV.quality", delete_dataset);
   refuse_without(&options, "updates", H5Adelete);
   arena_close(arena);
-}
-
-static component_set writes_of(const struct schedule *schedule) {
-  component_set written = 0;
-  for (int i = 0; i < schedule->count; i++) written |= schedule->system[i].writes;
-  return written;
 }
 
 /* No method of the program leaves anything for the next unit but parameters and optimisers; lbcs its mask. */
@@ -325,7 +318,7 @@ static void methods_carry_nothing(void **state) {
         if (!strcmp(lists.list[i].name, "masks") || !strcmp(lists.list[i].name, "play")) written = 0;
         if (!strcmp(lists.list[i].stage, "evaluate") || strstr(lists.list[i].name, "valid")) continue;
         carried |= schedule->carried & ~written;
-        written |= writes_of(schedule);
+        written |= schedule->written;
       }
       if (method == METHOD_LBCS) {
         assert_true(carried & SET(SCENE_grown));

@@ -57,8 +57,8 @@ static void open_geometry(struct bench *bench, struct device *device, uint32_t g
   plan.envs = SLICES * N;
   plan.kernels = bench->simulation.kernels;
   assert_good(simulation_open(&bench->brute, device, &bench->options, &plan, &error), &error);
-  support_fill_slices(&bench->simulation.world, N, SLICES);
-  support_fill_slices(&bench->brute.world, N, SLICES);
+  support_fill_slices(bench->simulation.world, N, SLICES);
+  support_fill_slices(bench->brute.world, N, SLICES);
   if (network) open_network(bench, device);
 }
 
@@ -81,13 +81,13 @@ static void scan(struct bench *bench, const char *name, uint32_t actions[STEPS][
   assert_good(sampler && simulation_set(&bench->simulation, &bench->acquisition, sampler, &error), &error);
   simulation_restart(&bench->simulation, 0, SLICES);
   simulation_episode(&bench->simulation);
-  world_read(&bench->simulation.world, ROLLOUT_action, SLICES, STEPS * SLICES, actions);
+  support_get(bench->simulation.world, ROLLOUT_action, SLICES, STEPS * SLICES, actions);
   assert_good(device_finish(bench->simulation.device, &error), &error);
 }
 
 /* quality[slice][line] of the masks with that line more. */
 static void score_all(struct bench *bench, uint8_t mask[SLICES][N], float quality[SLICES][N]) {
-  struct world *world = &bench->brute.world;
+  struct world *world = bench->brute.world;
   static uint8_t masks[SLICES * N][N];
   uint32_t slice[SLICES * N];
   for (uint32_t i = 0; i < SLICES * N; i++) {
@@ -95,11 +95,11 @@ static void score_all(struct bench *bench, uint8_t mask[SLICES][N], float qualit
     memcpy(masks[i], mask[i / N], N);
     masks[i][i % N] = 1;
   }
-  world_write(world, ENV_slice, 0, SLICES * N, slice);
-  world_write(world, ENV_mask, 0, SLICES * N, masks);
+  support_put(world, ENV_slice, 0, SLICES * N, slice);
+  support_put(world, ENV_mask, 0, SLICES * N, masks);
   bench->brute.rollout_row = 0;
   schedule_run(&bench->brute.finish, world);
-  world_read(world, ENV_quality, 0, SLICES * N, quality);
+  support_get(world, ENV_quality, 0, SLICES * N, quality);
 }
 
 /* The action taken is as good as the best free one, up to rounding; one before it is not. */
@@ -185,7 +185,7 @@ static void takes_the_best_of_some(void **state) {
   for (int k = 0; k < 3; k++) {
     bench.options.sampler.candidates = candidates[k];
     scan(&bench, "oracle", actions);
-    world_read(&bench.simulation.world, ENV_ssim, 0, SLICES, ssim[k]);
+    support_get(bench.simulation.world, ENV_ssim, 0, SLICES, ssim[k]);
     for (size_t s = 0; s < SLICES; s++) mean[k] += (double)ssim[k][s] / SLICES;
   }
   print_message("mean SSIM of 1, 8 and all candidates: %.4f, %.4f, %.4f\n", mean[0], mean[1], mean[2]);
@@ -205,8 +205,8 @@ static void takes_the_first_of_equals(void **state) {
   uint32_t actions[STEPS][SLICES];
   open_bench(&bench, *state, false, 0, 64);
   for (size_t i = 0; i < N * N; i++) image[i] = 0;
-  for (size_t s = 0; s < SLICES; s++) world_write(&bench.simulation.world, SLICE_image, s, 1, image);
-  assert_good(transform_rows(&bench.simulation.world, 0, SLICES, &error), &error);
+  for (size_t s = 0; s < SLICES; s++) support_put(bench.simulation.world, SLICE_image, s, 1, image);
+  assert_good(transform_rows(bench.simulation.world, 0, SLICES, &error), &error);
   scan(&bench, "oracle", actions);
   for (size_t t = 0; t < STEPS; t++)
     for (size_t s = 0; s < SLICES; s++) assert_int_equal(actions[t][s], t);

@@ -75,7 +75,7 @@ static void open_bench(struct bench *bench, struct device *device, struct config
   struct simulation_plan plan = trajectories_plan(&bench->options, config.slices, MOST, config.draws, STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, &error), &error);
-  support_fill_slices(&bench->simulation.world, N, (uint32_t)config.slices);
+  support_fill_slices(bench->simulation.world, N, (uint32_t)config.slices);
   open_policy(bench, device, config.batch);
   struct trajectories_setup setup = {.simulation = &bench->simulation,
                                      .batch = BATCH,
@@ -153,7 +153,7 @@ static void comes_back_from_a_file(void **state) {
   estimate(&bench);
   struct policy *both[] = {&bench.policy, &again};
   for (int k = 0; k < 2; k++) {
-    device_copy(*state, bench.simulation.world.column[STATE_observation], 0, both[k]->input, 0, sizeof(float) * N * N * MOST);
+    device_copy(*state, world_memory(bench.simulation.world, STATE_observation), 0, both[k]->input, 0, sizeof(float) * N * N * MOST);
     policy_forward(both[k], MOST);
     device_read(*state, both[k]->logits, 0, sizeof logits[k], logits[k]);
   }
@@ -176,7 +176,7 @@ struct exact {
 };
 
 static void present_states(struct bench *bench, struct exact *exact) {
-  struct world *world = &bench->simulation.world;
+  struct world *world = bench->simulation.world;
   static uint8_t mask[STATES + FREE * FREE][N];
   enum { ALL = STATES + FREE * FREE };
   uint32_t none[ALL] = {0};
@@ -191,25 +191,24 @@ static void present_states(struct bench *bench, struct exact *exact) {
       mask[i][exact->line[(i - STATES) / FREE]] = mask[i][exact->line[(i - STATES) % FREE]] = 1;
     if (i > 0 && i < STATES) mask[i][exact->line[i - 1]] = 1;
   }
-  world->rows[TABLE_ENV] = ALL;
-  world_fill(world, ENV_done, 0); /* reset leaves them alone */
-  world_write(world, ENV_slice, 0, ALL, none);
-  world_write(world, ENV_mask, 0, ALL, mask);
+  world_set_rows(world, TABLE_ENV, ALL);
+  support_fill(world, ENV_done, 0); /* reset leaves them alone */
+  support_put(world, ENV_slice, 0, ALL, none);
+  support_put(world, ENV_mask, 0, ALL, mask);
   schedule_run(&bench->simulation.begin, world);
-  world_read(world, ENV_quality, 0, ALL, exact->quality);
+  support_get(world, ENV_quality, 0, ALL, exact->quality);
   for (size_t i = 0; i < ALL; i++) exact->quality[i] *= (float)bench->options.reward.scale;
 }
 
 static void see_states(struct bench *bench, struct exact *exact) {
-  struct world *world = &bench->simulation.world;
-  const cl_mem *column = world->column;
+  struct world *world = bench->simulation.world;
   float logits[STATES][N];
-  kernel_run(world->kernels, "pgmri_present", STATES,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, column[ENV_slice]),
-                  graph_arg(ARG_IN, column[ENV_reconstruction]), graph_arg(ARG_IN, column[SLICE_mean]),
-                  graph_arg(ARG_IN, column[SLICE_std]), graph_arg(ARG_OUT, bench->policy.input), arg_u32(0)));
-  kernel_run(world->kernels, "policy_mask", STATES,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U8, column[ENV_mask]), graph_arg(ARG_OUT, bench->policy.mask),
+  kernel_run(world_kernels(world), "pgmri_present", STATES,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, world_memory(world, ENV_slice)),
+                  graph_arg(ARG_IN, world_memory(world, ENV_reconstruction)), graph_arg(ARG_IN, world_memory(world, SLICE_mean)),
+                  graph_arg(ARG_IN, world_memory(world, SLICE_std)), graph_arg(ARG_OUT, bench->policy.input), arg_u32(0)));
+  kernel_run(world_kernels(world), "policy_mask", STATES,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U8, world_memory(world, ENV_mask)), graph_arg(ARG_OUT, bench->policy.mask),
                   arg_u32(0)));
   policy_forward(&bench->policy, STATES);
   device_read(bench->simulation.device, bench->policy.logits, 0, sizeof logits, logits);
@@ -249,10 +248,10 @@ static void expect(struct bench *bench, bool greedy) {
       if (s != a + 1)
         advantage[a * STATES + s] = (float)(reached * exact.chance[s][a] * worth(&exact, s, a, greedy));
     }
-  const cl_mem *column = bench->simulation.world.column;
-  const struct policy_draws draws = {.action = column[ROLLOUT_action],
-                                     .advantage = column[ROLLOUT_advantage],
-                                     .terms = column[STATE_terms],
+  const struct world *world = bench->simulation.world;
+  const struct policy_draws draws = {.action = world_memory(world, ROLLOUT_action),
+                                     .advantage = world_memory(world, ROLLOUT_advantage),
+                                     .terms = world_memory(world, STATE_terms),
                                      .slices = STATES,
                                      .draws = FREE,
                                      .shared = true};
@@ -371,7 +370,7 @@ static void gradient_is_of_the_loss_in(struct device *device, struct config conf
     device_write(bench.simulation.device, graph->values, 0, sizeof(float) * bench.elements, moved);
     policy_changed(&bench.policy);
     trajectories_gradient(&bench.trajectories);
-    world_read(&bench.simulation.world, STATE_terms, 0, images, terms);
+    support_get(bench.simulation.world, STATE_terms, 0, images, terms);
     for (size_t i = 0; i < images; i++) loss[side] += (double)terms[2 * i];
   }
   double slope = (loss[1] - loss[0]) / (2 * reach);
@@ -392,7 +391,7 @@ static void gradient_is_of_the_loss(void **state) {
 
 static void read_rollout(struct bench *bench, unsigned column, size_t draws, void *to) {
   struct error error;
-  world_read(&bench->simulation.world, column, 0, STEPS * MOST * draws, to);
+  support_get(bench->simulation.world, column, 0, STEPS * MOST * draws, to);
   assert_good(device_finish(bench->simulation.device, &error), &error);
 }
 
@@ -408,7 +407,7 @@ static void greedy_goes_on_from_one(void **state) {
   for (int play = 0; play < 8; play++) {
     estimate(&bench);
     read_rollout(&bench, ROLLOUT_action, DRAWS, action);
-    world_read(&bench.simulation.world, ENV_mask, 0, ROWS, mask);
+    support_get(bench.simulation.world, ENV_mask, 0, ROWS, mask);
     for (size_t first = 0; first < MOST; first += BATCH) {
       unsigned possible = (1u << DRAWS) - 1; /* indices that explain all masks of the minibatch */
       for (size_t s = first; s < first + BATCH; s++)
@@ -470,15 +469,15 @@ static void short_updates_are_parts(void **state) {
   for (int greedy = 0; greedy < 2; greedy++) {
     struct bench bench;
     open_bench(&bench, *state, (struct config){.greedy = greedy, .draws = DRAWS, .batch = 64, .slices = 20});
-    struct world *world = &bench.simulation.world;
+    struct world *world = bench.simulation.world;
     trajectories_play(&bench.trajectories, 0, MOST);
-    world_read(world, ROLLOUT_action, 0, STEPS * DRAWS * MOST, action);
-    world_read(world, ROLLOUT_advantage, 0, STEPS * DRAWS * MOST, advantage);
+    support_get(world, ROLLOUT_action, 0, STEPS * DRAWS * MOST, action);
+    support_get(world, ROLLOUT_advantage, 0, STEPS * DRAWS * MOST, advantage);
     trajectories_play(&bench.trajectories, 0, FEW);
     assert_int_equal(trajectories_images(&bench.trajectories),
                      FEW + (STEPS - 1) * FEW * (greedy ? 1 : DRAWS));
-    world_read(world, ROLLOUT_action, 0, STEPS * DRAWS * FEW, few_action);
-    world_read(world, ROLLOUT_advantage, 0, STEPS * DRAWS * FEW, few_advantage);
+    support_get(world, ROLLOUT_action, 0, STEPS * DRAWS * FEW, few_action);
+    support_get(world, ROLLOUT_advantage, 0, STEPS * DRAWS * FEW, few_advantage);
     for (size_t t = 0; t < STEPS; t++)
       for (size_t d = 0; d < DRAWS; d++)
         for (size_t s = 0; s < FEW; s++) {
@@ -500,7 +499,7 @@ static void rewards_are_gains(void **state) {
   present_states(&bench, &exact);
   estimate(&bench);
   read_rollout(&bench, ROLLOUT_reward, DRAWS, reward);
-  world_read(&bench.simulation.world, ENV_quality, 0, DRAWS * MOST, last);
+  support_get(bench.simulation.world, ENV_quality, 0, DRAWS * MOST, last);
   for (size_t d = 0; d < DRAWS; d++)
     for (size_t s = 0; s < MOST; s++) {
       double sum = (double)reward[0][d][s] + (double)reward[1][d][s];

@@ -58,7 +58,7 @@ static void given_sides_are_taken(void **state) {
 
 static void read_masks(struct scene *scene, size_t envs, uint8_t *mask) {
   struct error error;
-  world_read(&scene->simulation.world, ENV_mask, 0, envs, mask);
+  support_get(scene->simulation.world, ENV_mask, 0, envs, mask);
   assert_good(device_finish(scene->simulation.device, &error), &error);
 }
 

@@ -126,8 +126,8 @@ static void budgets_are_exact(void **state) {
   acquisition_initial(&scene.acquisition, initial);
   for (size_t s = 0; s < 2; s++) {
     run_scans(&scene, samplers[s], 0, ENVS);
-    world_read(&scene.simulation.world, ENV_mask, 0, ENVS, mask);
-    world_read(&scene.simulation.world, ROLLOUT_action, ENVS, ENVS * scene.acquisition.budget, action);
+    support_get(scene.simulation.world, ENV_mask, 0, ENVS, mask);
+    support_get(scene.simulation.world, ROLLOUT_action, ENVS, ENVS * scene.acquisition.budget, action);
     for (int e = 0; e < ENVS; e++) {
       uint8_t seen[N];
       unsigned count = 0;
@@ -230,18 +230,18 @@ static void observe_slowly(const float *image, const uint8_t *cells, size_t n, d
 }
 
 static void check_image(struct scene *scene, size_t env, const uint8_t *cells) {
-  struct world *world = &scene->simulation.world;
-  size_t n = world->width, pixels = n * n;
+  struct world *world = scene->simulation.world;
+  size_t n = world_width(world), pixels = n * n;
   struct arena *arena = arena_open();
   float *image = ARENA_NEW(arena, float, pixels), *found = ARENA_NEW(arena, float, pixels), unit, mean, std;
   double *expected = ARENA_NEW(arena, double, pixels), worst = 0, most = 0, sum = 0, square = 0;
   uint32_t slice;
-  world_read(world, ENV_slice, env, 1, &slice);
-  world_read(world, SLICE_image, slice, 1, image);
-  world_read(world, SLICE_unit, slice, 1, &unit);
-  world_read(world, ENV_magnitude, env, 1, found);
-  world_read(world, ENV_magnitude_mean, env, 1, &mean);
-  world_read(world, ENV_magnitude_std, env, 1, &std);
+  support_get(world, ENV_slice, env, 1, &slice);
+  support_get(world, SLICE_image, slice, 1, image);
+  support_get(world, SLICE_unit, slice, 1, &unit);
+  support_get(world, ENV_magnitude, env, 1, found);
+  support_get(world, ENV_magnitude_mean, env, 1, &mean);
+  support_get(world, ENV_magnitude_std, env, 1, &std);
   observe_slowly(image, cells, n, expected);
   for (size_t i = 0; i < pixels; i++) {
     double value = expected[i] / unit;
@@ -270,7 +270,7 @@ static void observations_are_exact(void **state) {
     open_scene(&scene, *state, envs, 3);
     run_scans(&scene, "random", 0, envs);
     for (size_t env = 0; env < envs; env += envs - 1) {
-      world_read(&scene.simulation.world, ENV_mask, env, 1, mask);
+      support_get(scene.simulation.world, ENV_mask, env, 1, mask);
       geometry_mask(spokes, n, mask, cells);
       check_image(&scene, env, cells);
     }
@@ -301,11 +301,11 @@ static void spectra_are_as_computed(void **state) {
     size_t n = (size_t)atoi(names[k] + 12), pixels = n * n;
     plan_scene(&scene, GEOMETRY_SPOKES, (uint32_t)n, 4, "base");
     open_scene(&scene, *state, 1, 1);
-    world_write(&scene.simulation.world, SLICE_image, 0, 1, image);
-    assert_good(transform_rows(&scene.simulation.world, 0, 1, &error), &error);
+    support_put(scene.simulation.world, SLICE_image, 0, 1, image);
+    assert_good(transform_rows(scene.simulation.world, 0, 1, &error), &error);
     float *found = ARENA_NEW(arena, float, 2 * pixels), most = 0;
-    world_read(&scene.simulation.world, SLICE_kspace, 0, 1, found);
-    world_read(&scene.simulation.world, SLICE_unit, 0, 1, &unit);
+    support_get(scene.simulation.world, SLICE_kspace, 0, 1, found);
+    support_get(scene.simulation.world, SLICE_unit, 0, 1, &unit);
     for (size_t i = 0; i < pixels; i++) most = fmaxf(most, hypotf(re[i], im[i]));
     for (size_t i = 0; i < pixels; i++) {
       size_t row = (i / n + n - n / 2) % n, column = (i % n + n - n / 2) % n;
@@ -335,20 +335,20 @@ static void both_ways_agree(void **state) {
       simulation_close(&scene.simulation);
       struct simulation_plan plan = {.slices = 3, .envs = 1, .score_every_step = true, .metrics = "ssim"};
       assert_good(simulation_open(&scene.simulation, *state, &scene.options, &plan, &error), &error);
-      support_fill_slices(&scene.simulation.world, N, 3);
+      support_fill_slices(scene.simulation.world, N, 3);
     } else {
       for (uint32_t i = 0; i < N * N; i++) /* frequencies from the centre on */
         cell[i] = i % N * N + (i / N + N - N / 2) % N;
-      world_write(&scene.simulation.world, SCENE_cells, 0, 1, cell);
+      support_put(scene.simulation.world, SCENE_cells, 0, 1, cell);
     }
-    world_write(&scene.simulation.world, ENV_slice, 0, 1, &slice);
-    world_write(&scene.simulation.world, ENV_mask, 0, 1, mask);
-    scene.simulation.world.rows[TABLE_ENV] = 1;
+    support_put(scene.simulation.world, ENV_slice, 0, 1, &slice);
+    support_put(scene.simulation.world, ENV_mask, 0, 1, mask);
+    world_set_rows(scene.simulation.world, TABLE_ENV, 1);
     const struct system *observe = &scene.simulation.begin.system[1];
-    scene.simulation.world.running = observe;
-    observe->run(&scene.simulation.world, observe->context);
-    scene.simulation.world.running = NULL;
-    world_read(&scene.simulation.world, ENV_magnitude, 0, 1, image[geometry]);
+    struct world_use before = world_enter(scene.simulation.world, observe);
+    observe->run(scene.simulation.world, observe->context);
+    world_leave(scene.simulation.world, before);
+    support_get(scene.simulation.world, ENV_magnitude, 0, 1, image[geometry]);
     close_scene(&scene);
   }
   for (int i = 0; i < N * N; i++) assert_true(fabsf(image[0][i] - image[1][i]) < 1e-5f);
@@ -370,7 +370,7 @@ static void results_do_not_depend_on_the_number(void **state) {
     run_scans(&scene, "random", alone ? 3 : 0, counts[k]);
     assert_int_equal(device->allocations, allocations);
     assert_int_equal(device->bytes, bytes);
-    world_read(&scene.simulation.world, ENV_magnitude, alone ? 0 : 3, 1, image[k]);
+    support_get(scene.simulation.world, ENV_magnitude, alone ? 0 : 3, 1, image[k]);
     close_scene(&scene);
   }
   assert_memory_equal(image[0], image[1], sizeof image[0]);

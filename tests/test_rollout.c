@@ -60,7 +60,7 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
       rollout_plan(&bench->options, SLICES, launch > batch ? launch : batch, scans * STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
-  support_fill_slices(&bench->simulation.world, N, SLICES);
+  support_fill_slices(bench->simulation.world, N, SLICES);
   open_policy(bench, device, batch);
   struct rollout_setup setup = *wanted;
   setup.simulation = &bench->simulation;
@@ -95,9 +95,9 @@ static void run_list(struct bench *bench, void (*fill)(struct rollout *rollout, 
   struct error error;
   schedule_open(schedule, &component_schema);
   fill(&bench->rollout, schedule);
-  assert_good(schedule_close(schedule, false, &error), &error);
+  assert_good(schedule_close(schedule, &error), &error);
   assert_good(schedule_prepare(schedule, bench->simulation.kernels, &error), &error);
-  schedule_run(schedule, &bench->simulation.world);
+  schedule_run(schedule, bench->simulation.world);
 }
 
 static void normalise(struct bench *bench, size_t most) {
@@ -114,7 +114,7 @@ static void add_gradient(struct bench *bench, size_t first, size_t count) {
 
 static const void *read_rows(struct bench *bench, unsigned component) {
   uint32_t *words = ARENA_NEW(bench->arena, uint32_t, ROWS_MOST);
-  world_read(&bench->simulation.world, component, 0, bench->rollout.rows, words);
+  support_get(bench->simulation.world, component, 0, bench->rollout.rows, words);
   return words;
 }
 
@@ -127,7 +127,7 @@ static void budgets_are_exact(void **state) {
     play(&bench);
     const uint32_t *action = read_rows(&bench, ROLLOUT_action), *done = read_rows(&bench, ROLLOUT_done);
     const uint32_t *slice = read_rows(&bench, ROLLOUT_slice);
-    world_read(&bench.simulation.world, ENV_mask, 0, 11, mask);
+    support_get(bench.simulation.world, ENV_mask, 0, 11, mask);
     for (size_t e = 0; e < 11; e++) {
       unsigned lines = 0, chosen = 0;
       for (int c = 0; c < N; c++) lines += mask[e][c];
@@ -280,14 +280,14 @@ static void rows_are_recalled(void **state) {
   play(&bench);
   const float *values = read_rows(&bench, ROLLOUT_value);
   for (uint32_t i = 0; i < 6 * STEPS; i++) order[i] = (i * 7 + 3) % (6 * STEPS);
-  rollout_order(&bench.rollout, order);
+  support_put(bench.simulation.world, ROLLOUT_order, 0, bench.rollout.rows, order);
   for (size_t first = 0; first + 4 <= 6 * STEPS; first += 4) {
     add_gradient(&bench, first, 4);
     device_read(bench.simulation.device, bench.policy.value, 0, sizeof value, value);
     for (size_t i = 0; i < 4; i++) assert_true(fabsf(value[i] - values[order[first + i]]) < 1e-5f);
   }
   add_gradient(&bench, 0, 6 * STEPS);
-  world_read(&bench.simulation.world, ROLLOUT_terms, 0, 6 * STEPS, terms);
+  support_get(bench.simulation.world, ROLLOUT_terms, 0, 6 * STEPS, terms);
   for (size_t i = 0; i < 6 * STEPS; i++) {
     assert_true(fabsf(terms[4 * i + 3]) < 1e-5f);
     assert_true(terms[4 * i + 1] > 0 && terms[4 * i + 1] < logf(N));
@@ -344,9 +344,9 @@ static void advantages_are_normalised_in_every_update(void **state) {
   play(&bench);
   const float *advantage = read_rows(&bench, ROLLOUT_advantage);
   for (uint32_t i = 0; i < ROWS; i++) order[i] = (i * 7 + 3) % ROWS;
-  rollout_order(&bench.rollout, order);
+  support_put(bench.simulation.world, ROLLOUT_order, 0, bench.rollout.rows, order);
   normalise(&bench, MOST);
-  world_read(&bench.simulation.world, ROLLOUT_normalised, 0, ROWS, found);
+  support_get(bench.simulation.world, ROLLOUT_normalised, 0, ROWS, found);
   for (size_t first = 0; first < ROWS; first += MOST) {
     size_t count = ROWS - first < MOST ? ROWS - first : MOST;
     double mean = 0, square = 0;

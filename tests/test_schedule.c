@@ -53,31 +53,48 @@ static const struct kernel_setup kernel_setup = {.height = 3, .width = 5, .folde
 
 static void choose_run(struct world *world, void *calls) {
   ++*(int *)calls;
-  kernel_run(world->kernels, "lines_choose", world->rows[ENV],
+  kernel_run(world_kernels(world), "lines_choose", world_rows(world, ENV),
              ARGS(world_in(world, SCAN), world_out(world, ACTION)));
 }
 
 static void acquire_run(struct world *world, void *calls) {
   ++*(int *)calls;
-  kernel_run(world->kernels, "lines_acquire", world->rows[ENV],
+  kernel_run(world_kernels(world), "lines_acquire", world_rows(world, ENV),
              ARGS(world_in(world, ACTION), world_inout(world, MASK)));
 }
 
 static void nothing_run(struct world *world, void *calls) {
-  (void)world, (void)calls;
+  (void)calls;
+  world_idle(world);
 }
 
 static int calls;
-static const struct system choose = {"choose",         "pick a line", SET(SCAN), SET(ACTION),
-                                     {"lines_choose"}, choose_run,    NULL, &calls};
-static const struct system acquire = {
-    "acquire", "add the line", SET(ACTION) | SET(MASK), SET(MASK), {"lines_acquire"}, acquire_run, NULL, &calls};
-static const struct system observe = {
-    "observe", "make the image", SET(IMAGE) | SET(MASK), SET(MAGNITUDE), {NULL}, nothing_run, NULL, NULL};
-static const struct system score = {"score",     "compare", SET(IMAGE) | SET(MAGNITUDE), SET(REWARD), {NULL},
-                                    nothing_run, NULL, NULL};
-static const struct system count = {"count", "move the number", SET(SCAN), SET(SCAN),
-                                    {NULL},  nothing_run,       NULL, NULL};
+static const struct system choose = {.name = "choose",
+                                     .doc = "pick a line",
+                                     .reads = SET(SCAN),
+                                     .writes = SET(ACTION),
+                                     .kernels = {"lines_choose"},
+                                     .run = choose_run,
+                                     .context = &calls};
+static const struct system acquire = {.name = "acquire",
+                                      .doc = "add the line",
+                                      .reads = SET(ACTION) | SET(MASK),
+                                      .writes = SET(MASK),
+                                      .kernels = {"lines_acquire"},
+                                      .run = acquire_run,
+                                      .context = &calls};
+static const struct system observe = {.name = "observe",
+                                      .doc = "make the image",
+                                      .reads = SET(IMAGE) | SET(MASK),
+                                      .writes = SET(MAGNITUDE),
+                                      .run = nothing_run};
+static const struct system score = {.name = "score",
+                                    .doc = "compare",
+                                    .reads = SET(IMAGE) | SET(MAGNITUDE),
+                                    .writes = SET(REWARD),
+                                    .run = nothing_run};
+static const struct system count = {
+    .name = "count", .doc = "move the number", .reads = SET(SCAN), .writes = SET(SCAN), .run = nothing_run};
 static const struct system *const step[] = {&choose, &acquire, &count, &observe, &score, NULL};
 
 /* From a list that ends with NULL, with the contexts of its rows. */
@@ -85,7 +102,7 @@ static bool schedule_build(struct schedule *schedule, const struct schema *of, c
                            struct error *error) {
   schedule_open(schedule, of);
   for (; *list; list++) schedule_add(schedule, *list, (*list)->context);
-  return schedule_close(schedule, false, error);
+  return schedule_close(schedule, error);
 }
 
 static struct schedule build(const struct system *const list[]) {
@@ -93,6 +110,33 @@ static struct schedule build(const struct system *const list[]) {
   struct error error;
   assert_good(schedule_build(&schedule, &schema, list, &error), &error);
   return schedule;
+}
+
+static const struct world_setup setup = {.schema = &schema,
+                                         .columns = SET(COLUMNS) - 1,
+                                         .rows = {[SLICE] = 4, [ENV] = 7},
+                                         .shape = {1, 5, 15},
+                                         .height = 3,
+                                         .width = 5};
+
+struct scene {
+  struct device *device;
+  struct kernels *kernels;
+  struct world *world;
+};
+
+static void open_scene(struct scene *scene, struct device *device, const struct world_setup *own) {
+  struct error error;
+  scene->device = device;
+  assert_good(kernels_open(&scene->kernels, device, &kernel_table, &kernel_setup, &error), &error);
+  assert_good(world_open(&scene->world, device, scene->kernels, own, ENV, &error), &error);
+}
+
+static void close_scene(struct scene *scene) {
+  struct error error;
+  assert_good(device_finish(scene->device, &error), &error);
+  world_close(scene->world);
+  kernels_close(scene->kernels);
 }
 
 /* ---- what follows from the declarations
@@ -113,7 +157,7 @@ static void carried_columns_are_read_before_written(void **state) {
 }
 
 static void impossible_orders_are_refused(void **state) {
-  static const struct system loader = {"loader", "", 0, SET(IMAGE), {NULL}, nothing_run, NULL, NULL};
+  static const struct system loader = {.name = "loader", .doc = "", .writes = SET(IMAGE), .run = nothing_run};
   const struct system *const early[] = {&acquire, &choose, NULL}, *const loading[] = {&choose, &loader, NULL};
   struct schedule schedule;
   struct error error;
@@ -216,26 +260,28 @@ static void add_loops(struct schedule *schedule, size_t *outer, size_t *inner) {
 }
 
 static void loops_are_repeated(void **state) {
-  struct world world = {.device = *state};
+  struct scene scene;
   struct schedule schedule;
   struct error error;
   size_t outer = 2, inner = 3;
   add_loops(&schedule, &outer, &inner);
-  assert_good(schedule_close(&schedule, false, &error), &error);
-  schedule_run(&schedule, &world);
+  open_scene(&scene, *state, &setup);
+  assert_good(schedule_close(&schedule, &error), &error);
+  schedule_run(&schedule, scene.world);
   assert_string_equal(order, "(a(b(b(b(a(b(b(bc");
   *order = 0;
   outer = 1;
   inner = 0;
-  schedule_run(&schedule, &world);
+  schedule_run(&schedule, scene.world);
   assert_string_equal(order, "(ac");
+  close_scene(&scene);
 }
 
 static void close_without_end(void *context) {
   struct schedule *schedule = context;
   schedule->count -= 2; /* without the outer loop's end and what follows it */
   struct error error;
-  schedule_close(schedule, false, &error);
+  schedule_close(schedule, &error);
 }
 
 static void loops_without_an_end_abort(void **state) {
@@ -253,7 +299,7 @@ static void loops_are_printed_with_what_they_repeat(void **state) {
   char *text = NULL;
   (void)state;
   add_loops(&schedule, &turns, &turns);
-  assert_good(schedule_close(&schedule, false, &error), &error);
+  assert_good(schedule_close(&schedule, &error), &error);
   FILE *file = open_memstream(&text, &bytes);
   schedule_print(&schedule, file);
   fclose(file);
@@ -268,45 +314,59 @@ static void loops_are_printed_with_what_they_repeat(void **state) {
 
 /* Loaded columns are written by what loads, and by nothing else. */
 static void loads_write_loaded_columns(void **state) {
-  static const struct system loader = {.name = "loader", .doc = "", .writes = SET(IMAGE), .run = nothing_run};
+  static const struct system loader = {
+      .name = "loader", .doc = "", .writes = SET(IMAGE), .loads = true, .run = nothing_run};
   struct schedule schedule;
   struct error error;
   (void)state;
   schedule_open(&schedule, &schema);
-  schedule_add(&schedule, &loader, NULL);
-  assert_good(schedule_close(&schedule, true, &error), &error);
-  assert_false(schedule_close(&schedule, false, &error));
+  struct system *row = schedule_add(&schedule, &loader, NULL);
+  assert_good(schedule_close(&schedule, &error), &error);
+  row->loads = false;
+  assert_false(schedule_close(&schedule, &error));
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------ */
+
+static bool no_turn(struct world *world, void *context, size_t turn) {
+  (void)world, (void)context, (void)turn;
+  return false;
+}
+
+/* A part is not the whole: what reads the rest reads what an earlier run has left. */
+static void what_is_filled_in_part_is_carried(void **state) {
+  static const struct system store = {.name = "store", .doc = "", .parts = SET(MASK), .run = nothing_run};
+  static const struct system learn = {.name = "learn", .doc = "", .reads = SET(MASK), .run = nothing_run};
+  static const struct system rounds = {
+      .name = "rounds", .doc = "", .covers = TABLE_BIT(ENV), .next = no_turn};
+  static const struct system others = {
+      .name = "others", .doc = "", .covers = TABLE_BIT(SLICE), .next = no_turn};
+  const struct system *const alone[] = {&store, &learn, NULL};
+  const struct system *const covered[] = {&rounds, &store, &system_end, &learn, NULL};
+  const struct system *const inner[] = {&rounds, &others, &store, &system_end, &system_end, &learn, NULL};
+  const struct system *const other[] = {&others, &store, &system_end, &learn, NULL};
+  (void)state;
+  assert_int_equal(build(alone).carried, SET(MASK));
+  assert_int_equal(build(covered).carried, 0);
+  assert_int_equal(build(inner).carried, 0);
+  assert_int_equal(build(other).carried, SET(MASK));
+}
+
+static void parts_are_printed(void **state) {
+  static const struct system store = {.name = "store", .doc = "a row", .parts = SET(MASK), .run = nothing_run};
+  struct schedule schedule = build((const struct system *const[]){&store, NULL});
+  char *text = NULL;
+  size_t bytes;
+  (void)state;
+  FILE *file = open_memstream(&text, &bytes);
+  schedule_print(&schedule, file);
+  fclose(file);
+  assert_string_equal(text, "store: a row\n    parts  ENV.mask\ncarried to the next: nothing\n");
+  free(text);
 }
 
 /* ---- worlds
  * -------------------------------------------------------------------------------------------------- */
-
-static const struct world_setup setup = {.schema = &schema,
-                                         .columns = SET(COLUMNS) - 1,
-                                         .rows = {[SLICE] = 4, [ENV] = 7},
-                                         .shape = {1, 5, 15},
-                                         .height = 3,
-                                         .width = 5};
-
-struct scene {
-  struct device *device;
-  struct kernels *kernels;
-  struct world world;
-};
-
-static void open_scene(struct scene *scene, struct device *device, const struct world_setup *own) {
-  struct error error;
-  scene->device = device;
-  assert_good(kernels_open(&scene->kernels, device, &kernel_table, &kernel_setup, &error), &error);
-  assert_good(world_open(&scene->world, device, scene->kernels, own, ENV, &error), &error);
-}
-
-static void close_scene(struct scene *scene) {
-  struct error error;
-  assert_good(device_finish(scene->device, &error), &error);
-  world_close(&scene->world);
-  kernels_close(scene->kernels);
-}
 
 static void worlds_give_back_what_they_take(void **state) {
   struct device *device = *state;
@@ -318,10 +378,10 @@ static void worlds_give_back_what_they_take(void **state) {
   assert_int_equal(world_row_bytes(&setup, SET(MASK), ENV), 5);
   open_scene(&scene, device, &setup);
   assert_int_equal(device->bytes - before, 4 * slice + 7 * env);
-  assert_int_equal(world_column_bytes(&scene.world, MAGNITUDE), 60);
+  assert_int_equal(world_column_bytes(scene.world, MAGNITUDE), 60);
   close_scene(&scene);
   assert_int_equal(device->bytes, before);
-  world_close(&scene.world); /* closing twice is closing once */
+  world_close(NULL); /* what was never opened */
   assert_int_equal(device->bytes, before);
 }
 
@@ -334,14 +394,14 @@ static void columns_are_lent(void **state) {
   own.rows[ENV] = 2;
   open_scene(&owner, *state, &setup);
   open_scene(&borrower, *state, &own);
-  assert_false(world_has(&borrower.world, SCAN));
-  world_share(&borrower.world, &owner.world, SET(SCAN));
-  assert_true(world_has(&borrower.world, SCAN));
-  world_write(&borrower.world, SCAN, 0, 7, scan); /* the owner has as many rows */
-  world_read(&owner.world, SCAN, 0, 7, got);
+  assert_false(world_has(borrower.world, SCAN));
+  world_share(borrower.world, owner.world, SET(SCAN));
+  assert_true(world_has(borrower.world, SCAN));
+  support_put(borrower.world, SCAN, 0, 7, scan); /* the owner has as many rows */
+  support_get(owner.world, SCAN, 0, 7, got);
   assert_memory_equal(got, scan, sizeof scan);
   close_scene(&borrower);
-  world_read(&owner.world, SCAN, 0, 7, got);
+  support_get(owner.world, SCAN, 0, 7, got);
   assert_memory_equal(got, scan, sizeof scan);
   close_scene(&owner);
 }
@@ -353,8 +413,8 @@ static void half_worlds_take_half(void **state) {
   uint64_t before = device->bytes;
   half.half = true;
   open_scene(&scene, device, &half);
-  assert_int_equal(world_column_bytes(&scene.world, MAGNITUDE), 30);
-  assert_int_equal(world_column_bytes(&scene.world, IMAGE), 60);
+  assert_int_equal(world_column_bytes(scene.world, MAGNITUDE), 30);
+  assert_int_equal(world_column_bytes(scene.world, IMAGE), 60);
   close_scene(&scene);
   assert_int_equal(device->bytes, before);
 }
@@ -364,13 +424,13 @@ static void columns_start_as_zero_and_are_written_and_read(void **state) {
   uint8_t got[35];
   struct scene scene;
   open_scene(&scene, *state, &setup);
-  world_read(&scene.world, MASK, 0, 7, got);
+  support_get(scene.world, MASK, 0, 7, got);
   assert_memory_equal(got, zero, 35);
-  world_write(&scene.world, MASK, 5, 2, mask);
-  world_read(&scene.world, MASK, 4, 3, got);
+  support_put(scene.world, MASK, 5, 2, mask);
+  support_get(scene.world, MASK, 4, 3, got);
   assert_memory_equal(got, zero, 5);
   assert_memory_equal(got + 5, mask, 10);
-  world_read(&scene.world, MASK, 7, 0, got); /* no rows at the end */
+  support_get(scene.world, MASK, 7, 0, got); /* no rows at the end */
   close_scene(&scene);
 }
 
@@ -381,12 +441,12 @@ static void expect_filled(struct device *device, const struct world_setup *own) 
   size_t envs = own->rows[ENV];
   struct scene scene;
   open_scene(&scene, device, own);
-  world_fill(&scene.world, MASK, 1);
-  world_fill(&scene.world, SCAN, 0x01020304);
-  world_fill(&scene.world, MAGNITUDE, 0x3c00); /* a half of 1 */
-  world_read(&scene.world, MASK, 0, envs, mask);
-  world_read(&scene.world, SCAN, 0, envs, scan);
-  world_read(&scene.world, MAGNITUDE, 0, envs, magnitude);
+  support_fill(scene.world, MASK, 1);
+  support_fill(scene.world, SCAN, 0x01020304);
+  support_fill(scene.world, MAGNITUDE, 0x3c00); /* a half of 1 */
+  support_get(scene.world, MASK, 0, envs, mask);
+  support_get(scene.world, SCAN, 0, envs, scan);
+  support_get(scene.world, MAGNITUDE, 0, envs, magnitude);
   for (size_t i = 0; i < 5 * envs; i++) assert_int_equal(mask[i], 1);
   for (size_t i = 0; i < envs; i++) assert_int_equal(scan[i], 0x01020304);
   for (size_t i = 0; i < 15 * envs; i++) assert_int_equal(magnitude[i], 0x3c00);
@@ -406,7 +466,7 @@ static void filling_sets_every_element(void **state) {
 static void a_world_too_large_says_how_many_rows_fit(void **state) {
   struct world_setup large = setup;
   struct device *device = *state;
-  struct world world;
+  struct world *world;
   struct error error;
   char fit[64];
   uint64_t before = device->bytes;
@@ -425,7 +485,7 @@ static void a_world_too_large_says_how_many_rows_fit(void **state) {
 static void a_column_too_large_says_how_many_rows_fit(void **state) {
   struct world_setup large = setup;
   struct device *device = *state;
-  struct world world;
+  struct world *world;
   struct error error;
   char fit[64];
   uint64_t before = device->bytes;
@@ -455,22 +515,23 @@ static void a_step_runs_and_allocates_nothing(void **state) {
   uint8_t mask[7][5];
   open_scene(&scene, device, &setup);
   assert_good(schedule_prepare(&schedule, scene.kernels, &error), &error);
-  world_write(&scene.world, SCAN, 0, 7, scans);
+  support_put(scene.world, SCAN, 0, 7, scans);
   uint64_t allocations = device->allocations, bytes = device->bytes, launches = device->launches;
   calls = 0;
-  schedule_run(&schedule, &scene.world);
+  schedule_run(&schedule, scene.world);
   assert_int_equal(calls, 2);
   assert_int_equal(device->launches - launches, 2);
   assert_true(device->allocations == allocations && device->bytes == bytes);
-  assert_null(scene.world.running);
-  world_read(&scene.world, MASK, 0, 7, mask);
+  assert_false(world_runs(scene.world));
+  support_get(scene.world, MASK, 0, 7, mask);
   for (uint32_t i = 0; i < 7; i++)
     for (uint32_t x = 0; x < 5; x++) assert_int_equal(mask[i][x], x == (scans[i] + 1) % 5);
   close_scene(&scene);
 }
 
 static void kernels_of_a_step_are_checked_before_it(void **state) {
-  static const struct system wrong = {"wrong", "", SET(MASK), SET(MASK), {"lines_wrong"}, nothing_run, NULL, NULL};
+  static const struct system wrong = {
+      .name = "wrong", .doc = "", .reads = SET(MASK), .writes = SET(MASK), .kernels = {"lines_wrong"}, .run = nothing_run};
   const struct system *const list[] = {&choose, &wrong, NULL};
   struct schedule schedule = build(list);
   struct scene scene;
@@ -498,9 +559,9 @@ static void ask(void *context) {
 static void expect_guard(struct world *world, const struct system *running,
                          struct arg (*how)(struct world *world, unsigned component), unsigned component,
                          const char *part) {
-  world->running = running;
+  struct world_use before = world_enter(world, running);
   support_expect_abort(ask, &(struct access){world, how, component}, part);
-  world->running = NULL;
+  world_suspend(world, before);
 }
 
 static void undeclared_columns_abort(void **state) {
@@ -508,30 +569,35 @@ static void undeclared_columns_abort(void **state) {
   struct scene scene;
   own.columns = all & ~SET(MAGNITUDE);
   open_scene(&scene, *state, &own);
-  struct world *world = &scene.world;
-  expect_guard(world, NULL, world_in, MASK, "column mask is asked for outside a system");
-  expect_guard(world, &choose, world_in, MASK, "system choose did not declare its use of column ENV.mask");
+  struct world *world = scene.world;
+  expect_guard(world, NULL, world_in, MASK, "column ENV.mask is asked for outside a system");
+  expect_guard(world, &choose, world_in, MASK, "system choose did not declare its read of column ENV.mask");
   expect_guard(world, &choose, world_in, ACTION,
-               "system choose did not declare its use of column ENV.action");
-  expect_guard(world, &choose, world_out, SCAN, "system choose did not declare its use of column ENV.scan");
-  expect_guard(world, &choose, world_inout, ACTION, "did not declare its use of column ENV.action");
-  expect_guard(world, &choose, world_inout, SCAN, "did not declare its use of column ENV.scan");
+               "system choose did not declare its read of column ENV.action");
+  expect_guard(world, &choose, world_out, SCAN, "system choose did not declare its write of column ENV.scan");
+  expect_guard(world, &choose, world_part, SCAN, "system choose did not declare its write of column ENV.scan");
+  expect_guard(world, &choose, world_inout, ACTION, "did not declare its read of column ENV.action");
+  expect_guard(world, &choose, world_inout, SCAN, "did not declare its write of column ENV.scan");
   expect_guard(world, &observe, world_out, MAGNITUDE, "column magnitude is not allocated in this world");
-  world->running = &acquire;
+  struct world_use before = world_enter(world, &acquire);
   struct arg mask = world_inout(world, MASK), action = world_in(world, ACTION);
-  assert_true(mask.kind == ARG_INOUT && mask.element == ELEMENT_U8 && mask.as.m == world->column[MASK]);
+  assert_true(mask.kind == ARG_INOUT && mask.element == ELEMENT_U8 && mask.as.m);
   assert_string_equal(mask.name, "mask");
   assert_true(action.kind == ARG_IN && world_out(world, MASK).kind == ARG_OUT);
-  world->running = NULL;
+  world_leave(world, before);
+  assert_ptr_equal(mask.as.m, world_memory(world, MASK));
   close_scene(&scene);
 }
 
 static void exchange_columns(void *context) {
   struct world *world = context;
-  static const struct system both = {
-      "both", "", SET(SCAN) | SET(ACTION), SET(SCAN) | SET(ACTION), {NULL}, nothing_run, NULL, NULL};
-  world->running = &both;
-  kernel_run(world->kernels, "lines_choose", 1, ARGS(world_in(world, ACTION), world_out(world, SCAN)));
+  static const struct system both = {.name = "both",
+                                     .doc = "",
+                                     .reads = SET(SCAN) | SET(ACTION),
+                                     .writes = SET(SCAN) | SET(ACTION),
+                                     .run = nothing_run};
+  world_enter(world, &both);
+  kernel_run(world_kernels(world), "lines_choose", 1, ARGS(world_in(world, ACTION), world_out(world, SCAN)));
 }
 
 static void exchanged_columns_abort(void **state) {
@@ -539,19 +605,19 @@ static void exchanged_columns_abort(void **state) {
   struct error error;
   open_scene(&scene, *state, &setup);
   assert_good(kernel_need(scene.kernels, "lines_choose", &error), &error);
-  support_expect_abort(exchange_columns, &scene.world,
+  support_expect_abort(exchange_columns, scene.world,
                        "lines_choose argument 0 is scan, the column given is action");
   close_scene(&scene);
 }
 
 static void read_beyond(void *context) {
   uint8_t mask[5];
-  world_read(context, MASK, 7, 1, mask);
+  support_get(context, MASK, 7, 1, mask);
 }
 
 static void write_unallocated(void *context) {
   uint32_t word = 0;
-  world_write(context, ACTION, 0, 1, &word);
+  support_put(context, ACTION, 0, 1, &word);
 }
 
 static void rows_beyond_the_table_abort(void **state) {
@@ -559,8 +625,65 @@ static void rows_beyond_the_table_abort(void **state) {
   struct scene scene;
   own.columns = SET(MASK);
   open_scene(&scene, *state, &own);
-  support_expect_abort(read_beyond, &scene.world, "rows 7 to 8 of mask; it has 7");
-  support_expect_abort(write_unallocated, &scene.world, "column action is not allocated in this world");
+  support_expect_abort(read_beyond, scene.world, "rows 7 to 8 of mask; it has 7");
+  support_expect_abort(write_unallocated, scene.world, "column action is not allocated in this world");
+  close_scene(&scene);
+}
+
+/* ---- the host is guarded too, and nothing is declared in vain ------------------------------------------------ */
+
+struct host {
+  struct world *world;
+  const struct system *system;
+};
+
+static void write_mask(void *context) {
+  const struct host *host = context;
+  uint8_t mask[5] = {0};
+  if (host->system) world_enter(host->world, host->system);
+  world_write(host->world, MASK, 0, 1, mask);
+}
+
+static void read_mask(void *context) {
+  const struct host *host = context;
+  uint8_t mask[5];
+  if (host->system) world_enter(host->world, host->system);
+  world_read(host->world, MASK, 0, 1, mask);
+}
+
+static void fill_mask(void *context) {
+  const struct host *host = context;
+  if (host->system) world_enter(host->world, host->system);
+  world_fill(host->world, MASK, 0);
+}
+
+static void ask_nothing(void *context) {
+  const struct host *host = context;
+  setenv("L2SR_STRICT", "1", 1);
+  world_leave(host->world, world_enter(host->world, host->system));
+}
+
+static void lend_mask(void *context) {
+  const struct host *host = context;
+  world_enter(host->world, host->system);
+  world_memory(host->world, MASK);
+}
+
+static void hosts_declare_as_systems_do(void **state) {
+  static const struct system writes = {.name = "writes", .parts = SET(MASK)}, reads = {.name = "reads", .reads = SET(MASK)};
+  struct scene scene;
+  setenv("L2SR_STRICT", "1", 1);
+  open_scene(&scene, *state, &setup);
+  struct host none = {scene.world, NULL}, writer = {scene.world, &writes}, reader = {scene.world, &reads};
+  support_expect_abort(write_mask, &none, "column ENV.mask is asked for outside a system");
+  support_expect_abort(read_mask, &none, "column ENV.mask is asked for outside a system");
+  support_expect_abort(fill_mask, &none, "column ENV.mask is asked for outside a system");
+  support_expect_abort(write_mask, &reader, "system reads did not declare its write of column ENV.mask");
+  support_expect_abort(read_mask, &writer, "system writes did not declare its read of column ENV.mask");
+  support_expect_abort(fill_mask, &writer, "system writes did not declare its write of column ENV.mask");
+  support_expect_abort(lend_mask, &reader, "system reads asks for the memory of a column");
+  support_expect_abort(ask_nothing, &reader, "system reads declares that it reads mask, and did not ask for it");
+  support_expect_abort(ask_nothing, &writer, "system writes declares that it writes mask, and did not ask for it");
   close_scene(&scene);
 }
 
@@ -568,6 +691,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(carried_columns_are_read_before_written),
       cmocka_unit_test(loops_are_repeated),
+      cmocka_unit_test(what_is_filled_in_part_is_carried),
+      cmocka_unit_test(parts_are_printed),
+      cmocka_unit_test(hosts_declare_as_systems_do),
       cmocka_unit_test(loops_without_an_end_abort),
       cmocka_unit_test(loops_are_printed_with_what_they_repeat),
       cmocka_unit_test(loads_write_loaded_columns),

@@ -71,11 +71,11 @@ static void budgets_are_exact(void **state) {
   struct scene scene;
   uint8_t mask[20][N];
   open_scene(&scene, *state, 20, false, false, false);
-  support_fill_slices(&scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, N, SLICES);
   for (size_t s = 0; s < sizeof samplers / sizeof *samplers; s++) {
     set_sampler(&scene, samplers[s]);
     run_scans(&scene, 0, 20);
-    world_read(&scene.simulation.world, ENV_mask, 0, 20, mask);
+    support_get(scene.simulation.world, ENV_mask, 0, 20, mask);
     for (int e = 0; e < 20; e++) {
       unsigned lines = 0, centre = 0;
       for (unsigned c = 0; c < N; c++) {
@@ -93,10 +93,10 @@ static void a_larger_mask_is_a_better_image(void **state) {
   struct scene scene;
   float ssim[9][SLICES];
   open_scene(&scene, *state, SLICES, true, false, false);
-  support_fill_slices(&scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, N, SLICES);
   set_sampler(&scene, "lowest_index");
   run_scans(&scene, 0, SLICES);
-  world_read(&scene.simulation.world, ROLLOUT_ssim, 0, SLICES * (scene.acquisition.budget + 1), ssim);
+  support_get(scene.simulation.world, ROLLOUT_ssim, 0, SLICES * (scene.acquisition.budget + 1), ssim);
   for (uint32_t s = 0; s < SLICES; s++) assert_true(ssim[scene.acquisition.budget][s] > ssim[0][s]);
   close_scene(&scene);
 }
@@ -111,11 +111,11 @@ static void results_do_not_depend_on_the_number(void **state) {
     struct scene scene;
     bool alone = counts[k] == 1; /* scan 3 as the only one */
     open_scene(&scene, *state, counts[k], false, false, false);
-    support_fill_slices(&scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, N, SLICES);
     set_sampler(&scene, "random");
     run_scans(&scene, alone ? 3 : 0, counts[k]);
-    world_read(&scene.simulation.world, ENV_mask, alone ? 0 : 3, 1, masks[k]);
-    world_read(&scene.simulation.world, ENV_ssim, alone ? 0 : 3, 1, &scores[k]);
+    support_get(scene.simulation.world, ENV_mask, alone ? 0 : 3, 1, masks[k]);
+    support_get(scene.simulation.world, ENV_ssim, alone ? 0 : 3, 1, &scores[k]);
     close_scene(&scene);
   }
   for (int k = 1; k < 3; k++) {
@@ -130,10 +130,10 @@ static void the_seed_decides(void **state) {
     struct scene scene;
     open_scene(&scene, *state, 64, false, false, false);
     scene.options.world.seed = k == 2 ? 43 : 42;
-    support_fill_slices(&scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, N, SLICES);
     set_sampler(&scene, "variable_density");
     run_scans(&scene, 0, 64);
-    world_read(&scene.simulation.world, ENV_mask, 0, 64, masks[k]);
+    support_get(scene.simulation.world, ENV_mask, 0, 64, masks[k]);
     close_scene(&scene);
   }
   assert_memory_equal(masks[0], masks[1], sizeof masks[0]);
@@ -143,21 +143,21 @@ static void the_seed_decides(void **state) {
 /* After an episode everything is done; the next begin starts the following scans, and nothing else does. */
 static void reset_is_the_only_owner(void **state) {
   struct scene scene;
-  struct world *world = &scene.simulation.world;
   uint32_t scan[5], step[5], done[5], slice[5];
   open_scene(&scene, *state, 5, false, false, false);
-  support_fill_slices(&scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, N, SLICES);
+  struct world *world = scene.simulation.world;
   set_sampler(&scene, "random");
   run_scans(&scene, 0, 5);
-  world_read(world, ENV_done, 0, 5, done);
-  world_read(world, ENV_step, 0, 5, step);
+  support_get(world, ENV_done, 0, 5, done);
+  support_get(world, ENV_step, 0, 5, step);
   for (uint32_t e = 0; e < 5; e++) {
     assert_int_equal(done[e], 1);
     assert_int_equal(step[e], scene.acquisition.budget);
   }
   simulation_episode(&scene.simulation);
-  world_read(world, ENV_scan, 0, 5, scan);
-  world_read(world, ENV_slice, 0, 5, slice);
+  support_get(world, ENV_scan, 0, 5, scan);
+  support_get(world, ENV_slice, 0, 5, slice);
   for (uint32_t e = 0; e < 5; e++) {
     assert_int_equal(scan[e], 5 + e);
     assert_int_equal(slice[e], (5 + e) % SLICES);
@@ -170,13 +170,13 @@ static void rewards_are_as_defined(void **state) {
   for (int dense = 0; dense < 2; dense++) {
     struct scene scene;
     open_scene(&scene, *state, SLICES, true, dense, false);
-    support_fill_slices(&scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, N, SLICES);
     set_sampler(&scene, "lowest_index");
     run_scans(&scene, 0, SLICES);
     size_t steps = scene.acquisition.budget + 1;
     float reward[16][SLICES], ssim[16][SLICES];
-    world_read(&scene.simulation.world, ROLLOUT_reward, 0, SLICES * steps, reward);
-    world_read(&scene.simulation.world, ROLLOUT_ssim, 0, SLICES * steps, ssim);
+    support_get(scene.simulation.world, ROLLOUT_reward, 0, SLICES * steps, reward);
+    support_get(scene.simulation.world, ROLLOUT_ssim, 0, SLICES * steps, ssim);
     for (size_t e = 0; e < SLICES; e++) {
       double sum = 0;
       for (size_t t = 1; t < steps; t++) sum += reward[t][e];
@@ -192,7 +192,7 @@ static void a_step_allocates_nothing(void **state) {
   struct device *device = *state;
   struct scene scene;
   open_scene(&scene, device, 16, true, true, false);
-  support_fill_slices(&scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, N, SLICES);
   set_sampler(&scene, "random");
   run_scans(&scene, 0, 16);
   uint64_t allocations = device->allocations, bytes = device->bytes;
@@ -211,12 +211,12 @@ static void half_observations_are_close(void **state) {
   for (int half = 0; half < 2; half++) {
     struct scene scene;
     open_scene(&scene, *state, 4, false, false, half);
-    support_fill_slices(&scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, N, SLICES);
     set_sampler(&scene, "low_bias");
     run_scans(&scene, 0, 4);
-    world_read(&scene.simulation.world, ENV_magnitude, 2, 1, half ? (void *)halves : (void *)full);
-    world_read(&scene.simulation.world, ENV_magnitude_mean, 2, 1, &mean[half]);
-    world_read(&scene.simulation.world, ENV_magnitude_std, 2, 1, &std[half]);
+    support_get(scene.simulation.world, ENV_magnitude, 2, 1, half ? (void *)halves : (void *)full);
+    support_get(scene.simulation.world, ENV_magnitude_mean, 2, 1, &mean[half]);
+    support_get(scene.simulation.world, ENV_magnitude_std, 2, 1, &std[half]);
     close_scene(&scene);
   }
   assert_memory_equal(&mean[0], &mean[1], sizeof *mean); /* statistics are taken before the rounding */

@@ -145,10 +145,10 @@ static void deal(struct run *run, size_t images) {
   struct schedule *schedule = ARENA_NEW(run->arena, struct schedule, 1);
   schedule_open(schedule, &component_schema);
   feed_add_batch(feed, schedule);
-  assert_good(schedule_close(schedule, false, &error), &error);
+  assert_good(schedule_close(schedule, &error), &error);
   feed_deal(feed, 0, images);
-  reconstructor_bind(&run->training.reconstructor, &feed->simulation.world);
-  schedule_run(schedule, &feed->simulation.world);
+  reconstructor_bind(&run->training.reconstructor, feed->simulation.world);
+  schedule_run(schedule, feed->simulation.world);
 }
 
 /* An update's gradients, the parameters left as they are. Of the reconstructor also what its last pass alone

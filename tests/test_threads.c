@@ -45,10 +45,10 @@ static void keep_parameters(struct job *job, const struct graph *graph) {
 }
 
 static void keep_column(struct job *job, struct world *world, unsigned column) {
-  size_t rows = world->rows[TABLE_ROLLOUT], bytes = rows * world_column_bytes(world, column);
+  size_t rows = world_rows(world, TABLE_ROLLOUT), bytes = rows * world_column_bytes(world, column);
   void *data = arena_new(job->arena, bytes);
-  world_read(world, column, 0, rows, data);
-  keep(job, world->schema->components[column].name, data, bytes);
+  support_get(world, column, 0, rows, data);
+  keep(job, world_schema(world)->components[column].name, data, bytes);
 }
 
 /* ---- work ---------------------------------------------------------------------------------------------- */
@@ -96,8 +96,8 @@ static void scan(struct job *job, enum acquisition_geometry geometry, const char
   plan_scene(&scene, geometry, N, 4, "base");
   open_scene(&scene, &job->device, ENVS, SLICES);
   run_scans(&scene, sampler, job->seed, ENVS);
-  keep_column(job, &scene.simulation.world, ROLLOUT_action);
-  keep_column(job, &scene.simulation.world, ROLLOUT_ssim);
+  keep_column(job, scene.simulation.world, ROLLOUT_action);
+  keep_column(job, scene.simulation.world, ROLLOUT_ssim);
   close_scene(&scene);
 }
 

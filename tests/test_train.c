@@ -52,7 +52,7 @@ static void mixtures_are_the_published_ones(void **state) {
 static void read_masks(struct feed *feed, uint32_t epoch, uint8_t mask[SLICES][N]) {
   struct error error;
   assert_good(feed_epoch(feed, epoch, &error), &error);
-  world_read(&feed->simulation.world, EPOCH_mask, 0, SLICES, mask);
+  support_get(feed->simulation.world, EPOCH_mask, 0, SLICES, mask);
 }
 
 /* The central lines always, the others as often as their chance says: within 4.5 deviations. */
@@ -89,7 +89,7 @@ static void masks_are_fresh_in_training_and_fixed_in_validation(void **state) {
   struct feed *feed = &run.training.train;
   for (uint32_t epoch = 0; epoch < 2; epoch++) {
     read_masks(feed, epoch, mask[epoch]);
-    world_read(&feed->simulation.world, EPOCH_slice, 0, SLICES, slice[epoch]);
+    support_get(feed->simulation.world, EPOCH_slice, 0, SLICES, slice[epoch]);
   }
   assert_memory_not_equal(mask[0], mask[1], sizeof mask[0]);
   assert_memory_not_equal(slice[0], slice[1], sizeof slice[0]);
@@ -100,7 +100,7 @@ static void masks_are_fresh_in_training_and_fixed_in_validation(void **state) {
   for (uint32_t epoch = 0; epoch < 2; epoch++) {
     struct error error;
     assert_good(feed_epoch(feed, epoch, &error), &error);
-    world_read(&feed->simulation.world, EPOCH_mask, 0, feed->slices, mask[epoch]);
+    support_get(feed->simulation.world, EPOCH_mask, 0, feed->slices, mask[epoch]);
   }
   assert_memory_equal(mask[0], mask[1], feed->slices * N);
   close_run(&run);
@@ -159,15 +159,15 @@ static void standardise(const double *image, float *to) {
 
 /* The network's input of the first BATCH samples of the running epoch, from images and masks alone. */
 static float *make_input(struct run *run) {
-  struct world *world = &run->training.train.simulation.world;
+  struct world *world = run->training.train.simulation.world;
   float *input = ARENA_NEW(run->arena, float, BATCH *N *N), image[N * N];
   uint32_t slice[BATCH];
   uint8_t mask[BATCH][N];
   double filled[N * N];
-  world_read(world, EPOCH_slice, 0, BATCH, slice);
-  world_read(world, EPOCH_mask, 0, BATCH, mask);
+  support_get(world, EPOCH_slice, 0, BATCH, slice);
+  support_get(world, EPOCH_mask, 0, BATCH, mask);
   for (int b = 0; b < BATCH; b++) {
-    world_read(world, SLICE_image, slice[b], 1, image);
+    support_get(world, SLICE_image, slice[b], 1, image);
     zero_fill(image, mask[b], filled);
     standardise(filled, input + b * N * N);
   }

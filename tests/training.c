@@ -78,18 +78,19 @@ void refuse(struct run *run, const char *part) {
 }
 
 struct loss_target target_of(struct run *run) {
-  const cl_mem *column = run->training.train.simulation.world.column;
-  return (struct loss_target){column[ENV_slice], column[SLICE_image], column[SLICE_mean], column[SLICE_std],
-                              column[SLICE_data_range]};
+  const struct world *world = run->training.train.simulation.world;
+  return (struct loss_target){world_memory(world, ENV_slice), world_memory(world, SLICE_image),
+                              world_memory(world, SLICE_mean), world_memory(world, SLICE_std),
+                              world_memory(world, SLICE_data_range)};
 }
 
 void show_slices(struct run *run, struct tau *tau, uint32_t first, size_t images) {
-  struct world *world = &run->training.train.simulation.world;
+  struct world *world = run->training.train.simulation.world;
   const struct system shows = {.name = "shows",
                                .reads = SET(ENV_slice) | tau_encode_reads(&run->options)};
-  world->running = &shows;
+  struct world_use before = world_enter(world, &shows);
   tau_encode(tau, world, world_in(world, ENV_slice), 0, first, images);
-  world->running = NULL;
+  world_leave(world, before);
 }
 
 void run_steps(struct run *run, uint32_t first, size_t images) {

@@ -34,31 +34,64 @@ static void find_loops(struct schedule *schedule) {
   REQUIRE(!depth, "loop %s has no end", schedule->system[open[depth - 1]].name);
 }
 
+/* What a walk over the list has seen. */
+struct walk {
+  component_set whole;                /* written in all rows */
+  component_set some[SYSTEMS_MOST + 1]; /* written in some, by depth of the loop that runs */
+};
+
+static component_set written_at_all(const struct walk *walk, int depth) {
+  component_set written = walk->whole;
+  for (int d = 0; d <= depth; d++) written |= walk->some[d];
+  return written;
+}
+
 static bool check_use(const struct schedule *schedule, const struct system *system, component_set written,
-                      bool loads, struct error *error) {
+                      struct error *error) {
   const struct schema *schema = schedule->schema;
-  component_set dead = schema_kept(schema, KEEP_STEP) | schema_kept(schema, KEEP_PORT);
+  component_set dead =
+      schema_kept(schema, KEEP_STEP) | schema_kept(schema, KEEP_PORT) | schema_kept(schema, KEEP_MARK);
   component_set unwritten = system->reads & dead & ~written;
-  component_set loaded = system->writes & schema_kept(schema, KEEP_SCENE);
+  component_set loaded = (system->writes | system->parts) & schema_kept(schema, KEEP_SCENE);
+  REQUIRE(!(system->writes & system->parts), "system %s writes %s, in part or as a whole", system->name,
+          schema_first(schema, system->writes & system->parts));
   if (unwritten)
     return fail(error, "system %s reads %s, which nothing before it in the step has written", system->name,
                 schema_first(schema, unwritten));
-  if (loaded && !loads)
+  if (loaded && !system->loads)
     return fail(error, "system %s writes %s, which is loaded once and never changes in a step", system->name,
                 schema_first(schema, loaded));
   return true;
 }
 
-bool schedule_close(struct schedule *schedule, bool loads, struct error *error) {
-  component_set written = 0, loaded = schema_kept(schedule->schema, KEEP_SCENE);
+/* A loop has ended: parts of the tables that it covers are whole. */
+static void end_loop(struct walk *walk, const struct schema *schema, const struct system *loop, int depth) {
+  component_set covered = 0, some = walk->some[depth + 1];
+  for (uint8_t t = 0; t < schema->table_count; t++)
+    if (loop->covers & TABLE_BIT(t)) covered |= schema_table(schema, t);
+  walk->whole |= some & covered;
+  walk->some[depth] |= some & ~covered;
+  walk->some[depth + 1] = 0;
+}
+
+bool schedule_close(struct schedule *schedule, struct error *error) {
+  const struct schema *schema = schedule->schema;
+  const component_set elsewhere = schema_kept(schema, KEEP_SCENE) | schema_kept(schema, KEEP_STATE);
+  const struct system *open[SYSTEMS_MOST];
+  struct walk walk = {0};
   find_loops(schedule);
   for (int i = 0; i < schedule->count; i++) {
     const struct system *system = &schedule->system[i];
-    if (!check_use(schedule, system, written, loads, error)) return false;
-    schedule->carried |= system->reads & ~written & ~loaded;
-    schedule->touched |= system->reads | system->writes;
-    written |= system->writes;
+    int depth = schedule->depth[i];
+    if (is_end(system)) end_loop(&walk, schema, open[depth], depth);
+    if (system->next) open[depth] = system;
+    if (!check_use(schedule, system, written_at_all(&walk, depth), error)) return false;
+    schedule->carried |= system->reads & ~walk.whole & ~elsewhere;
+    schedule->touched |= system->reads | system->writes | system->parts;
+    walk.whole |= system->writes;
+    walk.some[depth] |= system->parts;
   }
+  schedule->written = walk.whole;
   return true;
 }
 
@@ -72,38 +105,46 @@ bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, 
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
-static void enter(struct world *world, const struct system *system) {
-  world->running = system;
-  world->device->part = system->name;
+/* A run of a list: what its systems have asked for, in all their turns. */
+struct run {
+  const struct schedule *schedule;
+  struct world *world;
+  struct world_use use[SYSTEMS_MOST];
+};
+
+static bool run_system(struct run *run, int place, size_t turn) {
+  const struct system *system = &run->schedule->system[place];
+  struct world_use before = world_enter(run->world, system), *all = &run->use[place];
+  bool more = true;
+  world_device(run->world)->part = system->name;
+  if (system->next)
+    more = system->next(run->world, system->context, turn);
+  else
+    system->run(run->world, system->context);
+  struct world_use use = world_suspend(run->world, before);
+  *all = (struct world_use){more ? system : all->system, all->reads | use.reads, all->writes | use.writes};
+  return more;
 }
 
-static void run_range(const struct schedule *schedule, struct world *world, int first, int end);
-
-static void repeat(const struct schedule *schedule, struct world *world, int place) {
-  const struct system *loop = &schedule->system[place];
-  for (size_t turn = 0; enter(world, loop), loop->next(world, loop->context, turn); turn++)
-    run_range(schedule, world, place + 1, schedule->end[place]);
-}
-
-static void run_range(const struct schedule *schedule, struct world *world, int first, int end) {
+static void run_range(struct run *run, int first, int end) {
+  const struct schedule *schedule = run->schedule;
   for (int i = first; i < end; i++) {
-    const struct system *system = &schedule->system[i];
-    if (system->next) {
-      repeat(schedule, world, i);
+    if (schedule->system[i].next) {
+      for (size_t turn = 0; run_system(run, i, turn); turn++) run_range(run, i + 1, schedule->end[i]);
       i = schedule->end[i];
     } else {
-      enter(world, system);
-      system->run(world, system->context);
+      run_system(run, i, 0);
     }
   }
 }
 
 void schedule_run(const struct schedule *schedule, struct world *world) {
-  const struct system *running = world->running;
-  const char *before = world->device->part;
-  run_range(schedule, world, 0, schedule->count);
-  world->running = running;
-  world->device->part = before;
+  struct run run = {.schedule = schedule, .world = world};
+  const char *before = world_device(world)->part;
+  run_range(&run, 0, schedule->count);
+  for (int i = 0; i < schedule->count; i++)
+    if (run.use[i].system) world_compare(world, &run.use[i]);
+  world_device(world)->part = before;
 }
 
 /* ---- printing ----------------------------------------------------------------------------------------- */
@@ -123,6 +164,7 @@ static void print_row(const struct schedule *schedule, int place, FILE *file) {
           system->doc);
   print_set(schedule, place, "reads", system->reads, file);
   print_set(schedule, place, "writes", system->writes, file);
+  print_set(schedule, place, "parts", system->parts, file);
 }
 
 void schedule_print(const struct schedule *schedule, FILE *file) {
@@ -134,7 +176,8 @@ void schedule_print(const struct schedule *schedule, FILE *file) {
 }
 
 static void print_arrow(const struct schedule *schedule, int from, int to, FILE *file) {
-  component_set passed = schedule->system[from].writes & schedule->system[to].reads;
+  const struct system *source = &schedule->system[from];
+  component_set passed = (source->writes | source->parts) & schedule->system[to].reads;
   const char *separator = "";
   if (!passed) return;
   fprintf(file, "  s%d -> s%d [label=\"", from, to);

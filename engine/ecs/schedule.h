@@ -2,7 +2,8 @@
  *
  * Rows are added one after the other. schedule_close walks them once, refuses a read of a column that nothing
  * has written and a write to a loaded one, and derives which columns are carried from one run to the next:
- * those that are read before they are written. A loop counts as one turn of it. */
+ * those that are read before they are wholly written. A loop counts as one turn of it; what its turns write in parts is
+ * whole after it, in the tables that it covers. */
 #ifndef L2SR_ENGINE_SCHEDULE_H
 #define L2SR_ENGINE_SCHEDULE_H
 
@@ -17,15 +18,15 @@ struct schedule {
   uint8_t depth[SYSTEMS_MOST];        /* loops around it */
   uint8_t end[SYSTEMS_MOST];          /* where a loop ends */
   int count;
-  component_set carried; /* read before written */
+  component_set carried; /* read before wholly written */
+  component_set written; /* wholly, in the end */
   component_set touched; /* every column in use */
 };
 
 void schedule_open(struct schedule *schedule, const struct schema *schema);
 /* Appends a copy of the row with this context; what it reads and writes may be changed until the close. */
 struct system *schedule_add(struct schedule *schedule, const struct system *row, void *context);
-/* loads: its systems fill loaded columns (KEEP_SCENE). */
-bool schedule_close(struct schedule *schedule, bool loads, struct error *error);
+bool schedule_close(struct schedule *schedule, struct error *error);
 /* Builds the kernels that the systems launch. */
 bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, struct error *error);
 /* Enqueues it once; failures are sticky on the device. */

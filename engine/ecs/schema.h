@@ -4,13 +4,15 @@
 
 #include "engine/device/kernel.h"
 
-enum { COLUMNS_MOST = 128, TABLES_MOST = 12, SHAPES_MOST = 12 };
+enum { COLUMNS_MOST = 128, TABLES_MOST = 16, SHAPES_MOST = 12 };
 
 enum keep {
   KEEP_SCENE, /* loaded; no step writes it */
   KEEP_SAVED, /* a step may read what an earlier one wrote */
   KEEP_STEP,  /* dead between steps: a system that reads it comes after one that writes it */
-  KEEP_PORT   /* KEEP_STEP, in memory of a network that is bound to the world (world_bind) */
+  KEEP_PORT,  /* KEEP_STEP, in memory of a network that is bound to the world (world_bind) */
+  KEEP_STATE, /* of a network, beside the world; its own checkpoint keeps it: no memory here, only what systems say */
+  KEEP_MARK   /* the same, dead between steps */
 };
 
 struct component_desc {
@@ -35,6 +37,7 @@ struct schema {
 /* A bit a column. */
 __extension__ typedef unsigned __int128 component_set;
 #define SET(component) ((component_set)1 << (component))
+#define TABLE_BIT(table) (1u << (table))
 
 /* Columns of the table, or kept so. */
 component_set schema_table(const struct schema *schema, uint8_t table);

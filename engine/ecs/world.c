@@ -1,8 +1,32 @@
 #include "engine/ecs/world.h"
 
+#include "engine/base/arena.h"
 #include "engine/ecs/system.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+struct world {
+  struct arena *arena; /* owns this */
+  struct device *device;
+  struct kernels *kernels;
+  const struct schema *schema;
+  size_t rows[TABLES_MOST];     /* in use */
+  size_t capacity[TABLES_MOST]; /* allocated */
+  size_t shape[SHAPES_MOST];    /* elements a row */
+  size_t height, width;
+  bool half; /* ELEMENT_REAL is F16 */
+  cl_mem column[COLUMNS_MOST];
+  component_set bound;             /* columns whose memory belongs to another (world_bind) ... */
+  size_t bound_rows[COLUMNS_MOST]; /* ... and the rows that it has */
+  bool strict;                     /* what was declared is compared with what was asked for */
+  struct world_use use;            /* whose reads and writes are in force */
+};
+
+/* Columns with memory of the world's own. */
+static bool has_memory(enum keep keep) {
+  return keep != KEEP_PORT && keep != KEEP_STATE && keep != KEEP_MARK;
+}
 
 static size_t row_bytes(const struct component_desc *component, const size_t *shape, bool half) {
   return element_bytes(component->element, half) * shape[component->shape];
@@ -12,7 +36,7 @@ size_t world_row_bytes(const struct world_setup *setup, component_set columns, u
   size_t bytes = 0;
   for (size_t c = 0; c < setup->schema->component_count; c++) {
     const struct component_desc *component = &setup->schema->components[c];
-    if ((columns & SET(c)) && component->table == table && component->keep != KEEP_PORT)
+    if ((columns & SET(c)) && component->table == table && has_memory(component->keep))
       bytes += row_bytes(component, setup->shape, setup->half);
   }
   return bytes;
@@ -28,7 +52,7 @@ static size_t rows_in_one_buffer(const struct world_setup *setup, const struct d
   size_t widest = 1;
   for (size_t c = 0; c < setup->schema->component_count; c++) {
     const struct component_desc *component = &setup->schema->components[c];
-    if (!(setup->columns & SET(c)) || component->table != table || component->keep == KEEP_PORT) continue;
+    if (!(setup->columns & SET(c)) || component->table != table || !has_memory(component->keep)) continue;
     size_t bytes = row_bytes(component, setup->shape, setup->half);
     if (bytes > widest) widest = bytes;
   }
@@ -82,46 +106,119 @@ static bool check_room(const struct world_setup *setup, const struct device *dev
       (double)device->facts.largest / 0x1p20, fit, advice(setup->schema, fit ? grow_table : largest));
 }
 
-bool world_open(struct world *world, struct device *device, struct kernels *kernels,
-                const struct world_setup *setup, uint8_t grow_table, struct error *error) {
-  REQUIRE(setup->schema->component_count <= COLUMNS_MOST, "a set holds %d columns", COLUMNS_MOST);
-  *world = (struct world){.device = device,
+static bool is_strict(void) {
+#ifdef __OPTIMIZE__
+  return getenv("L2SR_STRICT");
+#else
+  return true;
+#endif
+}
+
+static struct world *make(struct device *device, struct kernels *kernels, const struct world_setup *setup) {
+  struct arena *arena = arena_open();
+  struct world *world = ARENA_NEW(arena, struct world, 1);
+  *world = (struct world){.arena = arena,
+                          .device = device,
                           .kernels = kernels,
                           .schema = setup->schema,
                           .height = setup->height,
                           .width = setup->width,
-                          .half = setup->half};
+                          .half = setup->half,
+                          .strict = is_strict()};
   memcpy(world->rows, setup->rows, sizeof world->rows);
   memcpy(world->capacity, setup->rows, sizeof world->capacity);
   memcpy(world->shape, setup->shape, sizeof world->shape);
+  return world;
+}
+
+static bool allocate(struct world *world, unsigned component, struct error *error) {
+  const struct component_desc *row = &world->schema->components[component];
+  size_t bytes = world_column_bytes(world, component) * world->capacity[row->table];
+  char what[96];
+  snprintf(what, sizeof what, "column %s.%s of %zu rows", world->schema->table_names[row->table], row->name,
+           world->capacity[row->table]);
+  world->column[component] = device_buffer(world->device, bytes, what, error);
+  if (!world->column[component]) return false;
+  device_fill(world->device, world->column[component], 0, bytes, 0);
+  return true;
+}
+
+bool world_open(struct world **opened, struct device *device, struct kernels *kernels,
+                const struct world_setup *setup, uint8_t grow_table, struct error *error) {
+  REQUIRE(setup->schema->component_count <= COLUMNS_MOST, "a set holds %d columns", COLUMNS_MOST);
+  *opened = NULL;
   if (!check_room(setup, device, grow_table, error)) return false;
+  struct world *world = make(device, kernels, setup);
   for (unsigned c = 0; c < setup->schema->component_count; c++) {
-    const struct component_desc *component = &setup->schema->components[c];
-    if (!(setup->columns & SET(c)) || component->keep == KEEP_PORT) continue;
-    size_t bytes = world_column_bytes(world, c) * world->capacity[component->table];
-    char what[96];
-    snprintf(what, sizeof what, "column %s.%s of %zu rows", setup->schema->table_names[component->table],
-             component->name, world->capacity[component->table]);
-    world->column[c] = device_buffer(device, bytes, what, error);
-    if (!world->column[c]) {
+    if (!(setup->columns & SET(c)) || !has_memory(setup->schema->components[c].keep)) continue;
+    if (!allocate(world, c, error)) {
       world_close(world);
       return false;
     }
-    device_fill(device, world->column[c], 0, bytes, 0);
   }
+  *opened = world;
   return true;
 }
 
 void world_close(struct world *world) {
-  if (!world->schema) return;
+  if (!world) return;
   for (unsigned c = 0; c < world->schema->component_count; c++) {
     size_t rows = world->capacity[world->schema->components[c].table];
     if (world->column[c] && !(world->bound & SET(c)))
       device_release(world->device, world->column[c], world_column_bytes(world, c) * rows);
-    world->column[c] = NULL;
   }
-  world->bound = 0;
+  arena_close(world->arena);
 }
+
+/* ---- what it is ---------------------------------------------------------------------------------------- */
+
+struct device *world_device(const struct world *world) {
+  return world->device;
+}
+
+struct kernels *world_kernels(const struct world *world) {
+  return world->kernels;
+}
+
+const struct schema *world_schema(const struct world *world) {
+  return world->schema;
+}
+
+size_t world_rows(const struct world *world, unsigned table) {
+  return world->rows[table];
+}
+
+void world_set_rows(struct world *world, unsigned table, size_t rows) {
+  REQUIRE(rows <= world->capacity[table], "%zu rows of %s; it has %zu", rows, world->schema->table_names[table],
+          world->capacity[table]);
+  world->rows[table] = rows;
+}
+
+size_t world_capacity(const struct world *world, unsigned table) {
+  return world->capacity[table];
+}
+
+size_t world_shape(const struct world *world, unsigned shape) {
+  return world->shape[shape];
+}
+
+size_t world_height(const struct world *world) {
+  return world->height;
+}
+
+size_t world_width(const struct world *world) {
+  return world->width;
+}
+
+bool world_half(const struct world *world) {
+  return world->half;
+}
+
+bool world_has(const struct world *world, unsigned component) {
+  return world->column[component];
+}
+
+/* ---- memory of others ---------------------------------------------------------------------------------- */
 
 /* Rows that the column has room for. */
 static size_t rows_of(const struct world *world, unsigned component) {
@@ -157,45 +254,118 @@ void world_share(struct world *world, const struct world *owner, component_set c
     if (columns & SET(c)) world_share_as(world, c, owner, c);
 }
 
-bool world_has(const struct world *world, unsigned component) {
+cl_mem world_memory(const struct world *world, unsigned component) {
+  REQUIRE(!world->use.system, "system %s asks for the memory of a column: it has world_in and world_out",
+          world->use.system->name);
   return world->column[component];
 }
 
-static struct arg column_arg(struct world *world, unsigned component, enum arg_kind kind, bool declared) {
+/* ---- who runs ------------------------------------------------------------------------------------------ */
+
+struct world_use world_enter(struct world *world, const struct system *system) {
+  struct world_use before = world->use;
+  world->use = (struct world_use){.system = system};
+  return before;
+}
+
+struct world_use world_suspend(struct world *world, struct world_use before) {
+  struct world_use use = world->use;
+  world->use = before;
+  return use;
+}
+
+void world_compare(const struct world *world, const struct world_use *use) {
+  const struct system *system = use->system;
+  if (!world->strict) return;
+  component_set reads = system->reads & ~use->reads, writes = (system->writes | system->parts) & ~use->writes;
+  REQUIRE(!reads, "system %s declares that it reads %s, and did not ask for it", system->name,
+          schema_first(world->schema, reads));
+  REQUIRE(!writes, "system %s declares that it writes %s, and did not ask for it", system->name,
+          schema_first(world->schema, writes));
+}
+
+void world_leave(struct world *world, struct world_use before) {
+  struct world_use use = world_suspend(world, before);
+  world_compare(world, &use);
+}
+
+void world_idle(struct world *world) {
+  world->use.reads = world->use.writes = ~(component_set)0;
+}
+
+bool world_runs(const struct world *world) {
+  return world->use.system;
+}
+
+bool world_reads(const struct world *world, unsigned component) {
+  return world->use.system && (world->use.system->reads & SET(component));
+}
+
+bool world_writes(const struct world *world, unsigned component) {
+  return world->use.system && (world->use.system->writes & SET(component));
+}
+
+/* ---- for systems --------------------------------------------------------------------------------------- */
+
+static void refuse(const struct world *world, unsigned component, const char *what) {
   const struct component_desc *row = &world->schema->components[component];
-  REQUIRE(world->running, "column %s is asked for outside a system", row->name);
-  REQUIRE(declared, "system %s did not declare its use of column %s.%s", world->running->name,
-          world->schema->table_names[row->table], row->name);
+  const char *table = world->schema->table_names[row->table];
+  REQUIRE(world->use.system, "column %s.%s is asked for outside a system", table, row->name);
+  REQUIRE(false, "system %s did not declare its %s of column %s.%s", world->use.system->name, what, table, row->name);
+}
+
+static void ask_read(struct world *world, unsigned component) {
+  if (!world_reads(world, component)) refuse(world, component, "read");
+  world->use.reads |= SET(component);
+}
+
+/* part: it writes some rows. */
+static void ask_write(struct world *world, unsigned component, bool part) {
+  const struct system *system = world->use.system;
+  if (!system || !((system->writes | (part ? system->parts : 0)) & SET(component)))
+    refuse(world, component, "write");
+  world->use.writes |= SET(component);
+}
+
+static struct arg column_arg(const struct world *world, unsigned component, enum arg_kind kind) {
+  const struct component_desc *row = &world->schema->components[component];
   REQUIRE(world->column[component], "column %s is not allocated in this world", row->name);
   return (struct arg){
       .kind = kind, .element = row->element, .name = row->name, .as.m = world->column[component]};
 }
 
 struct arg world_in(struct world *world, unsigned component) {
-  return column_arg(world, component, ARG_IN, world->running && (world->running->reads & SET(component)));
+  ask_read(world, component);
+  return column_arg(world, component, ARG_IN);
 }
 
 struct arg world_out(struct world *world, unsigned component) {
-  return column_arg(world, component, ARG_OUT, world->running && (world->running->writes & SET(component)));
+  ask_write(world, component, false);
+  return column_arg(world, component, ARG_OUT);
 }
 
 struct arg world_inout(struct world *world, unsigned component) {
-  const struct system *running = world->running;
-  return column_arg(world, component, ARG_INOUT,
-                    running && (running->reads & running->writes & SET(component)));
+  ask_read(world, component);
+  ask_write(world, component, true);
+  return column_arg(world, component, ARG_INOUT);
 }
 
 /* Kernels that write a part of the rows declare their output as read too. */
 struct arg world_part(struct world *world, unsigned component) {
-  struct arg arg = world_out(world, component);
-  arg.kind = ARG_INOUT;
-  return arg;
+  ask_write(world, component, true);
+  return column_arg(world, component, ARG_INOUT);
 }
 
 struct arg world_written(struct world *world, unsigned component) {
-  struct arg arg = world_out(world, component);
-  arg.kind = ARG_IN;
-  return arg;
+  ask_write(world, component, true);
+  return column_arg(world, component, ARG_IN);
+}
+
+void world_touch(struct world *world, component_set reads, component_set writes) {
+  for (unsigned c = 0; c < world->schema->component_count; c++) {
+    if (reads & SET(c)) ask_read(world, c);
+    if (writes & SET(c)) ask_write(world, c, true);
+  }
 }
 
 static size_t check_rows(const struct world *world, unsigned component, size_t row, size_t count) {
@@ -208,17 +378,27 @@ static size_t check_rows(const struct world *world, unsigned component, size_t r
 
 void world_write(struct world *world, unsigned component, size_t row, size_t count, const void *from) {
   size_t bytes = check_rows(world, component, row, count);
+  ask_write(world, component, true);
   device_write(world->device, world->column[component], row * bytes, count * bytes, from);
 }
 
 void world_read(struct world *world, unsigned component, size_t row, size_t count, void *to) {
   size_t bytes = check_rows(world, component, row, count);
+  ask_read(world, component);
   device_read(world->device, world->column[component], row * bytes, count * bytes, to);
 }
 
-cl_mem world_lend(const struct world *world, unsigned component) {
-  REQUIRE(!world->running, "a system lends nothing: it has world_in and world_out");
-  return world->column[component];
+void world_put(struct world *world, const struct system *load, unsigned component, size_t row, size_t count,
+               const void *from) {
+  struct world_use before = world_enter(world, load);
+  world_write(world, component, row, count, from);
+  world_leave(world, before);
+}
+
+void world_get(struct world *world, const struct system *save, unsigned component, size_t row, size_t count, void *to) {
+  struct world_use before = world_enter(world, save);
+  world_read(world, component, row, count, to);
+  world_leave(world, before);
 }
 
 void world_fill(struct world *world, unsigned component, uint32_t word) {
@@ -227,11 +407,12 @@ void world_fill(struct world *world, unsigned component, uint32_t word) {
   if (element == 1) word = (word & 0xff) * 0x01010101u;
   if (element == 2) word = (word & 0xffff) * 0x00010001u;
   size_t rows = rows_of(world, component), bytes = check_rows(world, component, 0, rows);
+  ask_write(world, component, false);
   device_fill(world->device, world->column[component], 0, bytes * rows, word);
 }
 
 void world_copy(struct world *world, unsigned from, size_t row, unsigned to, size_t to_row, size_t count) {
-  struct arg source = world_in(world, from), target = world_out(world, to);
+  struct arg source = world_in(world, from), target = world_part(world, to);
   size_t bytes = world_column_bytes(world, to);
   device_copy(world->device, source.as.m, row * bytes, target.as.m, to_row * bytes, count * bytes);
 }

@@ -350,6 +350,7 @@ void graph_forward_part(struct graph *graph, int first, int end) {
     if (graph_runs(node)) node->op->forward(graph, (tensor){(uint16_t)i});
   }
   graph->device->label = "";
+  graph_tell(graph, GRAPH_FORWARD);
 }
 
 void graph_forward(struct graph *graph) {
@@ -364,6 +365,7 @@ void graph_backward_part(struct graph *graph, int first, int end) {
     if (graph_runs(node) && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
   }
   graph->device->label = "";
+  graph_tell(graph, GRAPH_BACKWARD);
 }
 
 void graph_backward(struct graph *graph) {
@@ -372,6 +374,11 @@ void graph_backward(struct graph *graph) {
 
 void graph_zero_gradients(struct graph *graph) {
   device_fill(graph->device, graph->gradients, 0, sizeof(float) * graph->elements, 0);
+  graph_tell(graph, GRAPH_CLEARED);
+}
+
+void graph_tell(const struct graph *graph, enum graph_effect effect) {
+  if (graph->watch) graph->watch(graph->watch_context, effect);
 }
 
 cl_mem graph_value(const struct graph *graph, tensor x) {

@@ -102,6 +102,9 @@ struct graph_buffer {
   size_t bytes;
 };
 
+/* What happens to a network. */
+enum graph_effect { GRAPH_CLEARED, GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_LEARNED };
+
 struct graph {
   struct arena *arena;
   struct node node[NODES_MOST];
@@ -113,6 +116,8 @@ struct graph {
   bool failed;
   bool shares;                  /* nodes may take parameters that others have (graph_share) */
   bool best;                    /* exact draws take the most probable entries; may change between runs */
+  void (*watch)(void *context, enum graph_effect effect); /* NULL: nobody watches */
+  void *watch_context;
   enum graph_products products; /* set before the plan */
   /* From the plan: */
   struct device *device;
@@ -278,6 +283,9 @@ void graph_backward(struct graph *graph);
 void graph_forward_part(struct graph *graph, int first, int end);
 void graph_backward_part(struct graph *graph, int first, int end);
 void graph_zero_gradients(struct graph *graph);
+/* Tells whoever watches that this has been done to what the graph owns; who computes the same otherwise tells it too
+ * (engine/fused). */
+void graph_tell(const struct graph *graph, enum graph_effect effect);
 cl_mem graph_value(const struct graph *graph, tensor x);
 cl_mem graph_gradient(const struct graph *graph, tensor x);
 

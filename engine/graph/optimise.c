@@ -120,6 +120,7 @@ void optimise_step(struct optimiser *optimiser) {
   optimiser->step++;
   if (optimiser->setup.clip > 0) run_clip(optimiser, optimiser->setup.clip);
   run[optimiser->setup.kind](optimiser);
+  graph_tell(optimiser->graph, GRAPH_LEARNED);
 }
 
 bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *error) {

@@ -43,6 +43,8 @@ struct bench {
 };
 
 /* `count` slices and as many environments, environment i on slice i. */
+static const struct system set_scans = {.name = "set_scans", .doc = "scan i is of slice i", .writes = SET(ENV_slice)};
+
 static bool open_bench(struct bench *bench, const struct verify *verify, size_t count, size_t n, bool half,
                        struct error *error) {
   *bench = (struct bench){.arena = arena_open(), .count = count, .n = n};
@@ -60,7 +62,7 @@ static bool open_bench(struct bench *bench, const struct verify *verify, size_t 
   }
   uint32_t *slice = ARENA_NEW(bench->arena, uint32_t, count);
   for (size_t i = 0; i < count; i++) slice[i] = (uint32_t)i;
-  world_write(&bench->simulation.world, ENV_slice, 0, count, slice);
+  world_put(bench->simulation.world, &set_scans, ENV_slice, 0, count, slice);
   return true;
 }
 
@@ -72,20 +74,21 @@ static void close_bench(struct bench *bench) {
 static void run_system(struct bench *bench, const struct system *row) {
   struct system system = *row;
   system.context = &bench->simulation;
-  bench->simulation.world.running = &system;
-  system.run(&bench->simulation.world, system.context);
-  bench->simulation.world.running = NULL;
+  struct world_use before = world_enter(bench->simulation.world, &system);
+  system.run(bench->simulation.world, system.context);
+  world_leave(bench->simulation.world, before);
 }
 
 /* One column as doubles. */
 static double *column(struct bench *bench, unsigned component) {
-  struct world *world = &bench->simulation.world;
+  struct world *world = bench->simulation.world;
   size_t bytes = world_column_bytes(world, component) * bench->count;
-  bool half = component_schema.components[component].element == ELEMENT_REAL && world->half;
+  bool half = component_schema.components[component].element == ELEMENT_REAL && world_half(world);
   size_t count = bytes / (half ? 2 : 4);
   void *raw = arena_new(bench->arena, bytes);
   double *values = ARENA_NEW(bench->arena, double, count);
-  world_read(world, component, 0, bench->count, raw);
+  const struct system compare = {.name = "compare", .doc = "a column beside its vectors", .reads = SET(component)};
+  world_get(world, &compare, component, 0, bench->count, raw);
   for (size_t i = 0; i < count; i++)
     values[i] = half ? half_to_float(((const uint16_t *)raw)[i]) : ((const float *)raw)[i];
   return values;
@@ -183,11 +186,18 @@ static void compare_observation(const struct verify *verify, struct bench *bench
         worst_error(standardise(bench, magnitude, mean, std), v->observation, v->count * pixels), bound);
 }
 
+static const struct system set_acquisition = {.name = "set_acquisition",
+                                              .doc = "the images and masks of the vectors",
+                                              .writes = SET(SLICE_image) | SET(ENV_mask),
+                                              .loads = true};
+
 static bool run_acquisition(const struct verify *verify, struct bench *bench, const char *source,
                             const struct acquisition_vectors *v, bool half, struct error *error) {
-  struct world *world = &bench->simulation.world;
+  struct world *world = bench->simulation.world;
+  struct world_use before = world_enter(world, &set_acquisition);
   world_write(world, SLICE_image, 0, v->count, v->image);
   world_write(world, ENV_mask, 0, v->count, v->mask);
+  world_leave(world, before);
   if (!transform_rows(world, 0, v->count, error)) return false;
   run_system(bench, &system_observe);
   if (!half) compare_slices(verify, bench, source, v);
@@ -216,20 +226,28 @@ struct metric_vectors {
   const double *expected[METRICS]; /* in the order of metric_list; NULL: not known */
 };
 
+static const struct system set_pairs = {
+    .name = "set_pairs",
+    .doc = "the references and distorted images of the vectors",
+    .writes = SET(SLICE_image) | SET(SLICE_std) | SET(SLICE_data_range) | SET(ENV_reconstruction),
+    .loads = true};
+
 static bool verify_metrics(const struct verify *verify, const char *source, const struct metric_vectors *v,
                            struct error *error) {
   struct bench bench;
   if (!open_bench(&bench, verify, v->count, v->n, false, error)) return false;
-  struct world *world = &bench.simulation.world;
+  struct world *world = bench.simulation.world;
   float *range = ARENA_NEW(bench.arena, float, v->count), *one = ARENA_NEW(bench.arena, float, v->count);
   for (size_t i = 0; i < v->count; i++) {
     range[i] = (float)v->data_range[i];
     one[i] = 1; /* mean 0 and deviation 1: the target's clamp to +-6 changes no pixel */
   }
+  struct world_use before = world_enter(world, &set_pairs);
   world_write(world, SLICE_image, 0, v->count, v->reference);
   world_write(world, SLICE_std, 0, v->count, one);
   world_write(world, SLICE_data_range, 0, v->count, range);
   world_write(world, ENV_reconstruction, 0, v->count, v->distorted);
+  world_leave(world, before);
   run_system(&bench, &system_score_ssim);
   run_system(&bench, &system_score_ssim_uniform);
   run_system(&bench, &system_score_error);

@@ -40,7 +40,7 @@ bool baseline_refuse(const struct options *options, const char *own, struct erro
 
 static void run_centre(struct world *world, void *context) {
   const struct scan_group *group = context;
-  kernel_run(world->kernels, "group_centre", group->scans,
+  kernel_run(world_kernels(world), "group_centre", group->scans,
              ARGS(world_in(world, ROLLOUT_reward), world_out(world, ROLLOUT_centred),
                   arg_u32((uint32_t)group->steps), arg_u32((uint32_t)group->members),
                   arg_u32((uint32_t)group->stride), arg_f32(group->scale)));

@@ -245,26 +245,36 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
                             slices);
 }
 
+/* A column of ROLLOUT in a batch's results. */
+static struct system save_column(unsigned column) {
+  return (struct system){.name = "save_column", .doc = "what a batch of scans kept of its steps", .reads = SET(column)};
+}
+
 /* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes NaN. */
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
-  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
+  size_t envs = world_rows(work->simulation.world, TABLE_ENV), steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 0 : steps - 1;
-  world_read(&work->simulation.world, column, 0, envs * steps, work->values);
+  const struct system save = save_column(column);
+  world_get(work->simulation.world, &save, column, 0, envs * steps, work->values);
   for (size_t t = 0; t < steps; t++)
     for (size_t e = 0; e < envs; e++)
       to[work->scan[e] * steps + t] = t < first ? NAN : work->values[t * envs + e];
 }
 
 static void gather_returns(struct work *work, struct evaluate_run *run) {
-  size_t envs = work->simulation.world.rows[TABLE_ENV], steps = acquisition_steps(&run->acquisition) + 1;
+  size_t envs = world_rows(work->simulation.world, TABLE_ENV), steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 1 : steps - 1; /* without curves only the end has a reward */
-  world_read(&work->simulation.world, ROLLOUT_reward, 0, envs * steps, work->values);
+  const struct system save = save_column(ROLLOUT_reward);
+  world_get(work->simulation.world, &save, ROLLOUT_reward, 0, envs * steps, work->values);
   for (size_t e = 0; e < envs; e++) {
     double sum = 0;
     for (size_t t = first; t < steps; t++) sum += work->values[t * envs + e];
     run->returns[work->scan[e]] = (float)sum;
   }
 }
+
+static const struct system save_image = {
+    .name = "save_image", .doc = "the reconstruction of a scan", .reads = SET(ENV_reconstruction)};
 
 /* Results keep the first trajectory of a slice. */
 static void gather_image(struct work *work, struct evaluate_run *run, size_t env) {
@@ -273,17 +283,20 @@ static void gather_image(struct work *work, struct evaluate_run *run, size_t env
   while (!work->config->images && place < evaluation->kept_count && evaluation->kept[place] != scan) place++;
   if (!work->config->images && place == evaluation->kept_count) return;
   if (work->config->images) place = scan;
-  world_read(&work->simulation.world, ENV_reconstruction, env, 1, run->images + place * pixels);
+  world_get(work->simulation.world, &save_image, ENV_reconstruction, env, 1, run->images + place * pixels);
 }
 
+static const struct system save_mask = {.name = "save_mask", .doc = "what a scan has acquired", .reads = SET(ENV_mask)};
+
 static void gather_scans(struct work *work, struct evaluate_run *run) {
-  struct world *world = &work->simulation.world;
-  size_t envs = world->rows[TABLE_ENV], n = run->acquisition.lines,
+  struct world *world = work->simulation.world;
+  size_t envs = world_rows(world, TABLE_ENV), n = run->acquisition.lines,
          steps = acquisition_steps(&run->acquisition);
-  world_read(world, ROLLOUT_action, 0, envs * (steps + 1), work->action);
+  const struct system save = save_column(ROLLOUT_action);
+  world_get(world, &save, ROLLOUT_action, 0, envs * (steps + 1), work->action);
   for (size_t e = 0; e < envs; e++) {
     size_t scan = work->scan[e];
-    world_read(world, ENV_mask, e, 1, run->mask + scan * n);
+    world_get(world, &save_mask, ENV_mask, e, 1, run->mask + scan * n);
     for (size_t t = 0; t < steps; t++) run->action[scan * steps + t] = work->action[(t + 1) * envs + e];
     gather_image(work, run, e);
   }
@@ -312,10 +325,13 @@ static void compare_scans(const struct work *work, const struct evaluate_run *ru
               scan->horizon, scan->initial_lines, scan->budget);
 }
 
+static const struct system save_slices = {
+    .name = "save_slices", .doc = "which slice every scan was of", .reads = SET(ENV_slice)};
+
 /* Scan number i is of trajectory i / slices, of the slice that the order gives it. */
 static void place_scans(struct work *work, size_t first, size_t envs) {
   size_t slices = work->evaluation->slices;
-  world_read(&work->simulation.world, ENV_slice, 0, envs, work->scan);
+  world_get(work->simulation.world, &save_slices, ENV_slice, 0, envs, work->scan);
   slice_cache_slices(&work->simulation, work->scan, envs);
   for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
 }
@@ -343,8 +359,8 @@ static bool goes_on(const struct work *work, struct error *error) {
 
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
-  struct world *world = &work->simulation.world;
-  size_t most = world->capacity[TABLE_ENV];
+  struct world *world = work->simulation.world;
+  size_t most = world_capacity(world, TABLE_ENV);
   double start = clock_seconds();
   compare_scans(work, run);
   run->scans = work->evaluation->slices * trajectories_of(work, run);
@@ -357,7 +373,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     simulation_restart(&work->simulation, (uint32_t)first, envs);
     simulation_episode(&work->simulation);
     place_scans(work, first, envs);
-    if (!device_finish(world->device, error)) return fail_in(error, "sampler %s", run->sampler->name);
+    if (!device_finish(world_device(world), error)) return fail_in(error, "sampler %s", run->sampler->name);
     for (size_t m = 0; m < METRICS; m++)
       if (run->metric[m]) gather(work, run, metric_list[m].rollout, run->metric[m]);
     gather_returns(work, run);
@@ -365,7 +381,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     progress_move(&work->progress, work->done += envs);
   }
   run->seconds = clock_seconds() - start;
-  return device_finish(world->device, error) && check_masks(run, error);
+  return device_finish(world_device(world), error) && check_masks(run, error);
 }
 
 static bool run_all(struct work *work, struct error *error) {
@@ -402,7 +418,7 @@ static bool open_network(struct work *work, struct error *error) {
   const struct options *options = work->options;
   const char *path = options->evaluate.reconstructor;
   struct evaluation *evaluation = work->evaluation;
-  size_t most = simulation->oracle ? SIZE_MAX : simulation->world.capacity[TABLE_ENV];
+  size_t most = simulation->oracle ? SIZE_MAX : world_capacity(simulation->world, TABLE_ENV);
   struct reconstructor_setup setup =
       reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
   evaluation->reconstructor = "zero-filled reconstruction";
@@ -443,7 +459,7 @@ static bool open_policy(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
   struct policy_setup setup = policy_setup_of(simulation->device, simulation->kernels, options,
-                                              simulation->world.capacity[TABLE_ENV]);
+                                              world_capacity(simulation->world, TABLE_ENV));
   if (!*options->evaluate.policy) return true;
   if (!policy_load(&work->policy, options->evaluate.policy, &setup, error))
     return fail_in(error, "evaluate.policy");
@@ -511,7 +527,7 @@ static bool compare_joint(const struct work *work, struct error *error) {
 static bool open_sequence(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
-  size_t envs = simulation->world.capacity[TABLE_ENV];
+  size_t envs = world_capacity(simulation->world, TABLE_ENV);
   if (!simulation->plan.sequence) return true;
   const struct acquisition *setting = find_sequence(work, error);
   if (!setting) return false;

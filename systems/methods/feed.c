@@ -72,6 +72,11 @@ static size_t actions_of(const struct feed *feed) {
   return geometry_actions(geometry_chosen(&feed->options), feed->options.data.size);
 }
 
+static const struct system load_pairs = {.name = "load_pairs",
+                                         .doc = "what masks of every pair of accelerations start with, and their chances",
+                                         .parts = SET(PAIR_initial) | SET(PAIR_chance),
+                                         .loads = true};
+
 static void write_pairs(struct feed *feed) {
   size_t n = actions_of(feed);
   uint8_t *initial = ARENA_NEW(feed->arena, uint8_t, PAIRS_MOST * n);
@@ -80,8 +85,11 @@ static void write_pairs(struct feed *feed) {
     acquisition_initial(&feed->pair[p], initial + p * n);
     chance[p] = (uint32_t)nearbyint(0x1p31 * feed_chance(&feed->pair[p]));
   }
-  world_write(&feed->simulation.world, PAIR_initial, 0, feed->pairs, initial);
-  world_write(&feed->simulation.world, PAIR_chance, 0, feed->pairs, chance);
+  struct world *world = feed->simulation.world;
+  struct world_use before = world_enter(world, &load_pairs);
+  world_write(world, PAIR_initial, 0, feed->pairs, initial);
+  world_write(world, PAIR_chance, 0, feed->pairs, chance);
+  world_leave(world, before);
 }
 
 /* Masks by scanning, with exact budgets. */
@@ -129,7 +137,7 @@ void feed_describe(struct feed *feed, const struct feed_setup *setup) {
 static bool build_masks(struct feed *feed, struct error *error) {
   schedule_open(&feed->masks, &component_schema);
   feed_add_masks(feed, &feed->masks);
-  return schedule_close(&feed->masks, false, error);
+  return schedule_close(&feed->masks, error);
 }
 
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
@@ -162,14 +170,14 @@ static bool find_moves(struct feed *feed, const struct feed_setup *setup, struct
 static bool open_moves(struct feed *feed, struct error *error) {
   struct simulation *simulation = &feed->simulation;
   return !feed->augment.kinds || simulation->cache ||
-         transform_open(&feed->moves, &simulation->world, feed->slices, error);
+         transform_open(&feed->moves, simulation->world, feed->slices, error);
 }
 
 static bool load(struct feed *feed, const struct feed_setup *setup, struct error *error) {
   struct simulation *simulation = &feed->simulation;
   feed->report.slices = setup->slices;
   return setup->fill
-             ? setup->fill(&simulation->world, setup->slices, feed->options.world.seed, error)
+             ? setup->fill(simulation->world, setup->slices, feed->options.world.seed, error)
              : load_simulation(simulation, &feed->dataset, &feed->options, feed->arena, &feed->report, error);
 }
 
@@ -180,7 +188,7 @@ static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct
   write_pairs(feed);
   feed->slices = feed->report.slices;
   feed->order = ARENA_NEW(feed->arena, uint32_t, feed->slices);
-  feed->rows = ARENA_NEW(feed->arena, uint32_t, feed->simulation.world.capacity[TABLE_SLICE]);
+  feed->rows = ARENA_NEW(feed->arena, uint32_t, world_capacity(feed->simulation.world, TABLE_SLICE));
   for (size_t i = 0; i < feed->slices; i++) feed->order[i] = (uint32_t)i;
   return open_moves(feed, error);
 }
@@ -222,10 +230,10 @@ static uint32_t first_scan(const struct feed *feed, uint32_t epoch) {
 
 static void run_chance(struct world *world, void *context) {
   const struct feed *feed = context;
-  kernel_run(world->kernels, "mask_chance", feed->slices,
+  kernel_run(world_kernels(world), "mask_chance", feed->slices,
              ARGS(world_in(world, SLICE_order), world_in(world, PAIR_initial), world_in(world, PAIR_chance),
                   world_out(world, EPOCH_slice), world_out(world, EPOCH_mask), arg_u32(feed->scan),
-                  arg_u32((uint32_t)world->rows[TABLE_SLICE]), arg_u32((uint32_t)feed->pairs),
+                  arg_u32((uint32_t)world_rows(world, TABLE_SLICE)), arg_u32((uint32_t)feed->pairs),
                   arg_u32(feed->options.world.seed)));
 }
 
@@ -239,7 +247,7 @@ static const struct system chance_masks = {.name = "chance_masks",
 /* The masks of the environments' scans into their rows of EPOCH, where the scan takes this pair. */
 static void run_keep(struct world *world, void *context) {
   const struct feed *feed = context;
-  kernel_run(world->kernels, "mask_keep", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "mask_keep", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_scan), world_in(world, ENV_slice), world_in(world, ENV_mask),
                   arg_unnamed(world_part(world, EPOCH_slice)), arg_unnamed(world_part(world, EPOCH_mask)),
                   arg_u32((uint32_t)feed->row), arg_u32((uint32_t)feed->pair_at),
@@ -249,23 +257,24 @@ static void run_keep(struct world *world, void *context) {
 static const struct system keep_masks = {.name = "keep_masks",
                                          .doc = "slice and mask of every scan as a sample of the epoch",
                                          .reads = SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask),
-                                         .writes = SET(EPOCH_slice) | SET(EPOCH_mask),
+                                         .parts = SET(EPOCH_slice) | SET(EPOCH_mask),
                                          .kernels = {"mask_keep"},
                                          .run = run_keep};
 
 /* Scans of as many samples as there are environments. */
 static bool next_scans(struct world *world, void *context, size_t turn) {
   struct feed *feed = context;
-  size_t most = world->capacity[TABLE_ENV], row = turn * most, left = feed->slices - row;
+  size_t most = world_capacity(world, TABLE_ENV), row = turn * most, left = feed->slices - row;
   if (row >= feed->slices) return false;
   feed->row = row;
-  simulation_restart(&feed->simulation, feed->scan + (uint32_t)row, left < most ? left : most);
-  feed->simulation.rows = (struct rollout_rows){.stride = world->rows[TABLE_ENV], .before = true};
+  simulation_number(&feed->simulation, feed->scan + (uint32_t)row, left < most ? left : most);
+  feed->simulation.rows = (struct rollout_rows){.stride = world_rows(world, TABLE_ENV), .before = true};
   return true;
 }
 
 static const struct system repeat_scans = {
-    .name = "scans", .doc = "as many samples of the epoch as there are environments", .next = next_scans};
+    .name = "scans", .doc = "as many samples of the epoch as there are environments",
+    .covers = TABLE_BIT(TABLE_EPOCH), .next = next_scans};
 
 void feed_add_masks(struct feed *feed, struct schedule *schedule) {
   if (!is_exact(feed)) {
@@ -273,6 +282,7 @@ void feed_add_masks(struct feed *feed, struct schedule *schedule) {
     return;
   }
   schedule_add(schedule, &repeat_scans, feed);
+  slice_cache_add_bring(&feed->simulation, schedule);
   simulation_add_restart(&feed->simulation, schedule);
   simulation_add_scan(&feed->simulation, schedule);
   schedule_add(schedule, &keep_masks, feed);
@@ -285,7 +295,7 @@ static bool draw_exactly(struct feed *feed, struct error *error) {
     if (!simulation_set(&feed->simulation, &feed->pair[feed->pair_at], feed->sampler, error) ||
         !build_masks(feed, error) || !schedule_prepare(&feed->masks, feed->simulation.kernels, error))
       return false;
-    schedule_run(&feed->masks, &feed->simulation.world);
+    schedule_run(&feed->masks, feed->simulation.world);
   }
   return true;
 }
@@ -308,23 +318,37 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
   move_slices(feed, epoch);
   feed->scan = first_scan(feed, epoch);
   if (is_exact(feed) && !draw_exactly(feed, error)) return false;
-  if (!is_exact(feed)) schedule_run(&feed->masks, &feed->simulation.world);
+  if (!is_exact(feed)) schedule_run(&feed->masks, feed->simulation.world);
   return device_finish(feed->device, error);
 }
 
 /* ---- a batch ------------------------------------------------------------------------------------------- */
 
 /* With a cache the samples' rows of SLICE are known only now. */
-void feed_bring(struct feed *feed, size_t first, size_t count) {
-  struct simulation *simulation = &feed->simulation;
-  if (!simulation->cache) return;
-  slice_cache_bring(simulation->cache, feed->order + first, count, feed->rows);
-  world_write(&simulation->world, EPOCH_slice, first, count, feed->rows);
+static void run_bring(struct world *world, void *context) {
+  const struct feed *feed = context;
+  size_t count = world_rows(world, TABLE_ENV);
+  slice_cache_take(feed->simulation.cache, feed->order + feed->sample, count, feed->rows);
+  world_write(world, EPOCH_slice, feed->sample, count, feed->rows);
+}
+
+/* feed_add_bring adds what the window holds. */
+static const struct system bring_samples = {.name = "bring_samples",
+                                            .doc = "slices of these samples into the device's window (data.window)",
+                                            .parts = SET(EPOCH_slice),
+                                            .loads = true,
+                                            .run = run_bring};
+
+void feed_add_bring(struct feed *feed, struct schedule *schedule) {
+  struct slice_cache *cache = feed->simulation.cache;
+  if (!cache) return;
+  schedule_add(schedule, &bring_samples, feed)->parts |= slice_cache_parts(cache);
+  slice_cache_add_transform(cache, schedule);
 }
 
 static void run_deal(struct world *world, void *context) {
   const struct feed *feed = context;
-  size_t rows = world->rows[TABLE_ENV];
+  size_t rows = world_rows(world, TABLE_ENV);
   world_copy(world, EPOCH_slice, feed->sample, ENV_slice, 0, rows);
   world_copy(world, EPOCH_mask, feed->sample, ENV_mask, 0, rows);
 }
@@ -345,6 +369,7 @@ static void add_scores(struct feed *feed, struct schedule *schedule) {
 
 void feed_add_batch(struct feed *feed, struct schedule *schedule) {
   struct simulation *simulation = &feed->simulation;
+  feed_add_bring(feed, schedule);
   schedule_add(schedule, &deal, feed);
   if (feed->setup.learns && !feed->setup.validate) return;
   simulation_add_observe(simulation, schedule);
@@ -360,10 +385,9 @@ void feed_deal(struct feed *feed, size_t first, size_t count) {
   struct simulation *simulation = &feed->simulation;
   REQUIRE(first + count <= feed->slices, "samples %zu to %zu of an epoch of %zu", first, first + count,
           feed->slices);
-  feed_bring(feed, first, count);
-  simulation->world.rows[TABLE_ENV] = count;
+  world_set_rows(simulation->world, TABLE_ENV, count);
   simulation->pass = (struct pass){.images = count};
   feed->sample = first;
 }
 
-const struct system *const feed_systems[] = {&chance_masks, &repeat_scans, &keep_masks, &deal, NULL};
+const struct system *const feed_systems[] = {&chance_masks, &repeat_scans, &keep_masks, &bring_samples, &deal, NULL};

@@ -58,10 +58,10 @@ void feed_close(struct feed *feed);
 
 /* Draws the epoch's order and masks. */
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
-/* Sees to it that the slices of `count` samples from `first` on are on the device, in the rows that EPOCH_slice
- * says; only enqueues. */
-void feed_bring(struct feed *feed, size_t first, size_t count);
-/* The next deal is of `count` samples from `first` on; only enqueues. */
+/* Adds what sees to it that the slices of the next deal's samples are on the device, in the rows that EPOCH_slice
+ * says. */
+void feed_add_bring(struct feed *feed, struct schedule *schedule);
+/* The next deal is of `count` samples from `first` on. */
 void feed_deal(struct feed *feed, size_t first, size_t count);
 /* Adds the systems that deal, observe, and encode or reconstruct and score. */
 void feed_add_batch(struct feed *feed, struct schedule *schedule);

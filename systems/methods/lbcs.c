@@ -41,7 +41,7 @@ static struct lbcs *lbcs_of(struct trainer *trainer) {
 static void run_wear(struct world *world, void *context) {
   const struct simulation *simulation = context;
   reset_scans(world, simulation, arg_unnamed(world_in(world, SCENE_grown)));
-  device_fill(world->device, world_out(world, ENV_step).as.m, 0, sizeof(uint32_t) * world->rows[TABLE_ENV],
+  device_fill(world_device(world), world_out(world, ENV_step).as.m, 0, sizeof(uint32_t) * world_rows(world, TABLE_ENV),
               simulation->taken);
 }
 
@@ -57,9 +57,11 @@ static const struct system wear_mask = {
 /* All scans have chosen the same action: the first one's joins the mask. */
 static void run_take(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  kernel_run(world->kernels, "mask_acquire", 1,
+  struct arg done = world_part(world, ENV_done);
+  done.kind = ARG_OUT;
+  kernel_run(world_kernels(world), "mask_acquire", 1,
              ARGS(world_in(world, ENV_action), arg_unnamed(world_inout(world, SCENE_grown)),
-                  world_inout(world, ENV_step), world_out(world, ENV_done),
+                  world_inout(world, ENV_step), done,
                   arg_u32(simulation->acquisition.budget)));
   world_copy(world, ENV_action, 0, ROLLOUT_action, simulation->taken, 1);
 }
@@ -67,8 +69,8 @@ static void run_take(struct world *world, void *context) {
 static const struct system take_action = {.name = "take_action",
                                           .doc = "add the best action to the mask",
                                           .reads = SET(ENV_action) | SET(SCENE_grown) | SET(ENV_step),
-                                          .writes = SET(SCENE_grown) | SET(ENV_step) | SET(ENV_done) |
-                                                    SET(ROLLOUT_action),
+                                          .writes = SET(SCENE_grown),
+                                          .parts = SET(ENV_step) | SET(ENV_done) | SET(ROLLOUT_action),
                                           .kernels = {"mask_acquire"},
                                           .run = run_take};
 
@@ -102,7 +104,7 @@ static bool build_schedules(struct lbcs *lbcs, struct error *error) {
   add_grow(lbcs, &lbcs->grow);
   schedule_open(&lbcs->validate, &component_schema);
   add_validate(lbcs, &lbcs->validate);
-  return schedule_close(&lbcs->grow, false, error) && schedule_close(&lbcs->validate, false, error);
+  return schedule_close(&lbcs->grow, error) && schedule_close(&lbcs->validate, error);
 }
 
 /* ---- plans --------------------------------------------------------------------------------------------- */
@@ -260,18 +262,22 @@ static bool open_schedules(struct lbcs *lbcs, struct error *error) {
          schedule_prepare(&lbcs->validate, kernels, error);
 }
 
+static const struct system load_initial = {.name = "load_initial",
+                                           .doc = "the initial actions, from which the mask grows",
+                                           .writes = SET(SCENE_grown)};
+
 /* Validation scans have the mask of the training's world. */
 static bool open_mask(struct lbcs *lbcs, struct error *error) {
-  struct world *world = &lbcs->train.simulation.world, *other = &lbcs->validation.simulation.world;
+  struct world *world = lbcs->train.simulation.world, *other = lbcs->validation.simulation.world;
   struct arena *arena = lbcs->trainer.arena;
-  size_t actions = lbcs->acquisition.lines, envs = other->capacity[TABLE_ENV];
+  size_t actions = lbcs->acquisition.lines, envs = world_capacity(other, TABLE_ENV);
   uint8_t *initial = arena_try(arena, actions);
   lbcs->order = arena_try_array(arena, sizeof(uint32_t), lbcs->train.report.slices);
   lbcs->room = arena_try_array(arena, sizeof(float), actions > envs ? actions : envs);
   if (!initial || !lbcs->order || !lbcs->room)
     return fail_memory(error, "no host memory for a mask of %zu", actions);
   acquisition_initial(&lbcs->acquisition, initial);
-  world_write(world, SCENE_grown, 0, 1, initial);
+  world_put(world, &load_initial, SCENE_grown, 0, 1, initial);
   world_share(other, world, SET(SCENE_grown));
   return true;
 }
@@ -282,7 +288,7 @@ static bool count_steps(struct lbcs *lbcs, struct error *error) {
   size_t candidates = oracle_candidates(&lbcs->train.options, &lbcs->acquisition);
   trainer->wanted = lbcs->acquisition.budget;
   trainer->each = trainer->look_every = trainer->save_every = options->lbcs.log_every;
-  trainer->world = &lbcs->train.simulation.world;
+  trainer->world = lbcs->train.simulation.world;
   trainer->work = (double)lbcs->slices * (double)candidates / (double)trainer->wanted;
   trainer->event_each = trainer->event_per = 1;
   log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step",
@@ -348,37 +354,55 @@ static void step(struct trainer *trainer) {
   draw_slices(lbcs);
   simulation->taken = (uint32_t)trainer->done;
   simulation_restart(simulation, 0, lbcs->slices);
-  schedule_run(&lbcs->grow, &simulation->world);
+  schedule_run(&lbcs->grow, simulation->world);
 }
+
+static const struct system save_choice = {.name = "save_choice",
+                                          .doc = "the action that was added, and its score, for the log",
+                                          .reads = SET(ROLLOUT_action) | SET(SCENE_mean_quality)};
 
 static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct lbcs *lbcs = lbcs_of(trainer);
   uint32_t action;
+  struct world_use before = world_enter(trainer->world, &save_choice);
   world_read(trainer->world, ROLLOUT_action, trainer->done - 1, 1, &action);
   world_read(trainer->world, SCENE_mean_quality, 0, 1, lbcs->room);
+  world_leave(trainer->world, before);
   if (!device_finish(trainer->device, error)) return false;
   values[LBCS_score] = lbcs->room[action];
   values[LBCS_action] = action;
   return true;
 }
 
+/* With the column of the scene's metric. */
+static const struct system save_scores = {.name = "save_scores", .doc = "scores of the validation scans"};
+
 static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct lbcs *lbcs = lbcs_of(trainer);
   struct simulation *simulation = &lbcs->validation.simulation;
   const struct metric *metric = metric_of(lbcs);
-  size_t slices = lbcs->validation.report.slices, most = simulation->world.capacity[TABLE_ENV];
+  size_t slices = lbcs->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
+  struct system save = save_scores;
   bool good = true;
+  save.reads = SET(metric->env);
   simulation->taken = (uint32_t)trainer->done;
   for (size_t first = 0; good && first < slices; first += most) {
     size_t envs = slices - first < most ? slices - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
-    schedule_run(&lbcs->validate, &simulation->world);
-    world_read(&simulation->world, metric->env, 0, envs, lbcs->room);
+    schedule_run(&lbcs->validate, simulation->world);
+    world_get(simulation->world, &save, metric->env, 0, envs, lbcs->room);
     good = device_finish(trainer->device, error);
     for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * lbcs->room[i]) / (double)slices;
   }
   return good;
 }
+
+static const struct system save_mask = {
+    .name = "save_mask", .doc = "the mask so far, and its order", .reads = SET(SCENE_grown) | SET(ROLLOUT_action)};
+static const struct system load_mask = {.name = "load_mask",
+                                        .doc = "the order of the mask that goes on, beside it",
+                                        .reads = SET(SCENE_grown),
+                                        .parts = SET(ROLLOUT_action)};
 
 /* The mask, as samplers read it, and its actions in the order that they were taken in. */
 static bool write_mask(const struct lbcs *lbcs, struct arena *arena, struct store *store,
@@ -389,9 +413,11 @@ static bool write_mask(const struct lbcs *lbcs, struct arena *arena, struct stor
   const size_t shape[] = {points ? size : actions, size};
   uint8_t *mask = ARENA_NEW(arena, uint8_t, actions);
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
+  struct world_use before = world_enter(world, &save_mask);
   world_read(world, SCENE_grown, 0, 1, mask);
   world_read(world, ROLLOUT_action, 0, taken, order);
-  return device_finish(world->device, error) &&
+  world_leave(world, before);
+  return device_finish(world_device(world), error) &&
          store_write(store, "mask", STORE_U8, points ? 2 : 1, shape, mask, false, error) &&
          store_write(store, "order", STORE_U32, 1, &taken, order, false, error);
 }
@@ -425,9 +451,11 @@ static bool read_order(struct lbcs *lbcs, struct arena *arena, struct store *sto
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
   uint8_t *mask = ARENA_NEW(arena, uint8_t, lbcs->acquisition.lines);
   if (!store_read_known(store, "order", STORE_U32, taken, order, error)) return false;
+  struct world_use before = world_enter(world, &load_mask);
   world_read(world, SCENE_grown, 0, 1, mask);
   world_write(world, ROLLOUT_action, 0, taken, order);
-  if (!device_finish(world->device, error)) return false;
+  world_leave(world, before);
+  if (!device_finish(world_device(world), error)) return false;
   return check_order(lbcs, order, mask, arena) ||
          fail_file(error,
                    "its mask is not the initial one with the %zu action%s of its order: the file is damaged, "

@@ -11,21 +11,27 @@ static uint32_t next_scan(const struct learning *learning) {
 }
 
 /* From draws of the rollout's own. */
-static void shuffle(struct learning *learning, uint32_t epoch) {
+static void run_shuffle(struct world *world, void *context) {
+  struct learning *learning = context;
   struct random random;
   uint64_t before = next_scan(learning) / learning->rollout.scans; /* rollouts, of all rounds */
-  uint64_t pass = before * learning->base.trainer.options->learn.epochs + epoch;
+  uint64_t pass = before * learning->base.trainer.options->learn.epochs + learning->epoch;
   random_start(&random, learning->base.trainer.options->world.seed, STREAM_ORDER, (uint32_t)pass);
   random_order(&random, learning->base.order, learning->rollout.rows);
-  rollout_order(&learning->rollout, learning->base.order);
+  world_write(world, ROLLOUT_order, 0, learning->rollout.rows, learning->base.order);
 }
+
+static const struct system shuffle_rows = {.name = "shuffle_rows",
+                                           .doc = "the order in which an epoch takes the rows of the rollout",
+                                           .parts = SET(ROLLOUT_order),
+                                           .loads = true,
+                                           .run = run_shuffle};
 
 static bool next_epoch(struct world *world, void *context, size_t turn) {
   struct learning *learning = context;
   (void)world;
-  if (turn >= learning->base.trainer.options->learn.epochs) return false;
-  shuffle(learning, (uint32_t)turn);
-  return true;
+  learning->epoch = (uint32_t)turn;
+  return turn < learning->base.trainer.options->learn.epochs;
 }
 
 static const struct system repeat_epochs = {
@@ -55,9 +61,9 @@ static void add_epochs(struct learning *learning, struct schedule *schedule, boo
   struct policy_training *training = &learning->base;
   bool ppo = is_ppo(training->trainer.options);
   if (ppo) schedule_add(schedule, &repeat_epochs, learning);
+  if (ppo) schedule_add(schedule, &shuffle_rows, learning);
   if (normalised) rollout_add_normalise(&learning->rollout, schedule);
   schedule_add(schedule, &repeat_minibatches, learning);
-  policy_training_add_zero(training, schedule);
   rollout_add_gradient(&learning->rollout, schedule);
   policy_training_add_optimise(training, schedule);
   schedule_add(schedule, &system_end, NULL);
@@ -72,7 +78,7 @@ void learn_add_passes(struct learning *learning, struct schedule *schedule) {
   add_epochs(learning, schedule, false);
 }
 
-const struct system *const learn_systems[] = {&repeat_epochs, &repeat_minibatches, NULL};
+const struct system *const learn_systems[] = {&repeat_epochs, &shuffle_rows, &repeat_minibatches, NULL};
 
 /* From `start` to `floor` while `progress` goes from 0 to 1; never up. */
 static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
@@ -106,7 +112,7 @@ void learn_step(struct learning *learning) {
       is_ppo(learning->base.trainer.options) ? learning->base.trainer.options->learn.rows : rollout->rows;
   learning->base.trainer.device->phase = "update";
   schedule_run(taught ? &learning->clone.update : &learning->base.update,
-               &learning->base.train.simulation.world);
+               learning->base.train.simulation.world);
   if (taught) clone_end(learning);
   learning->base.trainer.device->phase = "";
 }
@@ -127,13 +133,16 @@ static void tell_facts(struct rollout_facts facts, bool taught, double values[TR
   values[LEARN_distinct] = facts.distinct;
 }
 
+static const struct system save_terms = {
+    .name = "save_terms", .doc = "the losses of the last rollout, for the log", .reads = SET(ROLLOUT_terms)};
+
 /* Tells the return of the last rollout. */
 static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct learning *learning = (struct learning *)trainer;
-  struct world *world = &learning->base.train.simulation.world;
+  struct world *world = learning->base.train.simulation.world;
   size_t rows = learning->rollout.rows;
   double sum[4] = {0}, reward = 0, norm = 0;
-  world_read(world, ROLLOUT_terms, 0, rows, learning->base.terms);
+  world_get(world, &save_terms, ROLLOUT_terms, 0, rows, learning->base.terms);
   rollout_copy_read(&learning->copy, &learning->rollout);
   if (!device_finish(trainer->device, error) || !optimise_norm(&trainer->optimiser, &norm, error))
     return false;

@@ -42,6 +42,7 @@ struct learning {
   struct rollout_copy copy;
   struct clone clone;
   uint32_t first_scan; /* number of the training's first scan */
+  uint32_t epoch;      /* of PPO's, the running one */
 };
 
 /* One rollout and what is learnt from it; only enqueues. */

@@ -122,9 +122,9 @@ void clone_plan(const struct options *options, struct simulation_plan *plan) {
 
 static void run_praise(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  device_fill_floats(world->device, world_out(world, ROLLOUT_advantage).as.m, rollout->rows, 1);
+  device_fill_floats(world_device(world), world_out(world, ROLLOUT_advantage).as.m, rollout->rows, 1);
   if (rollout->normalises)
-    device_fill_floats(world->device, world_out(world, ROLLOUT_normalised).as.m, rollout->rows, 1);
+    device_fill_floats(world_device(world), world_out(world, ROLLOUT_normalised).as.m, rollout->rows, 1);
 }
 
 static const struct system praise = {.name = "praise",
@@ -151,10 +151,13 @@ bool clone_build(struct learning *learning, struct error *error) {
   if (learning->base.trainer.options->learn.clone == CLONE_NONE) return true;
   add_play(learning, &clone->play);
   learn_add_passes(learning, &clone->update);
-  return schedule_close(&clone->play, false, error) && schedule_close(&clone->update, false, error);
+  return schedule_close(&clone->play, error) && schedule_close(&clone->update, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
+
+static const struct system load_teacher = {
+    .name = "load_teacher", .doc = "the order of the mask that teaches", .writes = SET(SCENE_weight), .loads = true};
 
 /* Another mask under the same name is another teacher. */
 static bool open_order(struct learning *learning, struct error *error) {
@@ -165,7 +168,7 @@ static bool open_order(struct learning *learning, struct error *error) {
   struct arena *arena = arena_open();
   uint32_t *table = ARENA_NEW(arena, uint32_t, training->acquisition.lines);
   bool good = fill_order(options, &training->acquisition, arena, table, error);
-  if (good) world_write(training->trainer.world, SCENE_weight, 0, 1, table);
+  if (good) world_put(training->trainer.world, &load_teacher, SCENE_weight, 0, 1, table);
   origin->name = "mask";
   snprintf(origin->value, sizeof origin->value, "%08x%08x", digest.word[0], digest.word[1]);
   arena_close(arena);

@@ -11,7 +11,7 @@
 static void run_views(struct world *world, void *context) {
   struct training *training = context;
   struct loupe *loupe = &training->loupe;
-  size_t images = world->rows[TABLE_ENV];
+  size_t images = world_rows(world, TABLE_ENV);
   loupe_number(loupe, training_update(training), training_sample(training));
   observe_present(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
   loupe_forward_views(loupe, images);
@@ -22,8 +22,8 @@ static void run_views(struct world *world, void *context) {
 static const struct system forward_loupe = {
     .name = "forward_loupe",
     .doc = "LOUPE's forward pass: masks, and what the reconstructor sees of the slices by them",
-    .reads = SET(ENV_slice) | SET(SLICE_unit),
-    .writes = SET(BATCH_input),
+    .reads = SET(ENV_slice) | SET(SLICE_unit) | FORWARD_READS(SAMPLER),
+    .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
     .kernels = {"view_present", "loupe_number"},
     .run = run_views};
 
@@ -31,13 +31,14 @@ static void run_views_back(struct world *world, void *context) {
   struct training *training = context;
   struct loupe *loupe = &training->loupe;
   device_copy(loupe->device, world_in(world, BATCH_input_gradient).as.m, 0, loupe_observed_gradient(loupe), 0,
-              loupe_observed_bytes(loupe, world->rows[TABLE_ENV]));
+              loupe_observed_bytes(loupe, world_rows(world, TABLE_ENV)));
   loupe_backward(loupe);
 }
 
 static const struct system backward_views = {.name = "backward_loupe",
                                              .doc = "LOUPE's backward pass, from the reconstructor's input",
-                                             .reads = SET(BATCH_input_gradient),
+                                             .reads = SET(BATCH_input_gradient) | BACKWARD_READS(SAMPLER),
+                                             .writes = BACKWARD_WRITES(SAMPLER),
                                              .run = run_views_back};
 
 /* ---- where scans are observed as any ------------------------------------------------------------------- */
@@ -45,26 +46,27 @@ static const struct system backward_views = {.name = "backward_loupe",
 static void run_draw_masks(struct world *world, void *context) {
   struct training *training = context;
   struct loupe *loupe = &training->loupe;
-  size_t images = world->rows[TABLE_ENV];
+  size_t images = world_rows(world, TABLE_ENV);
   loupe_number(loupe, training_update(training), training_sample(training));
   loupe_bind(loupe, world);
   loupe_forward(loupe, images);
-  kernel_run(world->kernels, "loupe_keep", images * world->shape[SHAPE_A],
+  kernel_run(world_kernels(world), "loupe_keep", images * world_shape(world, SHAPE_A),
              ARGS(world_written(world, BATCH_drawn), world_part(world, ENV_mask), arg_u32(0)));
 }
 
 static const struct system draw_masks = {
     .name = "forward_loupe",
     .doc = "LOUPE's forward pass: a mask of exactly the budget, the same for a minibatch or each sample's own",
-    .writes = SET(BATCH_drawn) | SET(ENV_mask),
+    .reads = FORWARD_READS(SAMPLER),
+    .writes = SET(BATCH_drawn) | SET(ENV_mask) | FORWARD_WRITES(SAMPLER),
     .kernels = {"loupe_number", "loupe_keep"},
     .run = run_draw_masks};
 
 static void run_observe_back(struct world *world, void *context) {
   struct training *training = context;
-  bool fast = observe_fft_fits(world->height, world->width);
+  bool fast = observe_fft_fits(world_height(world), world_width(world));
   loupe_bind(&training->loupe, world);
-  kernel_run(world->kernels, fast ? "observe_back_fft" : "observe_back_direct", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), fast ? "observe_back_fft" : "observe_back_direct", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
                   world_in(world, SCENE_phase), world_in(world, ENV_magnitude),
                   world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
@@ -82,13 +84,14 @@ static const struct system observe_back = {
 
 static void run_backward(struct world *world, void *context) {
   struct training *training = context;
-  world_in(world, BATCH_drawn_gradient);
+  (void)world;
   loupe_backward(&training->loupe);
 }
 
 static const struct system backward_loupe = {.name = "backward_loupe",
                                              .doc = "LOUPE's backward pass, from its masks",
-                                             .reads = SET(BATCH_drawn_gradient),
+                                             .reads = SET(BATCH_drawn_gradient) | BACKWARD_READS(SAMPLER),
+                                             .writes = BACKWARD_WRITES(SAMPLER),
                                              .run = run_backward};
 
 /* ---- validation ----------------------------------------------------------------------------- */
@@ -102,7 +105,7 @@ static void run_draw(struct world *world, void *context) {
   for (size_t first = 0; first < rows; first += most) {
     size_t images = rows - first < most ? rows - first : most;
     loupe_forward_validation(loupe, first, images);
-    kernel_run(world->kernels, "loupe_keep", images * world->shape[SHAPE_A],
+    kernel_run(world_kernels(world), "loupe_keep", images * world_shape(world, SHAPE_A),
                ARGS(world_written(world, BATCH_drawn), world_part(world, EPOCH_mask),
                     arg_u32((uint32_t)first)));
   }
@@ -110,7 +113,8 @@ static void run_draw(struct world *world, void *context) {
 
 static const struct system draw_validation = {.name = "draw_validation",
                                               .doc = "masks of the validation samples, each its own",
-                                              .writes = SET(BATCH_drawn) | SET(EPOCH_mask),
+                                              .reads = FORWARD_READS(SAMPLER),
+                                              .writes = SET(BATCH_drawn) | SET(EPOCH_mask) | FORWARD_WRITES(SAMPLER),
                                               .kernels = {"loupe_number", "loupe_keep"},
                                               .run = run_draw};
 
@@ -156,6 +160,10 @@ static bool open(struct training *training, const struct masks_setup *setup, str
   return true;
 }
 
+static void bind(struct training *training, struct world *world) {
+  loupe_bind(&training->loupe, world);
+}
+
 static void close(struct training *training) {
   if (training->loupe.graph) loupe_close(&training->loupe);
 }
@@ -176,6 +184,7 @@ static const struct masks masks_loupe = {.name = "loupe",
                                          .measure = loupe_measure,
                                          .open = open,
                                          .close = close,
+                                         .bind = bind,
                                          .add_forward = add_forward,
                                          .add_backward = add_backward,
                                          .add_draw = add_draw,

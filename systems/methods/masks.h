@@ -19,6 +19,7 @@ struct masks {
   /* The reconstructor is open; says what learns. */
   bool (*open)(struct training *training, const struct masks_setup *setup, struct error *error);
   void (*close)(struct training *training);
+  void (*bind)(struct training *training, struct world *world); /* its network is this world's from here on */
   void (*changed)(struct training *training); /* after a step of the parameters; NULL: nothing */
   /* Systems: from dealt slices to the reconstructor's input; back from its gradient; masks of the
    * validation samples. */

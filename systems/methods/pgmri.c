@@ -76,7 +76,6 @@ static void add_play(struct policy_training *training, struct schedule *schedule
 }
 
 static void add_update(struct policy_training *training, struct schedule *schedule) {
-  policy_training_add_zero(training, schedule);
   trajectories_add_gradient(&pgmri_of(training)->trajectories, schedule);
   policy_training_add_optimise(training, schedule);
 }
@@ -186,17 +185,23 @@ static void step(struct trainer *trainer) {
   trainer->optimiser.rate = rate_of(pgmri, epoch);
   trajectories_play(&pgmri->trajectories, first_slice(pgmri, epoch) + (uint32_t)first,
                     left < pgmri->group ? left : pgmri->group);
-  schedule_run(&pgmri->base.update, &pgmri->base.train.simulation.world);
+  schedule_run(&pgmri->base.update, pgmri->base.train.simulation.world);
 }
+
+static const struct system save_update = {.name = "save_update",
+                                          .doc = "losses and rewards of the last update, for the log",
+                                          .reads = SET(STATE_terms) | SET(ROLLOUT_reward)};
 
 /* Tells the return of the last update. */
 static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
   struct pgmri *pgmri = (struct pgmri *)trainer;
-  struct world *world = &pgmri->base.train.simulation.world;
+  struct world *world = pgmri->base.train.simulation.world;
   const struct trajectories *trajectories = &pgmri->trajectories;
   size_t images = trajectories_images(trajectories), scans = trajectories->slices * trajectories->setup.draws;
+  struct world_use before = world_enter(world, &save_update);
   world_read(world, STATE_terms, 0, images, pgmri->base.terms);
   world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->base.rewards);
+  world_leave(world, before);
   if (!device_finish(trainer->device, error)) return false;
   for (size_t i = 0; i < images; i++) {
     values[PGMRI_loss] += pgmri->base.terms[2 * i];

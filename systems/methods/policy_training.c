@@ -49,8 +49,8 @@ static bool open_split(struct policy_training *training, struct split *split,
 static struct reconstructor_setup reconstructor_setup(const struct policy_training *training) {
   const struct trainer *trainer = &training->trainer;
   const struct simulation *simulation = &training->train.simulation;
-  size_t scans = simulation->plan.oracle ? trainer->options->network.batch : simulation->world.capacity[TABLE_ENV];
-  size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
+  size_t scans = simulation->plan.oracle ? trainer->options->network.batch : world_capacity(simulation->world, TABLE_ENV);
+  size_t others = world_capacity(training->validation.simulation.world, TABLE_ENV);
   struct reconstructor_setup setup = reconstructor_setup_of(
       trainer->device, simulation->kernels, trainer->options, scans > others ? scans : others);
   setup.planned = true;
@@ -113,12 +113,16 @@ static bool start_from(struct policy_training *training, const char *path, struc
 /* ---- systems ------------------------------------------------------------------------------------------- */
 
 static void run_zero(struct world *world, void *context) {
-  (void)world;
-  graph_zero_gradients(((struct policy_training *)context)->policy.graph);
+  struct policy *policy = ((const struct simulation *)context)->policy;
+  policy_bind(policy, world);
+  graph_zero_gradients(policy->graph);
 }
 
-static const struct system zero = {
-    .name = "zero_gradients", .doc = "gradients of the policy start at 0", .run = run_zero};
+const struct system system_zero_policy = {
+    .name = "zero_gradients",
+    .doc = "gradients of the policy start at 0",
+    .writes = SET(POLICY_cleared),
+    .run = run_zero};
 
 static void run_optimise(struct world *world, void *context) {
   struct policy_training *training = context;
@@ -128,28 +132,30 @@ static void run_optimise(struct world *world, void *context) {
 }
 
 static const struct system optimise = {
-    .name = "optimise_policy", .doc = "a step of the policy's parameters", .run = run_optimise};
+    .name = "optimise_policy",
+    .doc = "a step of the policy's parameters",
+    .reads = LEARN_READS(POLICY),
+    .writes = LEARN_WRITES(POLICY),
+    .run = run_optimise};
 
 static void run_backward(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  world_in(world, BATCH_logits_gradient);
+  (void)world;
   policy_backward(simulation->policy, simulation->pass.images);
 }
 
 const struct system system_backward_policy = {.name = "backward_policy",
                                               .doc = "the policy's backward pass",
-                                              .reads = SET(BATCH_logits_gradient) | SET(BATCH_value_gradient),
+                                              .reads = SET(BATCH_logits_gradient) | SET(BATCH_value_gradient) |
+                                                       BACKWARD_READS(POLICY),
+                                              .writes = BACKWARD_WRITES(POLICY),
                                               .run = run_backward};
-
-void policy_training_add_zero(struct policy_training *training, struct schedule *schedule) {
-  schedule_add(schedule, &zero, training);
-}
 
 void policy_training_add_optimise(struct policy_training *training, struct schedule *schedule) {
   schedule_add(schedule, &optimise, training);
 }
 
-const struct system *const policy_training_systems[] = {&zero, &system_backward_policy, &optimise, NULL};
+const struct system *const policy_training_systems[] = {&system_zero_policy, &system_backward_policy, &optimise, NULL};
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
@@ -158,7 +164,7 @@ static bool build(struct policy_training *training, struct schedule *schedule,
                   struct error *error) {
   schedule_open(schedule, &component_schema);
   fill(training, schedule);
-  return schedule_close(schedule, false, error);
+  return schedule_close(schedule, error);
 }
 
 static bool describe_split(struct policy_training *training, struct split *split, struct error *error) {
@@ -223,9 +229,9 @@ static bool open_data(struct policy_training *training, const struct trainer_con
   struct trainer *trainer = &training->trainer;
   if (!acquisition_only(&training->acquisition, trainer->options, trainer->arena, error)) return false;
   training->rows = training->row->rows(trainer->options, training->acquisition.budget);
-  trainer->world = &training->train.simulation.world;
-  return open_split(training, &training->train, config, error) &&
-         open_split(training, &training->validation, config, error);
+  if (!open_split(training, &training->train, config, error)) return false;
+  trainer->world = training->train.simulation.world;
+  return open_split(training, &training->validation, config, error);
 }
 
 static bool open_update(struct policy_training *training, struct error *error) {

@@ -72,7 +72,6 @@ bool policy_training_describe(const struct policy_trainer *row, struct lists *li
 /* For rows: room for an order of so many, and for the columns that are looked at. */
 bool policy_training_room(struct policy_training *training, size_t ordered, struct error *error);
 bool policy_training_count_choices(struct policy_training *training, struct error *error);
-void policy_training_add_zero(struct policy_training *training, struct schedule *schedule);
 void policy_training_add_optimise(struct policy_training *training, struct schedule *schedule);
 
 /* For tasks. */
@@ -84,7 +83,7 @@ struct event_picture policy_training_picture(const struct trainer *trainer, stru
 extern const struct trainer_value policy_score_values[];
 
 /* The policy's backward pass, of the simulation's pass; its context is the simulation. */
-extern const struct system system_backward_policy;
+extern const struct system system_zero_policy, system_backward_policy;
 extern const struct system *const policy_training_systems[];
 
 #endif

@@ -23,12 +23,28 @@ bool rollout_can_keep(const struct device *device, size_t scans, size_t launch) 
   return device->facts.matrix != MATRIX_NONE && scans % 2 == 0 && launch >= scans;
 }
 
+static const struct system order_rows = {.name = "order_rows",
+                                         .doc = "an update takes the rows of a rollout as they are",
+                                         .parts = SET(ROLLOUT_order),
+                                         .loads = true};
+
 static void write_order(struct rollout *rollout) {
   struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
   for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
-  rollout_order(rollout, order);
+  world_put(rollout->simulation->world, &order_rows, ROLLOUT_order, 0, rollout->rows, order);
   arena_close(arena);
+}
+
+static const struct system load_end = {.name = "load_end",
+                                       .doc = "scans end truly: nothing is to come after their last step",
+                                       .writes = SET(ROLLOUT_last_value),
+                                       .loads = true};
+
+static void load_last_value(struct world *world) {
+  struct world_use before = world_enter(world, &load_end);
+  world_fill(world, ROLLOUT_last_value, 0);
+  world_leave(world, before);
 }
 
 void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
@@ -59,23 +75,23 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
                               .lambda = setup->lambda,
                               .keeps = setup->keep,
                               .normalises = setup->normalise};
-  REQUIRE(rollout->launch && rollout->launch <= simulation->world.capacity[TABLE_ENV],
+  REQUIRE(rollout->launch && rollout->launch <= world_capacity(simulation->world, TABLE_ENV),
           "%zu scans a launch; there are %zu environments", rollout->launch,
-          simulation->world.capacity[TABLE_ENV]);
+          world_capacity(simulation->world, TABLE_ENV));
   rollout->steps = simulation->acquisition.budget;
   rollout->most = rollout->rows = rollout->steps * rollout->scans;
-  REQUIRE(simulation->policy && rollout->rows && rollout->rows <= simulation->world.capacity[TABLE_ROLLOUT],
-          "%zu rows; the world has %zu", rollout->rows, simulation->world.capacity[TABLE_ROLLOUT]);
+  REQUIRE(simulation->policy && rollout->rows && rollout->rows <= world_capacity(simulation->world, TABLE_ROLLOUT),
+          "%zu rows; the world has %zu", rollout->rows, world_capacity(simulation->world, TABLE_ROLLOUT));
   REQUIRE(!setup->keep || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
                              rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
   simulation->keeps = setup->keep;
   open_group(rollout, setup);
   write_order(rollout);
-  world_fill(&simulation->world, ROLLOUT_last_value, 0);
+  load_last_value(simulation->world);
   schedule_open(&rollout->play, &component_schema);
   rollout_add_play(rollout, &rollout->play);
-  return schedule_close(&rollout->play, false, error) &&
+  return schedule_close(&rollout->play, error) &&
          schedule_prepare(&rollout->play, simulation->kernels, error);
 }
 
@@ -83,7 +99,7 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
 
 static void run_clear(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  device_fill(world->device, world_out(world, ROLLOUT_reward).as.m, 0, sizeof(float) * rollout->rows, 0);
+  device_fill(world_device(world), world_out(world, ROLLOUT_reward).as.m, 0, sizeof(float) * rollout->rows, 0);
 }
 
 static const struct system clear_rewards = {.name = "clear_rewards",
@@ -97,7 +113,7 @@ static bool next_launch(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = rollout->simulation;
   size_t first = turn * rollout->launch, left = rollout->scans - first;
   if (first >= rollout->scans) return false;
-  simulation_restart(simulation, rollout->first_scan + (uint32_t)first,
+  simulation_number(simulation, rollout->first_scan + (uint32_t)first,
                      left < rollout->launch ? left : rollout->launch);
   simulation->rows = (struct rollout_rows){.first = first, .stride = rollout->scans};
   simulation->rollout_row = first;
@@ -106,7 +122,10 @@ static bool next_launch(struct world *world, void *context, size_t turn) {
 }
 
 static const struct system repeat_launches = {
-    .name = "launches", .doc = "scans of the rollout, as many as there are environments", .next = next_launch};
+    .name = "launches",
+    .doc = "scans of the rollout, as many as there are environments",
+    .covers = TABLE_BIT(TABLE_ROLLOUT),
+    .next = next_launch};
 
 static unsigned reward_of(const struct rollout *rollout) {
   return rollout->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
@@ -116,7 +135,7 @@ static unsigned reward_of(const struct rollout *rollout) {
 static void run_advantage(struct world *world, void *context) {
   const struct rollout *rollout = context;
   bool critic = rollout->baseline != BASELINE_GROUP;
-  kernel_run(world->kernels, "policy_advantage", rollout->scans,
+  kernel_run(world_kernels(world), "policy_advantage", rollout->scans,
              ARGS(arg_unnamed(world_in(world, reward_of(rollout))), world_in(world, ROLLOUT_value),
                   world_in(world, ROLLOUT_done), world_in(world, ROLLOUT_last_value),
                   world_out(world, ROLLOUT_advantage), arg_unnamed(world_out(world, ROLLOUT_return)),
@@ -135,6 +154,7 @@ static const struct system advantage = {
 
 void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
   schedule_add(schedule, &clear_rewards, rollout);
+  slice_cache_add_bring(rollout->simulation, schedule);
   schedule_add(schedule, &repeat_launches, rollout);
   simulation_add_restart(rollout->simulation, schedule);
   simulation_add_scan(rollout->simulation, schedule);
@@ -147,21 +167,17 @@ void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t
   struct simulation *simulation = rollout->simulation;
   simulation->device->phase = "rollout";
   rollout->first_scan = first_scan;
-  slice_cache_bring_scans(simulation, first_scan, rollout->scans);
-  schedule_run(play, &simulation->world);
+  slice_cache_want_scans(simulation, first_scan, rollout->scans);
+  schedule_run(play, simulation->world);
   rollout->kept = rollout->keeps;
   simulation->device->phase = "";
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
 
-void rollout_order(struct rollout *rollout, const uint32_t *order) {
-  world_write(&rollout->simulation->world, ROLLOUT_order, 0, rollout->rows, order);
-}
-
 static void run_normalise(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  kernel_run(world->kernels, "policy_normalise", divide_up(rollout->rows, rollout->most),
+  kernel_run(world_kernels(world), "policy_normalise", divide_up(rollout->rows, rollout->most),
              ARGS(world_in(world, ROLLOUT_order), world_in(world, ROLLOUT_advantage),
                   world_part(world, ROLLOUT_normalised), arg_u32((uint32_t)rollout->rows),
                   arg_u32((uint32_t)rollout->most)));
@@ -182,7 +198,7 @@ void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule) {
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;
-  size_t envs = world->capacity[TABLE_ENV], batch = simulation->policy->batch;
+  size_t envs = world_capacity(world, TABLE_ENV), batch = simulation->policy->batch;
   policy_bind(simulation->policy, world);
   if (rollout->keeps) {
     REQUIRE(turn || rollout->kept, "no rollout since the last update: its activations are gone");
@@ -193,17 +209,20 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
   }
   if (!pass_take(&simulation->pass, turn, rollout->count, batch < envs ? batch : envs)) return false;
   rollout->row = rollout->first + simulation->pass.first;
-  world->rows[TABLE_ENV] = simulation->pass.images;
+  world_set_rows(world, TABLE_ENV, simulation->pass.images);
   simulation->pass.first = 0;
   return true;
 }
 
 static const struct system repeat_passes = {
-    .name = "passes", .doc = "rows of the update that the policy takes at a time", .next = next_pass};
+    .name = "passes",
+    .doc = "rows of the update that the policy takes at a time",
+    .covers = TABLE_BIT(TABLE_ROLLOUT),
+    .next = next_pass};
 
 static void run_gather(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  kernel_run(world->kernels, "policy_recall", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "policy_recall", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ROLLOUT_order), world_in(world, ROLLOUT_slice),
                   world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, ENV_slice)),
                   world_out(world, ENV_mask), world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->row),
@@ -220,7 +239,7 @@ static const struct system gather = {.name = "gather",
 
 static void run_gather_kept(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  kernel_run(world->kernels, "policy_recall_mask", rollout->rows,
+  kernel_run(world_kernels(world), "policy_recall_mask", rollout->rows,
              ARGS(world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, BATCH_taken)),
                   world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->scans)));
 }
@@ -236,8 +255,7 @@ static const struct system gather_kept = {
 static void run_forward(struct world *world, void *context) {
   struct rollout *rollout = context;
   struct policy *policy = rollout->simulation->policy;
-  world_in(world, BATCH_taken);
-  world_out(world, BATCH_logits);
+  (void)world;
   if (rollout->keeps)
     policy_forward_kept(policy, rollout->rows);
   else
@@ -246,8 +264,8 @@ static void run_forward(struct world *world, void *context) {
 
 static const struct system forward = {.name = "forward_policy",
                                       .doc = "the policy's forward pass",
-                                      .reads = SET(BATCH_observation) | SET(BATCH_taken),
-                                      .writes = SET(BATCH_logits) | SET(BATCH_value),
+                                      .reads = SET(BATCH_observation) | SET(BATCH_taken) | FORWARD_READS(POLICY),
+                                      .writes = SET(BATCH_logits) | SET(BATCH_value) | FORWARD_WRITES(POLICY),
                                       .run = run_forward};
 
 /* Where the rollout normalises, the normalised advantages take the place of the others. */
@@ -264,9 +282,7 @@ static void run_loss(struct world *world, void *context) {
   update.log_prob = world_in(world, ROLLOUT_log_prob).as.m;
   update.advantage = world_in(world, advantage_of(rollout)).as.m;
   update.target = world_in(world, ROLLOUT_return).as.m;
-  update.terms = world_out(world, ROLLOUT_terms).as.m;
-  world_in(world, BATCH_logits);
-  world_out(world, BATCH_logits_gradient);
+  update.terms = world_part(world, ROLLOUT_terms).as.m;
   policy_loss(rollout->simulation->policy, &update, rollout->row, images,
               1 / (double)(rollout->keeps ? rollout->rows : rollout->count));
 }
@@ -277,7 +293,8 @@ static const struct system loss = {
     .doc = "the loss of A2C (Mnih et al. 2016) or PPO (Schulman et al. 2017), and its gradients",
     .reads = SET(ROLLOUT_order) | SET(ROLLOUT_action) | SET(ROLLOUT_log_prob) | SET(ROLLOUT_return) |
              SET(BATCH_logits) | SET(BATCH_taken) | SET(BATCH_value),
-    .writes = SET(ROLLOUT_terms) | SET(BATCH_logits_gradient) | SET(BATCH_value_gradient),
+    .writes = SET(BATCH_logits_gradient) | SET(BATCH_value_gradient),
+    .parts = SET(ROLLOUT_terms),
     .kernels = {"policy_loss"},
     .run = run_loss};
 
@@ -289,13 +306,14 @@ static void add_gather(struct rollout *rollout, struct schedule *schedule) {
 }
 
 void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
+  schedule_add(schedule, &system_zero_policy, rollout->simulation);
   schedule_add(schedule, &repeat_passes, rollout);
   if (rollout->keeps)
     schedule_add(schedule, &gather_kept, rollout);
   else
     add_gather(rollout, schedule);
   struct system *pass = schedule_add(schedule, &forward, rollout);
-  if (rollout->keeps) pass->reads &= ~SET(BATCH_observation);
+  if (rollout->keeps) pass->reads ^= SET(BATCH_observation) | SET(POLICY_kept);
   schedule_add(schedule, &loss, rollout)->reads |= SET(advantage_of(rollout));
   schedule_add(schedule, &system_backward_policy, rollout->simulation);
   schedule_add(schedule, &system_end, NULL);

@@ -50,15 +50,13 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
 /* All enqueue. The scans with numbers from first_scan on, from begin to reward, and their advantages: by the rollout's
  * own list, or one that another builds of rollout_add_play. */
 void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t first_scan);
-/* The order in which an update takes the rows of the rollout; after opening it is theirs. */
-void rollout_order(struct rollout *rollout, const uint32_t *order);
 /* The systems of a play. */
 void rollout_add_play(struct rollout *rollout, struct schedule *schedule);
 /* The systems that bring advantages within every `most` rows of that order, as the updates take them, to mean 0 and
  * deviation 1; none where the setup did not ask for it. */
 void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule);
-/* The systems that add the gradients of the mean loss of rows [first, first + count) of that order to those of the
- * policy, in as many passes as that takes; where activations are kept, of all rows in their own order, once a
+/* The systems that make the policy's gradients those of the mean loss of rows [first, first + count) of that order, in as
+ * many passes as that takes; where activations are kept, of all rows in their own order, once a
  * rollout. */
 void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule);
 /* Without a device: what these follow from. */

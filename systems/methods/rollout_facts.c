@@ -23,14 +23,21 @@ bool rollout_copy_open(struct rollout_copy *copy, const struct rollout *rollout,
   return good || fail_memory(error, "no host memory for rollouts of %zu steps; lower learn.scans", rows);
 }
 
+static const struct system save_rollout = {.name = "save_rollout",
+                                           .doc = "the last rollout, for the facts that the log tells of it",
+                                           .reads = SET(ROLLOUT_reward) | SET(ROLLOUT_value) | SET(ROLLOUT_return) |
+                                                    SET(ROLLOUT_advantage) | SET(ROLLOUT_action)};
+
 void rollout_copy_read(struct rollout_copy *copy, const struct rollout *rollout) {
-  struct world *world = &rollout->simulation->world;
+  struct world *world = rollout->simulation->world;
   size_t rows = rollout->rows;
+  struct world_use before = world_enter(world, &save_rollout);
   world_read(world, ROLLOUT_reward, 0, rows, copy->reward);
   world_read(world, ROLLOUT_value, 0, rows, copy->value);
   world_read(world, ROLLOUT_return, 0, rows, copy->target);
   world_read(world, ROLLOUT_advantage, 0, rows, copy->advantage);
   world_read(world, ROLLOUT_action, 0, rows, copy->action);
+  world_leave(world, before);
 }
 
 /* ---- returns ------------------------------------------------------------------------------------------- */

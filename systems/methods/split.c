@@ -17,7 +17,7 @@ bool split_load(struct split *split, struct device *device, struct simulation_pl
   plan.kernel_folder = config->kernel_folder;
   split->report.slices = config->slices;
   return simulation_open(&split->simulation, device, &split->options, &plan, error) &&
-         (config->fill ? config->fill(&split->simulation.world, config->slices, split->options.world.seed, error)
+         (config->fill ? config->fill(split->simulation.world, config->slices, split->options.world.seed, error)
                        : load_simulation(&split->simulation, &split->dataset, &split->options, arena,
                                          &split->report, error));
 }
@@ -27,13 +27,18 @@ void split_close(struct split *split) {
   if (split->dataset.arena) dataset_close(&split->dataset);
 }
 
+static const struct system save_choices = {
+    .name = "save_choices", .doc = "actions of the validation scans", .reads = SET(ROLLOUT_action)};
+static const struct system save_scores = {
+    .name = "save_scores", .doc = "scores of the validation scans", .reads = SET(ENV_quality)};
+
 /* Row 0 of a scan in ROLLOUT is of before its first action. */
 static bool add_choices(struct split *split, size_t envs, uint32_t *choices, struct error *error) {
   struct simulation *simulation = &split->simulation;
   size_t steps = acquisition_steps(&simulation->acquisition), lines = simulation->acquisition.lines;
   struct arena *arena = arena_open();
   uint32_t *action = ARENA_NEW(arena, uint32_t, envs * steps);
-  world_read(&simulation->world, ROLLOUT_action, envs, envs * steps, action);
+  world_get(simulation->world, &save_choices, ROLLOUT_action, envs, envs * steps, action);
   bool good = device_finish(simulation->device, error);
   for (size_t i = 0; good && i < envs * steps; i++)
     if (action[i] < lines) choices[i / envs * lines + action[i]]++;
@@ -47,7 +52,7 @@ size_t split_choices(const struct acquisition *acquisition) {
 
 bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error) {
   struct simulation *simulation = &split->simulation;
-  size_t slices = split->report.slices, most = simulation->world.capacity[TABLE_ENV];
+  size_t slices = split->report.slices, most = world_capacity(simulation->world, TABLE_ENV);
   struct arena *arena = arena_open();
   float *quality = ARENA_NEW(arena, float, most);
   double sum = 0;
@@ -57,7 +62,7 @@ bool split_score(struct split *split, uint32_t *choices, double *score, struct e
     size_t envs = slices - first < most ? slices - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
     simulation_episode(simulation);
-    world_read(&simulation->world, ENV_quality, 0, envs, quality);
+    world_get(simulation->world, &save_scores, ENV_quality, 0, envs, quality);
     good = device_finish(simulation->device, error) && (!choices || add_choices(split, envs, choices, error));
     for (size_t i = 0; i < envs; i++) sum += quality[i];
   }

@@ -10,7 +10,7 @@
 static void run_encode(struct world *world, void *context) {
   struct training *training = context;
   tau_encode(&training->tau, world, world_in(world, ENV_slice), 0, training_sample(training),
-             world->rows[TABLE_ENV]);
+             world_rows(world, TABLE_ENV));
 }
 
 /* tau_add_forward adds the slices' images or k-space. */
@@ -19,7 +19,6 @@ static const struct system encode_slices = {.name = "encode_slices",
                                             .reads = SET(ENV_slice),
                                             .run = run_encode};
 
-/* A sampler that does not look at reconstructions goes through them without the network. */
 static bool next_step(struct world *world, void *context, size_t turn) {
   struct training *training = context;
   (void)world;
@@ -32,31 +31,28 @@ static const struct system repeat_steps = {
 
 static void run_sample(struct world *world, void *context) {
   struct training *training = context;
-  tau_forward(&training->tau, training->step, world->rows[TABLE_ENV]);
+  tau_forward(&training->tau, training->step, world_rows(world, TABLE_ENV));
   reconstructor_bind(&training->reconstructor, world);
-  world_out(world, BATCH_input);
 }
 
 static const struct system forward_sampler = {
     .name = "forward_sampler",
     .doc = "the sampler's forward pass: actions of the step before, and what the reconstructor sees of them",
-    .writes = SET(BATCH_input),
+    .reads = FORWARD_READS(SAMPLER),
+    .writes = FORWARD_WRITES(SAMPLER),
     .run = run_sample};
 
 static void run_look(struct world *world, void *context) {
   struct training *training = context;
   struct tau *tau = &training->tau;
-  if (!tau->adaptive) return;
-  world_in(world, BATCH_input);
-  reconstructor_forward(&training->reconstructor, world->rows[TABLE_ENV]);
-  world_out(world, BATCH_output);
-  tau_look(tau, training->step, world->rows[TABLE_ENV]);
+  reconstructor_forward(&training->reconstructor, world_rows(world, TABLE_ENV));
+  tau_look(tau, training->step, world_rows(world, TABLE_ENV));
 }
 
 static const struct system look = {.name = "forward_reconstruction",
                                    .doc = "the reconstructor's forward pass, shown to the next step",
-                                   .reads = SET(BATCH_input),
-                                   .writes = SET(BATCH_output),
+                                   .reads = SET(BATCH_input) | FORWARD_READS(RECONSTRUCTOR),
+                                   .writes = SET(BATCH_output) | FORWARD_WRITES(RECONSTRUCTOR),
                                    .run = run_look};
 
 static void run_last(struct world *world, void *context) {
@@ -68,7 +64,8 @@ static void run_last(struct world *world, void *context) {
 static const struct system forward_last = {
     .name = "forward_last",
     .doc = "the sampler's forward pass: actions of the last step, and what the reconstructor sees of all",
-    .writes = SET(BATCH_input),
+    .reads = FORWARD_READS(SAMPLER),
+    .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
     .run = run_last};
 
 /* ---- backward ------------------------------------------------------------------------------------------ */
@@ -88,80 +85,101 @@ static const struct system repeat_back = {
 
 static void run_sample_back(struct world *world, void *context) {
   struct training *training = context;
-  world_in(world, BATCH_input_gradient);
-  tau_backward(&training->tau, training->step, world->rows[TABLE_ENV]);
+  tau_backward(&training->tau, training->step, world_rows(world, TABLE_ENV));
   reconstructor_bind(&training->reconstructor, world);
 }
 
 static const struct system backward_sampler = {
     .name = "backward_sampler",
     .doc = "the sampler's backward pass, to the reconstruction that it has looked at",
-    .reads = SET(BATCH_input_gradient),
-    .writes = SET(BATCH_output_gradient),
+    .reads = SET(BATCH_input_gradient) | BACKWARD_READS(SAMPLER),
+    .writes = BACKWARD_WRITES(SAMPLER),
     .run = run_sample_back};
 
 /* Nothing learns before the first reconstruction. */
 static void run_look_back(struct world *world, void *context) {
   struct training *training = context;
-  if (!training->tau.adaptive) return;
-  world_in(world, BATCH_output_gradient);
-  reconstructor_backward_level(&training->reconstructor, world->rows[TABLE_ENV], training->step > 1);
+  reconstructor_backward_level(&training->reconstructor, world_rows(world, TABLE_ENV), training->step > 1);
 }
 
 static const struct system look_back = {.name = "backward_reconstruction",
                                         .doc = "the reconstructor's backward pass of that reconstruction",
-                                        .reads = SET(BATCH_output_gradient),
-                                        .writes = SET(BATCH_input_gradient),
+                                        .reads = SET(BATCH_output_gradient) | BACKWARD_READS(RECONSTRUCTOR),
+                                        .writes = SET(BATCH_input_gradient) | BACKWARD_WRITES(RECONSTRUCTOR),
                                         .run = run_look_back};
 
 /* ---- validation ----------------------------------------------------------------------------- */
 
+static bool next_draws(struct world *world, void *context, size_t turn) {
+  struct training *training = context;
+  struct feed *feed = &training->validation;
+  size_t batch = training->reconstructor.batch, first = turn * batch;
+  (void)world;
+  if (first >= feed->slices) return false;
+  feed_deal(feed, first, feed->slices - first < batch ? feed->slices - first : batch);
+  return true;
+}
+
+static const struct system repeat_draws = {.name = "passes",
+                                           .doc = "samples of the validation data that the sampler takes at a time",
+                                           .covers = TABLE_BIT(TABLE_EPOCH),
+                                           .next = next_draws};
+
 /* Their numbers are above those of training (systems/methods/feed.c). */
 static void run_draw(struct world *world, void *context) {
   struct training *training = context;
-  struct feed *feed = &training->validation;
   struct tau *tau = &training->tau;
   const uint32_t start = 0x80000000u;
-  size_t batch = training->reconstructor.batch;
-  for (size_t first = 0; first < feed->slices; first += batch) {
-    size_t images = feed->slices - first < batch ? feed->slices - first : batch;
-    feed_bring(feed, first, images);
-    tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
-    tau_run(tau, images);
-    kernel_run(world->kernels, "loupe_keep", images * tau->acquisition.lines,
-               ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, EPOCH_mask),
-                    arg_u32((uint32_t)first)));
-  }
+  size_t first = training->validation.sample, images = world_rows(world, TABLE_ENV);
+  training->reconstructor.watch.world = NULL; /* its passes are within those of the sampler */
+  tau_watch(tau, world);
+  if (tau->adaptive) world_touch(world, FORWARD_READS(RECONSTRUCTOR), FORWARD_WRITES(RECONSTRUCTOR));
+  tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
+  tau_run(tau, images);
+  kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.lines,
+             ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, EPOCH_mask),
+                  arg_u32((uint32_t)first)));
 }
 
 static const struct system draw_validation = {
     .name = "draw_validation",
     .doc = "masks of the validation samples, each by what the sampler sees of its slice",
-    .reads = SET(EPOCH_slice),
-    .writes = SET(EPOCH_mask),
+    .reads = SET(EPOCH_slice) | FORWARD_READS(SAMPLER),
+    .writes = FORWARD_WRITES(SAMPLER),
+    .parts = SET(EPOCH_mask),
     .kernels = {"loupe_keep"},
     .run = run_draw};
 
 /* ---- the row -------------------------------------------------------------------------------------------- */
 
 static void add_forward(struct training *training, struct schedule *schedule) {
+  bool adaptive = training->trainer.options->tau.adaptive;
   schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->trainer.options);
   schedule_add(schedule, &repeat_steps, training);
-  schedule_add(schedule, &forward_sampler, training);
-  schedule_add(schedule, &look, training);
+  struct system *sample = schedule_add(schedule, &forward_sampler, training);
+  if (adaptive) sample->writes |= SET(BATCH_input);
+  if (adaptive) schedule_add(schedule, &look, training);
   schedule_add(schedule, &system_end, NULL);
   schedule_add(schedule, &forward_last, training);
 }
 
 static void add_backward(struct training *training, struct schedule *schedule) {
+  bool adaptive = training->trainer.options->tau.adaptive;
   schedule_add(schedule, &repeat_back, training);
-  schedule_add(schedule, &backward_sampler, training);
-  schedule_add(schedule, &look_back, training);
+  struct system *back = schedule_add(schedule, &backward_sampler, training);
+  if (adaptive) back->writes |= SET(BATCH_output_gradient);
+  if (adaptive) schedule_add(schedule, &look_back, training);
   schedule_add(schedule, &system_end, NULL);
 }
 
 static void add_draw(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &draw_validation, training)->reads |= tau_encode_reads(training->trainer.options);
+  schedule_add(schedule, &repeat_draws, training);
+  feed_add_bring(&training->validation, schedule);
+  const struct options *options = training->trainer.options;
+  struct system *draw = schedule_add(schedule, &draw_validation, training);
+  draw->reads |= tau_encode_reads(options) | (options->tau.adaptive ? FORWARD_READS(RECONSTRUCTOR) : 0);
+  if (options->tau.adaptive) draw->writes |= FORWARD_WRITES(RECONSTRUCTOR);
+  schedule_add(schedule, &system_end, NULL);
 }
 
 static bool check(const struct options *options, struct error *error) {
@@ -183,6 +201,10 @@ static bool open(struct training *training, const struct masks_setup *setup, str
   if (!tau_open(&training->tau, setup, &training->reconstructor, error)) return false;
   training->learner = (struct learner){tau_parameters(&training->tau), &training->tau.optimiser};
   return true;
+}
+
+static void bind(struct training *training, struct world *world) {
+  tau_watch(&training->tau, world);
 }
 
 static void close(struct training *training) {
@@ -208,6 +230,7 @@ static const struct masks masks_tau = {.name = "tau_step",
                                        .measure = tau_measure,
                                        .open = open,
                                        .close = close,
+                                       .bind = bind,
                                        .changed = changed,
                                        .add_forward = add_forward,
                                        .add_backward = add_backward,
@@ -223,6 +246,7 @@ static const struct system *const tau_systems[] = {&encode_slices,
                                                    &repeat_back,
                                                    &backward_sampler,
                                                    &look_back,
+                                                   &repeat_draws,
                                                    &draw_validation,
                                                    NULL};
 

@@ -17,8 +17,8 @@ static struct training *training_of(struct trainer *trainer) {
 /* A pass takes no more than there are scans. */
 static struct policy_setup policy_setup(const struct training *training) {
   const struct simulation *simulation = &training->train.simulation;
-  size_t scans = simulation->world.capacity[TABLE_ENV];
-  size_t others = training->validation.simulation.world.capacity[TABLE_ENV];
+  size_t scans = world_capacity(simulation->world, TABLE_ENV);
+  size_t others = world_capacity(training->validation.simulation.world, TABLE_ENV);
   struct policy_setup setup = policy_setup_of(training->trainer.device, simulation->kernels,
                                               training->trainer.options, scans > others ? scans : others);
   setup.planned = true;
@@ -173,7 +173,7 @@ static bool count_updates(struct training *training, struct error *error) {
   trainer->wanted = trainer->each * options->train.epochs;
   trainer->look_every = options->train.log_every;
   trainer->patience = options->train.early_stopping;
-  trainer->world = &training->train.simulation.world;
+  trainer->world = training->train.simulation.world;
   trainer->work = (double)slices / (double)trainer->each;
   trainer->event_each = 1;
   trainer->event_per = trainer->each;
@@ -296,7 +296,7 @@ void training_step(struct training *training, size_t first, size_t count) {
   REQUIRE(training->pending < options->train.log_every, "%zu losses are unread", training->pending);
   training->first = first;
   training->count = count;
-  schedule_run(&training->update, &training->train.simulation.world);
+  schedule_run(&training->update, training->train.simulation.world);
   training->pending++;
 }
 
@@ -369,6 +369,11 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
 
 enum { VALIDATED = 4 }; /* loss, SSIM, PSNR, and the scene's metric where a policy makes the masks */
 
+/* With the column of the scene's metric where a policy makes the masks. */
+static const struct system save_scores = {.name = "save_scores",
+                                          .doc = "scores of a part of the validation data",
+                                          .reads = SET(ENV_ssim) | SET(ENV_psnr)};
+
 /* Adds the losses and scores of a part of the validation data. */
 static bool validate_part(struct training *training, size_t first, size_t count, double sum[VALIDATED],
                           struct error *error) {
@@ -378,11 +383,16 @@ static bool validate_part(struct training *training, size_t first, size_t count,
   double *loss = ARENA_NEW(arena, double, count);
   float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count),
         *score = ARENA_NEW(arena, float, count);
+  struct world *world = feed->simulation.world;
+  struct system save = save_scores;
+  if (feed->setup.policy) save.reads |= SET(metric->env);
   feed_deal(feed, first, count);
-  schedule_run(&training->validate, &feed->simulation.world);
-  world_read(&feed->simulation.world, ENV_ssim, 0, count, ssim);
-  world_read(&feed->simulation.world, ENV_psnr, 0, count, psnr);
-  if (feed->setup.policy) world_read(&feed->simulation.world, metric->env, 0, count, score);
+  schedule_run(&training->validate, world);
+  struct world_use before = world_enter(world, &save);
+  world_read(world, ENV_ssim, 0, count, ssim);
+  world_read(world, ENV_psnr, 0, count, psnr);
+  if (feed->setup.policy) world_read(world, metric->env, 0, count, score);
+  world_leave(world, before);
   bool good = loss_read(&training->loss, count, loss, error);
   for (size_t i = 0; i < count; i++) {
     sum[0] += loss[i];
@@ -398,7 +408,7 @@ static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], str
   struct training *training = training_of(trainer);
   size_t slices = training->validation.slices, batch = training->reconstructor.batch;
   double sum[VALIDATED] = {0};
-  if (training->masks) schedule_run(&training->draw, &training->validation.simulation.world);
+  if (training->masks) schedule_run(&training->draw, training->validation.simulation.world);
   for (size_t first = 0; first < slices; first += batch)
     if (!validate_part(training, first, slices - first < batch ? slices - first : batch, sum, error))
       return false;

@@ -19,13 +19,17 @@ uint32_t training_update(const struct training *training) {
 
 static void run_zero(struct world *world, void *context) {
   struct training *training = context;
-  (void)world;
+  reconstructor_bind(&training->reconstructor, world);
+  if (training->masks) training->masks->bind(training, world);
   graph_zero_gradients(training->reconstructor.graph);
   if (training->masks) graph_zero_gradients(training->learner.graph);
 }
 
 static const struct system zero = {
-    .name = "zero_gradients", .doc = "gradients of all that is trained start at 0", .run = run_zero};
+    .name = "zero_gradients",
+    .doc = "gradients of all that is trained start at 0",
+    .writes = SET(RECONSTRUCTOR_cleared),
+    .run = run_zero};
 
 /* Parts of a minibatch that the network takes at once; their gradients add up. */
 static bool next_part(struct world *world, void *context, size_t turn) {
@@ -56,7 +60,7 @@ static struct loss_target target_in(struct world *world) {
 static void run_loss(struct world *world, void *context) {
   struct training *training = context;
   const struct loss_target target = target_in(world);
-  size_t images = world->rows[TABLE_ENV], image = sizeof(float) * training->loss.tiles;
+  size_t images = world_rows(world, TABLE_ENV), image = sizeof(float) * training->loss.tiles;
   loss_run(&training->loss, &target, world_in(world, BATCH_output).as.m,
            world_out(world, BATCH_output_gradient).as.m, images, 1.0 / (double)training->count);
   device_copy(training->trainer.device, training->loss.part, 0, training->parts,
@@ -71,14 +75,15 @@ static const struct system loss = {.name = "loss",
 
 static void run_backward(struct world *world, void *context) {
   struct training *training = context;
-  world_in(world, BATCH_output_gradient);
-  reconstructor_backward(&training->reconstructor, world->rows[TABLE_ENV]);
+  reconstructor_backward(&training->reconstructor, world_rows(world, TABLE_ENV));
 }
 
 /* The systems that made the input learn by BATCH.input_gradient: training_build adds them. */
 static const struct system backward = {.name = "backward_reconstructor",
                                                      .doc = "the reconstructor's backward pass",
-                                                     .reads = SET(BATCH_output_gradient) | SET(BATCH_input),
+                                                     .reads = SET(BATCH_output_gradient) |
+                                                              BACKWARD_READS(RECONSTRUCTOR),
+                                                     .writes = BACKWARD_WRITES(RECONSTRUCTOR),
                                                      .run = run_backward};
 
 static void run_optimise(struct world *world, void *context) {
@@ -92,7 +97,11 @@ static void run_optimise(struct world *world, void *context) {
 }
 
 static const struct system optimise = {
-    .name = "optimise_reconstructor", .doc = "a step of the reconstructor's parameters", .run = run_optimise};
+    .name = "optimise_reconstructor",
+    .doc = "a step of the reconstructor's parameters",
+    .reads = LEARN_READS(RECONSTRUCTOR),
+    .writes = LEARN_WRITES(RECONSTRUCTOR),
+    .run = run_optimise};
 
 static void run_optimise_masks(struct world *world, void *context) {
   struct training *training = context;
@@ -107,6 +116,8 @@ static void run_optimise_masks(struct world *world, void *context) {
 
 static const struct system optimise_masks = {.name = "optimise_masks",
                                              .doc = "a step of the parameters that learn the masks",
+                                             .reads = LEARN_READS(SAMPLER),
+                                             .writes = LEARN_WRITES(SAMPLER),
                                              .run = run_optimise_masks};
 
 /* ---- validation ---------------------------------------------------------------------------------------- */
@@ -114,7 +125,7 @@ static const struct system optimise_masks = {.name = "optimise_masks",
 static void run_validation_loss(struct world *world, void *context) {
   struct training *training = context;
   const struct loss_target target = target_in(world);
-  loss_run(&training->loss, &target, world_in(world, BATCH_output).as.m, NULL, world->rows[TABLE_ENV], 1);
+  loss_run(&training->loss, &target, world_in(world, BATCH_output).as.m, NULL, world_rows(world, TABLE_ENV), 1);
 }
 
 static const struct system validation_loss = {.name = "validation_loss",
@@ -126,7 +137,8 @@ static const struct system validation_loss = {.name = "validation_loss",
 
 void training_add_update(struct training *training, struct schedule *schedule) {
   const struct masks *masks = training->masks;
-  schedule_add(schedule, &zero, training);
+  struct system *start = schedule_add(schedule, &zero, training);
+  if (masks) start->writes |= SET(SAMPLER_cleared);
   schedule_add(schedule, &repeat_parts, training);
   feed_add_batch(&training->train, schedule);
   if (masks) masks->add_forward(training, schedule);
@@ -153,7 +165,7 @@ static bool build(struct training *training, struct schedule *schedule,
                   void (*fill)(struct training *training, struct schedule *schedule), struct error *error) {
   schedule_open(schedule, &component_schema);
   fill(training, schedule);
-  return schedule_close(schedule, false, error);
+  return schedule_close(schedule, error);
 }
 
 bool training_build(struct training *training, struct error *error) {
@@ -175,7 +187,7 @@ bool training_list(struct lists *lists, const struct options *options, const cha
   if (!training_describe(training, options, by_policy, error)) return false;
   schedule_open(masks, &component_schema);
   feed_add_masks(&training->train, masks);
-  if (!schedule_close(masks, false, error) || !describe_moves(moves, options, error)) return false;
+  if (!schedule_close(masks, error) || !describe_moves(moves, options, error)) return false;
   lists_put(lists, stage, "slices", "before every epoch", moves);
   lists_put(lists, stage, "masks", "before every epoch", masks);
   lists_put(lists, stage, "update", "for every minibatch", &training->update);

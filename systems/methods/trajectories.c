@@ -1,6 +1,7 @@
 #include "systems/methods/trajectories.h"
 
 #include "systems/methods/policy_training.h"
+#include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 
 /* A draw's gain over the mean of its slice: some thousandths to some hundredths of SSIM. */
@@ -47,7 +48,7 @@ static bool build(struct trajectories *trajectories, struct schedule *schedule,
                   struct error *error) {
   schedule_open(schedule, &component_schema);
   fill(trajectories, schedule);
-  return schedule_close(schedule, false, error) &&
+  return schedule_close(schedule, error) &&
          schedule_prepare(schedule, trajectories->setup.simulation->kernels, error);
 }
 
@@ -59,7 +60,7 @@ void trajectories_describe(struct trajectories *trajectories, struct simulation 
 bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,
                        struct error *error) {
   struct simulation *simulation = setup->simulation;
-  const struct world *world = &simulation->world;
+  const struct world *world = simulation->world;
   *trajectories = (struct trajectories){
       .setup = *setup, .steps = simulation->acquisition.budget, .most = setup->batch * setup->minibatches};
   REQUIRE(simulation->plan.dense && simulation->policy,
@@ -68,10 +69,10 @@ bool trajectories_open(struct trajectories *trajectories, const struct trajector
   REQUIRE(setup->greedy || setup->baseline, "the nongreedy estimate is with its baseline");
   REQUIRE(setup->draws == simulation->plan.draws && setup->greedy == simulation->plan.greedy,
           "the simulation was planned for other trajectories");
-  REQUIRE(trajectories->most * setup->draws <= world->capacity[TABLE_ENV] &&
-              trajectories->most * setup->draws * trajectories->steps <= world->capacity[TABLE_ROLLOUT],
+  REQUIRE(trajectories->most * setup->draws <= world_capacity(world, TABLE_ENV) &&
+              trajectories->most * setup->draws * trajectories->steps <= world_capacity(world, TABLE_ROLLOUT),
           "%zu slices with %zu draws; there are %zu environments", trajectories->most, setup->draws,
-          world->capacity[TABLE_ENV]);
+          world_capacity(world, TABLE_ENV));
   simulation->trajectories.minibatch = setup->batch;
   return build(trajectories, &trajectories->play, trajectories_add_play, error) &&
          build(trajectories, &trajectories->gradient, trajectories_add_gradient, error);
@@ -84,7 +85,7 @@ static void run_advantage(struct world *world, void *context) {
   const struct trajectories *trajectories = context;
   const struct trajectories_setup *setup = &trajectories->setup;
   unsigned reward = setup->baseline ? ROLLOUT_centred : ROLLOUT_reward;
-  kernel_run(world->kernels, "pgmri_advantage", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "pgmri_advantage", world_rows(world, TABLE_ENV),
              ARGS(arg_unnamed(world_in(world, reward)), world_out(world, ROLLOUT_advantage),
                   arg_u32((uint32_t)trajectories->steps), arg_u32((uint32_t)trajectories->slices),
                   arg_u32((uint32_t)setup->batch), arg_u32((uint32_t)setup->minibatches),
@@ -100,6 +101,7 @@ static const struct system advantage = {
     .run = run_advantage};
 
 void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule) {
+  slice_cache_add_bring(trajectories->setup.simulation, schedule);
   simulation_add_restart(trajectories->setup.simulation, schedule);
   simulation_add_scan(trajectories->setup.simulation, schedule);
   bool baseline = trajectories->setup.baseline;
@@ -119,8 +121,8 @@ void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t
                                             .scale = 1};
   simulation->trajectories.row = simulation->rollout_row = 0;
   simulation->rows = (struct rollout_rows){.stride = slices * trajectories->setup.draws};
-  simulation_restart(simulation, first, slices);
-  schedule_run(&trajectories->play, &simulation->world);
+  simulation_number(simulation, first, slices);
+  schedule_run(&trajectories->play, simulation->world);
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
@@ -133,7 +135,10 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
 }
 
 static const struct system repeat_passes = {
-    .name = "passes", .doc = "states that the policy takes at a time", .next = next_pass};
+    .name = "passes",
+    .doc = "states that the policy takes at a time",
+    .covers = TABLE_BIT(TABLE_STATE),
+    .next = next_pass};
 
 static void run_gather(struct world *world, void *context) {
   const struct pass *pass = &((const struct simulation *)context)->pass;
@@ -158,12 +163,10 @@ static void run_loss(struct world *world, void *context) {
   const struct simulation *simulation = trajectories->setup.simulation;
   const struct policy_draws draws = {.action = world_in(world, ROLLOUT_action).as.m,
                                      .advantage = world_in(world, ROLLOUT_advantage).as.m,
-                                     .terms = world_out(world, STATE_terms).as.m,
+                                     .terms = world_part(world, STATE_terms).as.m,
                                      .slices = trajectories->slices,
                                      .draws = trajectories->setup.draws,
                                      .shared = trajectories->setup.greedy};
-  world_in(world, BATCH_logits);
-  world_out(world, BATCH_logits_gradient);
   policy_reinforce(simulation->policy, &draws, simulation->pass.first, simulation->pass.images,
                    usual_advantage(trajectories));
 }
@@ -172,13 +175,15 @@ static const struct system loss = {.name = "reinforce_loss",
                                    .doc = "the loss of REINFORCE (Williams 1992), and its gradient",
                                    .reads = SET(ROLLOUT_action) | SET(ROLLOUT_advantage) |
                                             SET(BATCH_logits) | SET(BATCH_taken),
-                                   .writes = SET(STATE_terms) | SET(BATCH_logits_gradient),
+                                   .writes = SET(BATCH_logits_gradient),
+                                   .parts = SET(STATE_terms),
                                    .kernels = {"policy_reinforce"},
                                    .run = run_loss};
 
 /* There is no critic. */
 void trajectories_add_gradient(struct trajectories *trajectories, struct schedule *schedule) {
   struct simulation *simulation = trajectories->setup.simulation;
+  schedule_add(schedule, &system_zero_policy, simulation);
   schedule_add(schedule, &repeat_passes, trajectories);
   schedule_add(schedule, &gather, simulation);
   schedule_add(schedule, &system_forward_policy, simulation)->writes &= ~SET(BATCH_value);
@@ -188,7 +193,7 @@ void trajectories_add_gradient(struct trajectories *trajectories, struct schedul
 }
 
 void trajectories_gradient(struct trajectories *trajectories) {
-  schedule_run(&trajectories->gradient, &trajectories->setup.simulation->world);
+  schedule_run(&trajectories->gradient, trajectories->setup.simulation->world);
 }
 
 const struct system *const trajectories_systems[] = {&advantage, &repeat_passes, &gather, &loss, NULL};

@@ -49,7 +49,7 @@ bool trajectories_open(struct trajectories *trajectories, const struct trajector
 /* Both enqueue. The scans of slices number first, first + 1 ... of SLICE_order; what each draw was worth. The
  * last minibatch may be short: its mean is over fewer slices. */
 void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t slices);
-/* Adds the gradient of their loss to those of the policy, in as many passes as that takes. */
+/* The policy's gradients become those of their loss, in as many passes as that takes. */
 void trajectories_gradient(struct trajectories *trajectories);
 
 size_t

@@ -85,11 +85,12 @@ void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first) {
   loupe->stride = loupe->each;
 }
 
-void loupe_bind(const struct loupe *loupe, struct world *world) {
+void loupe_bind(struct loupe *loupe, struct world *world) {
   size_t rows = loupe->graph->batch;
   world_bind(world, BATCH_drawn, graph_value(loupe->graph, loupe->net.mask), rows);
   if (!loupe->views) /* else the graph goes on from the mask, and keeps no gradient of it */
     world_bind(world, BATCH_drawn_gradient, graph_gradient(loupe->graph, loupe->net.mask), rows);
+  network_watch(loupe->graph, &loupe->watch, world, SAMPLER_parameters);
 }
 
 static void number(struct loupe *loupe, uint32_t first, uint32_t stride, size_t images) {
@@ -132,6 +133,7 @@ size_t loupe_observed_bytes(const struct loupe *loupe, size_t images) {
 }
 
 void loupe_backward(struct loupe *loupe) {
+  network_touch(&loupe->watch, loupe->views ? 0 : SET(BATCH_drawn_gradient), 0);
   graph_backward(loupe->graph);
 }
 

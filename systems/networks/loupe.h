@@ -23,6 +23,7 @@ struct loupe {
   struct graph *graph;            /* NULL: no mask is learned */
   struct net_loupe net;
   struct optimiser optimiser;
+  struct network_watch watch;
 };
 
 /* The parameters are those of a new training. */
@@ -36,7 +37,7 @@ bool loupe_measure(const struct masks_setup *setup, struct network_need *need, s
 void loupe_number(struct loupe *loupe, uint32_t number, uint32_t first);
 
 /* Its ports become the columns of BATCH. */
-void loupe_bind(const struct loupe *loupe, struct world *world);
+void loupe_bind(struct loupe *loupe, struct world *world);
 
 /* All enqueue. */
 /* Draws the masks of `images` samples into BATCH.drawn. */

@@ -422,6 +422,32 @@ void network_select(struct network *network, size_t number) {
   if (network->blocks) blocks_select(network->blocks, number);
 }
 
+/* ---- who does it --------------------------------------------------------------------------------------- */
+
+enum { PARAMETERS, MOMENTS, ACTIVATIONS, CLEARED, GRADIENTS }; /* as in NETWORK_COLUMNS */
+
+static void see_effect(void *context, enum graph_effect effect) {
+  static const struct {
+    unsigned reads, writes;
+  } uses[] = {[GRAPH_CLEARED] = {0, 1 << CLEARED},
+              [GRAPH_FORWARD] = {1 << PARAMETERS, 1 << ACTIVATIONS},
+              [GRAPH_BACKWARD] = {1 << PARAMETERS | 1 << ACTIVATIONS | 1 << CLEARED, 1 << GRADIENTS},
+              [GRAPH_LEARNED] = {1 << PARAMETERS | 1 << MOMENTS | 1 << GRADIENTS, 1 << PARAMETERS | 1 << MOMENTS}};
+  const struct network_watch *watch = context;
+  network_touch(watch, (component_set)uses[effect].reads << watch->columns,
+                (component_set)uses[effect].writes << watch->columns);
+}
+
+void network_watch(struct graph *graph, struct network_watch *watch, struct world *world, unsigned columns) {
+  *watch = (struct network_watch){world, columns};
+  graph->watch = see_effect;
+  graph->watch_context = watch;
+}
+
+void network_touch(const struct network_watch *watch, component_set reads, component_set writes) {
+  if (watch->world && world_runs(watch->world)) world_touch(watch->world, reads, writes);
+}
+
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 void network_forward_heads(struct network *network, size_t images) {
@@ -434,6 +460,7 @@ void network_forward(struct network *network, size_t images) {
   const struct network_pass *pass = &network->pass[network->selected];
   REQUIRE(images <= network->batch, "%zu images; a pass takes %zu", images, network->batch);
   if (network->blocks) blocks_forward(network->blocks, pass->ends.input, pass->ends.output, images);
+  graph_tell(network->graph, GRAPH_FORWARD);
   if (!network->blocks || network->heads) network_forward_heads(network, images);
 }
 
@@ -444,6 +471,7 @@ void network_backward(struct network *network, size_t images, double scale, bool
             pass->graph->images);
     graph_backward(pass->graph);
   }
+  graph_tell(network->graph, GRAPH_BACKWARD);
   if (!network->blocks) return;
   blocks_backward(network->blocks, pass->ends.input, pass->ends.output_gradient, images, scale);
   if (input) blocks_input_gradient(network->blocks, pass->ends.input_gradient, images);

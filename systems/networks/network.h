@@ -64,6 +64,23 @@ struct network {
   struct network_ends shared; /* fused: the gradients of all passes that have no others */
 };
 
+/* The columns of a network (NETWORK_COLUMNS): what is done to it is asked of the world that runs the system which does
+ * it. Outside of systems nobody asks. */
+struct network_watch {
+  struct world *world;
+  unsigned columns; /* the first of them */
+};
+void network_watch(struct graph *graph, struct network_watch *watch, struct world *world, unsigned columns);
+/* What these do, for the systems that run them: */
+#define FORWARD_READS(network) SET(network##_parameters)
+#define FORWARD_WRITES(network) SET(network##_activations)
+#define BACKWARD_READS(network) (SET(network##_parameters) | SET(network##_activations) | SET(network##_cleared))
+#define BACKWARD_WRITES(network) SET(network##_gradients)
+#define LEARN_READS(network) (SET(network##_parameters) | SET(network##_moments) | SET(network##_gradients))
+#define LEARN_WRITES(network) (SET(network##_parameters) | SET(network##_moments))
+/* Asks for a network's ports in its world, if there is one. */
+void network_touch(const struct network_watch *watch, component_set reads, component_set writes);
+
 /* What makes masks, trained beside a reconstructor (systems/networks/loupe.h, tau.h) or to scan with. */
 struct masks_setup {
   struct device *device;

@@ -45,6 +45,7 @@ struct policy {
   cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
   cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller; dense: no value */
   cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
+  struct network_watch watch;
 };
 
 /* Refuses as network_open. The parameters are not set: graph_start or a checkpoint follows, then policy_changed. Must
@@ -57,7 +58,7 @@ bool policy_measure(const struct policy_setup *setup, const char *path, struct n
 void policy_close(struct policy *policy);
 
 /* Its ports become the columns of BATCH. */
-void policy_bind(const struct policy *policy, struct world *world);
+void policy_bind(struct policy *policy, struct world *world);
 
 /* All enqueue. */
 void policy_forward(struct policy *policy, size_t images);

@@ -199,12 +199,13 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
   reconstructor->input_gradient = whole.input_gradient;
 }
 
-void reconstructor_bind(const struct reconstructor *reconstructor, struct world *world) {
+void reconstructor_bind(struct reconstructor *reconstructor, struct world *world) {
   size_t rows = reconstructor->batch;
   world_bind(world, BATCH_input, reconstructor->input, rows);
   world_bind(world, BATCH_output, reconstructor->output, rows);
   world_bind(world, BATCH_output_gradient, reconstructor->output_gradient, rows);
   world_bind(world, BATCH_input_gradient, reconstructor->input_gradient, rows);
+  network_watch(reconstructor->graph, &reconstructor->watch, world, RECONSTRUCTOR_parameters);
 }
 
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {
@@ -220,6 +221,7 @@ static void copy_images(const struct reconstructor *reconstructor, cl_mem from, 
 }
 
 void reconstructor_view(struct reconstructor *reconstructor, size_t images) {
+  network_touch(&reconstructor->watch, 0, SET(BATCH_input));
   graph_set_images(reconstructor->view, images);
   graph_forward(reconstructor->view);
   copy_images(reconstructor, graph_value(reconstructor->view, reconstructor->viewed), reconstructor->input, 2,
@@ -237,6 +239,7 @@ static struct reconstructor_sum *sum_of(struct reconstructor *reconstructor) {
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
   const struct network_ends *ends = ends_of(reconstructor);
   struct reconstructor_sum *sum = sum_of(reconstructor);
+  network_touch(&reconstructor->watch, SET(BATCH_input), SET(BATCH_output));
   if (sum->graph) copy_images(reconstructor, reconstructor->input, ends->input, 2, images);
   network_forward(&reconstructor->network, images);
   if (!sum->graph) return;
@@ -302,8 +305,13 @@ static void run_backward_sum(struct reconstructor *reconstructor, size_t images,
                     arg_u32((uint32_t)values), arg_u32(true)));
 }
 
-void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
+static void touch_backward(const struct reconstructor *reconstructor, bool input) {
   REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
+  network_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
+}
+
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
+  touch_backward(reconstructor, reconstructor->input_gradient);
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, reconstructor->input_gradient);
   else
@@ -313,7 +321,7 @@ void reconstructor_backward(struct reconstructor *reconstructor, size_t images) 
 }
 
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
-  REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
+  touch_backward(reconstructor, input);
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, input);
   else

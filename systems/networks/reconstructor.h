@@ -53,6 +53,7 @@ struct reconstructor {
                              the caller writes the one and reads the other */
   cl_mem output_gradient; /* as the output, to train */
   cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
+  struct network_watch watch;
 };
 
 /* Refuses as network_open. The parameters are not set: graph_start or a checkpoint follows, then
@@ -73,7 +74,7 @@ void reconstructor_share(struct reconstructor *reconstructor, size_t pass, const
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
 
 /* The ports of the selected pass become the columns of BATCH. */
-void reconstructor_bind(const struct reconstructor *reconstructor, struct world *world);
+void reconstructor_bind(struct reconstructor *reconstructor, struct world *world);
 /* Complex: where acquired frequencies are written, [images][2][N][N], for reconstructor_view. */
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor);
 

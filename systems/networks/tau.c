@@ -149,6 +149,10 @@ struct graph *tau_parameters(const struct tau *tau) {
   return tau->points ? tau->sampler.graph : tau->graph;
 }
 
+void tau_watch(struct tau *tau, struct world *world) {
+  network_watch(tau_parameters(tau), &tau->watch, world, SAMPLER_parameters);
+}
+
 void tau_changed(struct tau *tau) {
   if (tau->points) reconstructor_changed(&tau->sampler);
 }
@@ -238,6 +242,7 @@ static void copy_unshared(const struct tau *tau, cl_mem from, cl_mem to, size_t 
 
 /* The end of a part becomes the input of the reconstructor's pass. */
 static void pass_on(struct tau *tau, uint32_t part, size_t images) {
+  network_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
   select_pass(tau, part);
   copy_unshared(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
                 observed_bytes(tau, images));
@@ -318,6 +323,7 @@ void tau_run(struct tau *tau, size_t images) {
 
 void tau_backward(struct tau *tau, uint32_t part, size_t images) {
   struct reconstructor *reconstructor = tau->reconstructor;
+  network_touch(&reconstructor->watch, SET(BATCH_input_gradient), tau->adaptive ? SET(BATCH_output_gradient) : 0);
   copy_unshared(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
                 observed_bytes(tau, images));
   backward_part(tau, part, images);

@@ -28,6 +28,7 @@ struct tau {
   struct reconstructor *reconstructor; /* the caller's; to train with tau_passes passes */
   struct reconstructor own;            /* of a checkpoint (tau_load) */
   cl_mem slice;                        /* rows of SLICE of the images at hand */
+  struct network_watch watch;
 };
 
 /* The parameters are those of a new training. Refuses fewer lines than steps. */
@@ -35,6 +36,8 @@ bool tau_open(struct tau *tau, const struct masks_setup *setup, struct reconstru
               struct error *error);
 void tau_close(struct tau *tau);
 
+/* What is done to the sampler from here on is asked of this world (SAMPLER of components). */
+void tau_watch(struct tau *tau, struct world *world);
 /* The graph that owns the sampler's parameters; after they have changed, tau_changed. */
 struct graph *tau_parameters(const struct tau *tau);
 void tau_changed(struct tau *tau);

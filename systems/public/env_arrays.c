@@ -80,7 +80,7 @@ static const struct array_row rows[L2SR_ARRAYS] = {
     [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, CHANGE_END, ENV_mask, &system_env_final_free}};
 
 static size_t elements_of(const struct env *env, enum l2sr_array array) {
-  return env->simulation.world.shape[component_schema.components[rows[array].column].shape];
+  return world_shape(env->simulation.world, component_schema.components[rows[array].column].shape);
 }
 
 static enum element element_of(enum l2sr_array array) {
@@ -88,21 +88,21 @@ static enum element element_of(enum l2sr_array array) {
 }
 
 static size_t bytes_of(const struct env *env, enum l2sr_array array) {
-  return env->envs * elements_of(env, array) * element_bytes(element_of(array), env->simulation.world.half);
+  return env->envs * elements_of(env, array) * element_bytes(element_of(array), world_half(env->simulation.world));
 }
 
 cl_mem env_array_memory(const struct env *env, enum l2sr_array array) {
-  const struct world *world = &env->simulation.world;
+  const struct world *world = env->simulation.world;
   if (env->array[array].placed) return env->array[array].placed;
   if (rows[array].kind != ARRAY_COLUMN && rows[array].kind != ARRAY_BOUND) return env->array[array].own;
-  return world_has(world, rows[array].column) ? world_lend(world, rows[array].column) : NULL;
+  return world_has(world, rows[array].column) ? world_memory(world, rows[array].column) : NULL;
 }
 
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape) {
   static const enum l2sr_element elements[] = {
       [ELEMENT_U8] = L2SR_U8, [ELEMENT_U32] = L2SR_U32, [ELEMENT_F32] = L2SR_F32};
   enum element element = element_of(array);
-  bool half = env->simulation.world.half;
+  bool half = world_half(env->simulation.world);
   size_t elements_a_row = elements_of(env, array), n = env->options.data.size;
   bool image = elements_a_row == n * n;
   *shape = (struct l2sr_shape){.bytes = shape->bytes,
@@ -135,7 +135,7 @@ static bool make_list(struct env *env, enum l2sr_array array, struct error *erro
   struct schedule *schedule = ARENA_NEW(env->arena, struct schedule, 1);
   schedule_open(schedule, &component_schema);
   schedule_add(schedule, rows[array].system, env);
-  if (!schedule_close(schedule, false, error) || !schedule_prepare(schedule, env->simulation.kernels, error))
+  if (!schedule_close(schedule, error) || !schedule_prepare(schedule, env->simulation.kernels, error))
     return false;
   env->array[array].derive = schedule;
   return true;
@@ -145,7 +145,7 @@ static bool make(struct env *env, enum l2sr_array array, struct error *error) {
   struct env_array *made = &env->array[array];
   if (!make_memory(env, array, error)) return false;
   if (rows[array].kind == ARRAY_BOUND) {
-    world_bind(&env->simulation.world, rows[array].column, made->own, env->envs);
+    world_bind(env->simulation.world, rows[array].column, made->own, env->envs);
     return true;
   }
   if (!make_list(env, array, error)) {
@@ -153,7 +153,7 @@ static bool make(struct env *env, enum l2sr_array array, struct error *error) {
     made->own = NULL;
     return false;
   }
-  if (rows[array].kind == ARRAY_RUNNING && env->begun) schedule_run(made->derive, &env->simulation.world);
+  if (rows[array].kind == ARRAY_RUNNING && env->begun) schedule_run(made->derive, env->simulation.world);
   return true;
 }
 
@@ -181,7 +181,7 @@ bool env_array_need(struct env *env, enum l2sr_array array, struct error *error)
 
 /* Metrics of one system are computed together; those that nobody named are not kept. */
 static bool is_kept(const struct env *env, size_t metric) {
-  return world_has(&env->simulation.world, metric_list[metric].env) &&
+  return world_has(env->simulation.world, metric_list[metric].env) &&
          (metric == (size_t)env->options.reward.metric ||
           option_has(env->options.evaluate.metrics, metric_list[metric].name));
 }
@@ -237,7 +237,7 @@ static bool check_place(const struct env *env, enum l2sr_array array, cl_mem mem
 
 bool env_array_place(struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
   struct env_array *placed = &env->array[array];
-  struct world *world = &env->simulation.world;
+  struct world *world = env->simulation.world;
   cl_mem before = placed->placed, own = placed->own;
   size_t bytes = bytes_of(env, array);
   if (memory && memory == env_array_memory(env, array)) return true;
@@ -309,7 +309,7 @@ bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t byt
 static void derive(struct env *env, enum array_kind kind, unsigned changes) {
   for (int a = 0; a < L2SR_ARRAYS; a++)
     if (env->array[a].derive && rows[a].kind == kind && rows[a].changes & changes)
-      schedule_run(env->array[a].derive, &env->simulation.world);
+      schedule_run(env->array[a].derive, env->simulation.world);
 }
 
 void env_arrays_renew(struct env *env, unsigned changes) {

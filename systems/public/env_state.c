@@ -26,7 +26,7 @@ static const unsigned columns[] = {ENV_scan,   ENV_slice,  ENV_step,    ENV_done
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static size_t column_bytes(const struct env *env, size_t column) {
-  return env->envs * world_column_bytes(&env->simulation.world, columns[column]);
+  return env->envs * world_column_bytes(env->simulation.world, columns[column]);
 }
 
 size_t env_state_bytes(const struct env *env) {
@@ -56,11 +56,21 @@ static struct state_head head_of(const struct env *env) {
   return head;
 }
 
+/* The columns of a state. */
+static component_set saved_columns(void) {
+  component_set set = 0;
+  for (size_t c = 0; c < COLUMNS; c++) set |= SET(columns[c]);
+  return set;
+}
+
 bool env_save(struct env *env, void *to, struct error *error) {
   struct state_head head = head_of(env);
   uint8_t *place = (uint8_t *)to + sizeof head;
+  const struct system save = {.name = "save_state", .doc = "what the scans stand at", .reads = saved_columns()};
+  struct world_use before = world_enter(env->simulation.world, &save);
   for (size_t c = 0; c < COLUMNS; place += column_bytes(env, c++))
-    world_read(&env->simulation.world, columns[c], 0, env->envs, place);
+    world_read(env->simulation.world, columns[c], 0, env->envs, place);
+  world_leave(env->simulation.world, before);
   head.checksum = sum_of((const uint8_t *)to + sizeof head, env_state_bytes(env) - sizeof head);
   memcpy(to, &head, sizeof head);
   return device_finish(&env->device, error);
@@ -105,8 +115,11 @@ static bool check_columns(const struct env *env, const uint8_t *place, struct er
 static void write_state(struct env *env, const struct state_head *head, const uint8_t *place) {
   const uint32_t *steps = (const uint32_t *)place + 2 * env->envs;
   for (size_t row = 0; row < env->envs; row++) env_count(env, row, steps[row]);
+  const struct system load = {.name = "load_state", .doc = "what the scans go on from", .writes = saved_columns()};
+  struct world_use before = world_enter(env->simulation.world, &load);
   for (size_t c = 0; c < COLUMNS; place += column_bytes(env, c++))
-    world_write(&env->simulation.world, columns[c], 0, env->envs, place);
+    world_write(env->simulation.world, columns[c], 0, env->envs, place);
+  world_leave(env->simulation.world, before);
   env->options.world.seed = head->seed;
   load_order(&env->simulation, env->report.slices);
   env->begun = head->begun != 0;

@@ -59,7 +59,7 @@ static void fill_measure(struct env *env, struct schedule *schedule) {
   component_set scores = 0;
   fill_reconstruct(env, schedule);
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++) {
-    if (!world_has(&env->simulation.world, metric->env)) continue;
+    if (!world_has(env->simulation.world, metric->env)) continue;
     if (metric->system != last) schedule_add(schedule, last = metric->system, &env->simulation);
     if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + (metric - metric_list))))
       scores |= SET(metric->env);
@@ -94,7 +94,7 @@ static bool build(struct env *env, struct schedule *schedule,
                   void (*fill)(struct env *env, struct schedule *schedule), struct error *error) {
   schedule_open(schedule, &component_schema);
   fill(env, schedule);
-  return schedule_close(schedule, false, error) && schedule_prepare(schedule, env->simulation.kernels, error);
+  return schedule_close(schedule, error) && schedule_prepare(schedule, env->simulation.kernels, error);
 }
 
 bool env_build(struct env *env, struct error *error) {
@@ -109,7 +109,7 @@ bool env_build(struct env *env, struct error *error) {
 }
 
 static void run(struct env *env, const struct schedule *schedule) {
-  schedule_run(schedule, &env->simulation.world);
+  schedule_run(schedule, env->simulation.world);
 }
 
 /* ---- what the host knows ------------------------------------------------------------------------------- */
@@ -324,7 +324,7 @@ bool env_checks(const struct env *env) {
 static void skip_ended(struct env *env) {
   clear_skip(env);
   if (env->config.autoreset != L2SR_RESET_NEXT_STEP || !any_ended(env)) return;
-  device_copy(&env->device, world_lend(&env->simulation.world, ENV_done), 0, env->skip, 0, flag_bytes(env));
+  device_copy(&env->device, world_memory(env->simulation.world, ENV_done), 0, env->skip, 0, flag_bytes(env));
   env->skips = true;
 }
 
@@ -444,14 +444,20 @@ bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error
   return true;
 }
 
+static const struct system save_refused = {.name = "save_refused",
+                                           .doc = "the action that was refused, and the steps so far",
+                                           .reads = SET(ENV_action) | SET(ENV_step)};
+
 /* Nothing has changed since the step that is refused: steps are as many as the device has counted. */
 static bool refuse_action(struct env *env, struct error *error) {
   uint32_t action = NO_LINE, row = *(uint32_t *)env->refused_row.data, *steps = env->flags;
   env->dones = env->rewards = true;
   env->scored = env->config.scoring != L2SR_SCORE_NEVER;
   env_clear_refused(env);
-  world_read(&env->simulation.world, ENV_action, row, 1, &action);
-  world_read(&env->simulation.world, ENV_step, 0, env->envs, steps);
+  struct world_use before = world_enter(env->simulation.world, &save_refused);
+  world_read(env->simulation.world, ENV_action, row, 1, &action);
+  world_read(env->simulation.world, ENV_step, 0, env->envs, steps);
+  world_leave(env->simulation.world, before);
   if (!device_finish(&env->device, error)) return false;
   for (size_t i = 0; i < env->envs; i++) env_count(env, i, steps[i]);
   return fail_usage(error,

@@ -16,7 +16,7 @@ static struct arg array(const struct env *env, enum element element, enum l2sr_a
 /* What l2sr_env_decide has chosen is there already, and so is what the array itself holds. */
 static void run_place(struct world *world, void *context) {
   const struct env *env = context;
-  struct device *device = world->device;
+  struct device *device = world_device(world);
   const struct env_source *source = &env->source;
   size_t bytes = sizeof(uint32_t) * env->envs;
   cl_mem to = world_out(world, ENV_action).as.m;
@@ -33,7 +33,7 @@ const struct system system_env_place = {
 static void run_check(struct world *world, void *context) {
   const struct env *env = context;
   if (!env_checks(env)) return;
-  kernel_run(world->kernels, "env_check", env->envs,
+  kernel_run(world_kernels(world), "env_check", env->envs,
              ARGS(world_in(world, ENV_action), world_in(world, ENV_mask), flags(env->skip),
                   flags(env->before), arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused)));
 }
@@ -46,7 +46,7 @@ const struct system system_env_check = {.name = "env_check",
 
 static void run_take(struct world *world, void *context) {
   const struct env *env = context;
-  kernel_run(world->kernels, "env_take", env->envs,
+  kernel_run(world_kernels(world), "env_take", env->envs,
              ARGS(flags(env->skip), flags(env->refused), world_inout(world, ENV_action),
                   world_inout(world, ENV_mask), world_inout(world, ENV_step), world_inout(world, ENV_done),
                   world_part(world, ENV_reward), arg_u32(env->acquisition.budget),
@@ -63,7 +63,7 @@ const struct system system_env_take = {.name = "env_take",
 
 static void run_ended(struct world *world, void *context) {
   const struct env *env = context;
-  device_copy(world->device, world_in(world, ENV_done).as.m, 0, env->reset, 0, sizeof(uint32_t) * env->envs);
+  device_copy(world_device(world), world_in(world, ENV_done).as.m, 0, env->reset, 0, sizeof(uint32_t) * env->envs);
 }
 
 const struct system system_env_ended = {.name = "env_ended",
@@ -75,12 +75,12 @@ const struct system system_env_ended = {.name = "env_ended",
 static void run_begin(struct world *world, void *context) {
   const struct env *env = context;
   bool same_step = env->sent && env->config.autoreset == L2SR_RESET_SAME_STEP;
-  kernel_run(world->kernels, "env_begin", env->envs,
+  kernel_run(world_kernels(world), "env_begin", env->envs,
              ARGS(flags(env->reset), flags(env->refused), world_inout(world, ENV_scan),
                   world_in(world, SLICE_order), world_inout(world, ENV_slice), world_inout(world, ENV_mask),
                   world_inout(world, ENV_step), world_inout(world, ENV_done), world_part(world, ENV_reward),
                   world_in(world, SCENE_initial), arg_u32(0), arg_u32((uint32_t)env->envs),
-                  arg_u32((uint32_t)world->rows[TABLE_SLICE]), arg_u32(!same_step)));
+                  arg_u32((uint32_t)world_rows(world, TABLE_SLICE)), arg_u32(!same_step)));
 }
 
 #define BEGUN (SET(ENV_scan) | SET(ENV_slice) | SET(ENV_mask) | SET(ENV_step) | SET(ENV_done))
@@ -101,7 +101,7 @@ static const struct metric *rewarded(const struct env *env) {
 static void run_reward(struct world *world, void *context) {
   const struct env *env = context;
   const struct metric *metric = rewarded(env);
-  kernel_run(world->kernels, "env_reward", env->envs,
+  kernel_run(world_kernels(world), "env_reward", env->envs,
              ARGS(arg_unnamed(world_in(world, metric->env)), world_in(world, ENV_step),
                   world_in(world, ENV_done), flags(env->skip), flags(env->refused),
                   world_inout(world, ENV_quality), world_part(world, ENV_reward), arg_f32(metric->sign),
@@ -118,7 +118,7 @@ const struct system system_env_reward = {.name = "env_reward",
 static void run_quality(struct world *world, void *context) {
   const struct env *env = context;
   const struct metric *metric = rewarded(env);
-  kernel_run(world->kernels, "env_quality", env->envs,
+  kernel_run(world_kernels(world), "env_quality", env->envs,
              ARGS(arg_unnamed(world_in(world, metric->env)), flags(env->reset), flags(env->refused),
                   world_part(world, ENV_quality), arg_f32(metric->sign)));
 }
@@ -133,8 +133,8 @@ const struct system system_env_quality = {.name = "env_quality",
 static void run_keep_scores(struct world *world, void *context) {
   const struct env *env = context;
   for (size_t m = 0; m < METRICS; m++) {
-    if (!(world->running->reads & SET(metric_list[m].env))) continue;
-    kernel_run(world->kernels, "env_keep", env->envs,
+    if (!world_reads(world, metric_list[m].env)) continue;
+    kernel_run(world_kernels(world), "env_keep", env->envs,
                ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done),
                     flags(env->refused), array(env, ELEMENT_F32, (enum l2sr_array)(L2SR_SSIM + m)),
                     arg_u32(env->all)));
@@ -145,7 +145,7 @@ static void run_clear_scores(struct world *world, void *context) {
   const struct env *env = context;
   for (size_t m = 0; m < METRICS; m++)
     if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)))
-      kernel_run(world->kernels, "env_clear", env->envs,
+      kernel_run(world_kernels(world), "env_clear", env->envs,
                  ARGS(flags(env->refused), array(env, ELEMENT_F32, (enum l2sr_array)(L2SR_SSIM + m))));
 }
 
@@ -165,13 +165,13 @@ const struct system system_env_keep_scores = {.name = "env_keep_scores",
 static void run_free(struct world *world, void *context) {
   const struct env *env = context;
   kernel_run(
-      world->kernels, "env_free", env->envs * world->shape[SHAPE_A],
+      world_kernels(world), "env_free", env->envs * world_shape(world, SHAPE_A),
       ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_U8, env_array_memory(env, L2SR_FREE))));
 }
 
 static void run_final_free(struct world *world, void *context) {
   const struct env *env = context;
-  kernel_run(world->kernels, "env_keep_free", env->envs,
+  kernel_run(world_kernels(world), "env_keep_free", env->envs,
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_done), flags(env->refused),
                   array(env, ELEMENT_U8, L2SR_FINAL_FREE)));
 }
@@ -183,7 +183,7 @@ static void run_standardise(struct world *world, void *context) {
 
 static void run_final_standardised(struct world *world, void *context) {
   const struct env *env = context;
-  kernel_run(world->kernels, "env_keep_standardised", env->envs,
+  kernel_run(world_kernels(world), "env_keep_standardised", env->envs,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
                   world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
                   world_in(world, SLICE_unit), world_in(world, ENV_done), flags(env->refused),
@@ -192,14 +192,14 @@ static void run_final_standardised(struct world *world, void *context) {
 
 static void run_final_observation(struct world *world, void *context) {
   const struct env *env = context;
-  kernel_run(world->kernels, "env_keep_image", env->envs,
+  kernel_run(world_kernels(world), "env_keep_image", env->envs,
              ARGS(world_in(world, ENV_magnitude), world_in(world, ENV_done), flags(env->refused),
                   array(env, ELEMENT_REAL, L2SR_FINAL_OBSERVATION)));
 }
 
 static void run_target(struct world *world, void *context) {
   const struct env *env = context;
-  kernel_run(world->kernels, "env_target", env->envs,
+  kernel_run(world_kernels(world), "env_target", env->envs,
              ARGS(world_in(world, ENV_slice), world_in(world, SLICE_image), world_in(world, SLICE_mean),
                   world_in(world, SLICE_std),
                   arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET))));

@@ -7,7 +7,7 @@
 
 static void run_draw(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  kernel_run(world->kernels, "line_draw", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "line_draw", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
                   world_in(world, SCENE_weight), world_out(world, ENV_action), world_out(world, ENV_log_prob),
                   arg_u32(simulation->options->world.seed)));
@@ -15,14 +15,14 @@ static void run_draw(struct world *world, void *context) {
 
 static void run_next(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, "line_next", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "line_next", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_mask), arg_unnamed(world_in(world, SCENE_weight)),
                   world_out(world, ENV_action), world_out(world, ENV_log_prob)));
 }
 
 static void run_disc(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  kernel_run(world->kernels, "line_disc", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "line_disc", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
                   world_out(world, ENV_action), world_out(world, ENV_log_prob),
                   arg_u32(simulation->options->world.seed),
@@ -32,7 +32,7 @@ static void run_disc(struct world *world, void *context) {
 static void run_exact(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct acquisition *scan = &simulation->acquisition;
-  kernel_run(world->kernels, "line_exact", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "line_exact", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
                   world_in(world, SCENE_chance), world_out(world, ENV_action), world_out(world, ENV_log_prob),
                   arg_u32(simulation->options->world.seed), arg_u32(scan->budget),
@@ -49,19 +49,19 @@ component_set tau_encode_reads(const struct options *options) {
 static void encode_complex(struct tau *tau, struct world *world, struct arg slice, uint32_t first,
                            size_t images) {
   observe_present(world, slice, NULL, 0, tau_planes(tau), images);
-  kernel_run(world->kernels, "loupe_number", images,
+  kernel_run(world_kernels(world), "loupe_number", images,
              ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, tau_scans(tau)), arg_u32(first), arg_u32(1)));
 }
 
 void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
                 size_t images) {
   struct arg slice = arg_buffer(ARG_IN, ELEMENT_U32, tau->slice);
-  device_copy(world->device, slices.as.m, sizeof(uint32_t) * row, tau->slice, 0, sizeof(uint32_t) * images);
+  device_copy(world_device(world), slices.as.m, sizeof(uint32_t) * row, tau->slice, 0, sizeof(uint32_t) * images);
   if (tau->complex) {
     encode_complex(tau, world, slice, first, images);
     return;
   }
-  kernel_run(world->kernels, "loupe_present", images,
+  kernel_run(world_kernels(world), "loupe_present", images,
              ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
                   graph_arg(ARG_OUT, tau_planes(tau)), arg_buffer(ARG_OUT, ELEMENT_U32, tau_scans(tau)),
                   arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first)));
@@ -70,14 +70,15 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
 static void run_order(struct world *world, void *context) {
   const struct simulation *simulation = context;
   struct tau *tau = simulation->tau;
-  size_t rows = world->rows[TABLE_ENV], most = tau->graph->batch;
+  size_t rows = world_rows(world, TABLE_ENV), most = tau->graph->batch;
   tau->graph->best = !simulation->sampler->random;
+  tau_watch(tau, world);
   for (size_t row = 0; row < rows; row += most) {
     size_t images = rows - row < most ? rows - row : most;
     tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
     tau_run(tau, images);
     for (uint32_t step = 0; step <= tau->steps; step++)
-      kernel_run(world->kernels, "sequence_rank", images,
+      kernel_run(world_kernels(world), "sequence_rank", images,
                  ARGS(graph_arg(ARG_IN, tau_mask(tau, step)), world_part(world, ENV_rank),
                       arg_u32((uint32_t)row), arg_u32(step)));
   }
@@ -85,7 +86,7 @@ static void run_order(struct world *world, void *context) {
 
 static void run_sequence(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, "sequence_next", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "sequence_next", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_rank), world_out(world, ENV_action),
                   world_out(world, ENV_log_prob)));
 }
@@ -94,28 +95,29 @@ static void run_sequence(struct world *world, void *context) {
 
 /* The masks are whole: no point is the action. */
 static void name_none(struct world *world) {
-  size_t bytes = sizeof(uint32_t) * world->rows[TABLE_ENV];
-  device_fill(world->device, world_out(world, ENV_action).as.m, 0, bytes, NO_LINE);
-  device_fill(world->device, world_out(world, ENV_log_prob).as.m, 0, bytes, 0);
+  size_t bytes = sizeof(uint32_t) * world_rows(world, TABLE_ENV);
+  device_fill(world_device(world), world_out(world, ENV_action).as.m, 0, bytes, NO_LINE);
+  device_fill(world_device(world), world_out(world, ENV_log_prob).as.m, 0, bytes, 0);
 }
 
 static void run_points(struct world *world, void *context) {
   const struct simulation *simulation = context;
   points_draw(&simulation->points, world_in(world, ENV_scan).as.m, world_inout(world, ENV_mask),
-              world->rows[TABLE_ENV]);
+              world_rows(world, TABLE_ENV));
   name_none(world);
 }
 
 static void run_points_sequence(struct world *world, void *context) {
   const struct simulation *simulation = context;
   struct tau *tau = simulation->tau;
-  size_t rows = world->rows[TABLE_ENV], most = tau->graph->batch;
+  size_t rows = world_rows(world, TABLE_ENV), most = tau->graph->batch;
   tau->graph->best = !simulation->sampler->random;
+  tau_watch(tau, world);
   for (size_t row = 0; row < rows; row += most) {
     size_t images = rows - row < most ? rows - row : most;
     tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
     tau_run(tau, images);
-    kernel_run(world->kernels, "loupe_keep", images * tau->acquisition.lines,
+    kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.lines,
                ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, ENV_mask),
                     arg_u32((uint32_t)row)));
   }
@@ -159,8 +161,8 @@ const struct system system_decide_exact = {.name = "decide_exact",
 const struct system system_order_lines = {
     .name = "order_lines",
     .doc = "draw the actions of all tau steps by a network that looks at reconstructions",
-    .reads = SET(ENV_slice),
-    .writes = SET(ENV_rank),
+    .reads = SET(ENV_slice) | FORWARD_READS(SAMPLER),
+    .writes = SET(ENV_rank) | FORWARD_WRITES(SAMPLER),
     .kernels = {"sequence_rank"},
     .run = run_order};
 
@@ -181,7 +183,7 @@ const struct system system_decide_points = {.name = "decide_points",
 const struct system system_decide_points_sequence = {
     .name = "decide_points_sequence",
     .doc = "draw the points of all tau steps by a network that looks at reconstructions",
-    .reads = SET(ENV_slice),
-    .writes = CHOSEN | SET(ENV_mask),
+    .reads = SET(ENV_slice) | FORWARD_READS(SAMPLER),
+    .writes = CHOSEN | SET(ENV_mask) | FORWARD_WRITES(SAMPLER),
     .kernels = {"loupe_keep"},
     .run = run_points_sequence};

@@ -8,16 +8,19 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = context;
   struct pass *pass = &simulation->pass;
   policy_bind(simulation->policy, world);
-  if (!pass_take(pass, turn, world->rows[TABLE_ENV], simulation->policy->batch)) return false;
+  if (!pass_take(pass, turn, world_rows(world, TABLE_ENV), simulation->policy->batch)) return false;
   pass->place = simulation->keeps ? simulation->rollout_row + pass->first : 0;
   return true;
 }
 
 const struct system system_repeat_policy = {
-    .name = "passes", .doc = "scans that the policy takes at a time", .next = next_pass};
+    .name = "passes",
+    .doc = "scans that the policy takes at a time",
+    .covers = TABLE_BIT(TABLE_ENV),
+    .next = next_pass};
 
 static void encode_mask(struct world *world, const struct pass *pass) {
-  kernel_run(world->kernels, "policy_mask", pass->images,
+  kernel_run(world_kernels(world), "policy_mask", pass->images,
              ARGS(world_in(world, ENV_mask), arg_unnamed(world_out(world, BATCH_taken)),
                   arg_u32((uint32_t)pass->first)));
 }
@@ -39,9 +42,7 @@ const struct system system_encode_policy = {.name = "encode_policy",
 static void run_forward(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
-  world_in(world, BATCH_observation);
-  world_in(world, BATCH_taken);
-  world_out(world, BATCH_logits);
+  (void)world;
   if (simulation->keeps)
     policy_forward_part(simulation->policy, pass->place, pass->images);
   else
@@ -50,30 +51,30 @@ static void run_forward(struct world *world, void *context) {
 
 const struct system system_forward_policy = {.name = "forward_policy",
                                              .doc = "the policy's forward pass",
-                                             .reads = SET(BATCH_observation) | SET(BATCH_taken),
-                                             .writes = SET(BATCH_logits) | SET(BATCH_value),
+                                             .reads = SET(BATCH_observation) | SET(BATCH_taken) |
+                                                      FORWARD_READS(POLICY),
+                                             .writes = SET(BATCH_logits) | SET(BATCH_value) | FORWARD_WRITES(POLICY),
                                              .run = run_forward};
 
 static struct policy_choice choice_of(struct world *world) {
   return (struct policy_choice){world_in(world, ENV_scan).as.m, world_in(world, ENV_step).as.m,
-                                world_out(world, ENV_action).as.m, world_out(world, ENV_log_prob).as.m};
+                                world_part(world, ENV_action).as.m, world_part(world, ENV_log_prob).as.m};
 }
 
 static void run_act(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct policy_choice choice = choice_of(world);
-  world_in(world, BATCH_logits);
   policy_act(simulation->policy, &choice, simulation->pass.first, simulation->pass.images,
              simulation->options->world.seed, simulation->best);
 }
 
 #define ACT_READS (SET(BATCH_logits) | SET(BATCH_taken) | SET(ENV_scan) | SET(ENV_step))
-#define ACT_WRITES (SET(ENV_action) | SET(ENV_log_prob))
+#define ACT_PARTS (SET(ENV_action) | SET(ENV_log_prob))
 
 const struct system system_act = {.name = "act",
                                   .doc = "draw a free action by the policy, or take its most probable one",
                                   .reads = ACT_READS,
-                                  .writes = ACT_WRITES,
+                                  .parts = ACT_PARTS,
                                   .kernels = {"policy_act"},
                                   .run = run_act};
 
@@ -85,7 +86,7 @@ static void run_estimate(struct world *world, void *context) {
 const struct system system_estimate = {.name = "estimate",
                                        .doc = "the critic's estimate of the return",
                                        .reads = SET(BATCH_value),
-                                       .writes = SET(ENV_value),
+                                       .parts = SET(ENV_value),
                                        .run = run_estimate};
 
 /* ---- PG-MRI ------------------------------------------------------------------------------------------- */
@@ -96,7 +97,7 @@ static bool is_shared(const struct simulation *simulation) {
 
 /* Scans whose states the policy looks at. */
 static size_t states_of(const struct simulation *simulation) {
-  return is_shared(simulation) ? simulation->trajectories.slices : simulation->world.rows[TABLE_ENV];
+  return is_shared(simulation) ? simulation->trajectories.slices : world_rows(simulation->world, TABLE_ENV);
 }
 
 static bool next_states(struct world *world, void *context, size_t turn) {
@@ -108,11 +109,12 @@ static bool next_states(struct world *world, void *context, size_t turn) {
 const struct system system_repeat_states = {
     .name = "passes",
     .doc = "scans that the policy takes at a time; one of those that share a state",
+    .covers = TABLE_BIT(TABLE_ENV),
     .next = next_states};
 
 static void run_encode_reconstruction(struct world *world, void *context) {
   const struct pass *pass = &((const struct simulation *)context)->pass;
-  kernel_run(world->kernels, "pgmri_present", pass->images,
+  kernel_run(world_kernels(world), "pgmri_present", pass->images,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_reconstruction),
                   world_in(world, SLICE_mean), world_in(world, SLICE_std),
                   arg_unnamed(world_out(world, BATCH_observation)), arg_u32((uint32_t)pass->first)));
@@ -139,15 +141,14 @@ static void run_keep(struct world *world, void *context) {
 const struct system system_keep_state = {.name = "keep_state",
                                          .doc = "keep what the policy sees for the update",
                                          .reads = SET(BATCH_observation) | SET(BATCH_taken),
-                                         .writes = SET(STATE_observation) | SET(STATE_taken),
+                                         .parts = SET(STATE_observation) | SET(STATE_taken),
                                          .run = run_keep};
 
 /* Takes one draw after the other of the draws that share an image. */
 static void run_act_draws(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct policy_choice choice = choice_of(world);
-  size_t rows = world->rows[TABLE_ENV], states = states_of(simulation);
-  world_in(world, BATCH_logits);
+  size_t rows = world_rows(world, TABLE_ENV), states = states_of(simulation);
   for (size_t draw = simulation->pass.first; draw < rows; draw += states)
     policy_act(simulation->policy, &choice, draw, simulation->pass.images, simulation->options->world.seed,
                simulation->best);
@@ -156,15 +157,15 @@ static void run_act_draws(struct world *world, void *context) {
 const struct system system_act_draws = {.name = "act_draws",
                                         .doc = "draw a free action of every trajectory, or take the best one",
                                         .reads = ACT_READS,
-                                        .writes = ACT_WRITES,
+                                        .parts = ACT_PARTS,
                                         .kernels = {"policy_act"},
                                         .run = run_act_draws};
 
 static void run_spread(struct world *world, void *context) {
   const struct simulation *simulation = context;
   size_t slices = simulation->trajectories.slices;
-  world->rows[TABLE_ENV] = slices * simulation->plan.draws;
-  kernel_run(world->kernels, "pgmri_spread", world->rows[TABLE_ENV],
+  world_set_rows(world, TABLE_ENV, slices * simulation->plan.draws);
+  kernel_run(world_kernels(world), "pgmri_spread", world_rows(world, TABLE_ENV),
              ARGS(world_inout(world, ENV_scan), world_inout(world, ENV_slice), world_inout(world, ENV_mask),
                   world_inout(world, ENV_step), world_inout(world, ENV_quality),
                   arg_u32(simulation->first_scan), arg_u32((uint32_t)slices)));
@@ -182,8 +183,11 @@ const struct system system_spread = {.name = "spread",
 /* After the last action nothing goes on. */
 static void run_follow(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  if (simulation->taken + 1 == acquisition_steps(&simulation->acquisition)) return;
-  kernel_run(world->kernels, "pgmri_follow", world->rows[TABLE_ENV],
+  if (simulation->taken + 1 == acquisition_steps(&simulation->acquisition)) {
+    world_idle(world);
+    return;
+  }
+  kernel_run(world_kernels(world), "pgmri_follow", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_scan), world_in(world, ENV_step), world_inout(world, ENV_mask),
                   world_inout(world, ENV_quality), world_inout(world, ENV_reconstruction),
                   arg_u32((uint32_t)simulation->trajectories.slices),

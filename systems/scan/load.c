@@ -42,7 +42,7 @@ struct load {
 
 /* Brings the image to the scene's units. */
 static void scale_image(struct load *load) {
-  size_t pixels = load->world->height * load->world->width;
+  size_t pixels = world_height(load->world) * world_width(load->world);
   for (size_t i = 0; i < pixels; i++) load->crop[i] = (float)(load->crop[i] / load->options->data.scale);
 }
 
@@ -56,7 +56,7 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
       volume_crop_kspace(volume, data, load->kspace);
       data = load->kspace;
     }
-    if (!coil_plan_for(&load->coils, load->world->device, load->world->kernels, &cut, error) ||
+    if (!coil_plan_for(&load->coils, world_device(load->world), world_kernels(load->world), &cut, error) ||
         !coil_run(&load->coils, data, load->image, error))
       return false;
     image = load->image;
@@ -94,14 +94,15 @@ static void run_spectra(struct world *world, void *context) {
 
 const struct system system_load_coils = {.name = "load_coils",
                                          .doc = "k-space of a slice's coils as the file has it, cropped",
-                                         .writes = SET(SLICE_coil_kspace),
+                                         .parts = SET(SLICE_coil_kspace),
+                                         .loads = true,
                                          .run = run_spectra};
 
 static void run_scale(struct world *world, void *context) {
   const struct load *load = context;
-  kernel_run(world->kernels, "coil_scale", load->rows,
+  kernel_run(world_kernels(world), "coil_scale", load->rows,
              ARGS(world_inout(world, SLICE_coil_kspace), world_in(world, SLICE_unit),
-                  arg_u32((uint32_t)(world->shape[SHAPE_CHW] / world->shape[SHAPE_HW])),
+                  arg_u32((uint32_t)(world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW))),
                   arg_f32((float)(1 / load->options->data.scale))));
 }
 
@@ -109,30 +110,60 @@ const struct system system_scale_coils = {.name = "scale_coils",
                                           .doc = "k-space of coils in units of the slice",
                                           .reads = SET(SLICE_coil_kspace) | SET(SLICE_unit),
                                           .writes = SET(SLICE_coil_kspace),
+                                          .loads = true,
                                           .kernels = {"coil_scale"},
                                           .run = run_scale};
 
 /* Runs one of them, now. */
 static bool run_alone(struct load *load, const struct system *row, struct error *error) {
   struct schedule schedule;
-  schedule_open(&schedule, load->world->schema);
+  schedule_open(&schedule, world_schema(load->world));
   schedule_add(&schedule, row, load);
-  if (!schedule_close(&schedule, true, error) || !schedule_prepare(&schedule, load->world->kernels, error))
+  if (!schedule_close(&schedule, error) || !schedule_prepare(&schedule, world_kernels(load->world), error))
     return false;
   schedule_run(&schedule, load->world);
   return true;
 }
 
-static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+/* What the world has of these. */
+static component_set there(const struct world *world, component_set columns) {
+  component_set set = 0;
+  for (unsigned c = 0; c < world_schema(world)->component_count; c++)
+    if ((columns & SET(c)) && world_has(world, c)) set |= SET(c);
+  return set;
+}
+
+#define MOVED (SET(SLICE_original) | SET(SLICE_number))
+
+/* load_slice_of narrows it to the columns that there are. */
+static const struct system system_load_slice = {
+    .name = "load_slice",
+    .doc = "a slice's image, and which one it is",
+    .parts = SET(SLICE_image) | MOVED | SET(SLICE_volume) | SET(SLICE_coils),
+    .loads = true};
+
+static struct system load_slice_of(const struct world *world) {
+  struct system row = system_load_slice;
+  row.parts = there(world, row.parts & ~(world_has(world, SLICE_original) ? SET(SLICE_image) : MOVED));
+  return row;
+}
+
+static void write_numbers(struct load *load, const struct volume *volume, uint32_t index) {
+  const uint32_t coils = (uint32_t)volume->coils, number = (uint32_t)load->rows;
   struct world *world = load->world;
-  uint32_t coils = (uint32_t)volume->coils;
-  uint32_t number = (uint32_t)load->rows;
-  bool moves = world_has(world, SLICE_original);
+  const struct system row = load_slice_of(world);
+  struct world_use before = world_enter(world, &row);
+  bool moves = row.parts & SET(SLICE_original);
   world_write(world, moves ? SLICE_original : SLICE_image, load->rows, 1, load->crop);
   if (moves) world_write(world, SLICE_number, load->rows, 1, &number);
   world_write(world, SLICE_volume, load->rows, 1, &index);
-  if (!world_has(world, SLICE_coil_kspace)) return true;
-  world_write(world, SLICE_coils, load->rows, 1, &coils);
+  if (row.parts & SET(SLICE_coils)) world_write(world, SLICE_coils, load->rows, 1, &coils);
+  world_leave(world, before);
+}
+
+static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+  write_numbers(load, volume, index);
+  if (!world_has(load->world, SLICE_coil_kspace)) return true;
   return spectra_for(&load->spectra, &load->coils, load->options->data.size, load->options->data.pad, error) &&
          run_alone(load, &system_load_coils, error);
 }
@@ -166,7 +197,7 @@ static void say_doubts(const struct load *load) {
 
 static bool take_slice(struct load *load, const struct reader_slice *slice, struct error *error) {
   const struct volume *volume = &load->dataset->volumes[slice->volume];
-  size_t pixels = load->world->height * load->world->width;
+  size_t pixels = world_height(load->world) * world_width(load->world);
   bool constant;
   if (slice->volume != load->volume) {
     if (!end_volume(load, error)) return false;
@@ -232,12 +263,16 @@ static bool read_slices(struct load *load, struct error *error) {
   return good;
 }
 
-/* Uploads one float per slice. */
-static void write_floats(struct world *world, unsigned component, const double *values, size_t count) {
+static const struct system system_load_ranges = {.name = "load_ranges",
+                                                 .doc = "data range of every slice, by the rule data.range",
+                                                 .writes = SET(SLICE_data_range),
+                                                 .loads = true};
+
+static void write_ranges(struct world *world, const double *values, size_t count) {
   struct arena *arena = arena_open();
   float *floats = ARENA_NEW(arena, float, count);
   for (size_t i = 0; i < count; i++) floats[i] = (float)values[i];
-  world_write(world, component, 0, count, floats);
+  world_put(world, &system_load_ranges, SLICE_data_range, 0, count, floats);
   arena_close(arena);
 }
 
@@ -266,11 +301,14 @@ static bool check_max(const struct volume *volume, struct error *error) {
       volume->path, volume->max);
 }
 
+static const struct system system_read_peaks = {
+    .name = "read_peaks", .doc = "the peaks, of which data ranges are made", .reads = SET(SLICE_peak)};
+
 static void read_peaks(struct load *load, float *peak) {
   if (load->cache)
     slice_cache_measure(load->cache, load->rows, peak);
   else
-    world_read(load->world, SLICE_peak, 0, load->rows, peak);
+    world_get(load->world, &system_read_peaks, SLICE_peak, 0, load->rows, peak);
 }
 
 static bool set_ranges(struct load *load, struct error *error) {
@@ -294,7 +332,7 @@ static bool set_ranges(struct load *load, struct error *error) {
   if (load->cache)
     slice_cache_ranges(load->cache, range);
   else
-    write_floats(load->world, SLICE_data_range, range, count);
+    write_ranges(load->world, range, count);
   warn_of_peaks(load, by_volume);
   return true;
 }
@@ -312,7 +350,7 @@ static void set_order(struct load *load) {
   if (load->simulation)
     slice_cache_order(load->simulation, order, load->rows);
   else
-    world_write(load->world, SLICE_order, 0, load->rows, order);
+    slice_order_write(load->world, order, load->rows);
 }
 
 void load_order(struct simulation *simulation, size_t slices) {
@@ -345,13 +383,13 @@ static size_t largest_kspace(const struct dataset *dataset) {
 /* Units are known only now. */
 static bool scale_coils(struct load *load, struct error *error) {
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
-  return run_alone(load, &system_scale_coils, error) && device_finish(load->world->device, error);
+  return run_alone(load, &system_scale_coils, error) && device_finish(world_device(load->world), error);
 }
 
 /* With a cache all of the world's rows are in use. */
 static bool prepare(struct load *load, struct error *error) {
   if (load->cache) return true;
-  load->world->rows[TABLE_SLICE] = load->rows;
+  world_set_rows(load->world, TABLE_SLICE, load->rows);
   return transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
 }
 
@@ -370,7 +408,7 @@ static bool load_all(struct load *load, struct error *error) {
   *report = (struct load_report){.names = ARENA_NEW(load->arena, struct slice_name, load->capacity),
                                  .data_range = ARENA_NEW(load->arena, double, load->capacity)};
   load->image = ARENA_NEW(load->arena, float, largest_image(load->dataset));
-  load->crop = ARENA_NEW(load->arena, float, load->world->height * load->world->width);
+  load->crop = ARENA_NEW(load->arena, float, world_height(load->world) * world_width(load->world));
   load->doubts = doubts_open(load->arena);
   load->kspace = ARENA_NEW(load->arena, float, largest_kspace(load->dataset));
   bool good = read_slices(load, error);
@@ -395,7 +433,7 @@ static bool load_all(struct load *load, struct error *error) {
   if (report->constant)
     log_warning("%zu constant slice%s%s", report->constant, plural(report->constant),
                 report->excluded ? ", left out" : "; data.exclude_constant leaves them out");
-  return device_finish(load->world->device, error);
+  return device_finish(world_device(load->world), error);
 }
 
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,
@@ -405,14 +443,14 @@ bool load_slices(struct world *world, const struct dataset *dataset, const struc
                       .options = options,
                       .arena = arena,
                       .report = report,
-                      .capacity = world->capacity[TABLE_SLICE]};
+                      .capacity = world_capacity(world, TABLE_SLICE)};
   return load_all(&load, error);
 }
 
 bool load_simulation(struct simulation *simulation, const struct dataset *dataset,
                      const struct options *options, struct arena *arena, struct load_report *report,
                      struct error *error) {
-  struct load load = {.world = &simulation->world,
+  struct load load = {.world = simulation->world,
                       .simulation = simulation,
                       .cache = simulation->cache,
                       .dataset = dataset,
@@ -422,7 +460,7 @@ bool load_simulation(struct simulation *simulation, const struct dataset *datase
                       .capacity = simulation->plan.slices};
   if (simulation->cache)
     log_info("%zu slices, %zu of them on the device at a time", simulation->plan.slices,
-             simulation->world.capacity[TABLE_SLICE]);
+             world_capacity(simulation->world, TABLE_SLICE));
   return load_all(&load, error);
 }
 

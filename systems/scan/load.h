@@ -22,7 +22,7 @@ struct load_report {
   double *data_range;       /* one for each row of SLICE */
 };
 
-/* The world must hold load_columns and have room for dataset->slice_count rows; world->rows[TABLE_SLICE]
+/* The world must hold load_columns and have room for dataset->slice_count rows; world_rows(world, TABLE_SLICE)
  * becomes the number of usable slices. Broken volumes are named, left out and counted (data.strict: refused).
  */
 bool load_slices(struct world *world, const struct dataset *dataset, const struct options *options,

@@ -3,12 +3,12 @@
 
 /* Sizes beyond the fast transform's take the direct sum. */
 static const char *kernel_of(const struct world *world) {
-  return observe_fft_fits(world->height, world->width) ? "observe_fft" : "observe_direct";
+  return observe_fft_fits(world_height(world), world_width(world)) ? "observe_fft" : "observe_direct";
 }
 
 static void run(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, kernel_of(world), world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), kernel_of(world), world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
                   world_in(world, SCENE_phase), world_out(world, ENV_magnitude),
                   world_out(world, ENV_magnitude_mean), world_out(world, ENV_magnitude_std)));
@@ -22,11 +22,11 @@ const struct system system_observe = {
     .run = run};
 
 bool observe_open(struct simulation *simulation, struct error *error) {
-  return kernel_need(simulation->kernels, kernel_of(&simulation->world), error);
+  return kernel_need(simulation->kernels, kernel_of(simulation->world), error);
 }
 
 void observe_standardise(struct world *world, struct arg input, size_t first, size_t place, size_t images) {
-  kernel_run(world->kernels, "image_standardise", images,
+  kernel_run(world_kernels(world), "image_standardise", images,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude),
                   world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
                   world_in(world, SLICE_unit), input, arg_u32((uint32_t)first), arg_u32((uint32_t)place)));
@@ -35,13 +35,13 @@ void observe_standardise(struct world *world, struct arg input, size_t first, si
 /* The file's own k-space has one coil there (simulation_open). */
 void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,
                      cl_mem planes, size_t images) {
-  unsigned kspace = world->running->reads & SET(SLICE_kspace) ? SLICE_kspace : SLICE_coil_kspace;
-  kernel_run(world->kernels, "view_present", images,
+  unsigned kspace = world_reads(world, SLICE_kspace) ? SLICE_kspace : SLICE_coil_kspace;
+  kernel_run(world_kernels(world), "view_present", images,
              ARGS(slice, mask ? *mask : arg_buffer(ARG_IN, ELEMENT_U8, slice.as.m),
                   arg_unnamed(world_in(world, kspace)), world_in(world, SLICE_unit),
-                  arg_buffer(ARG_OUT, ELEMENT_F32, planes), arg_u32((uint32_t)world->height),
-                  arg_u32((uint32_t)world->width), arg_u32((uint32_t)first),
-                  arg_u32(mask ? (uint32_t)world->shape[SHAPE_A] : 0)));
+                  arg_buffer(ARG_OUT, ELEMENT_F32, planes), arg_u32((uint32_t)world_height(world)),
+                  arg_u32((uint32_t)world_width(world)), arg_u32((uint32_t)first),
+                  arg_u32(mask ? (uint32_t)world_shape(world, SHAPE_A) : 0)));
 }
 
 bool observe_complex_open(struct simulation *simulation, struct error *error) {

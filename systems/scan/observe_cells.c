@@ -8,17 +8,17 @@ enum { GROUPS_A_UNIT = 4 };
 static const size_t work_most = (size_t)256 << 20; /* bytes that images of many coils may take */
 
 static const char *kernel_of(const struct world *world) {
-  return observe_cells_fft_fits(world->height, world->width) ? "observe_cells_fft" : "observe_cells_direct";
+  return observe_cells_fft_fits(world_height(world), world_width(world)) ? "observe_cells_fft" : "observe_cells_direct";
 }
 
 static const char *coils_kernel_of(const struct world *world) {
-  return observe_cells_fft_fits(world->height, world->width) ? "observe_coils_fft" : "observe_coils_direct";
+  return observe_cells_fft_fits(world_height(world), world_width(world)) ? "observe_coils_fft" : "observe_coils_direct";
 }
 
 static void run(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  size_t scans = world->rows[TABLE_ENV], slots = simulation->observe_slots;
-  kernel_run(world->kernels, kernel_of(world), scans < slots ? scans : slots,
+  size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
+  kernel_run(world_kernels(world), kernel_of(world), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_kspace),
                   world_in(world, SCENE_cells),
                   world_in(world, SCENE_phase),
@@ -36,8 +36,8 @@ const struct system system_observe_cells = {
 
 static void run_coils(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  size_t scans = world->rows[TABLE_ENV], slots = simulation->observe_slots;
-  kernel_run(world->kernels, coils_kernel_of(world), scans < slots ? scans : slots,
+  size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
+  kernel_run(world_kernels(world), coils_kernel_of(world), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),
                   world_in(world, SLICE_coil_kspace), world_in(world, SCENE_cells),
                   world_in(world, SCENE_phase),
@@ -58,7 +58,7 @@ const struct system system_observe_coils = {
 /* An image a coil and work-group. */
 static bool open_work(struct simulation *simulation, size_t coils, struct error *error) {
   struct device *device = simulation->device;
-  size_t n = simulation->options->data.size, envs = simulation->world.capacity[TABLE_ENV];
+  size_t n = simulation->options->data.size, envs = world_capacity(simulation->world, TABLE_ENV);
   size_t candidates = simulation->plan.oracle ? simulation->options->network.batch : 0;
   size_t slots = GROUPS_A_UNIT * (size_t)device->facts.units, slot = 8 * n * n * coils;
   if (coils > 1 && slots * slot > work_most) slots = slot < work_most ? work_most / slot : 1;
@@ -71,10 +71,10 @@ static bool open_work(struct simulation *simulation, size_t coils, struct error 
 
 bool observe_cells_open(struct simulation *simulation, struct error *error) {
   return open_work(simulation, 1, error) &&
-         kernel_need(simulation->kernels, kernel_of(&simulation->world), error);
+         kernel_need(simulation->kernels, kernel_of(simulation->world), error);
 }
 
 bool observe_coils_open(struct simulation *simulation, struct error *error) {
   return open_work(simulation, simulation->plan.coils, error) &&
-         kernel_need(simulation->kernels, coils_kernel_of(&simulation->world), error);
+         kernel_need(simulation->kernels, coils_kernel_of(simulation->world), error);
 }

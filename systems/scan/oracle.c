@@ -10,7 +10,7 @@ struct oracle {
   struct arena *arena; /* owns this */
   struct simulation *simulation;
   const struct metric *metric;
-  struct world world; /* ENV: candidates; the rest is the simulation's */
+  struct world *world; /* ENV: candidates; the rest is the simulation's */
   struct schedule schedule;
   bool rank_one;  /* candidates are updates of base (systems/scan/observation.h); else observed */
   size_t first;   /* candidate of the running pass */
@@ -21,7 +21,7 @@ struct oracle {
 
 static void run_expand(struct world *world, void *context) {
   const struct oracle *oracle = context;
-  kernel_run(world->kernels, "oracle_observe", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "oracle_observe", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, CANDIDATE_slice), arg_unnamed(world_in(world, CANDIDATE_action)),
                   world_in(world, CANDIDATE_base), world_in(world, SLICE_hybrid),
                   world_in(world, SCENE_phase), arg_unnamed(world_out(world, ENV_slice)),
@@ -41,7 +41,7 @@ const struct system system_expand = {.name = "expand",
 
 static void run_extend(struct world *world, void *context) {
   const struct oracle *oracle = context;
-  kernel_run(world->kernels, "oracle_extend", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "oracle_extend", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, CANDIDATE_slice), world_in(world, CANDIDATE_mask),
                   arg_unnamed(world_in(world, CANDIDATE_action)), arg_unnamed(world_out(world, ENV_slice)),
                   arg_unnamed(world_out(world, ENV_mask)), arg_u32((uint32_t)oracle->first),
@@ -58,7 +58,7 @@ const struct system system_extend = {.name = "extend",
 
 static void run_weigh(struct world *world, void *context) {
   const struct oracle *oracle = context;
-  kernel_run(world->kernels, "oracle_keep", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "oracle_keep", world_rows(world, TABLE_ENV),
              ARGS(arg_unnamed(world_in(world, CANDIDATE_action)),
                   arg_unnamed(world_in(world, oracle->metric->env)), world_part(world, CANDIDATE_quality),
                   arg_u32((uint32_t)oracle->first), arg_u32(oracle->count), arg_f32(oracle->metric->sign)));
@@ -83,34 +83,34 @@ static bool build_schedule(struct oracle *oracle, struct error *error) {
   simulation_add_reconstruct(simulation, schedule);
   schedule_add(schedule, oracle->metric->system, simulation);
   schedule_add(schedule, &system_weigh, oracle)->reads |= SET(oracle->metric->env);
-  return schedule_close(schedule, false, error) && schedule_prepare(schedule, simulation->kernels, error);
+  return schedule_close(schedule, error) && schedule_prepare(schedule, simulation->kernels, error);
 }
 
 /* Candidates know the scans that they are of by columns of theirs. */
 static void share(struct oracle *oracle) {
-  const struct world *owner = &oracle->simulation->world;
+  const struct world *owner = oracle->simulation->world;
   const component_set touched = oracle->schedule.touched, own = SET(CANDIDATE_slice) | SET(CANDIDATE_mask) |
                                                                 SET(CANDIDATE_base);
   const component_set others = schema_table(&component_schema, TABLE_SLICE) |
                                schema_table(&component_schema, TABLE_SCENE) |
                                schema_table(&component_schema, TABLE_CANDIDATE);
-  world_share(&oracle->world, owner, touched & others & ~own);
-  world_share_as(&oracle->world, CANDIDATE_slice, owner, ENV_slice);
-  world_share_as(&oracle->world, CANDIDATE_mask, owner, ENV_mask);
-  if (oracle->rank_one) world_share_as(&oracle->world, CANDIDATE_base, owner, ENV_base);
+  world_share(oracle->world, owner, touched & others & ~own);
+  world_share_as(oracle->world, CANDIDATE_slice, owner, ENV_slice);
+  world_share_as(oracle->world, CANDIDATE_mask, owner, ENV_mask);
+  if (oracle->rank_one) world_share_as(oracle->world, CANDIDATE_base, owner, ENV_base);
 }
 
 static bool open_world(struct oracle *oracle, struct error *error) {
   const struct simulation *simulation = oracle->simulation;
-  const struct world *owner = &simulation->world;
-  size_t batch = simulation->options->network.batch, most = owner->capacity[TABLE_CANDIDATE];
+  const struct world *owner = simulation->world;
+  size_t batch = simulation->options->network.batch, most = world_capacity(owner, TABLE_CANDIDATE);
   struct world_setup setup = {.schema = &component_schema,
                               .columns = oracle->schedule.touched & schema_table(&component_schema, TABLE_ENV),
-                              .height = owner->height,
-                              .width = owner->width,
-                              .half = owner->half};
+                              .height = world_height(owner),
+                              .width = world_width(owner),
+                              .half = world_half(owner)};
   setup.rows[TABLE_ENV] = batch < most ? batch : most;
-  memcpy(setup.shape, owner->shape, sizeof setup.shape);
+  for (unsigned s = 0; s < SHAPE_COUNT; s++) setup.shape[s] = world_shape(owner, s);
   if (!world_open(&oracle->world, simulation->device, simulation->kernels, &setup, TABLE_ENV, error))
     return fail_in(error, "candidates of the oracle, network.batch %zu", batch);
   share(oracle);
@@ -129,7 +129,7 @@ bool oracle_open(struct oracle **opened, struct simulation *simulation, struct e
 
 void oracle_close(struct oracle *oracle) {
   if (!oracle) return;
-  world_close(&oracle->world);
+  world_close(oracle->world);
   arena_close(oracle->arena);
 }
 
@@ -151,27 +151,27 @@ size_t oracle_candidates(const struct options *options, const struct acquisition
 
 static void list_candidates(struct world *world, const struct simulation *simulation, bool together) {
   struct oracle *oracle = simulation->oracle;
-  size_t rows = world->rows[TABLE_ENV];
+  size_t rows = world_rows(world, TABLE_ENV);
   oracle->count = count_candidates(simulation->options, &simulation->acquisition, simulation->taken);
   if (oracle->rank_one)
-    kernel_run(world->kernels, "oracle_base", rows,
+    kernel_run(world_kernels(world), "oracle_base", rows,
                ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
                     world_in(world, SCENE_phase), world_out(world, ENV_base)));
-  kernel_run(world->kernels, "oracle_list", rows,
+  kernel_run(world_kernels(world), "oracle_list", rows,
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
                   arg_unnamed(world_out(world, CANDIDATE_action)), arg_u32(oracle->count),
                   arg_u32(simulation->options->world.seed), arg_u32(together)));
-  device_fill_floats(world->device, world_out(world, CANDIDATE_quality).as.m, rows * world->shape[SHAPE_A],
+  device_fill_floats(world_device(world), world_out(world, CANDIDATE_quality).as.m, rows * world_shape(world, SHAPE_A),
                      -INFINITY);
 }
 
 /* Scores as many candidates at a time as their world holds. */
 static void score_candidates(struct oracle *oracle, size_t scans) {
-  size_t all = scans * oracle->count, most = oracle->world.capacity[TABLE_ENV];
+  size_t all = scans * oracle->count, most = world_capacity(oracle->world, TABLE_ENV);
   for (oracle->first = 0; oracle->first < all; oracle->first += most) {
     size_t left = all - oracle->first;
-    oracle->world.rows[TABLE_ENV] = left < most ? left : most;
-    schedule_run(&oracle->schedule, &oracle->world);
+    world_set_rows(oracle->world, TABLE_ENV, left < most ? left : most);
+    schedule_run(&oracle->schedule, oracle->world);
   }
 }
 
@@ -181,19 +181,19 @@ static bool is_average(const struct simulation *simulation) {
 
 static void run_oracle(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  size_t rows = world->rows[TABLE_ENV];
+  size_t rows = world_rows(world, TABLE_ENV);
   bool together = is_average(simulation);
   list_candidates(world, simulation, together);
   score_candidates(simulation->oracle, rows);
   if (together)
-    kernel_run(world->kernels, "oracle_mean", world->shape[SHAPE_A],
+    kernel_run(world_kernels(world), "oracle_mean", world_shape(world, SHAPE_A),
                ARGS(world_written(world, CANDIDATE_quality), arg_unnamed(world_out(world, SCENE_mean_quality)),
                     arg_u32((uint32_t)rows)));
   unsigned quality = together ? SCENE_mean_quality : CANDIDATE_quality;
-  kernel_run(world->kernels, "oracle_choose", rows,
+  kernel_run(world_kernels(world), "oracle_choose", rows,
              ARGS(arg_unnamed(world_written(world, quality)), world_in(world, ENV_mask),
                   world_out(world, ENV_action), world_out(world, ENV_log_prob),
-                  arg_u32(together ? 0 : (uint32_t)world->shape[SHAPE_A])));
+                  arg_u32(together ? 0 : (uint32_t)world_shape(world, SHAPE_A))));
 }
 
 /* oracle_adapt adds what the geometry and the kind of oracle need. */

@@ -4,7 +4,7 @@
 
 static void run_zero_filled(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, "image_zero_filled", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "image_zero_filled", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_magnitude), world_in(world, SLICE_unit),
                   world_out(world, ENV_reconstruction)));
 }
@@ -19,11 +19,14 @@ const struct system system_reconstruct = {.name = "reconstruct",
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = context;
   reconstructor_bind(simulation->reconstructor, world);
-  return pass_take(&simulation->pass, turn, world->rows[TABLE_ENV], simulation->reconstructor->batch);
+  return pass_take(&simulation->pass, turn, world_rows(world, TABLE_ENV), simulation->reconstructor->batch);
 }
 
 const struct system system_repeat_reconstructor = {
-    .name = "passes", .doc = "scans that the reconstructor takes at a time", .next = next_pass};
+    .name = "passes",
+    .doc = "scans that the reconstructor takes at a time",
+    .covers = TABLE_BIT(TABLE_ENV),
+    .next = next_pass};
 
 static void run_encode(struct world *world, void *context) {
   const struct pass *pass = &((const struct simulation *)context)->pass;
@@ -41,7 +44,6 @@ static void run_encode_complex(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
   const struct arg mask = world_in(world, ENV_mask);
-  world_out(world, BATCH_input);
   observe_present(world, world_in(world, ENV_slice), &mask, pass->first,
                   reconstructor_frequencies(simulation->reconstructor), pass->images);
   reconstructor_view(simulation->reconstructor, pass->images);
@@ -58,20 +60,19 @@ const struct system system_encode_complex = {
 
 static void run_forward(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  world_in(world, BATCH_input);
-  world_out(world, BATCH_output);
+  (void)world;
   reconstructor_forward(simulation->reconstructor, simulation->pass.images);
 }
 
 const struct system system_forward_reconstructor = {.name = "forward_reconstructor",
                                                     .doc = "the reconstructor's forward pass",
-                                                    .reads = SET(BATCH_input),
-                                                    .writes = SET(BATCH_output),
+                                                    .reads = SET(BATCH_input) | FORWARD_READS(RECONSTRUCTOR),
+                                                    .writes = SET(BATCH_output) | FORWARD_WRITES(RECONSTRUCTOR),
                                                     .run = run_forward};
 
 static void run_restore(struct world *world, void *context) {
   const struct pass *pass = &((const struct simulation *)context)->pass;
-  kernel_run(world->kernels, "image_restore", pass->images,
+  kernel_run(world_kernels(world), "image_restore", pass->images,
              ARGS(world_in(world, ENV_slice), world_in(world, BATCH_output), world_in(world, SLICE_mean),
                   world_in(world, SLICE_std), world_part(world, ENV_reconstruction),
                   arg_u32((uint32_t)pass->first)));
@@ -81,6 +82,6 @@ const struct system system_restore = {
     .name = "restore",
     .doc = "the output in units of the image, by the slice's mean and deviation",
     .reads = SET(ENV_slice) | SET(BATCH_output) | SET(SLICE_mean) | SET(SLICE_std),
-    .writes = SET(ENV_reconstruction),
+    .parts = SET(ENV_reconstruction),
     .kernels = {"image_restore"},
     .run = run_restore};

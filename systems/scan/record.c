@@ -14,12 +14,12 @@ static const struct {
 /* Copies every pair that this list of systems computes: simulation_open narrows reads and writes to those. */
 static void run(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  size_t rows = world->rows[TABLE_ENV];
+  size_t rows = world_rows(world, TABLE_ENV);
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    if (!(world->running->reads & SET(pairs[i].env))) continue;
-    struct arg from = world_in(world, pairs[i].env), to = world_out(world, pairs[i].rollout);
+    if (!world_reads(world, pairs[i].env)) continue;
+    struct arg from = world_in(world, pairs[i].env), to = world_part(world, pairs[i].rollout);
     size_t bytes = world_column_bytes(world, pairs[i].env);
-    device_copy(world->device, from.as.m, 0, to.as.m, simulation->rollout_row * bytes, rows * bytes);
+    device_copy(world_device(world), from.as.m, 0, to.as.m, simulation->rollout_row * bytes, rows * bytes);
   }
 }
 
@@ -30,6 +30,6 @@ const struct system system_record = {
     .reads = 0 RECORD_ROWS(X) METRIC_ROWS(X),
 #undef X
 #define X(name, ...) | SET(ROLLOUT_##name)
-    .writes = 0 RECORD_ROWS(X) METRIC_ROWS(X),
+    .parts = 0 RECORD_ROWS(X) METRIC_ROWS(X),
 #undef X
     .run = run};

@@ -20,19 +20,19 @@ double metric_scale(const struct options *options) {
 
 static void run_ssim(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, "score_ssim", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "score_ssim", world_rows(world, TABLE_ENV),
              ARGS(PAIR_ARGS(world), world_out(world, ENV_ssim)));
 }
 
 static void run_ssim_uniform(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, "score_ssim_uniform", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "score_ssim_uniform", world_rows(world, TABLE_ENV),
              ARGS(PAIR_ARGS(world), world_out(world, ENV_ssim_uniform)));
 }
 
 static void run_error(struct world *world, void *context) {
   (void)context;
-  kernel_run(world->kernels, "score_error", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "score_error", world_rows(world, TABLE_ENV),
              ARGS(PAIR_ARGS(world), world_out(world, ENV_psnr), world_out(world, ENV_psnr_unclamped),
                   world_out(world, ENV_nmse), world_out(world, ENV_mse)));
 }
@@ -43,7 +43,7 @@ static void run_reward(struct world *world, void *context) {
   const struct metric *metric = &metric_list[simulation->options->reward.metric];
   struct arg score = world_in(world, metric->env);
   score.name = NULL;
-  kernel_run(world->kernels, "score_reward", world->rows[TABLE_ENV],
+  kernel_run(world_kernels(world), "score_reward", world_rows(world, TABLE_ENV),
              ARGS(score, world_in(world, ENV_step), world_in(world, ENV_done),
                   world_inout(world, ENV_quality), world_out(world, ENV_reward), arg_f32(metric->sign),
                   arg_f32((float)metric_scale(simulation->options)),

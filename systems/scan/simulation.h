@@ -93,7 +93,7 @@ struct simulation {
   struct simulation_plan plan;
   struct kernels *kernels;
   bool shares_kernels; /* they are another's */
-  struct world world;
+  struct world *world;
   struct slice_cache *cache; /* NULL: all slices are on the device */
   struct acquisition acquisition;
   const struct sampler *sampler;
@@ -114,7 +114,7 @@ struct simulation {
   size_t rollout_row;    /* the row of ROLLOUT that record writes */
   struct pass pass;
   struct trajectory_plan trajectories;
-  struct schedule begin, step, finish, scan;
+  struct schedule begin, step, finish, scan, restart;
 };
 
 /* Builds kernels, allocates the world and derives the schedules. Must not move once it is open. */
@@ -126,6 +126,8 @@ void simulation_close(struct simulation *simulation);
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error);
 
+/* Sets the rows in use and the number of environment 0's next scan: for loops over scans, which restart them. */
+void simulation_number(struct simulation *simulation, uint32_t first_scan, size_t envs);
 /* Starts over: every environment begins scan first_scan + its index at the next begin. */
 void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs);
 /* One scan of every environment, kept in rows [actions][environments] of ROLLOUT from before the first action

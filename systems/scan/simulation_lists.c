@@ -3,6 +3,7 @@
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/scan/reconstruction.h"
+#include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 
 #include <string.h>
@@ -30,7 +31,10 @@ static bool next_step(struct world *world, void *context, size_t turn) {
 }
 
 const struct system system_repeat_steps = {
-    .name = "steps", .doc = "the actions of a scan, one after the other; all points are one", .next = next_step};
+    .name = "steps",
+    .doc = "the actions of a scan, one after the other; all points are one",
+    .covers = TABLE_BIT(TABLE_ROLLOUT) | TABLE_BIT(TABLE_STATE),
+    .next = next_step};
 
 /* ---- parts of lists ----------------------------------------------------------------------------------- */
 
@@ -107,14 +111,14 @@ static component_set kept_in(unsigned env) {
 static void add_record(struct simulation *simulation, struct schedule *schedule, int from) {
   const component_set learnt = SET(ENV_log_prob) | SET(ENV_value) | SET(ENV_done);
   component_set written = 0;
-  for (int i = from; i < schedule->count; i++) written |= schedule->system[i].writes;
+  for (int i = from; i < schedule->count; i++) written |= schedule->system[i].writes | schedule->system[i].parts;
   component_set recorded = written & system_record.reads & ~(learnt | SET(ENV_slice));
   if (simulation->plan.policy) recorded |= (written & learnt) | SET(ENV_slice);
   struct system *record = put(simulation, schedule, &system_record);
   record->reads = recorded;
-  record->writes = 0;
+  record->parts = 0;
   for (unsigned c = 0; c < component_schema.component_count; c++)
-    if (recorded & SET(c)) record->writes |= kept_in(c);
+    if (recorded & SET(c)) record->parts |= kept_in(c);
 }
 
 /* ---- deciding ----------------------------------------------------------------------------------------- */
@@ -122,7 +126,8 @@ static void add_record(struct simulation *simulation, struct schedule *schedule,
 static void add_policy(struct simulation *simulation, struct schedule *schedule) {
   put(simulation, schedule, &system_repeat_policy);
   put(simulation, schedule, &system_encode_policy);
-  put(simulation, schedule, &system_forward_policy);
+  struct system *forward = put(simulation, schedule, &system_forward_policy);
+  if (simulation->keeps) forward->writes |= SET(POLICY_kept);
   if (!simulation->teacher) put(simulation, schedule, &system_act);
   put(simulation, schedule, &system_estimate);
   add_end(schedule);
@@ -240,20 +245,27 @@ void simulation_add_restart(struct simulation *simulation, struct schedule *sche
   if (simulation->plan.metrics && !simulation->plan.unscored) restart->writes |= SET(ENV_quality);
 }
 
+/* Scans of the host's: what a scan finds is otherwise the last one's. */
+static void add_restart(struct simulation *simulation, struct schedule *schedule) {
+  slice_cache_add_bring(simulation, schedule);
+  put(simulation, schedule, &system_end_scans);
+}
+
 /* ---- the simulation's own schedules -------------------------------------------------------------------- */
 
 static bool build(struct simulation *simulation, struct schedule *schedule,
                   void (*fill)(struct simulation *simulation, struct schedule *schedule), struct error *error) {
   schedule_open(schedule, &component_schema);
   fill(simulation, schedule);
-  return schedule_close(schedule, false, error);
+  return schedule_close(schedule, error);
 }
 
 bool simulation_build(struct simulation *simulation, struct error *error) {
   return build(simulation, &simulation->begin, add_begin, error) &&
          build(simulation, &simulation->step, add_step, error) &&
          build(simulation, &simulation->finish, add_finish, error) &&
-         build(simulation, &simulation->scan, simulation_add_scan, error);
+         build(simulation, &simulation->scan, simulation_add_scan, error) &&
+         build(simulation, &simulation->restart, add_restart, error);
 }
 
 bool simulation_describe(struct simulation *simulation, const struct options *options,

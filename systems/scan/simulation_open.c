@@ -127,6 +127,9 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
 
+static const struct system load_phase = {
+    .name = "load_phase", .doc = "phases of the transform", .writes = SET(SCENE_phase), .loads = true};
+
 static void write_phase(struct simulation *simulation) {
   float phase[1024];
   size_t n = simulation->options->data.size;
@@ -134,8 +137,13 @@ static void write_phase(struct simulation *simulation) {
     phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)n);
     phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)n);
   }
-  world_write(&simulation->world, SCENE_phase, 0, 1, phase);
+  world_put(simulation->world, &load_phase, SCENE_phase, 0, 1, phase);
 }
+
+static const struct system load_cells = {.name = "load_cells",
+                                         .doc = "the geometry's cells of k-space",
+                                         .writes = SET(SCENE_cells),
+                                         .loads = true};
 
 /* The kernel wants frequencies from the centre on. */
 static void write_cells(struct simulation *simulation) {
@@ -150,17 +158,18 @@ static void write_cells(struct simulation *simulation) {
     uint32_t row = cell[i] / n, column = cell[i] % n;
     cell[i] = (row + n - n / 2) % n * n + (column + n - n / 2) % n;
   }
-  world_write(&simulation->world, SCENE_cells, 0, 1, cell);
+  world_put(simulation->world, &load_cells, SCENE_cells, 0, 1, cell);
   arena_close(arena);
 }
 
 static bool open_tables(struct simulation *simulation, struct error *error) {
   const struct observation *observation = observation_chosen(simulation->options);
   const struct simulation_plan *plan = &simulation->plan;
-  size_t rows = simulation->world.capacity[TABLE_SLICE];
+  size_t rows = world_capacity(simulation->world, TABLE_SLICE);
   write_phase(simulation);
-  if (world_has(&simulation->world, SCENE_cells)) write_cells(simulation);
-  return (rows >= plan->slices || slice_cache_open(&simulation->cache, simulation, plan->slices, error)) &&
+  if (world_has(simulation->world, SCENE_cells)) write_cells(simulation);
+  return (rows >= plan->slices || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
+                                   simulation_build(simulation, error))) &&
          observation->open(simulation, error) &&
          (!plan->oracle || oracle_open(&simulation->oracle, simulation, error));
 }
@@ -169,7 +178,8 @@ static bool prepare(struct simulation *simulation, struct error *error) {
   struct kernels *kernels = simulation->kernels;
   return schedule_prepare(&simulation->begin, kernels, error) &&
          schedule_prepare(&simulation->step, kernels, error) &&
-         schedule_prepare(&simulation->finish, kernels, error);
+         schedule_prepare(&simulation->finish, kernels, error) &&
+         schedule_prepare(&simulation->restart, kernels, error);
 }
 
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
@@ -193,7 +203,8 @@ void simulation_close(struct simulation *simulation) {
   oracle_close(simulation->oracle);
   points_close(&simulation->points);
   device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
-  world_close(&simulation->world);
+  world_close(simulation->world);
+  simulation->world = NULL;
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->oracle = NULL;
@@ -202,6 +213,15 @@ void simulation_close(struct simulation *simulation) {
 }
 
 /* ---- what it scans by --------------------------------------------------------------------------------- */
+
+static const struct system load_chances = {
+    .name = "load_chances", .doc = "chances of actions, of exactly the budget", .writes = SET(SCENE_chance), .loads = true};
+static const struct system load_initial = {
+    .name = "load_initial", .doc = "actions that scans start with", .writes = SET(SCENE_initial), .loads = true};
+static const struct system load_weights = {.name = "load_weights",
+                                           .doc = "the sampler's weight or rank of every action",
+                                           .writes = SET(SCENE_weight),
+                                           .loads = true};
 
 static bool write_chances(struct simulation *simulation, struct error *error) {
   const struct acquisition *acquisition = &simulation->acquisition;
@@ -212,7 +232,7 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
   bool good = chances_learned(simulation->options, acquisition, probability, error);
   if (good) {
     chances_fill(probability, acquisition, table);
-    world_write(&simulation->world, SCENE_chance, 0, 1, table);
+    world_put(simulation->world, &load_chances, SCENE_chance, 0, 1, table);
   }
   arena_close(arena);
   return good;
@@ -221,7 +241,7 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
 static void write_initial(struct simulation *simulation, struct arena *arena) {
   uint8_t *initial = ARENA_NEW(arena, uint8_t, simulation->acquisition.lines);
   acquisition_initial(&simulation->acquisition, initial);
-  world_write(&simulation->world, SCENE_initial, 0, 1, initial);
+  world_put(simulation->world, &load_initial, SCENE_initial, 0, 1, initial);
 }
 
 /* Writes the table that the sampler decides by. A network draws the points of tau steps. */
@@ -232,9 +252,9 @@ static bool write_tables(struct simulation *simulation, const uint32_t *table, s
     return sampler->kind == SAMPLER_SEQUENCE ||
            ((simulation->points.graph ||
              points_open(&simulation->points, simulation->device, simulation->kernels, simulation->options,
-                         simulation->world.capacity[TABLE_ENV], error)) &&
+                         world_capacity(simulation->world, TABLE_ENV), error)) &&
             points_set(&simulation->points, sampler, simulation->options, acquisition, table, error));
-  world_write(&simulation->world, SCENE_weight, 0, 1, table);
+  world_put(simulation->world, &load_weights, SCENE_weight, 0, 1, table);
   return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
 }
 
@@ -261,18 +281,21 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
 
 /* ---- scanning ----------------------------------------------------------------------------------------- */
 
-void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {
-  REQUIRE(envs <= simulation->world.capacity[TABLE_ENV], "%zu environments; the world has %zu", envs,
-          simulation->world.capacity[TABLE_ENV]);
-  slice_cache_bring_scans(simulation, first_scan, envs);
+void simulation_number(struct simulation *simulation, uint32_t first_scan, size_t envs) {
+  REQUIRE(envs <= world_capacity(simulation->world, TABLE_ENV), "%zu environments; the world has %zu", envs,
+          world_capacity(simulation->world, TABLE_ENV));
+  slice_cache_want_scans(simulation, first_scan, envs);
   simulation->first_scan = first_scan;
-  simulation->world.rows[TABLE_ENV] = envs;
-  world_fill(&simulation->world, ENV_scan, NO_LINE);
-  world_fill(&simulation->world, ENV_done, 1);
+  world_set_rows(simulation->world, TABLE_ENV, envs);
+}
+
+void simulation_restart(struct simulation *simulation, uint32_t first_scan, size_t envs) {
+  simulation_number(simulation, first_scan, envs);
+  schedule_run(&simulation->restart, simulation->world);
 }
 
 void simulation_episode(struct simulation *simulation) {
-  simulation->rows = (struct rollout_rows){.stride = simulation->world.rows[TABLE_ENV], .before = true};
+  simulation->rows = (struct rollout_rows){.stride = world_rows(simulation->world, TABLE_ENV), .before = true};
   simulation->rollout_row = 0;
-  schedule_run(&simulation->scan, &simulation->world);
+  schedule_run(&simulation->scan, simulation->world);
 }

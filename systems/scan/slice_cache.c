@@ -17,8 +17,12 @@ struct slice_cache {
   uint32_t *order, *entry;  /* [slices]; of SLICE.order, [rows] */
   uint32_t *used, turn;     /* the turn in which every row was wanted last */
   uint32_t *wanted, *place; /* [rows] */
+  size_t count;             /* of wanted, */
+  uint32_t first;           /* of which the first is the slice of this number in the order */
+  struct row_range *missing; /* [rows] rows that a take has filled and a transform has still to see */
   size_t next;              /* row that is given away next */
   bool needed;              /* whether scans look at slices at all */
+  struct schedule bring;    /* wanted to place */
 };
 
 /* ---- how many ------------------------------------------------------------------------------------------ */
@@ -45,6 +49,119 @@ size_t slice_cache_rows(const struct world_setup *setup, const struct device *de
   return rows < slices ? rows : slices;
 }
 
+/* ---- bringing ------------------------------------------------------------------------------------------ */
+
+static bool moves(const struct slice_cache *cache) {
+  return world_has(cache->world, SLICE_original);
+}
+
+component_set slice_cache_parts(const struct slice_cache *cache) {
+  return SET(SLICE_data_range) | (moves(cache) ? SET(SLICE_original) | SET(SLICE_number) : SET(SLICE_image));
+}
+
+/* Gives the slice the row of one that was not wanted in this turn. */
+static uint32_t give_row(struct slice_cache *cache, uint32_t slice) {
+  while (cache->used[cache->next] == cache->turn) cache->next = (cache->next + 1) % cache->rows;
+  uint32_t row = (uint32_t)cache->next;
+  if (cache->slice[row] != NO_LINE) cache->row[cache->slice[row]] = NO_LINE;
+  cache->slice[row] = slice;
+  cache->row[slice] = row;
+  cache->used[row] = cache->turn;
+  world_write(cache->world, moves(cache) ? SLICE_original : SLICE_image, row, 1, cache->image + slice * cache->pixels);
+  if (moves(cache)) world_write(cache->world, SLICE_number, row, 1, &slice);
+  world_write(cache->world, SLICE_data_range, row, 1, cache->range + slice);
+  return row;
+}
+
+/* Neighbouring rows are prepared together. */
+static void bring_missing(struct slice_cache *cache, const uint32_t *slice, size_t count) {
+  struct row_range *range = cache->missing;
+  size_t ranges = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (cache->row[slice[i]] != NO_LINE) continue;
+    uint32_t row = give_row(cache, slice[i]);
+    if (ranges && row == range[ranges - 1].first + range[ranges - 1].count)
+      range[ranges - 1].count++;
+    else
+      range[ranges++] = (struct row_range){row, 1};
+  }
+  if (!ranges) world_idle(cache->world);
+  transform_take(&cache->transform, range, ranges);
+}
+
+void slice_cache_take(struct slice_cache *cache, const uint32_t *slice, size_t count, uint32_t *rows) {
+  REQUIRE(count <= cache->rows, "%zu slices at a time; the cache holds %zu", count, cache->rows);
+  cache->turn++;
+  for (size_t i = 0; i < count; i++)
+    if (cache->row[slice[i]] != NO_LINE) cache->used[cache->row[slice[i]]] = cache->turn;
+  bring_missing(cache, slice, count);
+  for (size_t i = 0; i < count; i++) rows[i] = cache->row[slice[i]];
+}
+
+void slice_cache_add_transform(struct slice_cache *cache, struct schedule *schedule) {
+  transform_add(&cache->transform, schedule);
+}
+
+static void run_bring(struct world *world, void *context) {
+  struct slice_cache *cache = context;
+  (void)world;
+  slice_cache_take(cache, cache->wanted, cache->count, cache->place);
+}
+
+static const struct system bring_slices = {.name = "bring_slices",
+                                           .doc = "images of the slices that are wanted, into the device's window",
+                                           .loads = true,
+                                           .run = run_bring};
+
+/* The slice's data follow from its image. */
+static bool build_bring(struct slice_cache *cache, struct error *error) {
+  schedule_open(&cache->bring, &component_schema);
+  schedule_add(&cache->bring, &bring_slices, cache)->parts = slice_cache_parts(cache);
+  slice_cache_add_transform(cache, &cache->bring);
+  return schedule_close(&cache->bring, error) &&
+         schedule_prepare(&cache->bring, world_kernels(cache->world), error);
+}
+
+/* Scans of slice number i (scan number i * group is the first) look into entry i % rows, where its row is: no
+ * two slices share one. */
+void slice_cache_want_scans(struct simulation *simulation, uint32_t first_scan, size_t scans) {
+  struct slice_cache *cache = simulation->cache;
+  uint32_t group = simulation->group;
+  if (!cache || !cache->needed) return;
+  cache->first = first_scan / group;
+  cache->count = (first_scan % group + scans - 1) / group + 1;
+  for (size_t i = 0; i < cache->count; i++)
+    cache->wanted[i] = cache->order[(cache->first + (uint32_t)i) % cache->slices];
+}
+
+static void run_bring_scans(struct world *world, void *context) {
+  struct slice_cache *cache = context;
+  slice_cache_take(cache, cache->wanted, cache->count, cache->place);
+  for (size_t i = 0; i < cache->count; i++)
+    cache->entry[(cache->first + (uint32_t)i) % cache->rows] = cache->place[i];
+  world_write(world, SLICE_order, 0, cache->rows, cache->entry);
+}
+
+const struct system system_bring_scans = {.name = "bring_scans",
+                                          .doc = "slices of the next scans into the device's window (data.window)",
+                                          .writes = SET(SLICE_order),
+                                          .loads = true,
+                                          .run = run_bring_scans};
+
+void slice_cache_add_bring(struct simulation *simulation, struct schedule *schedule) {
+  struct slice_cache *cache = simulation->cache;
+  if (!cache || !cache->needed) return;
+  schedule_add(schedule, &system_bring_scans, cache)->parts = slice_cache_parts(cache);
+  slice_cache_add_transform(cache, schedule);
+}
+
+/* Brings these now, on the host's word. */
+static void bring(struct slice_cache *cache, size_t first, size_t count) {
+  for (size_t i = 0; i < count; i++) cache->wanted[i] = (uint32_t)(first + i);
+  cache->count = count;
+  schedule_run(&cache->bring, cache->world);
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static void forget(struct slice_cache *cache) {
@@ -62,6 +179,7 @@ static bool make_room(struct slice_cache *cache, struct error *error) {
         "data.volumes",
         slices, rows);
   cache->range = ARENA_NEW(arena, float, slices);
+  cache->missing = ARENA_NEW(arena, struct row_range, rows);
   cache->row = ARENA_NEW(arena, uint32_t, slices);
   cache->order = ARENA_NEW(arena, uint32_t, slices);
   uint32_t **const lists[] = {&cache->slice, &cache->entry, &cache->used, &cache->wanted, &cache->place};
@@ -75,15 +193,16 @@ bool slice_cache_open(struct slice_cache **opened, struct simulation *simulation
   struct arena *arena = arena_open();
   struct slice_cache *cache = *opened = ARENA_NEW(arena, struct slice_cache, 1);
   component_set touched = simulation->scan.touched | simulation->plan.columns;
-  struct world *world = &simulation->world;
+  struct world *world = simulation->world;
   *cache = (struct slice_cache){.arena = arena,
                             .world = world,
                             .slices = slices,
-                            .rows = world->capacity[TABLE_SLICE],
-                            .pixels = world->height * world->width,
+                            .rows = world_capacity(world, TABLE_SLICE),
+                            .pixels = world_height(world) * world_width(world),
                             .needed = touched &
                                       (SET(SLICE_image) | observation_chosen(simulation->options)->kspace)};
-  return make_room(cache, error) && transform_open(&cache->transform, world, cache->rows, error);
+  return make_room(cache, error) && transform_open(&cache->transform, world, cache->rows, error) &&
+         build_bring(cache, error);
 }
 
 void slice_cache_close(struct slice_cache *cache) {
@@ -92,84 +211,35 @@ void slice_cache_close(struct slice_cache *cache) {
   arena_close(cache->arena);
 }
 
-/* ---- bringing ------------------------------------------------------------------------------------------ */
-
-/* Gives the slice the row of one that was not wanted in this turn. */
-static uint32_t give_row(struct slice_cache *cache, uint32_t slice) {
-  bool moves = world_has(cache->world, SLICE_original);
-  while (cache->used[cache->next] == cache->turn) cache->next = (cache->next + 1) % cache->rows;
-  uint32_t row = (uint32_t)cache->next;
-  if (cache->slice[row] != NO_LINE) cache->row[cache->slice[row]] = NO_LINE;
-  cache->slice[row] = slice;
-  cache->row[slice] = row;
-  cache->used[row] = cache->turn;
-  world_write(cache->world, moves ? SLICE_original : SLICE_image, row, 1, cache->image + slice * cache->pixels);
-  if (moves) world_write(cache->world, SLICE_number, row, 1, &slice);
-  world_write(cache->world, SLICE_data_range, row, 1, cache->range + slice);
-  return row;
-}
-
-/* Neighbouring rows are prepared together. */
-static void bring_missing(struct slice_cache *cache, const uint32_t *slice, size_t count) {
-  size_t first = 0, run = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (cache->row[slice[i]] != NO_LINE) continue;
-    uint32_t row = give_row(cache, slice[i]);
-    if (run && row != first + run) {
-      transform_run(&cache->transform, first, run);
-      run = 0;
-    }
-    if (!run++) first = row;
-  }
-  if (run) transform_run(&cache->transform, first, run);
-}
-
-void slice_cache_bring(struct slice_cache *cache, const uint32_t *slice, size_t count, uint32_t *rows) {
-  REQUIRE(count <= cache->rows, "%zu slices at a time; the cache holds %zu", count, cache->rows);
-  cache->turn++;
-  for (size_t i = 0; i < count; i++)
-    if (cache->row[slice[i]] != NO_LINE) cache->used[cache->row[slice[i]]] = cache->turn;
-  bring_missing(cache, slice, count);
-  for (size_t i = 0; i < count; i++) rows[i] = cache->row[slice[i]];
-}
-
-/* Scans of slice number i (scan number i * group is the first) look into entry i % rows, where its row is: no
- * two slices share one. */
-void slice_cache_bring_scans(struct simulation *simulation, uint32_t first_scan, size_t scans) {
-  struct slice_cache *cache = simulation->cache;
-  uint32_t group = simulation->group, first = first_scan / group;
-  if (!cache || !cache->needed) return;
-  size_t count = (first_scan % group + scans - 1) / group + 1;
-  for (size_t i = 0; i < count; i++)
-    cache->wanted[i] = cache->order[(first + (uint32_t)i) % cache->slices];
-  slice_cache_bring(cache, cache->wanted, count, cache->place);
-  for (size_t i = 0; i < count; i++)
-    cache->entry[(first + (uint32_t)i) % cache->rows] = cache->place[i];
-  world_write(cache->world, SLICE_order, 0, cache->rows, cache->entry);
-}
-
 /* ---- loading ------------------------------------------------------------------------------------------- */
 
 float *slice_cache_image(struct slice_cache *cache, size_t slice) {
   return cache->image + slice * cache->pixels;
 }
 
+static const struct system read_peaks = {
+    .name = "read_peaks", .doc = "the peaks, of which data ranges are made", .reads = SET(SLICE_peak)};
+
 void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak) {
   cache->slices = slices;
   for (size_t first = 0; first < slices; first += cache->rows) {
     size_t count = slices - first < cache->rows ? slices - first : cache->rows;
-    for (size_t i = 0; i < count; i++) cache->wanted[i] = (uint32_t)(first + i);
-    slice_cache_bring(cache, cache->wanted, count, cache->place);
+    bring(cache, first, count);
     for (size_t i = 0; i < count; i++)
-      world_read(cache->world, SLICE_peak, cache->place[i], 1, &peak[first + i]);
+      world_get(cache->world, &read_peaks, SLICE_peak, cache->place[i], 1, &peak[first + i]);
   }
 }
+
+static const struct system load_ranges = {.name = "load_ranges",
+                                          .doc = "data range of every slice that is on the device",
+                                          .parts = SET(SLICE_data_range),
+                                          .loads = true};
 
 void slice_cache_ranges(struct slice_cache *cache, const double *range) {
   for (size_t i = 0; i < cache->slices; i++) cache->range[i] = (float)range[i];
   for (uint32_t row = 0; row < cache->rows; row++)
     if (cache->slice[row] != NO_LINE)
-      world_write(cache->world, SLICE_data_range, row, 1, &cache->range[cache->slice[row]]);
+      world_put(cache->world, &load_ranges, SLICE_data_range, row, 1, &cache->range[cache->slice[row]]);
 }
 
 void slice_cache_augment(struct slice_cache *cache, const struct augment *augment) {
@@ -179,11 +249,18 @@ void slice_cache_augment(struct slice_cache *cache, const struct augment *augmen
 
 /* ---- with and without ---------------------------------------------------------------------------------- */
 
+static const struct system load_order = {
+    .name = "load_order", .doc = "which slice every scan takes", .writes = SET(SLICE_order), .loads = true};
+
+void slice_order_write(struct world *world, const uint32_t *order, size_t count) {
+  world_put(world, &load_order, SLICE_order, 0, count, order);
+}
+
 void slice_cache_order(struct simulation *simulation, const uint32_t *order, size_t count) {
   if (simulation->cache)
     memcpy(simulation->cache->order, order, sizeof *order * count);
   else
-    world_write(&simulation->world, SLICE_order, 0, count, order);
+    slice_order_write(simulation->world, order, count);
 }
 
 void slice_cache_slices(const struct simulation *simulation, uint32_t *rows, size_t count) {
@@ -198,13 +275,21 @@ static void clamp_image(float *image, size_t pixels, float mean, float deviation
   }
 }
 
+static const struct system read_target = {.name = "read_target",
+                                          .doc = "the image that the scans of a slice are scored against",
+                                          .reads = SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std)};
+
 void slice_cache_read_target(struct simulation *simulation, size_t slice, float *image) {
-  size_t pixels = world_column_bytes(&simulation->world, SLICE_image) / sizeof *image;
-  uint32_t wanted = (uint32_t)slice, row = wanted;
+  struct slice_cache *cache = simulation->cache;
+  struct world *world = simulation->world;
+  size_t pixels = world_column_bytes(world, SLICE_image) / sizeof *image;
   float mean = 0, deviation = 1;
-  if (simulation->cache) slice_cache_bring(simulation->cache, &wanted, 1, &row);
-  world_read(&simulation->world, SLICE_image, row, 1, image);
-  world_read(&simulation->world, SLICE_mean, row, 1, &mean);
-  world_read(&simulation->world, SLICE_std, row, 1, &deviation);
+  if (cache) bring(cache, slice, 1);
+  size_t row = cache ? cache->place[0] : slice;
+  struct world_use before = world_enter(world, &read_target);
+  world_read(world, SLICE_image, row, 1, image);
+  world_read(world, SLICE_mean, row, 1, &mean);
+  world_read(world, SLICE_std, row, 1, &deviation);
+  world_leave(world, before);
   if (simulation->options->network.input != INPUT_COMPLEX) clamp_image(image, pixels, mean, deviation);
 }

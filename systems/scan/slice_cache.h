@@ -23,15 +23,21 @@ void slice_cache_ranges(struct slice_cache *cache, const double *range);
 
 /* ---- running; without a cache (NULL in the simulation) slices are rows ------------------------------ */
 
-/* Slices of scans [first_scan, first_scan + scans) to the device, to stay there until the next call. */
-void slice_cache_bring_scans(struct simulation *simulation, uint32_t first_scan, size_t scans);
-/* Brings these; rows[i] is where slice[i] is then. */
-void slice_cache_bring(struct slice_cache *cache, const uint32_t *slice, size_t count, uint32_t *rows);
+/* Says that slices of scans [first_scan, first_scan + scans) are wanted, */
+void slice_cache_want_scans(struct simulation *simulation, uint32_t first_scan, size_t scans);
+/* and adds what brings them to the device, to stay there until others are brought. */
+void slice_cache_add_bring(struct simulation *simulation, struct schedule *schedule);
+/* For systems that bring slices, whose parts are slice_cache_parts: their images to the device; rows[i] is where slice[i] is
+ * then. The systems of slice_cache_add_transform come after it. */
+void slice_cache_take(struct slice_cache *cache, const uint32_t *slice, size_t count, uint32_t *rows);
+component_set slice_cache_parts(const struct slice_cache *cache);
+void slice_cache_add_transform(struct slice_cache *cache, struct schedule *schedule);
 /* From now on slices are brought moved so. */
 struct augment;
 void slice_cache_augment(struct slice_cache *cache, const struct augment *augment);
 /* The slice that the scan with this number takes: order[number % count]. */
 void slice_cache_order(struct simulation *simulation, const uint32_t *order, size_t count);
+void slice_order_write(struct world *world, const uint32_t *order, size_t count); /* to the device */
 /* Rows of SLICE as slices, in place. */
 void slice_cache_slices(const struct simulation *simulation, uint32_t *rows, size_t count);
 /* The image that the slice's scans are scored against, which is clamped where the stored one is far from its

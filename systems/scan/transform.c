@@ -9,6 +9,11 @@ enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory 
 static bool next_chunk(struct world *world, void *context, size_t turn) {
   struct transform *transform = context;
   (void)world, (void)turn;
+  if (!transform->left && transform->more_count) {
+    transform->first = transform->more->first;
+    transform->left = transform->more++->count;
+    transform->more_count--;
+  }
   transform->start = transform->first;
   transform->count = transform->left < transform->chunk ? transform->left : transform->chunk;
   transform->first += transform->count;
@@ -17,12 +22,12 @@ static bool next_chunk(struct world *world, void *context, size_t turn) {
 }
 
 static const struct system repeat_chunks = {
-    .name = "chunks", .doc = "slices that are transformed at a time", .next = next_chunk};
+    .name = "chunks", .doc = "slices that are transformed at a time", .covers = TABLE_BIT(TABLE_SLICE), .next = next_chunk};
 
 static void run_move(struct world *world, void *context) {
   const struct transform *transform = context;
   const struct augment *augment = &transform->augment;
-  kernel_run(world->kernels, "image_move", transform->count,
+  kernel_run(world_kernels(world), "image_move", transform->count,
              ARGS(world_in(world, SLICE_original), world_in(world, SLICE_number), world_part(world, SLICE_image),
                   arg_u32((uint32_t)transform->start), arg_u32(augment->kinds), arg_u32(augment->shift),
                   arg_u32(augment->seed), arg_u32(augment->epoch)));
@@ -31,13 +36,14 @@ static void run_move(struct world *world, void *context) {
 const struct system system_move_slices = {.name = "move_slices",
                                           .doc = "images turned, flipped and shifted anew, as data.augment says",
                                           .reads = SET(SLICE_original) | SET(SLICE_number),
-                                          .writes = SET(SLICE_image),
+                                          .parts = SET(SLICE_image),
+                                          .loads = true,
                                           .kernels = {"image_move"},
                                           .run = run_move};
 
 static void run_normalise(struct world *world, void *context) {
   const struct transform *transform = context;
-  kernel_run(world->kernels, "image_normalise", transform->count,
+  kernel_run(world_kernels(world), "image_normalise", transform->count,
              ARGS(world_in(world, SLICE_image), world_part(world, SLICE_mean), world_part(world, SLICE_std),
                   world_part(world, SLICE_peak), world_part(world, SLICE_unit),
                   arg_u32((uint32_t)transform->start)));
@@ -47,12 +53,13 @@ const struct system system_normalise_slices = {
     .name = "normalise_slices",
     .doc = "mean, deviation, peak and unit of the loaded images",
     .reads = SET(SLICE_image),
-    .writes = SET(SLICE_mean) | SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_unit),
+    .parts = SET(SLICE_mean) | SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_unit),
+    .loads = true,
     .kernels = {"image_normalise"},
     .run = run_normalise};
 
 static void pack(struct world *world, const struct transform *transform, const char *kernel) {
-  kernel_run(world->kernels, kernel, transform->count,
+  kernel_run(world_kernels(world), kernel, transform->count,
              ARGS(world_in(world, SLICE_image), world_in(world, SLICE_unit),
                   arg_buffer(ARG_OUT, ELEMENT_C64, transform->work), arg_u32((uint32_t)transform->start)));
 }
@@ -61,7 +68,7 @@ static void run_lines(struct world *world, void *context) {
   struct transform *transform = context;
   pack(world, transform, "image_pack");
   fft_run(&transform->fft, FFT_FORWARD, transform->work);
-  kernel_run(world->kernels, "image_unpack", transform->count,
+  kernel_run(world_kernels(world), "image_unpack", transform->count,
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, transform->work), world_part(world, SLICE_hybrid),
                   arg_u32((uint32_t)transform->start)));
 }
@@ -69,7 +76,8 @@ static void run_lines(struct world *world, void *context) {
 const struct system system_transform_lines = {.name = "transform_lines",
                                               .doc = "hybrid data: the rows of the images transformed",
                                               .reads = SET(SLICE_image) | SET(SLICE_unit),
-                                              .writes = SET(SLICE_hybrid),
+                                              .parts = SET(SLICE_hybrid),
+                                              .loads = true,
                                               .kernels = {"image_pack", "image_unpack"},
                                               .run = run_lines};
 
@@ -78,14 +86,15 @@ static void run_planes(struct world *world, void *context) {
   size_t bytes = world_column_bytes(world, SLICE_kspace);
   pack(world, transform, "image_pack_plane");
   fft_run(&transform->fft, FFT_FORWARD, transform->work);
-  device_copy(world->device, transform->work, 0, world_part(world, SLICE_kspace).as.m,
+  device_copy(world_device(world), transform->work, 0, world_part(world, SLICE_kspace).as.m,
               transform->start * bytes, transform->count * bytes);
 }
 
 const struct system system_transform_planes = {.name = "transform_planes",
                                                .doc = "k-space: the images transformed on both axes",
                                                .reads = SET(SLICE_image) | SET(SLICE_unit),
-                                               .writes = SET(SLICE_kspace),
+                                               .parts = SET(SLICE_kspace),
+                                               .loads = true,
                                                .kernels = {"image_pack_plane"},
                                                .run = run_planes};
 
@@ -106,42 +115,53 @@ static component_set columns_of(const struct world *world) {
   return set;
 }
 
-static bool build(struct schedule *schedule, struct transform *transform, component_set columns,
-                  struct error *error) {
+static void add(struct transform *transform, component_set columns, struct schedule *schedule) {
   const struct system *row = find_transform(columns);
-  schedule_open(schedule, &component_schema);
   schedule_add(schedule, &repeat_chunks, transform);
   if (columns & SET(SLICE_original)) schedule_add(schedule, &system_move_slices, transform);
   schedule_add(schedule, &system_normalise_slices, transform);
   if (row) schedule_add(schedule, row, transform);
   schedule_add(schedule, &system_end, NULL);
-  return schedule_close(schedule, true, error);
+}
+
+void transform_add(struct transform *transform, struct schedule *schedule) {
+  add(transform, columns_of(transform->world), schedule);
 }
 
 bool transform_describe(struct schedule *schedule, const struct options *options, struct error *error) {
-  return build(schedule, NULL, observation_chosen(options)->kspace | AUGMENT_COLUMNS, error);
+  schedule_open(schedule, &component_schema);
+  add(NULL, observation_chosen(options)->kspace | AUGMENT_COLUMNS, schedule);
+  return schedule_close(schedule, error);
 }
 
 bool transform_open(struct transform *transform, struct world *world, size_t rows, struct error *error) {
   component_set columns = columns_of(world);
   const struct system *row = find_transform(columns);
   bool plane = row == &system_transform_planes;
-  size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world->height : 1;
+  size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world_height(world) : 1;
   *transform = (struct transform){
-      .world = world, .chunk = chunk, .bytes = chunk * world->height * world->width * 8};
-  if (!build(&transform->schedule, transform, columns, error) ||
-      !schedule_prepare(&transform->schedule, world->kernels, error))
+      .world = world, .chunk = chunk, .bytes = chunk * world_height(world) * world_width(world) * 8};
+  schedule_open(&transform->schedule, &component_schema);
+  add(transform, columns, &transform->schedule);
+  if (!schedule_close(&transform->schedule, error) ||
+      !schedule_prepare(&transform->schedule, world_kernels(world), error))
     return false;
   if (!row) return true;
-  bool good = fft_open(&transform->fft, world->device, height, world->width,
-                       plane ? chunk : chunk * world->height, error) &&
+  bool good = fft_open(&transform->fft, world_device(world), height, world_width(world),
+                       plane ? chunk : chunk * world_height(world), error) &&
               (transform->work =
-                   device_buffer(world->device, transform->bytes, "the transform of the slices", error));
+                   device_buffer(world_device(world), transform->bytes, "the transform of the slices", error));
   if (good)
-    device_fill(world->device, transform->work, 0, transform->bytes, 0);
+    device_fill(world_device(world), transform->work, 0, transform->bytes, 0);
   else
     transform_close(transform);
   return good;
+}
+
+void transform_take(struct transform *transform, const struct row_range *ranges, size_t count) {
+  transform->left = 0;
+  transform->more = ranges;
+  transform->more_count = count;
 }
 
 void transform_run(struct transform *transform, size_t first, size_t count) {
@@ -153,7 +173,7 @@ void transform_run(struct transform *transform, size_t first, size_t count) {
 void transform_close(struct transform *transform) {
   if (!transform->world) return;
   fft_close(&transform->fft);
-  device_release(transform->world->device, transform->work, transform->bytes);
+  device_release(world_device(transform->world), transform->work, transform->bytes);
   *transform = (struct transform){0};
 }
 
@@ -161,7 +181,7 @@ bool transform_rows(struct world *world, size_t first, size_t count, struct erro
   struct transform transform;
   if (!transform_open(&transform, world, count, error)) return false;
   transform_run(&transform, first, count);
-  bool good = device_finish(world->device, error);
+  bool good = device_finish(world_device(world), error);
   transform_close(&transform);
   return good;
 }

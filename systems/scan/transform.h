@@ -11,13 +11,19 @@
 
 extern const struct system system_move_slices, system_normalise_slices, system_transform_lines, system_transform_planes;
 
+struct row_range {
+  size_t first, count;
+};
+
 /* For rows of SLICE in chunks of at most `rows`. Must not move once it is open. */
 struct transform {
   struct world *world;
   struct fft fft;
   cl_mem work;
   size_t chunk, bytes;
-  size_t first, left;  /* rows that are still to do */
+  size_t first, left;  /* rows that are still to do, */
+  const struct row_range *more; /* and after them these */
+  size_t more_count;
   size_t start, count; /* rows of the running chunk */
   struct augment augment;
   struct schedule schedule;
@@ -27,6 +33,10 @@ bool transform_open(struct transform *transform, struct world *world, size_t row
 /* Rows [first, first + count); only enqueues. */
 void transform_run(struct transform *transform, size_t first, size_t count);
 void transform_close(struct transform *transform); /* one that was never opened is allowed */
+
+/* For schedules of others: the systems, a loop over chunks; what is asked for by transform_take when it begins. */
+void transform_add(struct transform *transform, struct schedule *schedule);
+void transform_take(struct transform *transform, const struct row_range *ranges, size_t count);
 
 /* Its systems, without a device, where the scene's images are moved. */
 bool transform_describe(struct schedule *schedule, const struct options *options, struct error *error);

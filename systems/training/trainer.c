@@ -295,9 +295,9 @@ static bool write_history(const struct trainer *trainer, const struct trainer_re
 static bool find_carried(struct trainer *trainer, struct error *error) {
   struct arena *arena = arena_open();
   struct schedule *schedule = ARENA_NEW(arena, struct schedule, 1);
-  schedule_open(schedule, trainer->world->schema);
+  schedule_open(schedule, world_schema(trainer->world));
   trainer->task->add(trainer, schedule);
-  bool good = schedule_close(schedule, false, error);
+  bool good = schedule_close(schedule, error);
   trainer->carried = schedule->carried;
   arena_close(arena);
   return good;
@@ -308,13 +308,13 @@ static bool each_carried(const struct trainer *trainer, struct store *store,
                          bool (*call)(const struct trainer *trainer, struct store *store, unsigned component,
                                       const char *name, size_t shape[2], void *data, struct error *error),
                          struct error *error) {
-  const struct schema *schema = trainer->world->schema;
+  const struct schema *schema = world_schema(trainer->world);
   bool good = true;
   for (unsigned c = 0; good && c < schema->component_count; c++) {
     const struct component_desc *row = &schema->components[c];
     if (!(trainer->carried & SET(c))) continue;
     struct arena *arena = arena_open();
-    size_t shape[] = {trainer->world->capacity[row->table], world_column_bytes(trainer->world, c)};
+    size_t shape[] = {world_capacity(trainer->world, row->table), world_column_bytes(trainer->world, c)};
     const char *name = arena_text(arena, "carried/%s.%s", schema->table_names[row->table], row->name);
     void *data = arena_try_array(arena, shape[0], shape[1]);
     good = data ? call(trainer, store, c, name, shape, data, error)
@@ -326,7 +326,8 @@ static bool each_carried(const struct trainer *trainer, struct store *store,
 
 static bool write_column(const struct trainer *trainer, struct store *store, unsigned component,
                          const char *name, size_t shape[2], void *data, struct error *error) {
-  world_read(trainer->world, component, 0, shape[0], data);
+  const struct system save = {.name = "save", .doc = "a column that a unit leaves to the next", .reads = SET(component)};
+  world_get(trainer->world, &save, component, 0, shape[0], data);
   return device_finish(trainer->device, error) &&
          store_write(store, name, STORE_U8, 2, shape, data, false, error);
 }
@@ -334,7 +335,8 @@ static bool write_column(const struct trainer *trainer, struct store *store, uns
 static bool read_carried_column(const struct trainer *trainer, struct store *store, unsigned component,
                                 const char *name, size_t shape[2], void *data, struct error *error) {
   if (!store_read_known(store, name, STORE_U8, shape[0] * shape[1], data, error)) return false;
-  world_write(trainer->world, component, 0, shape[0], data);
+  const struct system load = {.name = "load", .doc = "a column that a unit has left", .writes = SET(component)};
+  world_put(trainer->world, &load, component, 0, shape[0], data);
   return true;
 }
 

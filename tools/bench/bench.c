@@ -90,17 +90,28 @@ void bench_image(float *image, size_t n, size_t slice, uint32_t seed) {
   }
 }
 
+static const struct system load_images = {.name = "load_images",
+                                          .doc = "slices of a benchmark",
+                                          .parts = SET(SLICE_image) | SET(SLICE_data_range),
+                                          .loads = true};
+static const struct system order_scans = {
+    .name = "order_scans", .doc = "scans take the slices as they are", .parts = SET(SLICE_order), .loads = true};
+
 bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error) {
   struct arena *arena = arena_open();
-  float *image = ARENA_NEW(arena, float, world->width * world->height), range = 1;
+  float *image = ARENA_NEW(arena, float, world_width(world) * world_height(world)), range = 1;
   uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
+  struct system load = load_images;
+  if (!world_has(world, SLICE_data_range)) load.parts = SET(SLICE_image);
+  struct world_use before = world_enter(world, &load);
   for (size_t s = 0; s < slices; s++) {
-    bench_image(image, world->width, s, seed);
+    bench_image(image, world_width(world), s, seed);
     world_write(world, SLICE_image, s, 1, image);
     if (world_has(world, SLICE_data_range)) world_write(world, SLICE_data_range, s, 1, &range);
     order[s] = (uint32_t)s;
   }
-  world_write(world, SLICE_order, 0, slices, order);
+  world_leave(world, before);
+  world_put(world, &order_scans, SLICE_order, 0, slices, order);
   arena_close(arena);
   return transform_rows(world, 0, slices, error);
 }

@@ -46,7 +46,7 @@ static bool time_inside(struct bench_env *bench, struct simulation *simulation, 
   uint32_t budget = bench->acquisition.budget;
   for (int r = 0; r < BENCH_REPEATS; r++) {
     double start = clock_seconds();
-    for (uint32_t t = 0; t < budget; t++) schedule_run(&simulation->step, &simulation->world);
+    for (uint32_t t = 0; t < budget; t++) schedule_run(&simulation->step, simulation->world);
     if (!device_finish(bench->device, error)) return false;
     seconds[r] = (clock_seconds() - start) / budget;
   }
@@ -54,17 +54,23 @@ static bool time_inside(struct bench_env *bench, struct simulation *simulation, 
   return true;
 }
 
+static const struct system sample_envs = {.name = "sample_envs",
+                                          .doc = "environments beside those that are stepped through l2sr.h",
+                                          .reads = SET(ENV_mask) | SET(ENV_magnitude)};
+
 /* One scan to warm up, of which a sample is kept: its last step but one. */
 static bool sample_inside(struct bench_env *bench, struct simulation *simulation, struct sample *sample,
                           struct error *error) {
-  struct world *world = &simulation->world;
+  struct world *world = simulation->world;
   size_t n = bench->n, bytes = world_column_bytes(world, ENV_magnitude);
   simulation_restart(simulation, 0, bench->envs);
   for (uint32_t t = 0; t + 1 < bench->acquisition.budget; t++) schedule_run(&simulation->step, world);
+  struct world_use before = world_enter(world, &sample_envs);
   for (size_t i = 0; i < ROWS; i++) {
     world_read(world, ENV_mask, row_of(bench, i), 1, sample->mask + i * n);
     world_read(world, ENV_magnitude, row_of(bench, i), 1, (char *)sample->magnitude + i * bytes);
   }
+  world_leave(world, before);
   schedule_run(&simulation->step, world);
   return device_finish(bench->device, error);
 }
@@ -77,7 +83,7 @@ static bool run_inside(struct bench_env *bench, struct sample *sample, struct er
                                  .rolling = true,
                                  .kernel_folder = call_flag(bench->call, "kernels")};
   if (!simulation_open(&simulation, bench->device, &bench->call->options, &plan, error)) return false;
-  bool works = bench_slices(&simulation.world, bench->slices, bench->call->options.world.seed, error) &&
+  bool works = bench_slices(simulation.world, bench->slices, bench->call->options.world.seed, error) &&
                simulation_set(&simulation, &bench->acquisition, &sampler_list[0], error) &&
                sample_inside(bench, &simulation, sample, error) && time_inside(bench, &simulation, error);
   simulation_close(&simulation);

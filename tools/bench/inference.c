@@ -76,7 +76,7 @@ static bool open_simulation(struct run *run, struct error *error) {
   const struct sampler *sampler = sampler_find(method->sampler, error);
   if (!sampler || !simulation_open(&run->simulation, run->device, run->options, &plan, error)) return false;
   run->simulation.tau = method->sequence ? &run->tau : NULL; /* opened with the reconstructor */
-  return bench_slices(&run->simulation.world, run->batch, run->options->world.seed, error) &&
+  return bench_slices(run->simulation.world, run->batch, run->options->world.seed, error) &&
          simulation_set(&run->simulation, &run->setting->acquisition, sampler, error);
 }
 

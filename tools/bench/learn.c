@@ -12,13 +12,16 @@ static void run_once(void *context) {
   learn_step(context);
 }
 
+static const struct system save_terms = {
+    .name = "save_terms", .doc = "the losses of the rollout, to be checked", .reads = SET(ROLLOUT_terms)};
+
 /* The policy must give the same for the rows that it is shown once more as in the rollout. */
 static bool check(struct learning *learning, struct error *error) {
   size_t rows = learning->rollout.rows;
   double limit = log((double)learning->base.trainer.options->data.size) + 1e-3;
   bool same = learning->base.trainer.options->learn.algorithm == LEARN_A2C; /* PPO's later updates move it */
   learn_step(learning);
-  world_read(&learning->base.train.simulation.world, ROLLOUT_terms, 0, rows, learning->base.terms);
+  world_get(learning->base.train.simulation.world, &save_terms, ROLLOUT_terms, 0, rows, learning->base.terms);
   if (!device_finish(learning->base.trainer.device, error)) return false;
   for (size_t i = 0; i < rows; i++) {
     const float *term = learning->base.terms + 4 * i;

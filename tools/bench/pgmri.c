@@ -38,7 +38,7 @@ static bool open_simulation(struct pgmri_bench *bench, struct error *error) {
   plan.network = true;
   plan.kernel_folder = bench->kernel_folder;
   return simulation_open(&bench->simulation, bench->device, options, &plan, error) &&
-         bench_slices(&bench->simulation.world, bench->group, options->world.seed, error) &&
+         bench_slices(bench->simulation.world, bench->group, options->world.seed, error) &&
          simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, error);
 }
 
@@ -93,7 +93,6 @@ static void close_bench(struct pgmri_bench *bench) {
 
 static void run_gradient(struct pgmri_bench *bench, struct policy *policy) {
   bench->simulation.policy = policy;
-  graph_zero_gradients(policy->graph);
   trajectories_gradient(&bench->trajectories);
   bench->simulation.policy = &bench->policy;
 }
@@ -120,7 +119,6 @@ static bool check(struct pgmri_bench *bench, struct error *error) {
 static void update_once(void *context) {
   struct pgmri_bench *bench = context;
   trajectories_play(&bench->trajectories, 0, bench->group);
-  graph_zero_gradients(bench->policy.graph);
   trajectories_gradient(&bench->trajectories);
   optimise_step(&bench->optimiser);
   policy_changed(&bench->policy);

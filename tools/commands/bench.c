@@ -73,20 +73,27 @@ static double exact_pixel(const struct sample *sample, size_t n, size_t y, size_
   return sqrt(re * re + im * im) / (double)(n * n);
 }
 
+static const struct system sample_env = {.name = "sample_env",
+                                         .doc = "an environment beside a transform in double",
+                                         .reads = SET(ENV_slice) | SET(ENV_step) | SET(ENV_mask) |
+                                                  SET(ENV_magnitude) | SET(SLICE_image) | SET(SLICE_unit)};
+
 static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env, struct arena *arena,
                       struct error *error) {
   const struct geometry *geometry = geometry_of(&bench->acquisition);
-  struct world *world = &bench->simulation.world;
+  struct world *world = bench->simulation.world;
   size_t n = bench->n, lines = 0;
   uint32_t slice, step;
   float unit;
+  struct world_use before = world_enter(world, &sample_env);
   world_read(world, ENV_slice, env, 1, &slice);
   world_read(world, ENV_step, env, 1, &step);
   world_read(world, ENV_mask, env, 1, sample->mask);
   world_read(world, ENV_magnitude, env, 1, sample->magnitude);
   world_read(world, SLICE_image, slice, 1, sample->image);
   world_read(world, SLICE_unit, slice, 1, &unit);
-  if (!device_finish(world->device, error)) return false;
+  world_leave(world, before);
+  if (!device_finish(world_device(world), error)) return false;
   for (size_t c = 0; c < n; c++) lines += sample->mask[c];
   if (lines != bench->acquisition.initial_lines + step)
     return fail(error, "environment %zu has %zu %ss after %u steps; expected %u", env, lines, geometry->one,
@@ -128,7 +135,7 @@ static bool time_steps(struct bench_step *bench, struct error *error) {
   simulation_restart(simulation, 0, bench->envs);
   for (int r = -1; r < BENCH_REPEATS; r++) { /* the first is the warm-up */
     double start = clock_seconds();
-    for (uint32_t t = 0; t < budget; t++) schedule_run(&simulation->step, &simulation->world);
+    for (uint32_t t = 0; t < budget; t++) schedule_run(&simulation->step, simulation->world);
     if (!device_finish(simulation->device, error)) return false;
     if (r >= 0) bench->seconds[r] = (clock_seconds() - start) / budget;
     if (r < 0 && !check_result(bench, error)) return false;
@@ -191,7 +198,7 @@ static bool run_step(struct call *call, struct device *device, struct error *err
                                  .rolling = true,
                                  .kernel_folder = call_flag(call, "kernels")};
   if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
-  bool good = bench_slices(&bench.simulation.world, bench.slices, options->world.seed, error) &&
+  bool good = bench_slices(bench.simulation.world, bench.slices, options->world.seed, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
               time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
   if (good) print_step(&bench, device, call_flag(call, "json"));
