@@ -32,7 +32,10 @@ const struct system system_env_place = {
 
 static void run_check(struct world *world, void *context) {
   const struct env *env = context;
-  if (!env_checks(env)) return;
+  if (!env_checks(env)) {
+    world_idle(world);
+    return;
+  }
   kernel_run(world_kernels(world), "env_check", env->envs,
              ARGS(world_in(world, ENV_action), world_in(world, ENV_mask), flags(env->skip),
                   flags(env->before), arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused)));
