@@ -222,6 +222,12 @@ static const struct trainer_value look_values[] = {
 #undef X
         {NULL, NULL, NULL}};
 
+static const struct trainer_curve curves[] = {
+    {"reward of a scan", "training", .looks = true, .value = PGMRI_reward},
+    {"%s", "validation", .validation = true},
+    {"entropy of a choice", "training", .looks = true, .value = PGMRI_entropy},
+    {.up = NULL}};
+
 const struct task task_pgmri = {.network = "pgmri",
                                 .unit = "update",
                                 .worked = "images",
@@ -229,6 +235,7 @@ const struct task task_pgmri = {.network = "pgmri",
                                 .validation = {"validation", policy_score_values, 1},
                                 .epochs = true,
                                 .scores = true,
+                                .curves = curves,
                                 .more = "pgmri.epochs",
                                 .advice = "lower pgmri.rate",
                                 .add = policy_training_add,
