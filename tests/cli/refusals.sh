@@ -304,6 +304,27 @@ refuse 2 'x4 base stands twice' evaluate scene --set acquisition.horizon=base,lo
 good evaluate scene --set acquisition.initial_lines=2 --set acquisition.horizon=base,long --output results --overwrite --json
 tried=$((tried + 1))
 [ "$(grep -c '"horizon":"custom"' out)" = 1 ] || complain 'given initial lines: the horizons are not one'
+# By the names of README and papers, however far in letters.
+meant() { refuse 2 "unknown sampler '$1'; did you mean $2?" evaluate scene --set "evaluate.samplers=[$1]"; }
+meant equispaced 'equispaced_one_sided or equispaced_two_sided'
+meant 'variable density' variable_density
+meant 'low-bias' low_bias
+meant 'Poisson' poisson_disc
+meant 'lowest frequency' lowest_index
+meant Gaussian variable_density_gaussian
+meant LOUPE 'fixed_mask or learned_mask'
+meant LBCS fixed_mask
+meant 'tau-step' tau_step
+meant greedy oracle
+meant L2SR policy
+meant PG-MRI policy
+refuse 2 "unknown sampler 'equispaced'; did you mean equispaced_one_sided or equispaced_two_sided?" \
+  train scene --output none --set network.pools=2 --set train.masks=exact --set train.sampler=equispaced
+for name in L2SR-l2sr PG-MRI-pgmri Tau-step-tau_step LBCS-lbcs; do
+  refuse 2 "train.method is '${name%-*}' at --method; did you mean ${name##*-}? it must be one of reconstructor|" \
+    train scene --output none --method "${name%-*}"
+done
+refuse 2 "unknown metric 'SSIM'; did you mean ssim?" evaluate scene --set evaluate.metrics=SSIM
 refuse 2 "unknown metric 'sim'; did you mean ssim?" evaluate scene --set evaluate.metrics=sim
 refuse 2 'evaluate.metrics is an empty list' evaluate scene --set evaluate.metrics=
 refuse 2 "evaluate.keep has 'one'; it must be rows of the data set" evaluate scene --set evaluate.keep=one
