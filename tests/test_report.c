@@ -2,6 +2,7 @@
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/store.h"
+#include "systems/methods/method.h"
 #include "tests/support.h"
 #include "tools/report/html.h"
 #include "tools/report/json_line.h"
@@ -12,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void assert_near(double found, double expected, double tolerance) {
   if (fabs(found - expected) <= tolerance) return;
@@ -573,6 +575,68 @@ static void logs_are_read(void **state) {
   support_close_folder(&folder);
 }
 
+static void write_log(struct folder *all, const char *name, const char *text) {
+  const char *path = support_path(all, name);
+  assert_int_equal(mkdir(path, 0755), 0);
+  support_write_text(support_path(all, arena_text(all->arena, "%s/log.jsonl", name)), text);
+}
+
+static void has_stage(const struct report_stage *stage, const char *name, const char *unit, const char *metric,
+                      double last, double y) {
+  assert_string_equal(stage->name, name);
+  assert_string_equal(stage->unit, unit);
+  assert_string_equal(stage->metric, metric);
+  assert_true(stage->validation.count > 0);
+  assert_near(stage->validation.x[stage->validation.count - 1], last, 0);
+  assert_near(stage->validation.y[stage->validation.count - 1], y, 1e-12);
+}
+
+/* Stages by whatever names, in the order in which they are trained, of tasks that the program does not know: what they
+ * tell first is shown by its name. What is no stage is left alone. */
+static void logs_of_other_methods_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  support_write_text(support_path(&folder, "stages.jsonl"), "");
+  write_log(&folder, "reconstructor", "{\"kind\":\"epoch\",\"epoch\":1,\"updates\":3,\"val_ssim\":0.5}\n");
+  write_log(&folder, "mask_1", "{\"kind\":\"look\",\"steps\":1,\"images\":9,\"score\":0.3,\"action\":4}\n"
+                               "{\"kind\":\"validation\",\"steps\":2,\"images\":18,\"metric\":\"psnr\",\"score\":21,"
+                               "\"images_per_second\":7}\n");
+  write_log(&folder, "reconstructor_1", "{\"kind\":\"epoch\",\"epoch\":1,\"updates\":3,\"val_ssim\":0.6}\n");
+  write_log(&folder, "distilled_2",
+            "{\"kind\":\"validation\",\"epoch\":1,\"updates\":4,\"error\":3,\"other\":1,\"best_epoch\":1}\n"
+            "{\"kind\":\"validation\",\"epoch\":2,\"updates\":8,\"error\":5,\"other\":1,\"best_epoch\":1}\n");
+  write_log(&folder, "student_10", "{\"kind\":\"validation\",\"rounds\":4,\"images\":40,\"gap\":0.25,"
+                                   "\"best_round\":4,\"images_per_second\":3}\n{\"kind\":\"validation\"}\n{\"kind\":3}\n");
+  write_log(&folder, "old_policy_1", "no log\n");
+  struct report *report = report_make(folder.arena);
+  assert_good(report_add(report, folder.path, &error), &error);
+  const struct report_training *training = &report->training[0];
+  assert_int_equal(training->stages, 5);
+  has_stage(&training->stage[0], "reconstructor", "epochs", "ssim", 1, 0.5);
+  has_stage(&training->stage[1], "mask_1", "steps", "psnr", 2, 21);
+  has_stage(&training->stage[2], "reconstructor_1", "epochs", "ssim", 1, 0.6);
+  has_stage(&training->stage[3], "distilled_2", "updates", "error", 8, 5);
+  assert_near(training->stage[3].selected, 3, 0);
+  has_stage(&training->stage[4], "student_10", "rounds", "gap", 4, 0.25);
+  assert_near(training->stage[4].selected, 0.25, 0);
+  assert_true(isnan(training->stage[1].selected) && isnan(training->stage[1].gamma));
+  struct report_config config = {.metric = 0};
+  assert_good(report_write(report, &config, support_path(&folder, "page"), &error), &error);
+  support_close_folder(&folder);
+}
+
+/* The discount of policies that have one; of methods of other programs nothing is known. */
+static void discounts_are_the_methods(void **state) {
+  (void)state;
+  assert_near(method_gamma("train:\n  method: pgmri\nlearn:\n  gamma: 1\npgmri:\n  gamma: 0.9\n"), 0.9, 0);
+  assert_near(method_gamma("train:\n  method: l2sr\nlearn:\n  gamma: 0.5\npgmri:\n  gamma: 0.9\n"), 0.5, 0);
+  assert_true(isnan(method_gamma("train:\n  method: loupe\nlearn:\n  gamma: 1\n")));
+  assert_true(isnan(method_gamma("train:\n  method: another\nlearn:\n  gamma: 1\n")));
+  assert_true(isnan(method_gamma("")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(markup_is_escaped),
@@ -597,6 +661,8 @@ int main(void) {
       cmocka_unit_test(masks_of_two_sizes_are_refused),
       cmocka_unit_test(too_many_data_sets_are_refused),
       cmocka_unit_test(logs_are_read),
+      cmocka_unit_test(logs_of_other_methods_are_read),
+      cmocka_unit_test(discounts_are_the_methods),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

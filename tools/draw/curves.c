@@ -54,11 +54,12 @@ static struct chart_line line_of(const struct trainer *trainer, const struct tra
   REQUIRE(history->value[curve->value], "the curve %s, %s is of no value of its log", curve->up, curve->name);
   double per = trainer->task->epochs ? 1.0 / (double)trainer->each : 1;
   struct arena *arena = trainer->arena;
-  return (struct chart_line){.name = curve->name,
-                             .x = scaled(arena, history->at, history->count, per),
-                             .y = scaled(arena, history->value[curve->value], history->count, curve->minus ? -1 : 1),
-                             .points = history->count,
-                             .style = curve->validation};
+  return (struct chart_line){
+      .name = curve->name,
+      .x = scaled(arena, history->at, history->count, per),
+      .y = scaled(arena, history->value[curve->value], history->count, curve->minus ? -1 : 1),
+      .points = history->count,
+      .style = curve->validation};
 }
 
 static const char *axis_across(const struct trainer *trainer) {
@@ -85,9 +86,11 @@ static const char *title_of(const struct trainer *trainer) {
   const char *best = "";
   if (trainer->best_at)
     best = task->epochs ? arena_text(trainer->arena, ", best epoch %llu", (unsigned long long)at)
-                        : arena_text(trainer->arena, ", best after %llu %s%s", (unsigned long long)at, task->unit, plural(at));
-  return arena_text(trainer->arena, "%s: %zu slice%s%s", trainer->run.folder ? trainer->run.folder : "training",
-                    trainer->run.train.slices, plural(trainer->run.train.slices), best);
+                        : arena_text(trainer->arena, ", best after %llu %s%s", (unsigned long long)at,
+                                     task->unit, plural(at));
+  return arena_text(trainer->arena, "%s: %zu slice%s%s",
+                    trainer->run.folder ? trainer->run.folder : "training", trainer->run.train.slices,
+                    plural(trainer->run.train.slices), best);
 }
 
 struct chart_panels curves_panels(const struct trainer *trainer) {
@@ -101,12 +104,13 @@ struct chart_panels curves_panels(const struct trainer *trainer) {
       chart[panels - 1].line_count++;
       continue;
     }
-    chart[panels++] = (struct chart){.across = axis_across(trainer),
-                                     .up = axis_up(trainer, &curves[i]),
-                                     .lines = &lines[i],
-                                     .line_count = 1,
-                                     .from = first_of(trainer, curves, count),
-                                     .to = trainer->task->epochs ? trainer_epochs(trainer) : (double)trainer->done};
+    chart[panels++] =
+        (struct chart){.across = axis_across(trainer),
+                       .up = axis_up(trainer, &curves[i]),
+                       .lines = &lines[i],
+                       .line_count = 1,
+                       .from = first_of(trainer, curves, count),
+                       .to = trainer->task->epochs ? trainer_epochs(trainer) : (double)trainer->done};
   }
   return (struct chart_panels){title_of(trainer), chart, panels};
 }
@@ -115,5 +119,6 @@ bool curves_draw(const struct trainer *trainer, struct error *error) {
   if (!trainer->run.folder || (!trainer->looks.count && !trainer->validations.count)) return true;
   struct chart_panels panels = curves_panels(trainer);
   if (!panels.count) return true;
-  return figure_save(trainer_path(trainer, "curves.png"), FIGURE_PNG, PIXELS, chart_draw_panels, &panels, error);
+  return figure_save(trainer_path(trainer, "curves.png"), FIGURE_PNG, PIXELS, chart_draw_panels, &panels,
+                     error);
 }

@@ -133,10 +133,12 @@ static bool put_points(struct report_page *page, const struct report_training *t
   return report_put_table(page, &table, error);
 }
 
+/* Of what is no metric only its trainer knows whether more is better. */
 static double best_of(const struct report_stage *stage) {
-  double best = NAN, sign = 1;
+  double best = NAN, sign = 0;
   for (size_t m = 0; m < METRICS; m++)
     if (!strcmp(metric_list[m].name, stage->metric)) sign = metric_list[m].sign;
+  if (sign == 0) return stage->selected;
   for (size_t i = 0; i < stage->validation.count; i++) best = fmax(best, sign * stage->validation.y[i]);
   return sign * best;
 }
@@ -163,7 +165,7 @@ static bool put_stages(struct report_page *page, struct error *error) {
       tabular_number(&table, row, 2, (double)points->count, 0);
       tabular_number(&table, row, 3, points->count ? points->y[points->count - 1] : NAN, 5);
       tabular_number(&table, row, 4, best_of(&training->stage[s]), 5);
-      if (!strncmp(training->stage[s].name, "policy", 6)) tabular_number(&table, row, 5, training->gamma, 2);
+      if (!isnan(training->stage[s].gamma)) tabular_number(&table, row, 5, training->stage[s].gamma, 2);
     }
   return report_put_table(page, &table, error);
 }

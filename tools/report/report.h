@@ -61,8 +61,9 @@ struct report_points {
   size_t count;
 };
 struct report_stage {
-  const char *name, *metric, *unit; /* unit: what x counts */
+  const char *name, *metric, *unit; /* metric: or another value's name, of a method that has no score; unit: what x counts */
   struct report_points validation, reward;
+  double gamma, selected; /* of a policy; the validation that its trainer selected last. NaN: none */
   uint32_t *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not known */
   size_t steps, actions;
 };
@@ -70,7 +71,7 @@ struct report_training {
   const char *path, *method;
   struct report_stage stage[REPORT_STAGES];
   size_t stages;
-  double gamma, initial_lines; /* the last policy's; NaN: none */
+  double initial_lines; /* the last policy's; NaN: none */
 };
 
 struct report_cost {

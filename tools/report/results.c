@@ -2,9 +2,11 @@
 
 #include "engine/base/text.h"
 #include "engine/files/scene.h"
+#include "systems/methods/method.h"
 #include "systems/sampling/geometry.h"
 #include "tools/report/csv.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -161,11 +163,10 @@ static bool read_scene(const char *path, struct arena *arena, const char **scene
 /* Stores the discount that the policy was trained with, from its checkpoint. */
 static bool store_gamma(struct store *store, const char *path, struct error *error) {
   struct arena *arena = arena_open();
-  const char *scene, *method, *gamma = NULL;
+  const char *scene;
   bool good = read_scene(path, arena, &scene, error);
-  if (good && (method = scene_value(scene, "train", "method", arena)))
-    gamma = scene_value(scene, !strcmp(method, "pgmri") ? "pgmri" : "learn", "gamma", arena);
-  if (good && gamma) good = store_put_number(store, "gamma", strtod(gamma, NULL), error);
+  double gamma = good ? method_gamma(scene) : NAN;
+  if (good && !isnan(gamma)) good = store_put_number(store, "gamma", gamma, error);
   arena_close(arena);
   return good;
 }
