@@ -146,6 +146,8 @@ train: {method: l2s}
 learn: {reconstructor: whole/reconstructor/best.h5, steps: 448, save_every: 2}
 Y
 run "l2s" "$l2sr" train l2s --output l2s
+says out 'validation: mean SSIM of the slices in val at the end of a stage; best: of its best.h5'
+[ "$(grep -c '^validation: ' out)" = 1 ] || complain "train explains its words more than once"
 grep -q '^policy_1  *validation' out || complain "train does not tell the end of policy_1"
 [ ! -e l2s/reconstructor ] || complain "a reconstructor was trained though one was given"
 run "five scans at a time" "$l2sr" train l2s --output five --set world.envs=5

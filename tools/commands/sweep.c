@@ -146,7 +146,7 @@ static bool end_stage(struct trainer *trainer, const struct stage *stage, void *
   if (!*stage->name) {
     row->epochs = (uint32_t)trainer_epochs(trainer);
     row->best_epoch = (uint32_t)(trainer->best_at / trainer->each);
-  } else if (!stage->policy || row->options.reward.metric == 0) {
+  } else if (!stage->policy || (row->options.reward.metric == 0 && trainer->task->scores)) {
     row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : history->value[EPOCH_VAL_SSIM][best];
   }
   return curves_draw(trainer, error);

@@ -154,7 +154,8 @@ static bool put_stages(struct report_page *page, struct error *error) {
   table.group = ARENA_NEW(report->arena, const char *, rows);
   table.file = "stages";
   table.title = "Validation after every stage of the trainings";
-  table.note = "Of reconstructors on their own validation scans, of policies the score of their scans.";
+  table.note = "Validation is the mean score of the slices in val, which training does not see: of reconstructors on their "
+      "own validation scans, of policies of their scans. Last: at the end of a stage; best: the best of all.";
   for (size_t t = 0; t < report->trainings; t++)
     for (size_t s = 0; s < report->training[t].stages; s++, row++) {
       const struct report_training *training = &report->training[t];
