@@ -133,7 +133,7 @@ static bool folder_takes(const struct run_files *run, bool resume, struct arena 
   const char *folder = run->folder;
   if (file_is_there(run_path(run, arena, "stages.jsonl")))
     return fail(error,
-                "%s holds stages of train.method l2s, l2sr, pgmri or lbcs (stages.jsonl); choose another "
+                "%s holds the stages of a train.method that has several (stages.jsonl); choose another "
                 "train.output",
                 folder);
   if (resume) return true;
