@@ -1,5 +1,5 @@
 #include "engine/files/scene.h"
-#include "systems/data/dataset.h"
+#include "systems/data/patients.h"
 #include "systems/data/probe.h"
 #include "tests/support.h"
 
@@ -569,6 +569,73 @@ static void missing_patients_are_said(void **state) {
 }
 
 /* The names of all splits are the same; what is printed must tell which was taken. */
+static void put_volume(const char *name, const char *patient) {
+  struct made made = slices(1);
+  made.patient = patient;
+  make(name, made);
+}
+
+static void files_of_a_patient_count_once(void **state) {
+  struct dataset dataset;
+  (void)state;
+  put_volume("a.h5", "7");
+  put_volume("b.h5", "7");
+  put_volume("c.h5", "e");
+  put_volume("d.h5", NULL);
+  put_volume("e.h5", NULL);
+  volumes_of(&dataset);
+  assert_int_equal(patients_count(&dataset), 4);
+  assert_string_equal(patient_of(&dataset.volumes[1]), "7");
+  assert_string_equal(patient_of(&dataset.volumes[3]), "d.h5");
+  dataset_close(&dataset);
+}
+
+/* Cut to what there is room for, these would be one patient. */
+static void long_patients_are_told_apart(void **state) {
+  char text[1000];
+  struct dataset dataset;
+  (void)state;
+  memset(text, 'x', sizeof text - 1);
+  text[sizeof text - 1] = 0;
+  put_volume("a.h5", text);
+  put_volume("b.h5", text);
+  text[sizeof text - 2] = 'y';
+  put_volume("c.h5", text);
+  volumes_of(&dataset);
+  assert_string_equal(dataset.volumes[0].patient,
+                      "3256fefc87af01a439708d7e406d306abd2333ff8ad07455f02c83adec8e777f");
+  assert_int_equal(patients_count(&dataset), 2);
+  dataset_close(&dataset);
+}
+
+/* Files without patient_id may have equal names in two splits: that proves nothing. */
+static void a_patient_of_two_splits_is_said(void **state) {
+  struct dataset train, test;
+  (void)state;
+  put_volume("train/a.h5", "7");
+  put_volume("train/b.h5", "8");
+  put_volume("train/same.h5", NULL);
+  put_volume("test/c.h5", "9");
+  put_volume("test/same.h5", NULL);
+  put_volume("test/8.h5", "b.h5");
+  set("data.split=train");
+  volumes_of(&train);
+  set("data.split=test");
+  volumes_of(&test);
+  assert_null(patients_shared(folder.arena, &train, "train", &test, "test"));
+  dataset_close(&test);
+  put_volume("test/d.h5", "8");
+  put_volume("test/e.h5", "8");
+  put_volume("test/f.h5", "7");
+  volumes_of(&test);
+  const char *text = patients_shared(folder.arena, &train, "train", &test, "test");
+  assert_holds(text, "2 patients are in two splits, train and test (patient_id 7: ");
+  assert_holds(text, "train/a.h5 and ");
+  assert_holds(text, "test/f.h5): ");
+  dataset_close(&test);
+  dataset_close(&train);
+}
+
 static void the_hash_of_a_patient_split_is_its_own(void **state) {
   static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test",
                                        "data.split=all"};
@@ -1147,6 +1214,9 @@ int main(void) {
       TEST(a_file_without_patient_goes_by_its_name),
       TEST(patients_may_be_of_any_type),
       TEST(missing_patients_are_said),
+      TEST(files_of_a_patient_count_once),
+      TEST(long_patients_are_told_apart),
+      TEST(a_patient_of_two_splits_is_said),
       TEST(the_hash_of_a_patient_split_is_its_own),
       TEST(shares_of_the_patient_split),
       TEST(only_the_acquisition_is_kept),

@@ -4,6 +4,7 @@
 #include "engine/base/random.h"
 #include "engine/device/program.h"
 #include "systems/data/listing.h"
+#include "systems/data/patients.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -57,8 +58,7 @@ static bool passes(struct dataset *dataset, const struct volume *volume, const s
     return false;
   }
   if (options->data.patient_split && options->data.split != SPLIT_ALL) {
-    const char *patient = volume->patient[0] ? volume->patient : volume->name;
-    if (dataset_patient_split(patient) != options->data.split) {
+    if (dataset_patient_split(patient_of(volume)) != options->data.split) {
       dataset->by_patient++;
       return false;
     }

@@ -4,7 +4,7 @@
 
 #include "systems/data/volume.h"
 
-enum { DATASET_NOTES = 16 };
+enum { DATASET_NOTES = 24 };
 
 struct dataset {
   struct arena *arena;

@@ -1,6 +1,7 @@
 #include "systems/data/volume.h"
 
 #include "engine/device/fft.h"
+#include "engine/device/program.h"
 #include "systems/data/foreign.h"
 #include "systems/data/layout.h"
 
@@ -116,7 +117,7 @@ static bool cut_kspace(struct volume *volume, const struct options *options, str
   return true;
 }
 
-enum { SLICES_MOST = 1 << 20 };
+enum { SLICES_MOST = 1 << 20, PATIENT_MOST = 1 << 16 };
 
 /* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
 static bool check_memory(const struct volume *volume, struct error *error) {
@@ -146,6 +147,19 @@ static void read_max(struct store *store, struct volume *volume) {
   volume->has_max = !*end;
 }
 
+/* Two long ids may begin alike: what is cut would make one patient of them. */
+static void read_patient(struct store *store, struct volume *volume) {
+  struct arena *arena = arena_open();
+  char *text = arena_new(arena, PATIENT_MOST);
+  if (store_word(store, "patient_id", text, PATIENT_MOST)) {
+    if (strlen(text) < sizeof volume->patient)
+      strcpy(volume->patient, text);
+    else
+      hash_hex(text, strlen(text), volume->patient);
+  }
+  arena_close(arena);
+}
+
 /* By the scene, once the sizes are known. */
 static bool complete(struct volume *volume, const struct options *options, struct error *error) {
   volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
@@ -167,7 +181,7 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   if (!check_memory(volume, error) || !store_check_held(store, volume->key, error)) return false;
   find_image_size(volume, &header);
   store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
-  store_word(store, "patient_id", volume->patient, sizeof volume->patient);
+  read_patient(store, volume);
   read_max(store, volume);
   volume->turned = volume->from_kspace && layout_is_turned(&header, volume->height, volume->width);
   return complete(volume, options, error);

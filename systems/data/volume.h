@@ -14,7 +14,8 @@ struct volume {
   size_t image_height, image_width;    /* an image's sizes before padding and cropping to N */
   bool small;                          /* smaller than the scene's N and no padding: why it was refused */
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
-  char acquisition[64], patient[80];   /* empty where the file does not say */
+  char acquisition[64];                /* empty where the file does not say */
+  char patient[256];                   /* likewise; of a patient_id without room here its SHA-256 */
   bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
   bool turn_rows, turn_columns;        /* and whose images have their middle there */
   struct digest digest;                /* the file's digest, where it is one of a data set */

@@ -5,6 +5,7 @@
 #include "systems/data/foreign.h"
 #include "systems/data/layout.h"
 #include "systems/data/listing.h"
+#include "systems/data/patients.h"
 #include "systems/data/probe.h"
 #include "tools/commands/command.h"
 #include "tools/commands/terminal.h"
@@ -268,8 +269,7 @@ struct part {
   const char *name;
   bool usable;
   struct dataset dataset;
-  char complete[65]; /* hash of all names; dataset.hash is of the selected ones */
-  size_t patients;
+  char complete[65];  /* hash of all names; dataset.hash is of the selected ones */
   struct error error; /* where it is not usable */
 };
 
@@ -285,13 +285,25 @@ struct folder {
   bool json;
 };
 
+/* A patient of an earlier part. */
+static bool note_shared(struct folder *folder, struct part *part) {
+  bool good = true;
+  for (struct part *other = folder->part; good && other < part; other++) {
+    const char *text = other->usable ? patients_shared(folder->arena, &other->dataset, other->name,
+                                                       &part->dataset, part->name)
+                                     : NULL;
+    good = !text || dataset_note(&part->dataset, folder->options, &part->error, "%s", text);
+  }
+  return good;
+}
+
 static void open_part(struct folder *folder, const char *name, uint32_t split) {
   struct part *part = &folder->part[folder->part_count++];
   struct options options = with_padding(folder->options);
   *part = (struct part){.name = name};
   options.data.split = split;
   part->usable = dataset_open(&part->dataset, &options, &part->error);
-  if (part->usable && !dataset_probe(&part->dataset, &options, &part->error)) {
+  if (part->usable && !(dataset_probe(&part->dataset, &options, &part->error) && note_shared(folder, part))) {
     dataset_close(&part->dataset);
     part->usable = false;
   }
@@ -328,10 +340,8 @@ static int compare_patients(const void *a, const void *b) {
   return strcmp(((const struct patient *)a)->id, ((const struct patient *)b)->id);
 }
 
-/* Counts a patient in every part that holds a file of his. */
 static void count_patient(struct folder *folder, const struct patient *patient) {
   const size_t examples = sizeof folder->example / sizeof *folder->example;
-  for (size_t p = 0; p < folder->part_count; p++) folder->part[p].patients += patient->parts >> p & 1;
   if (__builtin_popcount(patient->parts) < 2) return;
   if (folder->overlap < examples) folder->example[folder->overlap] = patient->id;
   folder->overlap++;
@@ -367,6 +377,18 @@ static void print_volume(struct arena *arena, const struct volume *volume) {
          volume->image_width, text_shown(arena, volume->acquisition));
 }
 
+/* How many there are, and of how many files where these are others. */
+static void print_patients(const struct dataset *dataset) {
+  size_t patients = patients_count(dataset), files = dataset->volume_count, missing = 0;
+  for (size_t v = 0; v < files; v++) missing += !dataset->volumes[v].patient[0];
+  printf("  patients       %zu", patients);
+  if (patients != files) printf(" in %zu files", files);
+  if (missing)
+    printf("; %zu file%s no patient_id, and each counts for a patient", missing,
+           missing == 1 ? " says" : "s say");
+  putchar('\n');
+}
+
 static void print_part(const struct folder *folder, const struct part *part) {
   const struct dataset *dataset = &part->dataset;
   printf("%s\n", part->name);
@@ -380,7 +402,7 @@ static void print_part(const struct folder *folder, const struct part *part) {
   if (small)
     printf("  %zu volume%s smaller than data.size %u, refused unless data.pad is at least as large\n", small,
            plural(small), folder->options->data.size);
-  printf("  patients       %zu\n", part->patients);
+  print_patients(dataset);
   printf("  selection      %s\n", dataset->hash);
   printf("  complete list  %s\n", part->complete);
   for (size_t i = 0; i < dataset->note_count; i++)
@@ -409,7 +431,7 @@ static void print_counts_json(const struct folder *folder, const struct part *pa
          "\"hidden\":%zu,\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_"
          "patient\":%zu,"
          "\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
-         d->entries, d->selected, d->volume_count, d->slice_count, part->patients,
+         d->entries, d->selected, d->volume_count, d->slice_count, patients_count(d),
          count_small(folder, d) + d->small, d->hidden, d->not_h5, d->by_fraction, d->by_limit,
          d->by_acquisition, d->by_patient, d->broken, d->hash, part->complete);
 }
