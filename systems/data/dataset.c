@@ -66,27 +66,42 @@ static bool passes(struct dataset *dataset, const struct volume *volume, const s
   return true;
 }
 
+size_t dataset_skipped(const struct dataset *dataset) {
+  return dataset->small + dataset->written + dataset->broken;
+}
+
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
-  size_t place = dataset->broken + dataset->small;
+  size_t place = dataset_skipped(dataset);
   if (strict) return fail_in(error, "data.strict");
   dataset->skipped[place].path = volume->path;
   dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
-  dataset->skipped[place].small = volume->small;
-  (*(volume->small ? &dataset->small : &dataset->broken))++;
+  dataset->skipped[place].kind = volume->small ? "small" : volume->written ? "written" : "broken";
+  (*(volume->small ? &dataset->small : volume->written ? &dataset->written : &dataset->broken))++;
   return true;
+}
+
+/* "broken (1) or too small (2)"; the number is left out where there is one kind. */
+static const char *skipped_words(const struct dataset *dataset) {
+  const struct {
+    size_t count;
+    const char *word;
+  } kinds[] = {
+      {dataset->broken, "broken"}, {dataset->small, "too small"}, {dataset->written, "being written"}};
+  const char *text = "";
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    if (!kinds[k].count) continue;
+    if (kinds[k].count == dataset_skipped(dataset)) return kinds[k].word;
+    text =
+        arena_text(dataset->arena, "%s%s%s (%zu)", text, *text ? " or " : "", kinds[k].word, kinds[k].count);
+  }
+  return text;
 }
 
 static bool refuse_skipped(const struct dataset *dataset, const char *folder, size_t files,
                            struct error *error) {
   const struct error last = *error;
-  size_t broken = dataset->broken, small = dataset->small;
-  const char *both = arena_text(dataset->arena, "broken (%zu) or too small (%zu)", broken, small);
-  return fail_file(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder, broken + small,
-                   files, plural(files),
-                   !small    ? "broken"
-                   : !broken ? "too small"
-                             : both,
-                   last.text);
+  return fail_file(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder,
+                   dataset_skipped(dataset), files, plural(files), skipped_words(dataset), last.text);
 }
 
 static bool note_patients(struct dataset *dataset, const struct options *options, struct error *error) {
@@ -204,8 +219,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
                 "no usable slice in %s: data.slices takes the central half of a volume, and %zu volume%s "
                 "one slice each; set data.slices to all",
                 options->data.path, dataset->volume_count, dataset->volume_count == 1 ? " has" : "s have");
-  if (dataset->broken || dataset->small)
-    return refuse_skipped(dataset, options->data.path, names->count, error);
+  if (dataset_skipped(dataset)) return refuse_skipped(dataset, options->data.path, names->count, error);
   return fail(error,
               "no usable slice in %s: %zu file%s, %zu left out by data.fraction, %zu by "
               "data.acquisition, %zu by data.patient_split; loosen what leaves them out",
@@ -303,6 +317,7 @@ void dataset_print(const struct dataset *dataset, FILE *file) {
                  {dataset->by_acquisition, "of another acquisition"},
                  {dataset->by_patient, "of patients of another split"},
                  {dataset->small, "smaller than data.size, skipped"},
+                 {dataset->written, "being written by another program, skipped"},
                  {dataset->broken, "broken, skipped"}};
   for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
     if (filters[i].count)

@@ -203,7 +203,10 @@ bool volume_open(struct store **store, struct volume *volume, const char *path, 
                  struct error *error) {
   const char *slash = strrchr(path, '/');
   *volume = (struct volume){.path = path, .name = slash ? slash + 1 : path};
-  if (!store_open(store, path, error)) return foreign_advise(path, error);
+  if (!store_open(store, path, error)) {
+    volume->written = store_is_written(path);
+    return foreign_advise(path, error);
+  }
   bool good = describe(*store, volume, options, error);
   if (store_is_sound(*store, error) && good) return true;
   store_close(*store);

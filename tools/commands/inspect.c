@@ -407,9 +407,14 @@ static void print_part(const struct folder *folder, const struct part *part) {
   printf("  complete list  %s\n", part->complete);
   for (size_t i = 0; i < dataset->note_count; i++)
     printf("  note: %s\n", text_shown(folder->arena, dataset->notes[i]));
-  for (size_t i = 0; i < dataset->broken + dataset->small; i++)
-    printf("  %s: %s\n", dataset->skipped[i].small ? "too small" : "broken",
+  for (size_t i = 0; i < dataset_skipped(dataset); i++) {
+    const char *kind = dataset->skipped[i].kind;
+    printf("  %s: %s\n",
+           !strcmp(kind, "small")     ? "too small"
+           : !strcmp(kind, "written") ? "in use"
+                                      : kind,
            text_shown(folder->arena, dataset->skipped[i].reason));
+  }
 }
 
 static void print_volume_json(const struct folder *folder, const struct part *part,
@@ -430,10 +435,10 @@ static void print_counts_json(const struct folder *folder, const struct part *pa
   printf(",\"files\":%zu,\"selected\":%zu,\"volumes\":%zu,\"slices\":%zu,\"patients\":%zu,\"small\":%zu,"
          "\"hidden\":%zu,\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_"
          "patient\":%zu,"
-         "\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
+         "\"written\":%zu,\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
          d->entries, d->selected, d->volume_count, d->slice_count, patients_count(d),
          count_small(folder, d) + d->small, d->hidden, d->not_h5, d->by_fraction, d->by_limit,
-         d->by_acquisition, d->by_patient, d->broken, d->hash, part->complete);
+         d->by_acquisition, d->by_patient, d->written, d->broken, d->hash, part->complete);
 }
 
 static void print_part_json(const struct folder *folder, const struct part *part) {
@@ -444,8 +449,8 @@ static void print_part_json(const struct folder *folder, const struct part *part
     json_member("text", dataset->notes[i]);
     printf("}\n");
   }
-  for (size_t i = 0; i < dataset->broken + dataset->small; i++) {
-    printf("{\"type\":\"%s\",\"split\":\"%s\"", dataset->skipped[i].small ? "small" : "broken", part->name);
+  for (size_t i = 0; i < dataset_skipped(dataset); i++) {
+    printf("{\"type\":\"%s\",\"split\":\"%s\"", dataset->skipped[i].kind, part->name);
     json_member("path", dataset->skipped[i].path);
     json_member("reason", dataset->skipped[i].reason);
     printf("}\n");
