@@ -43,7 +43,6 @@ struct made {
   int rank;
   size_t size[4];
   const char *acquisition, *patient, *header;
-  bool mask;
 };
 
 /* A good volume of `slices` images of 8 x 8. */
@@ -54,7 +53,7 @@ static struct made slices(size_t count) {
 static void make(const char *name, struct made made) {
   struct store *store;
   struct error error;
-  size_t count = 1, width = 16;
+  size_t count = 1;
   for (int i = 0; i < made.rank; i++) count *= made.size[i];
   void *zeros = arena_new(folder.arena, count * 8 + 1);
   const char *path = support_path(&folder, name);
@@ -66,8 +65,6 @@ static void make(const char *name, struct made made) {
               &error);
   static double number; /* no volume is a copy of another */
   assert_good(store_put_number(store, "number", number++, &error), &error);
-  if (made.mask)
-    assert_good(store_write(store, "mask", STORE_U8, 1, &width, "0123456789abcdef", false, &error), &error);
   if (made.header) assert_good(store_write_text(store, "ismrmrd_header", made.header, &error), &error);
   if (made.acquisition) assert_good(store_put_text(store, "acquisition", made.acquisition, &error), &error);
   if (made.patient) assert_good(store_put_text(store, "patient_id", made.patient, &error), &error);
@@ -1113,11 +1110,94 @@ static void volumes_of_another_type_are_broken(void **state) {
                        "holds complex numbers; it must hold real ones");
 }
 
+/* ---- k-space with a mask beside it ----------------------------------------------------------------------
+ */
+
+enum { SIDE = 16, COILS = 2 };
+
+typedef bool is_there(int row, int column);
+
+static bool everywhere(int row, int column) {
+  return row >= 0 && column >= 0;
+}
+
+static bool every_third(int row, int column) {
+  return row >= 0 && column % 3 == 0;
+}
+
+static bool inside(int row, int column) {
+  return row >= 0 && column >= 2 && column < SIDE - 2;
+}
+
+static bool left_part(int row, int column) {
+  return row >= 0 && column < 10;
+}
+
+static bool checkered(int row, int column) {
+  return (row + column) % 2 == 0;
+}
+
+/* Three slices of k-space, the middle one (that of the volume) empty or not; a mask of columns or of samples.
+ */
+static void make_masked(is_there *kspace, is_there *mask, int mask_rows, bool middle_empty) {
+  static float samples[3][COILS][SIDE][SIDE][2];
+  static float marks[SIDE][SIDE];
+  struct store *store;
+  struct error error;
+  for (int s = 0; s < 3; s++)
+    for (int i = 0; i < COILS * SIDE * SIDE; i++) {
+      int row = i / SIDE % SIDE, column = i % SIDE;
+      bool there = kspace(row, column) && !(middle_empty && s == 1);
+      samples[s][i / (SIDE * SIDE)][row][column][0] = there ? (float)(i % 7 + 1) : 0;
+      marks[row][column] = mask(row, column);
+    }
+  assert_good(store_create(&store, support_path(&folder, "a.h5"), &error), &error);
+  assert_good(
+      store_write(store, "kspace", STORE_C64, 4, (size_t[]){3, COILS, SIDE, SIDE}, samples, false, &error),
+      &error);
+  bool lines = mask_rows == 1;
+  assert_good(store_write(store, "mask", STORE_F32, lines ? 1 : 2,
+                          lines ? (size_t[]){SIDE, 0} : (size_t[]){(size_t)mask_rows, SIDE}, marks, false,
+                          &error),
+              &error);
+  assert_good(store_commit(store, &error), &error);
+}
+
+static void full_kspace_may_have_a_mask(void **state) {
+  (void)state;
+  make_masked(everywhere, every_third, 1, false);
+  expect_volumes("a.h5");
+  make_masked(everywhere, checkered, SIDE, false);
+  expect_volumes("a.h5");
+  make_masked(inside, every_third, 1, false); /* padding */
+  expect_volumes("a.h5");
+  make_masked(inside, inside, 1, false);
+  expect_volumes("a.h5");
+  make_masked(left_part, every_third, 1, false); /* its mask is of a scan to come */
+  expect_volumes("a.h5");
+  make_masked(everywhere, every_third, 3, false); /* a mask of nobody knows what */
+  expect_volumes("a.h5");
+}
+
+static void undersampled_kspace_with_a_mask_is_broken(void **state) {
+  static const char columns[] =
+      "is undersampled: 62 % of the columns of its kspace are empty, and it has a mask";
+  (void)state;
+  make_masked(every_third, every_third, 1, false);
+  expect_refusal(columns);
+  expect_refusal("a test file without target cannot be used");
+  make_masked(every_third, every_third, 1, true); /* its middle slice tells nothing */
+  expect_refusal(columns);
+  make_masked(every_third, everywhere, 1, false);
+  expect_refusal(columns);
+  make_masked(left_part, left_part, 1, false); /* part of the Fourier plane */
+  expect_refusal("is undersampled: 38 % of the columns");
+  make_masked(checkered, checkered, SIDE, false);
+  expect_refusal("is undersampled: 50 % of the samples");
+}
+
 static void files_without_target_are_broken(void **state) {
   (void)state;
-  expect_broken_volume(
-      (struct made){.key = "kspace", .type = STORE_C64, .rank = 3, .size = {1, 16, 16}, .mask = true},
-      "is undersampled (it has a mask and no reconstruction)");
   expect_broken_volume((struct made){.key = "other", .type = STORE_F32, .rank = 3, .size = {1, 8, 8}},
                        "has no dataset reconstruction_esc, reconstruction_rss or kspace");
   set("data.source=reconstruction_rss");
@@ -1238,6 +1318,8 @@ int main(void) {
       TEST(volumes_that_hold_no_numbers_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),
+      TEST(full_kspace_may_have_a_mask),
+      TEST(undersampled_kspace_with_a_mask_is_broken),
       TEST(files_without_target_are_broken),
       TEST(small_images_need_padding),
       TEST(a_crop_that_nobody_asked_for_is_said),

@@ -1,6 +1,7 @@
 #include "systems/data/doubts.h"
 
 #include "engine/base/log.h"
+#include "systems/data/sampled.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,39 +67,13 @@ static void see_image(struct doubts *doubts, const float *image, size_t count) {
 
 /* ---- k-space ------------------------------------------------------------------------------------------- */
 
-/* Rounding leaves less than this fraction of a slice's strongest line in one that is empty. */
-static const double EMPTY = 1e-13;
-
 static double *line_energy(struct doubts *doubts, int axis, size_t count) {
   struct axis *of = &doubts->axis[axis];
   if (of->room < count) {
     of->energy = ARENA_NEW(doubts->arena, double, count);
     of->room = count;
   }
-  memset(of->energy, 0, sizeof *of->energy * count);
   return of->energy;
-}
-
-/* The fraction of an axis whose lines are empty, where that is no padding: some lie between others, or they
- * are more than half. */
-static double empty_fraction(const double *energy, size_t count) {
-  size_t first = count, last = 0, filled = 0;
-  double most = 0;
-  for (size_t i = 0; i < count; i++) most = energy[i] > most ? energy[i] : most;
-  for (size_t i = 0; i < count; i++)
-    if (energy[i] > most * EMPTY) {
-      if (first == count) first = i;
-      last = i;
-      filled++;
-    }
-  bool padded = filled == last + 1 - first && 2 * filled >= count;
-  return !filled || padded ? 0 : (double)(count - filled) / (double)count;
-}
-
-static void note_empty(struct doubts *doubts, double fraction, const char *what) {
-  if (fraction <= doubts->empty) return;
-  doubts->empty = fraction;
-  doubts->what = what;
 }
 
 static void add_axis(struct axis *axis, size_t count) {
@@ -115,32 +90,32 @@ static double neighbours(const float *samples, const float *after, size_t count)
   return sum;
 }
 
-static void see_kspace(struct doubts *doubts, const struct volume *volume, const float *kspace) {
-  size_t height = volume->height, width = volume->width, samples = volume->coils * height * width, zeros = 0;
-  double *column = line_energy(doubts, COLUMNS, width), *row = line_energy(doubts, ROWS, height);
+static void see_neighbours(struct doubts *doubts, const struct volume *volume, const float *kspace) {
+  size_t height = volume->height, width = volume->width;
   for (size_t line = 0; line < volume->coils * height; line++) {
     const float *from = kspace + 2 * line * width;
-    double sum = 0;
-    for (size_t x = 0; x < width; x++) {
-      double energy = (double)from[2 * x] * from[2 * x] + (double)from[2 * x + 1] * from[2 * x + 1];
-      column[x] += energy;
-      sum += energy;
-      zeros += energy == 0;
-    }
-    row[line % height] += sum;
     doubts->axis[COLUMNS].next += neighbours(from, from + 2, width - 1);
     if (line % height + 1 < height) doubts->axis[ROWS].next += neighbours(from, from + 2 * width, width);
   }
-  add_axis(&doubts->axis[COLUMNS], width);
-  add_axis(&doubts->axis[ROWS], height);
-  doubts->constant += zeros == samples;
-  if (zeros == samples) return;
-  double columns = empty_fraction(column, width), rows = empty_fraction(row, height);
-  double points = (double)zeros / (double)samples;
-  note_empty(doubts, columns, "columns");
-  note_empty(doubts, rows, "rows");
-  if (!columns && !rows && points > 0.5)
-    note_empty(doubts, points, "samples"); /* corners of an ellipse are 0.22 */
+}
+
+static void see_kspace(struct doubts *doubts, const struct volume *volume, const float *kspace) {
+  struct sampled sampled = {.coils = volume->coils,
+                            .height = volume->height,
+                            .width = volume->width,
+                            .kspace = kspace,
+                            .column = line_energy(doubts, COLUMNS, volume->width),
+                            .row = line_energy(doubts, ROWS, volume->height)};
+  const char *what;
+  sampled_sum(&sampled);
+  see_neighbours(doubts, volume, kspace);
+  add_axis(&doubts->axis[COLUMNS], volume->width);
+  add_axis(&doubts->axis[ROWS], volume->height);
+  doubts->constant += sampled.zeros == volume->coils * volume->height * volume->width;
+  double missing = sampled_missing(&sampled, &what);
+  if (missing <= doubts->empty) return;
+  doubts->empty = missing;
+  doubts->what = what;
 }
 
 void doubts_see(struct doubts *doubts, const struct volume *volume, const float *slice) {
@@ -155,11 +130,10 @@ void doubts_see(struct doubts *doubts, const struct volume *volume, const float 
 
 static const char *tell_empty(const struct doubts *doubts, const struct volume *volume) {
   if (!doubts->empty) return NULL;
-  return arena_text(
-      doubts->arena,
-      "%.0f %% of the %s of the k-space in %s are empty and it has no mask: it is undersampled, and its "
-      "images would be taken for the truth; leave it out, or take fully sampled files",
-      100 * doubts->empty, doubts->what, volume->path);
+  return arena_text(doubts->arena,
+                    "%.0f %% of the %s of the k-space in %s are empty: it is undersampled, and its "
+                    "images would be taken for the truth; leave it out, or take fully sampled files",
+                    100 * doubts->empty, doubts->what, volume->path);
 }
 
 /* The value to set data.kspace_shift or data.image_shift to; a shift that is set already is undone by it. */

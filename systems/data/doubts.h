@@ -1,5 +1,5 @@
-/* Data that can be read and are not what they seem: undersampled k-space without a mask, a zero frequency in
- * the corner, values that no magnitude image has. Slices are looked at as they are read; each kind is said
+/* Data that can be read and are not what they seem: undersampled k-space, a zero frequency in the corner,
+ * values that no magnitude image has. Slices are looked at as they are read; each kind is said
  * once. */
 #ifndef L2SR_SYSTEMS_DOUBTS_H
 #define L2SR_SYSTEMS_DOUBTS_H

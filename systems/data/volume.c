@@ -4,6 +4,7 @@
 #include "engine/device/program.h"
 #include "systems/data/foreign.h"
 #include "systems/data/layout.h"
+#include "systems/data/sampled.h"
 
 #include <float.h>
 #include <math.h>
@@ -23,11 +24,6 @@ static bool choose_key(struct store *store, struct volume *volume, uint32_t sour
     return layout_refuse(
         store, volume->path,
         source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace" : keys[source - 1], error);
-  if (volume->from_kspace && store_has(store, "mask"))
-    return fail_file(error,
-                     "%s is undersampled (it has a mask and no reconstruction): a test file without target "
-                     "cannot be used",
-                     volume->path);
   return true;
 }
 
@@ -170,6 +166,57 @@ static bool complete(struct volume *volume, const struct options *options, struc
   return cut_kspace(volume, options, error) && check_size(volume, options, error);
 }
 
+/* ---- k-space with a mask beside it ----------------------------------------------------------------------
+ */
+
+/* The mask of the file, where it is one of columns or of samples. */
+static void read_mask(struct store *store, struct sampled *sampled, struct arena *arena) {
+  struct error ignored;
+  size_t plane = sampled->height * sampled->width, total;
+  void *mask;
+  if (!store_read_all(store, "mask", STORE_U8, plane, arena, &mask, &total, &ignored)) return;
+  sampled->mask = mask;
+  sampled->mask_entries = total;
+}
+
+static bool refuse_undersampled(struct store *store, const struct volume *volume, double missing,
+                                const char *what, struct error *error) {
+  bool other = store_has(store, "reconstruction_esc") || store_has(store, "reconstruction_rss");
+  return fail_file(error,
+                   "%s is undersampled: %.0f %% of the %s of its kspace are empty, and it has a mask; %s",
+                   volume->path, 100 * missing, what,
+                   other ? "set data.source to auto to take its reconstruction"
+                         : "a test file without target cannot be used");
+}
+
+/* A mask may be of a scan that is yet to be made: the first slice from the middle on that holds something
+ * tells whether it was. */
+static bool check_sampled(struct store *store, const struct volume *volume, struct error *error) {
+  if (!volume->from_kspace || !store_has(store, "mask")) return true;
+  struct arena *arena = arena_open();
+  struct sampled sampled = {.coils = volume->coils, .height = volume->height, .width = volume->width};
+  const char *what = "";
+  double missing = 0;
+  float *slice = arena_try_array(arena, sizeof *slice, volume_slice_floats(volume));
+  bool good = slice || fail_memory(error, "no host memory for a slice of %s", volume->path);
+  sampled.column = ARENA_NEW(arena, double, volume->width);
+  sampled.row = ARENA_NEW(arena, double, volume->height);
+  sampled.kspace = slice;
+  if (good) read_mask(store, &sampled, arena);
+  for (size_t s = volume->slices / 2; good && s < volume->slices; s++) {
+    if (!(good = volume_read(store, volume, s, slice, error))) break;
+    sampled_sum(&sampled);
+    missing = sampled_missing(&sampled, &what);
+    if (sampled.zeros < volume->coils * volume->height * volume->width) break;
+  }
+  if (good && missing) good = refuse_undersampled(store, volume, missing, what, error);
+  arena_close(arena);
+  return good;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------
+ */
+
 static bool describe(struct store *store, struct volume *volume, const struct options *options,
                      struct error *error) {
   bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
@@ -184,7 +231,7 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   read_patient(store, volume);
   read_max(store, volume);
   volume->turned = volume->from_kspace && layout_is_turned(&header, volume->height, volume->width);
-  return complete(volume, options, error);
+  return complete(volume, options, error) && check_sampled(store, volume, error);
 }
 
 bool volume_of_memory(struct volume *volume, const struct options *options, struct error *error) {

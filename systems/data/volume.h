@@ -27,8 +27,9 @@ struct volume {
   const float *memory;             /* its samples in the program's memory, as volume_read gives them; NULL: a file's */
 };
 
-/* Opens the file and reads everything but the samples. Refuses files without a usable dataset (undersampled
- * test files included), of wrong rank, of no size, or too small for N with padding off. */
+/* Opens the file and reads everything but the samples. Refuses files without a usable dataset, of wrong rank,
+ * of no size, too small for N with padding off, or of undersampled k-space with the mask beside it (fastMRI's
+ * test files). */
 bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
                  struct error *error);
 
