@@ -1,10 +1,15 @@
 #include "engine/files/scene.h"
+#include "systems/data/foreign.h"
 #include "systems/data/patients.h"
 #include "systems/data/probe.h"
+#include "systems/data/reader.h"
 #include "tests/support.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <hdf5.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -885,6 +890,19 @@ static void volumes_of_other_programs_are_named(void **state) {
   }
 }
 
+/* What has no magnitudes yet is not told to write them. */
+static void kspace_of_other_programs_has_its_lines(void **state) {
+  static const struct magic bart = {MAGIC_BART, "", NULL}, old = {MAGIC_MATLAB_5, "", NULL},
+                            new = {MAGIC_MATLAB_73, "", NULL};
+  (void)state;
+  assert_holds(foreign_advice(&old), "['kspace'] = x.transpose(3, 2, 0, 1).astype('complex64')");
+  assert_holds(foreign_advice(&new), "['kspace'] = (x['real'] + 1j * x['imag']).transpose(3, 2, 0, 1)");
+  assert_holds(foreign_advice(&bart),
+               "Its 16 dimensions are readout, phase 1, phase 2, coil, maps, TE, coeff, ");
+  assert_holds(foreign_advice(&bart),
+               "].transpose(3, 2, 0, 1) as dataset kspace [slices, (coils,) height, width]");
+}
+
 /* MATLAB's own header stands before HDF5's. */
 static void files_of_matlab_are_named(void **state) {
   const char *path = support_path(&folder, "a.h5");
@@ -1203,6 +1221,7 @@ static void files_without_target_are_broken(void **state) {
   set("data.source=reconstruction_rss");
   make("a.h5", slices(1));
   expect_refusal("has no dataset reconstruction_rss");
+  expect_refusal("it holds reconstruction_esc; set data.source to auto, which takes what is there");
 }
 
 static void small_images_need_padding(void **state) {
@@ -1224,6 +1243,49 @@ static void small_images_need_padding(void **state) {
   remove(support_path(&folder, "b.h5"));
   options.data.pad = 8;
   expect_volumes("a.h5");
+}
+
+/* Padding fits them to any data.size. */
+static void images_that_are_none_are_refused(void **state) {
+  static const size_t sizes[][2] = {{1, 1}, {3, 200}, {200, 3}};
+  (void)state;
+  options.data.pad = 8;
+  for (size_t i = 0; i < 3; i++) {
+    make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, sizes[i][0], sizes[i][1]}});
+    expect_refusal(arena_text(
+        folder.arena, "has images of %zu x %zu, which show nothing that could be scanned; are the axes",
+        sizes[i][0], sizes[i][1]));
+  }
+  options.data.pad = options.data.size = 64;
+  make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 15, 40}});
+  expect_note("1 volume has images narrower than a quarter of data.size 64 (/tmp/");
+  make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 16, 40}});
+  expect_note(NULL);
+}
+
+/* In place of the system's, which has no threads left where it is told so. */
+static bool has_no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *context) {
+  int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+  return has_no_threads ? EAGAIN : real(thread, attributes, start, context);
+}
+
+static void a_thread_that_does_not_start_is_explained(void **state) {
+  struct dataset dataset;
+  struct reader *reader;
+  struct error error;
+  (void)state;
+  make("a.h5", slices(1));
+  volumes_of(&dataset);
+  has_no_threads = true;
+  assert_false(reader_open(&reader, &dataset, &error));
+  has_no_threads = false;
+  assert_holds(error.text,
+               "cannot start the reader's thread: Resource temporarily unavailable; `ulimit -u` says");
+  dataset_close(&dataset);
 }
 
 static void a_crop_that_nobody_asked_for_is_said(void **state) {
@@ -1314,6 +1376,7 @@ int main(void) {
       TEST(headers_tell_the_axes),
       TEST(volumes_of_other_programs_are_named),
       TEST(files_that_are_no_hdf5_are_named),
+      TEST(kspace_of_other_programs_has_its_lines),
       TEST(files_of_matlab_are_named),
       TEST(volumes_that_hold_no_numbers_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
@@ -1322,6 +1385,8 @@ int main(void) {
       TEST(undersampled_kspace_with_a_mask_is_broken),
       TEST(files_without_target_are_broken),
       TEST(small_images_need_padding),
+      TEST(images_that_are_none_are_refused),
+      TEST(a_thread_that_does_not_start_is_explained),
       TEST(a_crop_that_nobody_asked_for_is_said),
       TEST(what_was_left_out_is_printed),
   };

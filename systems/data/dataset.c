@@ -181,6 +181,25 @@ static bool note_crop(struct dataset *dataset, const struct options *options, st
       count, plural(count), n, first->image_height, first->image_width, first->path, n, n);
 }
 
+/* Padded to several times its side, an image is mostly zeros, which every method reconstructs well. */
+static bool note_narrow(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t count = 0, n = options->data.size;
+  const struct volume *first = NULL;
+  for (size_t v = dataset->volume_count; v-- > 0;) {
+    const struct volume *volume = &dataset->volumes[v];
+    size_t height = volume->image_height, width = volume->image_width;
+    if (4 * (height < width ? height : width) >= n) continue;
+    first = volume;
+    count++;
+  }
+  if (!count) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu volume%s images narrower than a quarter of data.size %zu (%s: %zux%zu), and zeros fill the "
+      "rest; look at the order of its axes, or set data.size to what the images have",
+      count, count == 1 ? " has" : "s have", n, first->path, first->image_height, first->image_width);
+}
+
 /* Names do not tell the patients of a split: its files are known when all were opened. */
 static void hash_split(struct dataset *dataset, const struct options *options) {
   struct names names = {0};
@@ -210,7 +229,8 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     dataset->slice_count += volume->slice_count;
   }
   if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error) ||
-      !note_turned(dataset, options, error) || !note_copies(dataset, options, error))
+      !note_narrow(dataset, options, error) || !note_turned(dataset, options, error) ||
+      !note_copies(dataset, options, error))
     return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;

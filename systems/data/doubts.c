@@ -27,6 +27,8 @@ struct doubts {
   size_t slices, constant;
   double least, largest, sum, square, count; /* statistics of an image's pixels */
   struct axis axis[AXES];
+  double signal, kept; /* energy of what images show, and of that inside data.size */
+  size_t size;
   double empty; /* the largest fraction of a slice that is empty */
   const char *what;
 };
@@ -43,6 +45,7 @@ void doubts_drop(struct doubts *doubts) {
   doubts->least = INFINITY;
   doubts->largest = -INFINITY;
   doubts->sum = doubts->square = doubts->count = doubts->empty = 0;
+  doubts->signal = doubts->kept = 0;
   for (int a = 0; a < AXES; a++) doubts->axis[a].whole = doubts->axis[a].centre = doubts->axis[a].next = 0;
 }
 
@@ -63,6 +66,32 @@ static void see_image(struct doubts *doubts, const float *image, size_t count) {
   doubts->sum += sum;
   doubts->square += square;
   doubts->count += (double)count;
+}
+
+/* The pixels of an axis that the crop takes. */
+static bool is_kept(size_t place, size_t size, const struct options *options) {
+  long first = volume_place(0, size, options->data.pad, options->data.size),
+       last = volume_place(options->data.size - 1, size, options->data.pad, options->data.size);
+  return (first < 0 || (long)place >= first) && (last < 0 || (long)place <= last);
+}
+
+/* Noise is below a tenth of the brightest pixel: an image shows what is above. */
+void doubts_see_crop(struct doubts *doubts, const struct volume *volume, const float *image,
+                     const struct options *options) {
+  size_t height = volume->image_height, width = volume->image_width;
+  doubts->size = options->data.size;
+  if (height <= doubts->size && width <= doubts->size) return;
+  float most = 0;
+  for (size_t i = 0; i < height * width; i++) most = image[i] > most ? image[i] : most;
+  for (size_t y = 0; y < height; y++) {
+    bool row = is_kept(y, height, options);
+    for (size_t x = 0; x < width; x++) {
+      double value = image[y * width + x];
+      if (!(value > 0.1 * most)) continue;
+      doubts->signal += value * value;
+      if (row && is_kept(x, width, options)) doubts->kept += value * value;
+    }
+  }
 }
 
 /* ---- k-space ------------------------------------------------------------------------------------------- */
@@ -203,16 +232,47 @@ static const char *tell_max(const struct doubts *doubts, const struct volume *vo
       volume->path, volume->max, doubts->largest);
 }
 
+/* Where the shorter side is no longer than data.size, more of the longer one is to be had by padding alone.
+ */
+static const char *advise_crop(const struct doubts *doubts, const struct volume *volume) {
+  size_t most = volume_largest_size(volume);
+  const char *more = most > doubts->size
+                         ? arena_text(doubts->arena, "set data.size to more, at most %zu", most)
+                         : "set data.size and data.pad to more";
+  return volume->from_kspace
+             ? arena_text(doubts->arena,
+                          "%s, or data.crop to kspace for the whole field of view in fewer pixels", more)
+             : more;
+}
+
+static const char *tell_crop(const struct doubts *doubts, const struct volume *volume) {
+  double lost = doubts->signal - doubts->kept;
+  if (!(lost > 0.02 * doubts->signal)) return NULL;
+  return arena_text(
+      doubts->arena,
+      "data.size %zu cuts away %.0f %% of the signal of %s: of %zux%zu pixels the central %zux%zu are "
+      "taken; %s; where the cut is meant, say so by data.crop image",
+      doubts->size, 100 * lost / doubts->signal, volume->path, volume->image_height, volume->image_width,
+      doubts->size, doubts->size, advise_crop(doubts, volume));
+}
+
+/* What the scene says in words is no doubt. */
+static bool is_meant(enum doubt_kind kind, const struct options *options) {
+  return (kind == DOUBT_CONSTANT && options->data.exclude_constant) ||
+         (kind == DOUBT_CROP && options->given[OPTION_ROW_data_crop]);
+}
+
 bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct options *options,
                 struct error *error) {
   static const char *(*const tell[DOUBT_KINDS])(const struct doubts *, const struct volume *) = {
       [DOUBT_EMPTY] = tell_empty,       [DOUBT_CORNER] = tell_corner,     [DOUBT_EDGES] = tell_edges,
-      [DOUBT_NEGATIVE] = tell_negative, [DOUBT_CONSTANT] = tell_constant, [DOUBT_MAX] = tell_max};
+      [DOUBT_NEGATIVE] = tell_negative, [DOUBT_CONSTANT] = tell_constant, [DOUBT_MAX] = tell_max,
+      [DOUBT_CROP] = tell_crop};
   bool good = true;
   for (int kind = 0; good && doubts->slices && kind < DOUBT_KINDS; kind++) {
     struct doubt *doubt = &doubts->found[kind];
     const char *text = tell[kind](doubts, volume);
-    if (!text || (kind == DOUBT_CONSTANT && options->data.exclude_constant)) continue;
+    if (!text || is_meant(kind, options)) continue;
     if (!doubt->volumes++) doubt->text = text;
     if (options->data.strict) good = fail_file(error, "data.strict: %s", text);
   }

@@ -72,19 +72,32 @@ size_t volume_largest_size(const struct volume *volume) {
   return largest_size(volume->image_height, volume->image_width);
 }
 
-/* Advice that data.size itself would refuse is none. */
-static bool takes_size(size_t side) {
+bool volume_takes_size(size_t side) {
   return (double)side >= option_find(&option_table, "data.size")->low;
 }
 
+enum { SIDE_LEAST = 4 };
+
+/* Padding makes any size of it, but no image. */
+static bool refuse_tiny(const struct volume *volume, struct error *error) {
+  return fail_file(
+      error,
+      "%s has images of %zu x %zu, which show nothing that could be scanned; are the axes of %s [slices, "
+      "%sheight, width]?",
+      volume->path, volume->image_height, volume->image_width, volume->key,
+      volume->from_kspace ? "(coils,) " : "");
+}
+
 static bool check_size(struct volume *volume, const struct options *options, struct error *error) {
+  if (volume->image_height < SIDE_LEAST || volume->image_width < SIDE_LEAST)
+    return refuse_tiny(volume, error);
   size_t n = options->data.size, pad = options->data.pad;
   bool small = volume->image_height < n || volume->image_width < n;
   volume->small = small && pad < n;
   if (!volume->small) return true;
   char or_size[64] = "";
   size_t side = volume_largest_size(volume);
-  if (takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
+  if (volume_takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
   return fail_file(error,
                    "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu%s",
                    volume->path, volume->image_height, volume->image_width, n, n, or_size);
@@ -92,7 +105,7 @@ static bool check_size(struct volume *volume, const struct options *options, str
 
 static bool refuse_kspace(const struct volume *volume, size_t n, struct error *error) {
   size_t side = largest_size(volume->height, volume->width);
-  if (takes_size(side))
+  if (volume_takes_size(side))
     return fail_file(error,
                      "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
                      volume->path, volume->height, volume->width, n, side);

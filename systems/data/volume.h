@@ -41,6 +41,7 @@ bool volume_of_memory(struct volume *volume, const struct options *options, stru
 const char *volume_fault(const float *image, size_t count, bool *constant);
 /* The largest N that the images have without padding and that can be transformed. */
 size_t volume_largest_size(const struct volume *volume);
+bool volume_takes_size(size_t side); /* data.size takes it: else advice to set it is none */
 
 /* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs, zero
  * frequency at (height / 2, width / 2). Refuses doubles that are all too small for floats. In memory: no store. */

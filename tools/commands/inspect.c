@@ -142,16 +142,17 @@ static void look_at_slice(const struct volume *volume, const float *image, size_
 }
 
 /* Reads every slice once, so that a file that is broken further back is found out. */
-static bool look_at_pixels(struct store *store, const struct volume *volume, struct arena *arena,
+static bool look_at_pixels(struct store *store, const struct volume *volume, const struct call *call,
                            struct pixels *pixels, struct doubts *doubts, struct error *error) {
   size_t count = volume_slice_floats(volume);
-  float *slice = arena_try(arena, count * sizeof *slice);
+  float *slice = arena_try(call->arena, count * sizeof *slice);
   if (!slice) return fail(error, "no host memory for a slice of %s", volume->path);
   *pixels = (struct pixels){.largest = -INFINITY};
   for (size_t s = 0; s < volume->slices; s++) {
     if (!volume_read(store, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
     look_at_slice(volume, slice, count, pixels);
     doubts_see(doubts, volume, slice);
+    if (!volume->from_kspace) doubts_see_crop(doubts, volume, slice, &call->options);
   }
   return true;
 }
@@ -166,8 +167,10 @@ static void print_crop(const struct volume *volume, const struct options *option
   size_t h = volume->image_height, w = volume->image_width, n = options->data.size, pad = options->data.pad;
   printf("  crop to data.size    ");
   if (is_small(volume, options)) {
-    printf("not possible: smaller than %zu; set data.pad to at least %zu or data.size to at most %zu\n", n, n,
-           volume_largest_size(volume));
+    size_t side = volume_largest_size(volume);
+    printf("not possible: smaller than %zu; set data.pad to at least %zu", n, n);
+    if (volume_takes_size(side)) printf(" or data.size to at most %zu", side);
+    putchar('\n');
     return;
   }
   if (h < pad || w < pad) printf("zero-padded to %zux%zu, ", h < pad ? pad : h, w < pad ? pad : w);
@@ -235,7 +238,7 @@ static bool show_images(const struct call *call, const char *path, struct error 
   struct doubts *doubts = doubts_open(call->arena);
   bool good = volume_open(&store, &volume, path, &padded, error);
   if (good) {
-    good = look_at_pixels(store, &volume, call->arena, &pixels, doubts, error) &&
+    good = look_at_pixels(store, &volume, call, &pixels, doubts, error) &&
            doubts_end(doubts, &volume, &call->options, error);
     store_close(store);
   }
