@@ -1,13 +1,11 @@
 #include "systems/sampling/samplers.h"
 
 #include "engine/base/log.h"
-#include "engine/files/store.h"
 #include "kernels/kernels.h"
-#include "systems/sampling/geometry.h"
 #include "systems/sampling/exact_chances.h"
+#include "systems/sampling/geometry.h"
+#include "systems/sampling/mask_file.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,66 +146,6 @@ static bool fill_none(const struct options *options, const struct acquisition *a
   return true;
 }
 
-/* Reads 0s and 1s, with or without white space between them. */
-static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
-                           struct error *error) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return fail_file(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
-  bool good = true;
-  *found = 0;
-  for (int c; good && (c = fgetc(file)) != EOF;) {
-    if (isspace(c) || c == ',') continue;
-    good = c == '0' || c == '1';
-    if (!good)
-      fail_file(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path,
-                isprint(c) ? c : '?', lines);
-    if (*found < lines) mask[*found] = c == '1';
-    ++*found;
-  }
-  if (good && ferror(file)) good = fail_file(error, "cannot read sampler.mask %s: %s", path, strerror(errno));
-  fclose(file);
-  return good;
-}
-
-/* A learned mask names its geometry; other masks are of whatever is scanned. */
-static bool check_stored_geometry(struct store *store, const char *path, const char *wanted,
-                                  struct error *error) {
-  char geometry[32];
-  if (!store_text(store, "scan_geometry", geometry, sizeof geometry) || !strcmp(geometry, wanted))
-    return true;
-  return fail(error, "sampler.mask %s is of %s and acquisition.geometry is %s; name a mask of these", path,
-              geometry, wanted);
-}
-
-enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told from a broken file */
-
-static bool read_stored_mask(const char *path, const char *geometry, uint8_t *mask, size_t lines,
-                             size_t *found, struct error *error) {
-  struct store *store;
-  struct arena *arena = arena_open();
-  void *data;
-  bool good = store_open(&store, path, error);
-  if (good) {
-    good = store_has(store, "mask") ? check_stored_geometry(store, path, geometry, error)
-                                    : fail_file(error,
-                                                "sampler.mask %s has no dataset mask; name a checkpoint of "
-                                                "train.method loupe, or %zu values "
-                                                "0 or 1 as text",
-                                                path, lines);
-    good = good && store_read_all(store, "mask", STORE_F64, MASK_MOST, arena, &data, found, error);
-    for (size_t i = 0; good && i < lines && i < *found; i++) {
-      double value = ((const double *)data)[i];
-      mask[i] = value == 1;
-      if (value != 0 && value != 1)
-        good =
-            fail_file(error, "sampler.mask %s holds %g; it must hold %zu values 0 or 1", path, value, lines);
-    }
-    store_close(store);
-  }
-  arena_close(arena);
-  return good;
-}
-
 static bool check_mask(const uint8_t *mask, const struct acquisition *acquisition, const char *path,
                        struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
@@ -230,18 +168,11 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
 static bool fill_fixed(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                        struct error *error) {
   const char *path = options->sampler.mask;
-  size_t length = strlen(path), found = 0, lines = acquisition->lines;
-  if (!length) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
-  bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
-  const char *geometry = geometry_of(acquisition)->name;
+  size_t lines = acquisition->lines;
+  if (!*path) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
   struct arena *arena = arena_open();
   uint8_t *mask = ARENA_NEW(arena, uint8_t, lines);
-  bool good = stored ? read_stored_mask(path, geometry, mask, lines, &found, error)
-                     : read_text_mask(path, mask, lines, &found, error);
-  if (good && found != lines)
-    good = fail_file(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %u", path, found,
-                     lines, acquisition->size);
-  good = good && check_mask(mask, acquisition, path, error);
+  bool good = mask_file_read(path, acquisition, mask, error) && check_mask(mask, acquisition, path, error);
   for (size_t i = 0; good && i < lines; i++) table[i] = mask[i] ? rank_of(acquisition, i) : NO_LINE;
   arena_close(arena);
   return good;

@@ -177,9 +177,10 @@ broken unnamed
 rename unnamed/a.h5 reconstruction_esc reconstruction_xyz
 rename unnamed/a.h5 kspace kspaze
 refuse_file unnamed 'has no dataset reconstruction_esc, reconstruction_rss or kspace'
-broken mask # what was the reconstruction becomes a mask: a test file without target
+broken mask # what was the reconstruction becomes a mask: of which all k-space is there
 rename mask/a.h5 'reconstruction_esc' 'mask\x00struction_esc'
-refuse_file mask 'a.h5 is undersampled (it has a mask and no reconstruction)'
+good evaluate scene --data mask
+good inspect mask/a.h5 --size 40
 refuse 1 'has no dataset reconstruction_rss' evaluate scene --set data.source=reconstruction_rss
 refuse 2 'data.crop is kspace, and data.source names reconstructions; set data.source to kspace' evaluate scene \
   --set data.crop=kspace --set data.source=reconstruction_esc
