@@ -1,4 +1,5 @@
 /* `l2sr report`: escaping, tables, and what is refused or kept apart. */
+#include "components/options.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/store.h"
@@ -372,7 +373,6 @@ static void volumes_without_a_name_are_refused(void **state) {
   }
 }
 
-/* Each of them would add what results of before data.kspace lack. */
 static void many_lines_of_a_source_are_read(void **state) {
   struct folder folder;
   struct error error;
@@ -386,9 +386,7 @@ static void many_lines_of_a_source_are_read(void **state) {
   struct report *report = two_results(&folder, &second, &path);
   assert_good(report_add(report, path, &error), &error);
   assert_int_equal(report->sets, 2);
-  assert_holds(report->set[1].scene, "  size: 4\n  source: x\n  kspace: image\n  source: x\n");
-  assert_int_equal(strlen(report->set[1].scene),
-                   strlen(lines) + strlen("  size: 4\n  kspace: image\n  range: volume\n"));
+  assert_holds(report_part_text(report, 1), "data.source is x here and auto there.");
   support_close_folder(&folder);
 }
 
@@ -412,6 +410,80 @@ static void more_slices_than_the_file_holds_are_refused(void **state) {
     assert_holds(error.text, i ? "slice/volume in" : "has 2147483648 entries; at most 4194304 are expected");
     if (i) assert_holds(error.text, "was never written");
     support_close_folder(&folder);
+  }
+}
+
+/* Adds results whose section data has these lines to the standard ones. */
+static struct report *report_with(struct folder *folder, const char *lines, const char *range) {
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  second.lines = lines;
+  second.range = range;
+  second.name = "B";
+  struct report *report = two_results(folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  return report;
+}
+
+/* How slices were moved in a training, which memory they took, or how the files were chosen that the same slices
+ * are of: nothing of it changes a score. */
+static void keys_of_training_keep_nothing_apart(void **state) {
+  static const char *const lines[] = {"  augment: [flips, shifts]\n",
+                                      "  window: 100\n",
+                                      "  path: \"elsewhere\"\n  split: all\n",
+                                      "  strict: true\n",
+                                      "  fraction: 0.5\n  volumes: 2\n  most: 3\n",
+                                      "  exclude_constant: true\n",
+                                      "  kspace: image\n  crop: image\n  scale: 1\n"};
+  (void)state;
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    struct folder folder;
+    support_open_folder(&folder);
+    struct report *report = report_with(&folder, lines[i], "volume");
+    assert_int_equal(report->sets, 1);
+    assert_int_equal(report->run[0].setting, report->run[1].setting);
+    assert_string_equal(report_part_text(report, 0), "");
+    support_close_folder(&folder);
+  }
+}
+
+static void keys_of_tests_keep_apart_in_words(void **state) {
+  static const struct {
+    const char *lines, *range, *why, *flags;
+  } known[] = {
+      {"  pad: 8\n", "volume", "data.pad is 8 here and 0 there.", "again with --set data.pad=0."},
+      {"  kspace: measured\n  augment: [flips]\n", "volume", "data.kspace is measured here and image there.",
+       "--set data.kspace=image"},
+      {"  crop: kspace\n  source: kspace\n", "slice",
+       "data.source is kspace here and auto there, data.crop is kspace here and image there, data.range is slice "
+       "here and volume there.",
+       "--set data.source=auto --set data.crop=image --set data.range=volume"},
+      {"  scale: 0.5\n", "volume", "data.scale is 0.5 here and 1 there", "--set data.scale=1"},
+      {"  coils: single\n", "volume", "data.coils is single here and any there", "--set data.coils=any"},
+      {"  image_shift: both\n", "volume", "data.image_shift is both here", "--set data.image_shift=none"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct folder folder;
+    support_open_folder(&folder);
+    struct report *report = report_with(&folder, known[i].lines, known[i].range);
+    assert_int_equal(report->sets, 2);
+    assert_holds(report_part_text(report, 1), "the slices are read or scored otherwise: ");
+    assert_holds(report_part_text(report, 1), known[i].why);
+    assert_holds(report_part_text(report, 1), known[i].flags);
+    support_close_folder(&folder);
+  }
+}
+
+/* A key that does not say it would keep nothing apart. */
+static void every_key_of_the_data_says_what_it_concerns(void **state) {
+  (void)state;
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    if (!strcmp(row->section, "data") == (row->concerns != CONCERNS_NONE)) continue;
+    print_error("%s.%s: a key of data, and no other, says what it concerns\n", row->section, row->name);
+    _fail(__FILE__, __LINE__);
   }
 }
 
@@ -591,6 +663,9 @@ int main(void) {
       cmocka_unit_test(volumes_without_a_name_are_refused),
       cmocka_unit_test(many_lines_of_a_source_are_read),
       cmocka_unit_test(more_slices_than_the_file_holds_are_refused),
+      cmocka_unit_test(keys_of_training_keep_nothing_apart),
+      cmocka_unit_test(keys_of_tests_keep_apart_in_words),
+      cmocka_unit_test(every_key_of_the_data_says_what_it_concerns),
       cmocka_unit_test(other_data_stand_apart),
       cmocka_unit_test(equal_names_are_told_apart),
       cmocka_unit_test(what_is_no_result_is_refused),

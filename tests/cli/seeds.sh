@@ -79,4 +79,23 @@ run "report" "$l2sr" report results --output again
 says again/report.txt 'same seeds (4)'
 refuse 2 '--baseline is Random, which no results have' report results/random_1 results/random_4 --baseline Random
 refuse 2 '--baseline is Rando, which no results have' report results --baseline Rando
+# ---- what keeps results apart ---------------------------------------------------------------------------------
+
+what="keys of training"
+run "trained otherwise" "$l2sr" evaluate scene --samplers lowest_index --set evaluate.name=Trained --output apart/trained \
+  --set data.augment=[flips] --set train.rate=0.1 --set train.method=loupe --set learn.scans=3 --set alternate.rounds=2
+run "as the others" "$l2sr" evaluate scene --output apart/random
+run "report" "$l2sr" report apart --output one
+tried=$((tried + 1))
+[ "$(cut -d, -f1 one/pairs_1.csv | tail -1)" = Trained ] && ! grep -q 'data set 2' one/report.txt ||
+  complain "keys of training keep results apart"
+what="keys of tests"
+run "scored otherwise" "$l2sr" evaluate scene --output apart/slice --set evaluate.name=Slice --set data.range=slice
+run "of fewer slices" "$l2sr" evaluate scene --output apart/fewer --set evaluate.name=Fewer --set data.fraction=0.4
+run "report" "$l2sr" report apart/random apart/slice apart/fewer --output three
+tr '\n' ' ' <three/report.txt >three/words
+says three/words 'read or scored otherwise: data.range is slice here and volume there. To compare the methods, run l2sr'
+says three/words 'again with --set data.range=volume.'
+says three/words '3 slices of 1 file here and 9 of 3 there, of which only those have '
+says three/words 'data.fraction is 0.4 here and 1 there'
 finish

@@ -114,27 +114,10 @@ static const char *set_title(const struct report *report, size_t set) {
                     data->selection);
 }
 
-/* Says how the keys `data` differ: the first line that does. */
-static void say_difference(struct report_page *page, size_t set) {
-  const struct report_set *first = &page->report->set[0], *own = &page->report->set[set];
-  const char *a = first->scene, *b = own->scene;
-  while (*a && *b && strcspn(a, "\n") == strcspn(b, "\n") && !memcmp(a, b, strcspn(a, "\n"))) {
-    a += strcspn(a, "\n") + 1;
-    b += strcspn(b, "\n") + 1;
-  }
-  const char *why = "other slices";
-  if (*a && *b) /* "  key: value" */
-    why = arena_text(page->report->arena, "here data.%.*s, there %.*s", (int)strcspn(b, "\n") - 2, b + 2,
-                     (int)strcspn(a, "\n") - 2, a + 2);
-  report_say(page,
-             arena_text(page->report->arena,
-                        "Kept apart from data set 1, for it is of other data or read otherwise: %s.", why));
-}
-
 static bool put_set(struct report_page *page, size_t set, struct error *error) {
   struct report *report = page->report;
   report_heading(page, 2, arena_text(report->arena, "set%zu", set + 1), set_title(report, set));
-  if (set) say_difference(page, set);
+  if (set) report_say(page, report_part_text(report, set));
   if (!report_put_scores(page, set, error) || !report_put_crosses(page, set, error) ||
       !report_put_ablations(page, set, error))
     return false;

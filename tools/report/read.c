@@ -1,4 +1,5 @@
 /* Results of `l2sr evaluate`: which slices, which settings, which methods, and what they scored. */
+#include "components/options.h"
 #include "engine/base/option.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
@@ -44,28 +45,16 @@ static const char *scene_word(const struct reading *reading, const char *name) {
   return value ? unquote(value, reading->report->arena) : "";
 }
 
-/* The lines of section data but for where the files are, and how many slices the device holds. Results of
- * before there was data.kspace are of images. */
-static const char *data_section(const char *scene, struct arena *arena) {
-  static const char added[] = "  kspace: image\n";
-  const char *at = strstr(scene, "data:\n");
-  char *text = arena_new(arena, strlen(scene) + sizeof added), *end = text;
-  bool old = !strstr(scene, "\n  kspace: ");
-  if (!at) return text;
-  for (at = strchr(at, '\n') + 1; *at == ' ';) {
-    size_t length = strcspn(at, "\n"), line = length + (at[length] == '\n');
-    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9)) {
-      memcpy(end, at, line);
-      end += line;
-    }
-    if (old && !strncmp(at, "  source:", 9)) {
-      memcpy(end, added, sizeof added - 1);
-      end += sizeof added - 1;
-      old = false; /* a damaged scene may have several such lines; there is room for one */
-    }
-    at += line;
+/* Values of the keys that say what was tested; results of before there was a key have its default. */
+static const char **test_keys(const char *scene, struct arena *arena) {
+  const char **value = ARENA_NEW(arena, const char *, option_table.count);
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    if (row->concerns != CONCERNS_TEST && row->concerns != CONCERNS_SLICES) continue;
+    const char *text = scene_value(scene, row->section, row->name, arena);
+    value[i] = text ? unquote(text, arena) : row->standard;
   }
-  return text;
+  return value;
 }
 
 static bool check_version(struct reading *reading, struct error *error) {
@@ -130,13 +119,19 @@ static bool read_set(struct reading *reading, struct report_set *set, struct err
     return fail(error,
                 "%s is damaged: slice/volume has %zu entries, slice/number %zu and slice/data_range %zu",
                 reading->path, set->slices, numbers, ranges);
-  set->scene = data_section(reading->scene, arena);
+  set->key = test_keys(reading->scene, arena);
   return count_volumes(reading, set, error);
+}
+
+static bool same_keys(const struct report_set *a, const struct report_set *b) {
+  for (size_t i = 0; i < option_table.count; i++)
+    if (option_table.rows[i].concerns == CONCERNS_TEST && strcmp(a->key[i], b->key[i])) return false;
+  return true;
 }
 
 static bool same_set(const struct report_set *a, const struct report_set *b) {
   return a->size == b->size && a->slices == b->slices && !strcmp(a->selection, b->selection) &&
-         !strcmp(a->names, b->names) && !strcmp(a->scene, b->scene) &&
+         !strcmp(a->names, b->names) && same_keys(a, b) &&
          !memcmp(a->volume, b->volume, a->slices * sizeof *a->volume) &&
          !memcmp(a->number, b->number, a->slices * sizeof *a->number) &&
          !memcmp(a->range, b->range, a->slices * sizeof *a->range);

@@ -16,11 +16,12 @@ enum { REPORT_SLICES = 1 << 22, REPORT_SCANS = 1 << 24, REPORT_STEPS = 1 << 18, 
 
 /* ---- what was read ------------------------------------------------------------------------------------- */
 
-/* The slices of results: results of other slices, other sizes or otherwise read data are other sets. */
+/* The slices of results. Results are of one set where the slices are the same and keys of CONCERNS_TEST have
+ * equal values (components/options.h); keys of trainings do not keep results apart. */
 struct report_set {
   const char *path;              /* the path of the first results with it */
   const char *selection, *names; /* hash of the files' names; the names, a line each */
-  const char *scene;             /* its section `data` */
+  const char **key;              /* [option_table.count]: values of the keys of tests and of slices; NULL: another key */
   size_t size, slices, volumes;
   uint32_t *volume, *number; /* [slices] */
   double *range;             /* [slices] */
@@ -156,6 +157,11 @@ bool report_put_figure(struct report_page *page, const struct report_figure *fig
 
 void report_heading(struct report_page *page, int level, const char *id, const char *text);
 void report_say(struct report_page *page, const char *text); /* a paragraph */
+
+/* Why the set is not the first one, and what to do to compare them; "": it is the first one. */
+const char *report_part_text(const struct report *report, size_t set);
+/* The name of a set's file, as one line of UTF-8. */
+const char *report_file_name(struct arena *arena, const struct report_set *set, size_t file);
 
 bool report_put_scores(struct report_page *page, size_t set, struct error *error);    /* main tables */
 bool report_put_crosses(struct report_page *page, size_t set, struct error *error);   /* all pairs */
