@@ -255,9 +255,11 @@ static void damaged_lines_are_refused(void **state) {
 struct results {
   const char *version, *selection, *name, *range;
   size_t scans;
-  const char *image; /* a dataset of one image of SIZE x SIZE, beside kept/row of one row; NULL: neither */
-  uint32_t more;     /* added to the volume of the last slice */
-  const char *lines; /* lines of section data, beside the usual ones; NULL: none */
+  const char *image;    /* a dataset of one image of SIZE x SIZE, beside kept/row of one row; NULL: neither */
+  uint32_t more;        /* added to the volume of the last slice */
+  const char *lines;    /* lines of section data, beside the usual ones; NULL: none */
+  const char *patients; /* a line a file; NULL: none */
+  size_t unscored;      /* the scores of so many slices are NaN */
 };
 
 enum { SLICES = 3, SIZE = 4, LINES = 2 };
@@ -268,10 +270,11 @@ static void write_results(const char *path, const struct results *results) {
   static const double range[SLICES] = {1, 1, 1};
   static const uint8_t mask[SLICES * SIZE] = {0, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1};
   static const uint32_t action[SLICES * LINES] = {1, 3, 0, 1, 3, 1};
-  static const float ssim[SLICES * (LINES + 1)] = {0.5f, 0.6f, 0.7f, 0.4f, 0.5f, 0.6f, 0.3f, 0.4f, 0.8f};
+  float ssim[SLICES * (LINES + 1)] = {0.5f, 0.6f, 0.7f, 0.4f, 0.5f, 0.6f, 0.3f, 0.4f, 0.8f};
   struct error error;
   struct store *store;
   char scene[8192];
+  for (size_t i = 0; i < results->unscored; i++) ssim[i * (LINES + 1) + LINES] = NAN;
   size_t slices[] = {SLICES}, masks[] = {results->scans, SIZE}, actions[] = {results->scans, LINES},
          curve[] = {results->scans, LINES + 1};
   snprintf(scene, sizeof scene,
@@ -286,6 +289,7 @@ static void write_results(const char *path, const struct results *results) {
   assert_good(store_write(store, "slice/number", STORE_U32, 1, slices, number, false, &error), &error);
   assert_good(store_write(store, "slice/data_range", STORE_F64, 1, slices, range, false, &error), &error);
   assert_good(store_write_text(store, "volume_names", "a.h5\nb.h5", &error), &error);
+  if (results->patients) assert_good(store_write_text(store, "patient", results->patients, &error), &error);
   assert_good(store_write(store, "x2_long/random/mask", STORE_U8, 2, masks, mask, false, &error), &error);
   assert_good(store_write(store, "x2_long/random/action", STORE_U32, 2, actions, action, false, &error),
               &error);
@@ -300,7 +304,8 @@ static void write_results(const char *path, const struct results *results) {
   assert_good(store_commit(store, &error), &error);
 }
 
-static const struct results standard = {"1.0", "0123", "A", "volume", SLICES, NULL, 0, NULL};
+static const struct results standard = {
+    .version = "1.0", .selection = "0123", .name = "A", .range = "volume", .scans = SLICES};
 
 /* Two results, the second one as given; returns the path of the second. */
 static struct report *two_results(struct folder *folder, const struct results *second, const char **path) {
@@ -427,8 +432,8 @@ static struct report *report_with(struct folder *folder, const char *lines, cons
   return report;
 }
 
-/* How slices were moved in a training, which memory they took, or how the files were chosen that the same slices
- * are of: nothing of it changes a score. */
+/* How slices were moved in a training, which memory they took, or how the files were chosen that the same
+ * slices are of: nothing of it changes a score. */
 static void keys_of_training_keep_nothing_apart(void **state) {
   static const char *const lines[] = {"  augment: [flips, shifts]\n",
                                       "  window: 100\n",
@@ -457,7 +462,8 @@ static void keys_of_tests_keep_apart_in_words(void **state) {
       {"  kspace: measured\n  augment: [flips]\n", "volume", "data.kspace is measured here and image there.",
        "--set data.kspace=image"},
       {"  crop: kspace\n  source: kspace\n", "slice",
-       "data.source is kspace here and auto there, data.crop is kspace here and image there, data.range is slice "
+       "data.source is kspace here and auto there, data.crop is kspace here and image there, data.range is "
+       "slice "
        "here and volume there.",
        "--set data.source=auto --set data.crop=image --set data.range=volume"},
       {"  scale: 0.5\n", "volume", "data.scale is 0.5 here and 1 there", "--set data.scale=1"},
@@ -487,10 +493,102 @@ static void every_key_of_the_data_says_what_it_concerns(void **state) {
   }
 }
 
-static void other_data_stand_apart(void **state) {
-  static const struct results others[] = {{"1.0", "4567", "B", "volume", SLICES, NULL, 0, NULL},
-                                          {"1.0", "0123", "B", "slice", SLICES, NULL, 0, NULL}};
+/* ---- patients, and slices without a score -------------------------------------------------------------- */
+
+/* The page's file as one line of words. */
+static const char *page_text(struct folder *folder, struct report *report, const char *name) {
+  struct error error;
+  struct report_config config = {.figures = FIGURE_KINDS};
+  const char *page = support_path(folder, "page");
+  assert_good(report_write(report, &config, page, &error), &error);
+  FILE *file = fopen(arena_text(folder->arena, "%s/%s", page, name), "rb");
+  assert_non_null(file);
+  char *text = arena_new(folder->arena, 1 << 20);
+  text[fread(text, 1, (1 << 20) - 1, file)] = 0;
+  fclose(file);
+  for (char *c = text; *c; c++) *c = *c == '\n' ? ' ' : *c;
+  return text;
+}
+
+/* The standard results do not say whose their files are; those beside them do. */
+static void results_say_whose_slices_are(void **state) {
+  static const struct {
+    const char *patients, *text;
+    size_t count;
+  } known[] = {{"p\nq", "the second over 2 patients.", 2},
+               {"p\np", "the second over 1 patient of 2 files.", 1},
+               {"a.h5\nb.h5", "the second over 2 files (no patient_id).", 2},
+               {NULL, "the second over 2 files (no patient_id).", 2},
+               {"p\n", "the second over 2 patients (1 file without patient_id counts as one each).", 2}};
   (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct folder folder;
+    struct error error;
+    const char *path;
+    struct results second = standard;
+    support_open_folder(&folder);
+    second.name = "B";
+    second.patients = known[i].patients;
+    struct report *report = two_results(&folder, &second, &path);
+    assert_good(report_add(report, path, &error), &error);
+    assert_good(report_finish(report, &error), &error);
+    assert_int_equal(report->sets, 1);
+    assert_int_equal(report->set[0].clusters.count, known[i].count);
+    assert_holds(page_text(&folder, report, "report.txt"), known[i].text);
+    support_close_folder(&folder);
+  }
+  struct results cut = standard;
+  cut.patients = "p";
+  refuse_second(&cut, "two/results.h5 is damaged: patient has 1 lines, volume_names 2", "");
+}
+
+/* Results beside the standard ones, of which so many slices have no score. */
+static struct report *report_unscored(struct folder *folder, size_t unscored) {
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  second.name = "B";
+  second.unscored = unscored;
+  struct report *report = two_results(folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  return report;
+}
+
+/* They are no ties: of the three slices the pairs are two, and means are of the others. */
+static void slices_without_a_score_are_told(void **state) {
+  struct folder folder;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = report_unscored(&folder, 1);
+  const char *text = page_text(&folder, report, "report.txt");
+  assert_holds(text, "0.7000 \u00b1 0.1000 (1 of 3 scans without a score)");
+  assert_holds(text, "0.00000 (1 of 3 slices without a score)");
+  const char *scores = page_text(&folder, report, "ssim.csv");
+  assert_holds(scores, "\u00d72 Long,\u00d72 Long std,\u00d72 Long without a score ");
+  assert_holds(scores, ",B,0.700000018,0.099999994,1 ");
+  assert_holds(page_text(&folder, report, "pairs_1.csv"),
+               " B,0,1,0,0,"); /* the mean, one without, its interval */
+  support_close_folder(&folder);
+}
+
+static void methods_without_any_score_are_told(void **state) {
+  static const char *const files[] = {"report.txt", "report.html", "pairs_1.csv", "ssim.csv", "ssim.tex"};
+  struct folder folder;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = report_unscored(&folder, SLICES);
+  assert_holds(page_text(&folder, report, "report.txt"), "3 of 3 slices without a score");
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    assert_null(strstr(page_text(&folder, report, files[i]), "nan"));
+  support_close_folder(&folder);
+}
+
+static void other_data_stand_apart(void **state) {
+  struct results others[] = {standard, standard};
+  (void)state;
+  others[0].selection = "4567";
+  others[1].range = "slice";
   for (size_t i = 0; i < 2; i++) {
     struct folder folder;
     struct error error;
@@ -666,6 +764,9 @@ int main(void) {
       cmocka_unit_test(keys_of_training_keep_nothing_apart),
       cmocka_unit_test(keys_of_tests_keep_apart_in_words),
       cmocka_unit_test(every_key_of_the_data_says_what_it_concerns),
+      cmocka_unit_test(results_say_whose_slices_are),
+      cmocka_unit_test(slices_without_a_score_are_told),
+      cmocka_unit_test(methods_without_any_score_are_told),
       cmocka_unit_test(other_data_stand_apart),
       cmocka_unit_test(equal_names_are_told_apart),
       cmocka_unit_test(what_is_no_result_is_refused),

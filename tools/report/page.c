@@ -108,10 +108,10 @@ bool report_put_table(struct report_page *page, struct tabular *table, struct er
 
 static const char *set_title(const struct report *report, size_t set) {
   const struct report_set *data = &report->set[set];
-  return arena_text(report->arena, "%s%s: N = %zu, %zu slice%s of %zu volume%s (%.8s)", "Results",
+  return arena_text(report->arena, "Results%s: N = %zu, %zu slice%s of %s (%.8s)",
                     report->sets > 1 ? arena_text(report->arena, " on data set %zu", set + 1) : "",
-                    data->size, data->slices, plural(data->slices), data->volumes, plural(data->volumes),
-                    data->selection);
+                    data->size, data->slices, plural(data->slices),
+                    clusters_text(report->arena, &data->clusters), data->selection);
 }
 
 static bool put_set(struct report_page *page, size_t set, struct error *error) {

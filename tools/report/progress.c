@@ -223,8 +223,8 @@ static bool put_cost(struct report_page *page, const char *device, size_t number
            column = place_of(setting, &settings, cost->setting) + 1;
     double value = cost_of(cost, kind);
     tabular_text(&table, row, 0, cost->method);
-    *tabular_cell(&table, row, column) =
-        (struct tabular_cell){arena_text(report->arena, "%s", text_number(value, 4).text), value, NAN, false};
+    *tabular_cell(&table, row, column) = (struct tabular_cell){
+        .text = arena_text(report->arena, "%s", text_number(value, 4).text), .value = value, .spread = NAN};
   }
   return report_put_table(page, &table, error);
 }

@@ -7,6 +7,7 @@
 #include "systems/sampling/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/draw/figure.h"
+#include "tools/report/clusters.h"
 #include "tools/report/tabular.h"
 
 enum { REPORT_RUNS = 512, REPORT_SETTINGS = 64, REPORT_SETS = 16, REPORT_TRAININGS = 64, REPORT_STAGES = 64 };
@@ -21,10 +22,12 @@ enum { REPORT_SLICES = 1 << 22, REPORT_SCANS = 1 << 24, REPORT_STEPS = 1 << 18, 
 struct report_set {
   const char *path;              /* the path of the first results with it */
   const char *selection, *names; /* hash of the files' names; the names, a line each */
-  const char **key;              /* [option_table.count]: values of the keys of tests and of slices; NULL: another key */
+  const char **key; /* [option_table.count]: values of the keys of tests and of slices; NULL: another key */
   size_t size, slices, volumes;
   uint32_t *volume, *number; /* [slices] */
   double *range;             /* [slices] */
+  const char *patients;      /* whose the files are, a line each; NULL: the results do not say */
+  struct clusters clusters;  /* whose the slices are */
 };
 
 struct report_setting {
@@ -52,7 +55,9 @@ struct report_run {
   bool curve;
   const char *device, *reconstructor; /* the file's words; "": none */
   const char *seeds;                  /* of the evaluation, and of what it was trained with */
-  const char *cross, *row, *column; /* folder of the cross table it is of, and where it stands; NULL: of none */
+  const char *training;               /* the latter alone; "": nothing of it was trained */
+  const char *cross, *row,
+      *column;         /* folder of the cross table it is of, and where it stands; NULL: of none */
   const char *chooser; /* file that its sampler goes by: policy, mask or tau-step's network; "": none */
 };
 
@@ -64,7 +69,8 @@ struct report_points {
 struct report_stage {
   const char *name, *metric, *unit; /* unit: what x counts */
   struct report_points validation, reward;
-  uint32_t *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not known */
+  uint32_t
+      *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not known */
   size_t steps, actions;
 };
 struct report_training {
@@ -111,6 +117,8 @@ size_t report_select(const struct report *report, size_t setting, size_t metric,
 
 /* Whether results of that name differ in their seeds. */
 bool report_has_seeds(const struct report *report, const char *method);
+/* How many results of that name and of different seeds there are at a setting; 1: no sample of them. */
+size_t report_count_seeds(const struct report *report, size_t setting, const char *method, size_t metric);
 
 /* ---- what is written ----------------------------------------------------------------------------------- */
 
@@ -167,7 +175,7 @@ bool report_put_scores(struct report_page *page, size_t set, struct error *error
 bool report_put_crosses(struct report_page *page, size_t set, struct error *error);   /* all pairs */
 bool report_put_ablations(struct report_page *page, size_t set, struct error *error); /* lines, gamma */
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
-bool report_put_seeds(struct report_page *page, size_t set, struct error *error); /* several seeds */
+bool report_put_seeds(struct report_page *page, size_t set, struct error *error);     /* several seeds */
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);
 bool report_put_curves(struct report_page *page, size_t setting, struct error *error);
 /* Whether some results hold images of every row that is asked for. */

@@ -111,8 +111,8 @@ static struct picture_column column_of(const struct sheet *sheet, size_t place, 
 
 static const char *caption_of(const struct sheet *sheet) {
   struct arena *arena = sheet->page->report->arena;
-  return arena_text(arena, "Row %u (%s, slice %u) at %s: image, its central third, error map, mask.", sheet->row,
-                    report_file_name(arena, sheet->set, sheet->set->volume[sheet->row]),
+  return arena_text(arena, "Row %u (%s, slice %u) at %s: image, its central third, error map, mask.",
+                    sheet->row, report_file_name(arena, sheet->set, sheet->set->volume[sheet->row]),
                     sheet->set->number[sheet->row], sheet->setting->label);
 }
 
