@@ -4,6 +4,7 @@
 #include "engine/base/text.h"
 #include "engine/files/store.h"
 #include "tests/support.h"
+#include "tools/report/csv.h"
 #include "tools/report/html.h"
 #include "tools/report/json_line.h"
 #include "tools/report/report.h"
@@ -122,7 +123,45 @@ static void tables_show_any_bytes(void **state) {
   assert_holds(written(&table, tabular_plain), "a\\x1b\\x0a\nmethod    \nb\\x0ac\\xff\n");
   assert_holds(written(&table, tabular_html), "<caption>a\\x1b\n</caption>");
   assert_holds(written(&table, tabular_latex), "b\\textbackslash{}x0ac\\textbackslash{}xff");
-  assert_string_equal(written(&table, tabular_csv), "method\n\"b\nc\xff\"\n");
+  assert_string_equal(written(&table, tabular_csv), "method\n\"b\nc\\xff\"\n");
+  arena_close(arena);
+}
+
+/* Neither a terminal nor a spreadsheet does what a text says; numbers stay numbers. */
+static void cells_of_csv_do_nothing(void **state) {
+  static const struct {
+    const char *text, *cell;
+  } known[] = {{"=1+1", "'=1+1"},
+               {"=HYPERLINK(\"x\",\"y\")", "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\""},
+               {"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"},
+               {"-2+3", "'-2+3"},
+               {"-", "'-"},
+               {"-inf", "'-inf"},
+               {"-0x10", "'-0x10"},
+               {"@SUM(1)", "'@SUM(1)"},
+               {"\t=1", "\"'\t=1\""},
+               {"\r=1", "\"'\r=1\""},
+               {"\uff1d1", "'\uff1d1"},
+               {"-0.5", "-0.5"},
+               {"+1e-3", "+1e-3"},
+               {"-1", "-1"},
+               {"a=b", "a=b"},
+               {"a\x1b[31m", "a\\x1b[31m"},
+               {"\x1b=1", "\\x1b=1"},
+               {"\xc2\x9b"
+                "31m",
+                "\\xc2\\x9b31m"},
+               {"\u202e", "\\xe2\\x80\\xae"},
+               {"\u00e9\u00d7", "\u00e9\u00d7"},
+               {"", ""}};
+  struct arena *arena = arena_open();
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct text text;
+    csv_text(open_text(&text), known[i].text);
+    assert_string_equal(close_text(&text, arena), known[i].cell);
+  }
+  assert_true(csv_is("'=a\\x1b\"", "=a\x1b\"") && csv_is("-1", "-1") && !csv_is("=a", "=a"));
   arena_close(arena);
 }
 
@@ -749,6 +788,7 @@ int main(void) {
       cmocka_unit_test(pictures_are_part_of_a_page),
       cmocka_unit_test(tables_are_written_in_four_ways),
       cmocka_unit_test(tables_show_any_bytes),
+      cmocka_unit_test(cells_of_csv_do_nothing),
       cmocka_unit_test(less_may_be_best),
       cmocka_unit_test(small_numbers_keep_their_digits),
       cmocka_unit_test(scores_have_one_name),
