@@ -28,8 +28,12 @@ static const char style[] =
     "figure{margin:20px 0;break-inside:avoid}figcaption{margin-top:4px;max-width:52em}"
     "img{width:100%;height:auto;display:block}\n"
     "@media print{@page{margin:16mm}body{max-width:none;padding:0;font-size:10pt}nav,summary{display:none}"
-    "h2,h3,caption{break-after:avoid}.table{overflow:visible}table{font-size:8.5pt;break-inside:avoid}"
-    "th,td{padding:2px 6px}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
+    "h2{margin-top:8mm}h2,h3,caption{break-after:avoid}.note{break-before:avoid}.table{overflow:visible}"
+    "table{font-size:8.5pt;break-inside:avoid}.long table,.wide table{break-inside:auto}"
+    "thead{display:table-header-group}"
+    "tr{break-inside:avoid}.group{break-after:avoid}th,td{padding:2px 6px}"
+    "figure{margin:3mm 0}img{width:auto;max-height:104mm}" /* two stand on a sheet of A4 or Letter */
+    "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
 
 /* ---- pieces -------------------------------------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LONG = 12 /* rows of a table that may go on on another sheet: a shorter one stays whole */ };
+
 struct tabular tabular_make(struct arena *arena, size_t rows, size_t columns) {
   struct tabular table = {.arena = arena, .rows = rows, .columns = columns};
   table.head = ARENA_NEW(arena, const char *, columns);
@@ -114,7 +116,7 @@ static void html_row(const struct tabular *table, size_t row, FILE *file) {
 
 void tabular_html(const struct tabular *table, FILE *file) {
   if (table->numbers) fprintf(file, "<details><summary>the numbers of this figure</summary>\n");
-  fprintf(file, "<div class=\"table\"><table>\n<caption>");
+  fprintf(file, "<div class=\"table%s\"><table>\n<caption>", table->rows > LONG ? " long" : "");
   html_text(file, table->title);
   fprintf(file, "</caption>\n");
   html_head(table, file);
