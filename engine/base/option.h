@@ -26,6 +26,7 @@ struct option {
   double low, high;     /* the range of a number, both ends allowed */
   const char *choices;  /* the words of OPTION_CHOICE, joined by '|' */
   const char *doc;
+  unsigned concerns;    /* a number of the table's owner, behind `doc`; 0: nothing is said */
 };
 
 struct option_table {

@@ -46,10 +46,16 @@ good compare named/slices.csv named/slices.csv
 tried=$((tried + 1))
 python3 - "$odd" >out 2>err <<'END' || complain 'names of any bytes: slices.csv has other rows or another name'
 import csv, sys
-rows = list(csv.reader(open("named/slices.csv", newline="", encoding="utf-8", errors="surrogateescape")))
+rows = list(csv.reader(open("named/slices.csv", newline="", encoding="utf-8")))
 assert len(rows) == 4 and {len(row) for row in rows} == {len(rows[0])}, rows
-assert {row[rows[0].index("volume")] for row in rows[1:]} == {sys.argv[1]}, rows
+shown = sys.argv[1].replace("\udcff", r"\xff").replace("\x1b", r"\x1b") # what steers a terminal, or is no UTF-8
+assert {row[rows[0].index("volume")] for row in rows[1:]} == {shown}, rows
 END
+what="a name that a spreadsheet would compute"
+cp $volume "bytes/=cmd|calc.h5"
+good evaluate scene --data bytes --output formula --set data.volumes=1
+says formula/slices.csv ",'=cmd|calc.h5,"
+rm "bytes/=cmd|calc.h5"
 # json_lines: the last output is JSON of UTF-8, an object a line
 json_lines() {
   tried=$((tried + 1))
