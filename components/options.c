@@ -1,8 +1,17 @@
 #include "components/options.h"
 
+/* Behind the help stands what the key concerns, or nothing. */
 static const struct option rows[] = {
-#define X(section, type, name, standard, low, high, choices, doc)                                            \
-  {#section, #name, OPTION_##type, offsetof(struct options, section.name), standard, low, high, choices, doc},
+#define X(in, kind, key, text, least, most, words, ...)                                                      \
+  {.section = #in,                                                                                           \
+   .name = #key,                                                                                             \
+   .type = OPTION_##kind,                                                                                    \
+   .offset = offsetof(struct options, in.key),                                                               \
+   .standard = text,                                                                                         \
+   .low = least,                                                                                             \
+   .high = most,                                                                                             \
+   .choices = words,                                                                                         \
+   .doc = __VA_ARGS__},
     OPTIONS(X)
 #undef X
 };

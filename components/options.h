@@ -5,54 +5,64 @@
 
 #include "engine/base/option.h"
 
-/* X(section, type, name, default, low, high, choices, help) */
+/* What a key of section data concerns. Results are compared where keys of CONCERNS_TEST have equal values and the
+ * slices are the same; no other key keeps them apart. */
+enum option_concern {
+  CONCERNS_NONE,     /* not of the data */
+  CONCERNS_TEST,     /* what a tested slice is, or how it is scored */
+  CONCERNS_SLICES,   /* which slices are tested: they are in the results, and compared themselves */
+  CONCERNS_TRAINING, /* how a training sees its slices */
+  CONCERNS_PLACE     /* where the files are, and how they are read: the results do not change */
+};
+
+/* X(section, type, name, default, low, high, choices, help), in section data with what it concerns behind */
 #define DATA_OPTIONS(X)                                                                                      \
-  X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test")    \
+  X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test", CONCERNS_PLACE)\
   X(data, CHOICE, split, "test", 0, 0, "train|val|test|all",                                                 \
-    "part to use: the subfolder of that name (or singlecoil_NAME, multicoil_NAME), else the folder itself")  \
+    "part to use: the subfolder of that name (or singlecoil_NAME, multicoil_NAME), else the folder itself", CONCERNS_PLACE)\
   X(data, CHOICE, coils, "any", 0, 0, "any|single|multi",                                                    \
-    "which of fastMRI's folders singlecoil_NAME and multicoil_NAME to read; both hold the same scans")       \
+    "which of fastMRI's folders singlecoil_NAME and multicoil_NAME to read; both hold the same scans", CONCERNS_TEST)\
   X(data, CHOICE, source, "auto", 0, 0, "auto|reconstruction_esc|reconstruction_rss|kspace",                 \
-    "dataset that images come from; auto takes the first that is there")                                     \
+    "dataset that images come from; auto takes the first that is there", CONCERNS_TEST)                      \
   X(data, CHOICE, kspace, "image", 0, 0, "image|measured",                                                   \
     "k-space that is sampled. image: transform of the magnitude image (published). measured: the file's "    \
-    "own complex k-space of all coils, combined by root-sum-of-squares")                                     \
+    "own complex k-space of all coils, combined by root-sum-of-squares", CONCERNS_TEST)                      \
   X(data, CHOICE, kspace_shift, "none", 0, 0, "none|columns|rows|both",                                      \
-    "axes of the files' k-space whose zero frequency is at index 0; it is moved to the centre")              \
+    "axes of the files' k-space whose zero frequency is at index 0; it is moved to the centre", CONCERNS_TEST)\
   X(data, CHOICE, image_shift, "none", 0, 0, "none|columns|rows|both",                                       \
     "axes on which images made from k-space have their middle in the corner (fft2 without ifftshift); it "   \
-    "is moved to the centre")                                                                                \
+    "is moved to the centre", CONCERNS_TEST)                                                                 \
   X(data, U32, size, "128", 32, 512, NULL,                                                                   \
-    "N: images are cropped to NxN pixels, and k-space has N phase-encode lines")                             \
+    "N: images are cropped to NxN pixels, and k-space has N phase-encode lines", CONCERNS_TEST)              \
   X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
-    "what is cropped to NxN: the image, or the k-space that it is made from (needs data.source kspace)")     \
+    "what is cropped to NxN: the image, or the k-space that it is made from (needs data.source kspace)", CONCERNS_TEST)\
   X(data, U32, pad, "0", 0, 1024, NULL,                                                                      \
-    "pads each axis with zeros to this many pixels before the crop; 0: off")                                 \
+    "pads each axis with zeros to this many pixels before the crop; 0: off", CONCERNS_TEST)                  \
   X(data, F64, scale, "1", 0.000000000001, 1000000000000, NULL,                                              \
     "divisor of images and k-space; SeqMRI's 7.072103529760345e-07 for its transforms is "                   \
-    "9.052292518093242e-05 for ours at data.size 128")                                                       \
+    "9.052292518093242e-05 for ours at data.size 128", CONCERNS_TEST)                                        \
   X(data, F64, fraction, "1", 0, 1, NULL,                                                                    \
-    "fraction of the volumes, selected by name with Python's shuffle, seed 0")                               \
-  X(data, CHOICE, slices, "all", 0, 0, "all|centre", "all slices of a volume, or its central half")          \
-  X(data, U32, volumes, "0", 0, 1000000, NULL, "largest number of volumes after the selection; 0: all")      \
-  X(data, U32, most, "0", 0, 100000000, NULL, "largest number of slices; 0: all")                            \
+    "fraction of the volumes, selected by name with Python's shuffle, seed 0", CONCERNS_SLICES)              \
+  X(data, CHOICE, slices, "all", 0, 0, "all|centre", "all slices of a volume, or its central half", CONCERNS_SLICES)\
+  X(data, U32, volumes, "0", 0, 1000000, NULL, "largest number of volumes after the selection; 0: all", CONCERNS_SLICES)\
+  X(data, U32, most, "0", 0, 100000000, NULL, "largest number of slices; 0: all", CONCERNS_SLICES)           \
   X(data, U32, window, "0", 0, 100000000, NULL,                                                              \
     "slices on the device at a time, while the others wait in host memory; 0: all, or as many as fit; "      \
-    "results do not change")                                                                                 \
+    "results do not change", CONCERNS_PLACE)                                                                 \
   X(data, TEXT, acquisition, "", 0, 0, NULL,                                                                 \
-    "keeps only volumes with this attribute acquisition; empty: all")                                        \
+    "keeps only volumes with this attribute acquisition; empty: all", CONCERNS_SLICES)                       \
   X(data, BOOL, patient_split, "false", 0, 0, NULL,                                                          \
-    "splits by the attribute patient_id (70/15/15 by its hash) instead of by folder")                        \
+    "splits by the attribute patient_id (70/15/15 by its hash) instead of by folder", CONCERNS_SLICES)       \
   X(data, CHOICE, range, "volume", 0, 0, "volume|slice|attribute",                                           \
     "data range L of SSIM and PSNR: largest loaded pixel of the volume or of the slice, or the attribute "   \
-    "max")                                                                                                   \
+    "max", CONCERNS_TEST)                                                                                    \
   X(data, LIST, augment, "", 0, 0, NULL,                                                                     \
     "how slices are moved that a reconstructor is trained on, anew in every epoch. flips: on each axis. "    \
-    "shifts: cyclic, at most N/32 pixels on each axis. turns: by 90 degrees. Empty: they stay")              \
-  X(data, BOOL, exclude_constant, "false", 0, 0, NULL, "leaves out slices whose pixels are all equal")       \
-  X(data, BOOL, strict, "false", 0, 0, NULL, "stops at the first broken file instead of skipping it")        \
+    "shifts: cyclic, at most N/32 pixels on each axis. turns: by 90 degrees. Empty: they stay", CONCERNS_TRAINING)\
+  X(data, BOOL, exclude_constant, "false", 0, 0, NULL, "leaves out slices whose pixels are all equal", CONCERNS_SLICES)\
+  X(data, BOOL, strict, "false", 0, 0, NULL, "stops at the first broken file instead of skipping it", CONCERNS_PLACE)\
   X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \
-    "order of the slices; permuted: numpy's permutation with world.seed, repeated")
+    "order of the slices; permuted: numpy's permutation with world.seed, repeated", CONCERNS_SLICES)
 #define ACQUISITION_OPTIONS(X)                                                                               \
   X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes|points",                                     \
     "what an action acquires: a phase-encode line, a spoke (one of N angles), or points of k-space (all "    \

@@ -147,7 +147,7 @@ static void nothing_leaves_a_picture(void **state) {
     for (size_t times = 1; times < 5000; times *= 40) {
       const char *name = long_name(arena, parts[i], times);
       struct chart_line lines[LINES];
-      struct chart_band band = {1, 4, {name, name, name}};
+      struct chart_band band = {1, 4, {name, name, name}, (double)times * 1e9 + 1};
       struct chart_row rows[] = {{name, "mean 0.5", loss, POINTS, 0, -0.5},
                                  {"b", "mean", flat, POINTS, 1, 3}};
       struct chart_interval intervals[] = {{name, 1, 0.5, 1.5, 0}, {name, -1, NAN, NAN, 9}};

@@ -1,10 +1,15 @@
 #include "engine/files/scene.h"
-#include "systems/data/dataset.h"
+#include "systems/data/foreign.h"
+#include "systems/data/patients.h"
 #include "systems/data/probe.h"
+#include "systems/data/reader.h"
 #include "tests/support.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <hdf5.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,7 +48,6 @@ struct made {
   int rank;
   size_t size[4];
   const char *acquisition, *patient, *header;
-  bool mask;
 };
 
 /* A good volume of `slices` images of 8 x 8. */
@@ -54,7 +58,7 @@ static struct made slices(size_t count) {
 static void make(const char *name, struct made made) {
   struct store *store;
   struct error error;
-  size_t count = 1, width = 16;
+  size_t count = 1;
   for (int i = 0; i < made.rank; i++) count *= made.size[i];
   void *zeros = arena_new(folder.arena, count * 8 + 1);
   const char *path = support_path(&folder, name);
@@ -66,8 +70,6 @@ static void make(const char *name, struct made made) {
               &error);
   static double number; /* no volume is a copy of another */
   assert_good(store_put_number(store, "number", number++, &error), &error);
-  if (made.mask)
-    assert_good(store_write(store, "mask", STORE_U8, 1, &width, "0123456789abcdef", false, &error), &error);
   if (made.header) assert_good(store_write_text(store, "ismrmrd_header", made.header, &error), &error);
   if (made.acquisition) assert_good(store_put_text(store, "acquisition", made.acquisition, &error), &error);
   if (made.patient) assert_good(store_put_text(store, "patient_id", made.patient, &error), &error);
@@ -569,6 +571,73 @@ static void missing_patients_are_said(void **state) {
 }
 
 /* The names of all splits are the same; what is printed must tell which was taken. */
+static void put_volume(const char *name, const char *patient) {
+  struct made made = slices(1);
+  made.patient = patient;
+  make(name, made);
+}
+
+static void files_of_a_patient_count_once(void **state) {
+  struct dataset dataset;
+  (void)state;
+  put_volume("a.h5", "7");
+  put_volume("b.h5", "7");
+  put_volume("c.h5", "e");
+  put_volume("d.h5", NULL);
+  put_volume("e.h5", NULL);
+  volumes_of(&dataset);
+  assert_int_equal(patients_count(&dataset), 4);
+  assert_string_equal(patient_of(&dataset.volumes[1]), "7");
+  assert_string_equal(patient_of(&dataset.volumes[3]), "d.h5");
+  dataset_close(&dataset);
+}
+
+/* Cut to what there is room for, these would be one patient. */
+static void long_patients_are_told_apart(void **state) {
+  char text[1000];
+  struct dataset dataset;
+  (void)state;
+  memset(text, 'x', sizeof text - 1);
+  text[sizeof text - 1] = 0;
+  put_volume("a.h5", text);
+  put_volume("b.h5", text);
+  text[sizeof text - 2] = 'y';
+  put_volume("c.h5", text);
+  volumes_of(&dataset);
+  assert_string_equal(dataset.volumes[0].patient,
+                      "3256fefc87af01a439708d7e406d306abd2333ff8ad07455f02c83adec8e777f");
+  assert_int_equal(patients_count(&dataset), 2);
+  dataset_close(&dataset);
+}
+
+/* Files without patient_id may have equal names in two splits: that proves nothing. */
+static void a_patient_of_two_splits_is_said(void **state) {
+  struct dataset train, test;
+  (void)state;
+  put_volume("train/a.h5", "7");
+  put_volume("train/b.h5", "8");
+  put_volume("train/same.h5", NULL);
+  put_volume("test/c.h5", "9");
+  put_volume("test/same.h5", NULL);
+  put_volume("test/8.h5", "b.h5");
+  set("data.split=train");
+  volumes_of(&train);
+  set("data.split=test");
+  volumes_of(&test);
+  assert_null(patients_shared(folder.arena, &train, "train", &test, "test"));
+  dataset_close(&test);
+  put_volume("test/d.h5", "8");
+  put_volume("test/e.h5", "8");
+  put_volume("test/f.h5", "7");
+  volumes_of(&test);
+  const char *text = patients_shared(folder.arena, &train, "train", &test, "test");
+  assert_holds(text, "2 patients are in two splits, train and test (patient_id 7: ");
+  assert_holds(text, "train/a.h5 and ");
+  assert_holds(text, "test/f.h5): ");
+  dataset_close(&test);
+  dataset_close(&train);
+}
+
 static void the_hash_of_a_patient_split_is_its_own(void **state) {
   static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test",
                                        "data.split=all"};
@@ -821,6 +890,19 @@ static void volumes_of_other_programs_are_named(void **state) {
   }
 }
 
+/* What has no magnitudes yet is not told to write them. */
+static void kspace_of_other_programs_has_its_lines(void **state) {
+  static const struct magic bart = {MAGIC_BART, "", NULL}, old = {MAGIC_MATLAB_5, "", NULL},
+                            new = {MAGIC_MATLAB_73, "", NULL};
+  (void)state;
+  assert_holds(foreign_advice(&old), "['kspace'] = x.transpose(3, 2, 0, 1).astype('complex64')");
+  assert_holds(foreign_advice(&new), "['kspace'] = (x['real'] + 1j * x['imag']).transpose(3, 2, 0, 1)");
+  assert_holds(foreign_advice(&bart),
+               "Its 16 dimensions are readout, phase 1, phase 2, coil, maps, TE, coeff, ");
+  assert_holds(foreign_advice(&bart),
+               "].transpose(3, 2, 0, 1) as dataset kspace [slices, (coils,) height, width]");
+}
+
 /* MATLAB's own header stands before HDF5's. */
 static void files_of_matlab_are_named(void **state) {
   const char *path = support_path(&folder, "a.h5");
@@ -1046,16 +1128,100 @@ static void volumes_of_another_type_are_broken(void **state) {
                        "holds complex numbers; it must hold real ones");
 }
 
+/* ---- k-space with a mask beside it ----------------------------------------------------------------------
+ */
+
+enum { SIDE = 16, COILS = 2 };
+
+typedef bool is_there(int row, int column);
+
+static bool everywhere(int row, int column) {
+  return row >= 0 && column >= 0;
+}
+
+static bool every_third(int row, int column) {
+  return row >= 0 && column % 3 == 0;
+}
+
+static bool inside(int row, int column) {
+  return row >= 0 && column >= 2 && column < SIDE - 2;
+}
+
+static bool left_part(int row, int column) {
+  return row >= 0 && column < 10;
+}
+
+static bool checkered(int row, int column) {
+  return (row + column) % 2 == 0;
+}
+
+/* Three slices of k-space, the middle one (that of the volume) empty or not; a mask of columns or of samples.
+ */
+static void make_masked(is_there *kspace, is_there *mask, int mask_rows, bool middle_empty) {
+  static float samples[3][COILS][SIDE][SIDE][2];
+  static float marks[SIDE][SIDE];
+  struct store *store;
+  struct error error;
+  for (int s = 0; s < 3; s++)
+    for (int i = 0; i < COILS * SIDE * SIDE; i++) {
+      int row = i / SIDE % SIDE, column = i % SIDE;
+      bool there = kspace(row, column) && !(middle_empty && s == 1);
+      samples[s][i / (SIDE * SIDE)][row][column][0] = there ? (float)(i % 7 + 1) : 0;
+      marks[row][column] = mask(row, column);
+    }
+  assert_good(store_create(&store, support_path(&folder, "a.h5"), &error), &error);
+  assert_good(
+      store_write(store, "kspace", STORE_C64, 4, (size_t[]){3, COILS, SIDE, SIDE}, samples, false, &error),
+      &error);
+  bool lines = mask_rows == 1;
+  assert_good(store_write(store, "mask", STORE_F32, lines ? 1 : 2,
+                          lines ? (size_t[]){SIDE, 0} : (size_t[]){(size_t)mask_rows, SIDE}, marks, false,
+                          &error),
+              &error);
+  assert_good(store_commit(store, &error), &error);
+}
+
+static void full_kspace_may_have_a_mask(void **state) {
+  (void)state;
+  make_masked(everywhere, every_third, 1, false);
+  expect_volumes("a.h5");
+  make_masked(everywhere, checkered, SIDE, false);
+  expect_volumes("a.h5");
+  make_masked(inside, every_third, 1, false); /* padding */
+  expect_volumes("a.h5");
+  make_masked(inside, inside, 1, false);
+  expect_volumes("a.h5");
+  make_masked(left_part, every_third, 1, false); /* its mask is of a scan to come */
+  expect_volumes("a.h5");
+  make_masked(everywhere, every_third, 3, false); /* a mask of nobody knows what */
+  expect_volumes("a.h5");
+}
+
+static void undersampled_kspace_with_a_mask_is_broken(void **state) {
+  static const char columns[] =
+      "is undersampled: 62 % of the columns of its kspace are empty, and it has a mask";
+  (void)state;
+  make_masked(every_third, every_third, 1, false);
+  expect_refusal(columns);
+  expect_refusal("a test file without target cannot be used");
+  make_masked(every_third, every_third, 1, true); /* its middle slice tells nothing */
+  expect_refusal(columns);
+  make_masked(every_third, everywhere, 1, false);
+  expect_refusal(columns);
+  make_masked(left_part, left_part, 1, false); /* part of the Fourier plane */
+  expect_refusal("is undersampled: 38 % of the columns");
+  make_masked(checkered, checkered, SIDE, false);
+  expect_refusal("is undersampled: 50 % of the samples");
+}
+
 static void files_without_target_are_broken(void **state) {
   (void)state;
-  expect_broken_volume(
-      (struct made){.key = "kspace", .type = STORE_C64, .rank = 3, .size = {1, 16, 16}, .mask = true},
-      "is undersampled (it has a mask and no reconstruction)");
   expect_broken_volume((struct made){.key = "other", .type = STORE_F32, .rank = 3, .size = {1, 8, 8}},
                        "has no dataset reconstruction_esc, reconstruction_rss or kspace");
   set("data.source=reconstruction_rss");
   make("a.h5", slices(1));
   expect_refusal("has no dataset reconstruction_rss");
+  expect_refusal("it holds reconstruction_esc; set data.source to auto, which takes what is there");
 }
 
 static void small_images_need_padding(void **state) {
@@ -1072,11 +1238,54 @@ static void small_images_need_padding(void **state) {
   struct error error;
   assert_good(dataset_open(&dataset, &options, &error), &error);
   assert_true(dataset.small == 1 && dataset.broken == 0 && dataset.volume_count == 1 &&
-              dataset.skipped[0].small);
+              !strcmp(dataset.skipped[0].kind, "small"));
   dataset_close(&dataset);
   remove(support_path(&folder, "b.h5"));
   options.data.pad = 8;
   expect_volumes("a.h5");
+}
+
+/* Padding fits them to any data.size. */
+static void images_that_are_none_are_refused(void **state) {
+  static const size_t sizes[][2] = {{1, 1}, {3, 200}, {200, 3}};
+  (void)state;
+  options.data.pad = 8;
+  for (size_t i = 0; i < 3; i++) {
+    make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, sizes[i][0], sizes[i][1]}});
+    expect_refusal(arena_text(
+        folder.arena, "has images of %zu x %zu, which show nothing that could be scanned; are the axes",
+        sizes[i][0], sizes[i][1]));
+  }
+  options.data.pad = options.data.size = 64;
+  make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 15, 40}});
+  expect_note("1 volume has images narrower than a quarter of data.size 64 (/tmp/");
+  make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 16, 40}});
+  expect_note(NULL);
+}
+
+/* In place of the system's, which has no threads left where it is told so. */
+static bool has_no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *context) {
+  int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+  return has_no_threads ? EAGAIN : real(thread, attributes, start, context);
+}
+
+static void a_thread_that_does_not_start_is_explained(void **state) {
+  struct dataset dataset;
+  struct reader *reader;
+  struct error error;
+  (void)state;
+  make("a.h5", slices(1));
+  volumes_of(&dataset);
+  has_no_threads = true;
+  assert_false(reader_open(&reader, &dataset, &error));
+  has_no_threads = false;
+  assert_holds(error.text,
+               "cannot start the reader's thread: Resource temporarily unavailable; `ulimit -u` says");
+  dataset_close(&dataset);
 }
 
 static void a_crop_that_nobody_asked_for_is_said(void **state) {
@@ -1147,6 +1356,9 @@ int main(void) {
       TEST(a_file_without_patient_goes_by_its_name),
       TEST(patients_may_be_of_any_type),
       TEST(missing_patients_are_said),
+      TEST(files_of_a_patient_count_once),
+      TEST(long_patients_are_told_apart),
+      TEST(a_patient_of_two_splits_is_said),
       TEST(the_hash_of_a_patient_split_is_its_own),
       TEST(shares_of_the_patient_split),
       TEST(only_the_acquisition_is_kept),
@@ -1164,12 +1376,17 @@ int main(void) {
       TEST(headers_tell_the_axes),
       TEST(volumes_of_other_programs_are_named),
       TEST(files_that_are_no_hdf5_are_named),
+      TEST(kspace_of_other_programs_has_its_lines),
       TEST(files_of_matlab_are_named),
       TEST(volumes_that_hold_no_numbers_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),
+      TEST(full_kspace_may_have_a_mask),
+      TEST(undersampled_kspace_with_a_mask_is_broken),
       TEST(files_without_target_are_broken),
       TEST(small_images_need_padding),
+      TEST(images_that_are_none_are_refused),
+      TEST(a_thread_that_does_not_start_is_explained),
       TEST(a_crop_that_nobody_asked_for_is_said),
       TEST(what_was_left_out_is_printed),
   };

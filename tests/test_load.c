@@ -20,7 +20,7 @@ static int open_folder(void **state) {
   support_open_folder(&folder);
   option_defaults(&option_table, &options, folder.arena);
   options.data.size = 8;
-  options.given[OPTION_ROW_data_size] = true;
+  options.given[OPTION_ROW_data_size] = options.given[OPTION_ROW_data_crop] = true;
   options.data.path = folder.path;
   random_start(&noise, 1, STREAM_PHANTOM, 0);
   return 0;
@@ -725,6 +725,46 @@ static void undersampled_points_are_said(void **state) {
   expect_doubt(*state, " % of the samples of the k-space in ");
 }
 
+/* An object of so many pixels, amid noise of a twentieth of its brightness. */
+static void write_object(size_t height, size_t width, size_t side) {
+  float *image = draw(height * width);
+  for (size_t i = 0; i < height * width; i++) {
+    size_t y = i / width, x = i % width;
+    bool inside =
+        2 * y + side >= height && 2 * y < height + side && 2 * x + side >= width && 2 * x < width + side;
+    image[i] = fabsf(0.02f * image[i]) + (inside ? 1 : 0);
+  }
+  write_file("a.h5", "reconstruction_esc", STORE_F32, 3, (size_t[]){1, height, width}, image, NULL, NULL);
+}
+
+/* Background may be cut away, however much there is; nobody is told what the scene says itself. */
+static void a_crop_of_what_is_shown_is_said(void **state) {
+  options.given[OPTION_ROW_data_crop] = false;
+  write_object(SIDE, SIDE, 8);
+  expect_doubt(*state, NULL);
+  write_object(SIDE, SIDE, 16);
+  expect_doubt(*state, "data.size 8 cuts away 75 % of the signal of ");
+  expect_doubt(*state,
+               "of 32x32 pixels the central 8x8 are taken; set data.size to more, at most 32; where the cut");
+  write_object(SIDE, 8, 16);
+  expect_doubt(
+      *state,
+      "are taken; set data.size and data.pad to more; where the cut is meant, say so by data.crop image");
+  set("data.pad=16");
+  write_object(SIDE, 8, 8);
+  expect_doubt(*state, NULL);
+  write_object(SIDE, 8, 16);
+  set("data.crop=image");
+  expect_doubt(*state, NULL);
+}
+
+static void a_crop_of_images_from_kspace_is_said(void **state) {
+  float complex *data = draw_spectrum(2); /* of noise that fills the image */
+  options.given[OPTION_ROW_data_crop] = false;
+  write_spectrum(data, 2);
+  expect_doubt(*state, "or data.crop to kspace for the whole field of view in fewer pixels");
+}
+
 /* The volume is the centred one moved by half, on one axis or both. */
 static void a_zero_frequency_in_the_corner_is_said(void **state) {
   static const char *const words[] = {"none", "columns", "rows", "both"};
@@ -1039,6 +1079,8 @@ int main(void) {
       TEST(constant_slices_of_a_dropped_volume_do_not_count),
       TEST(undersampled_truth_is_said),
       TEST(undersampled_points_are_said),
+      TEST(a_crop_of_what_is_shown_is_said),
+      TEST(a_crop_of_images_from_kspace_is_said),
       TEST(a_zero_frequency_in_the_corner_is_said),
       TEST(an_image_around_its_edges_is_said),
       TEST(odd_images_are_shifted_to_their_centre),

@@ -1,11 +1,12 @@
 /* A method that the program does not have, made of rows alone: a network of one convolution, systems of its own beside
  * the program's, and a task for the trainer. It learns, is told, validated, kept, and gone on with as every other;
- * what its systems carry from one update to the next is in its checkpoints. */
+ * what its systems carry from one update to the next is in its checkpoints, and what its log tells is drawn. */
 #include "systems/methods/methods.h"
 #include "systems/methods/train.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/scan/systems.h"
 #include "tests/training.h"
+#include "tools/draw/curves.h"
 
 #include <hdf5.h>
 #include <string.h>
@@ -257,6 +258,73 @@ static void it_learns_and_goes_on(void **state) {
   arena_close(arena);
 }
 
+static void has_line(const struct chart_line *line, const char *name, size_t points, double first_x, const double *y) {
+  assert_string_equal(line->name, name);
+  assert_int_equal(line->points, points);
+  assert_true(line->x[0] == first_x);
+  assert_memory_equal(line->y, y, sizeof(double) * points);
+}
+
+/* The program does not know its task, which says no curves: all values of its log are drawn. */
+static void its_log_is_drawn(void **state) {
+  struct arena *arena = arena_open();
+  struct options options;
+  struct toy toy;
+  struct error error;
+  (void)state;
+  set_options(&options, arena);
+  open_toy(&toy, &options, support_path(&folder, "toy_drawn"), 3, false);
+  assert_good(curves_draw(&toy.trainer, &error), &error);
+  assert_false(file_is_there(support_path(&folder, "toy_drawn/curves.png"))); /* nothing is told yet */
+  run_toy(&toy);
+  struct chart_panels panels = curves_panels(&toy.trainer);
+  assert_int_equal(panels.count, 1);
+  assert_string_equal(panels.chart[0].across, "epoch");
+  assert_string_equal(panels.chart[0].up, "loss");
+  assert_int_equal(panels.chart[0].line_count, 2);
+  has_line(&panels.chart[0].lines[0], "training", 6, 0.5, toy.trainer.looks.value[0]);
+  has_line(&panels.chart[0].lines[1], "validation", 3, 1, toy.trainer.validations.value[0]);
+  assert_true(panels.chart[0].from == 0 && panels.chart[0].to == 3);
+  assert_good(curves_draw(&toy.trainer, &error), &error);
+  assert_true(file_is_there(support_path(&folder, "toy_drawn/curves.png")));
+  close_toy(&toy);
+  arena_close(arena);
+}
+
+static bool is_uniform(const struct options *options) {
+  return options->train.loss == LOSS_SSIM_UNIFORM;
+}
+
+/* A task that says its curves gets these, by its options, and one that counts no epochs its own axis. */
+static void a_task_says_its_curves(void **state) {
+  static const struct trainer_curve curves[] = {{"%s", "looks", .looks = true, .minus = true},
+                                                {"%s", "hidden", .shown = is_uniform},
+                                                {"loss", "validation", .validation = true},
+                                                {.up = NULL}};
+  struct arena *arena = arena_open();
+  struct options options;
+  struct toy toy;
+  (void)state;
+  set_options(&options, arena);
+  open_toy(&toy, &options, support_path(&folder, "toy_said"), 2, false);
+  run_toy(&toy);
+  struct task said = task_toy;
+  said.curves = curves;
+  said.epochs = false;
+  toy.trainer.task = &said;
+  struct chart_panels panels = curves_panels(&toy.trainer);
+  assert_int_equal(panels.count, 2);
+  assert_string_equal(panels.chart[0].up, "SSIM");
+  assert_string_equal(panels.chart[0].across, "updates of 5 images");
+  assert_int_equal(panels.chart[0].line_count, 1);
+  assert_true(panels.chart[0].lines[0].y[3] == -toy.trainer.looks.value[0][3]);
+  assert_true(panels.chart[0].lines[0].x[3] == 4 && panels.chart[0].to == 4);
+  assert_string_equal(panels.chart[1].lines[0].name, "validation");
+  toy.trainer.task = &task_toy;
+  close_toy(&toy);
+  arena_close(arena);
+}
+
 static herr_t delete_dataset(hid_t file, const char *name) {
   return H5Ldelete(file, name, H5P_DEFAULT);
 }
@@ -346,6 +414,8 @@ static void rows_are_whole(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_learns_and_goes_on),
+      cmocka_unit_test(its_log_is_drawn),
+      cmocka_unit_test(a_task_says_its_curves),
       cmocka_unit_test(what_it_carries_is_kept),
       cmocka_unit_test(methods_carry_nothing),
       cmocka_unit_test(rows_are_whole),

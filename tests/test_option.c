@@ -169,12 +169,23 @@ static void unknown_keys_are_refused_with_the_nearest(void **state) {
   expect_refusal("data.sizes", "64", "unknown key data.sizes");
 }
 
+/* Case, blanks and hyphens do not make another word; a letter does, and so does the end. */
+static void words_are_the_same_but_for_case_and_signs(void **state) {
+  (void)state;
+  assert_true(same_word("PG-MRI", "pgmri") && same_word("Poisson disc", "poisson_disc") && same_word("", "-"));
+  assert_false(same_word("l2s", "l2sr") || same_word("l2sr", "l2s") || same_word("random", "randm"));
+  assert_true(is_one_of_words("Low-Pass", "centre|low_pass|x") && is_one_of_words("X", "centre|low_pass|x"));
+  assert_false(is_one_of_words("low", "centre|low_pass") || is_one_of_words("centrelow", "centre|low_pass"));
+  assert_false(is_one_of_words("centre", ""));
+}
+
 static void the_nearest_name_is_found(void **state) {
   static const char *const names[] = {"train", "evaluate", "bench"};
   char word[200];
   (void)state;
   assert_string_equal(nearest_name("trian", names, 3), "train");
   assert_string_equal(nearest_name("evaluat", names, 3), "evaluate");
+  assert_string_equal(nearest_name("TRAIN", names, 3), "train"); /* as many letters differ as it has */
   assert_null(nearest_name("zzzzz", names, 3));
   assert_null(nearest_name("train", names, 0));
   memset(word, 'a', sizeof word - 1);
@@ -332,6 +343,7 @@ int main(void) {
       cmocka_unit_test(numbers_are_numbers),
       cmocka_unit_test(truth_is_true_or_false),
       cmocka_unit_test(unknown_keys_are_refused_with_the_nearest),
+      cmocka_unit_test(words_are_the_same_but_for_case_and_signs),
       cmocka_unit_test(the_nearest_name_is_found),
       cmocka_unit_test(lists_are_walked),
       cmocka_unit_test(whole_numbers_are_digits_within_bounds),

@@ -1,8 +1,11 @@
 /* `l2sr report`: escaping, tables, and what is refused or kept apart. */
+#include "components/options.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/store.h"
+#include "systems/methods/method.h"
 #include "tests/support.h"
+#include "tools/report/csv.h"
 #include "tools/report/html.h"
 #include "tools/report/json_line.h"
 #include "tools/report/report.h"
@@ -12,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void assert_near(double found, double expected, double tolerance) {
   if (fabs(found - expected) <= tolerance) return;
@@ -121,7 +125,45 @@ static void tables_show_any_bytes(void **state) {
   assert_holds(written(&table, tabular_plain), "a\\x1b\\x0a\nmethod    \nb\\x0ac\\xff\n");
   assert_holds(written(&table, tabular_html), "<caption>a\\x1b\n</caption>");
   assert_holds(written(&table, tabular_latex), "b\\textbackslash{}x0ac\\textbackslash{}xff");
-  assert_string_equal(written(&table, tabular_csv), "method\n\"b\nc\xff\"\n");
+  assert_string_equal(written(&table, tabular_csv), "method\n\"b\nc\\xff\"\n");
+  arena_close(arena);
+}
+
+/* Neither a terminal nor a spreadsheet does what a text says; numbers stay numbers. */
+static void cells_of_csv_do_nothing(void **state) {
+  static const struct {
+    const char *text, *cell;
+  } known[] = {{"=1+1", "'=1+1"},
+               {"=HYPERLINK(\"x\",\"y\")", "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\""},
+               {"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"},
+               {"-2+3", "'-2+3"},
+               {"-", "'-"},
+               {"-inf", "'-inf"},
+               {"-0x10", "'-0x10"},
+               {"@SUM(1)", "'@SUM(1)"},
+               {"\t=1", "\"'\t=1\""},
+               {"\r=1", "\"'\r=1\""},
+               {"\uff1d1", "'\uff1d1"},
+               {"-0.5", "-0.5"},
+               {"+1e-3", "+1e-3"},
+               {"-1", "-1"},
+               {"a=b", "a=b"},
+               {"a\x1b[31m", "a\\x1b[31m"},
+               {"\x1b=1", "\\x1b=1"},
+               {"\xc2\x9b"
+                "31m",
+                "\\xc2\\x9b31m"},
+               {"\u202e", "\\xe2\\x80\\xae"},
+               {"\u00e9\u00d7", "\u00e9\u00d7"},
+               {"", ""}};
+  struct arena *arena = arena_open();
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct text text;
+    csv_text(open_text(&text), known[i].text);
+    assert_string_equal(close_text(&text, arena), known[i].cell);
+  }
+  assert_true(csv_is("'=a\\x1b\"", "=a\x1b\"") && csv_is("-1", "-1") && !csv_is("=a", "=a"));
   arena_close(arena);
 }
 
@@ -254,9 +296,11 @@ static void damaged_lines_are_refused(void **state) {
 struct results {
   const char *version, *selection, *name, *range;
   size_t scans;
-  const char *image; /* a dataset of one image of SIZE x SIZE, beside kept/row of one row; NULL: neither */
-  uint32_t more;     /* added to the volume of the last slice */
-  const char *lines; /* lines of section data, beside the usual ones; NULL: none */
+  const char *image;    /* a dataset of one image of SIZE x SIZE, beside kept/row of one row; NULL: neither */
+  uint32_t more;        /* added to the volume of the last slice */
+  const char *lines;    /* lines of section data, beside the usual ones; NULL: none */
+  const char *patients; /* a line a file; NULL: none */
+  size_t unscored;      /* the scores of so many slices are NaN */
 };
 
 enum { SLICES = 3, SIZE = 4, LINES = 2 };
@@ -267,10 +311,11 @@ static void write_results(const char *path, const struct results *results) {
   static const double range[SLICES] = {1, 1, 1};
   static const uint8_t mask[SLICES * SIZE] = {0, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1};
   static const uint32_t action[SLICES * LINES] = {1, 3, 0, 1, 3, 1};
-  static const float ssim[SLICES * (LINES + 1)] = {0.5f, 0.6f, 0.7f, 0.4f, 0.5f, 0.6f, 0.3f, 0.4f, 0.8f};
+  float ssim[SLICES * (LINES + 1)] = {0.5f, 0.6f, 0.7f, 0.4f, 0.5f, 0.6f, 0.3f, 0.4f, 0.8f};
   struct error error;
   struct store *store;
   char scene[8192];
+  for (size_t i = 0; i < results->unscored; i++) ssim[i * (LINES + 1) + LINES] = NAN;
   size_t slices[] = {SLICES}, masks[] = {results->scans, SIZE}, actions[] = {results->scans, LINES},
          curve[] = {results->scans, LINES + 1};
   snprintf(scene, sizeof scene,
@@ -285,6 +330,7 @@ static void write_results(const char *path, const struct results *results) {
   assert_good(store_write(store, "slice/number", STORE_U32, 1, slices, number, false, &error), &error);
   assert_good(store_write(store, "slice/data_range", STORE_F64, 1, slices, range, false, &error), &error);
   assert_good(store_write_text(store, "volume_names", "a.h5\nb.h5", &error), &error);
+  if (results->patients) assert_good(store_write_text(store, "patient", results->patients, &error), &error);
   assert_good(store_write(store, "x2_long/random/mask", STORE_U8, 2, masks, mask, false, &error), &error);
   assert_good(store_write(store, "x2_long/random/action", STORE_U32, 2, actions, action, false, &error),
               &error);
@@ -299,7 +345,8 @@ static void write_results(const char *path, const struct results *results) {
   assert_good(store_commit(store, &error), &error);
 }
 
-static const struct results standard = {"1.0", "0123", "A", "volume", SLICES, NULL, 0, NULL};
+static const struct results standard = {
+    .version = "1.0", .selection = "0123", .name = "A", .range = "volume", .scans = SLICES};
 
 /* Two results, the second one as given; returns the path of the second. */
 static struct report *two_results(struct folder *folder, const struct results *second, const char **path) {
@@ -372,7 +419,6 @@ static void volumes_without_a_name_are_refused(void **state) {
   }
 }
 
-/* Each of them would add what results of before data.kspace lack. */
 static void many_lines_of_a_source_are_read(void **state) {
   struct folder folder;
   struct error error;
@@ -386,9 +432,7 @@ static void many_lines_of_a_source_are_read(void **state) {
   struct report *report = two_results(&folder, &second, &path);
   assert_good(report_add(report, path, &error), &error);
   assert_int_equal(report->sets, 2);
-  assert_holds(report->set[1].scene, "  size: 4\n  source: x\n  kspace: image\n  source: x\n");
-  assert_int_equal(strlen(report->set[1].scene),
-                   strlen(lines) + strlen("  size: 4\n  kspace: image\n  range: volume\n"));
+  assert_holds(report_part_text(report, 1), "data.source is x here and auto there.");
   support_close_folder(&folder);
 }
 
@@ -415,10 +459,177 @@ static void more_slices_than_the_file_holds_are_refused(void **state) {
   }
 }
 
-static void other_data_stand_apart(void **state) {
-  static const struct results others[] = {{"1.0", "4567", "B", "volume", SLICES, NULL, 0, NULL},
-                                          {"1.0", "0123", "B", "slice", SLICES, NULL, 0, NULL}};
+/* Adds results whose section data has these lines to the standard ones. */
+static struct report *report_with(struct folder *folder, const char *lines, const char *range) {
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  second.lines = lines;
+  second.range = range;
+  second.name = "B";
+  struct report *report = two_results(folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  return report;
+}
+
+/* How slices were moved in a training, which memory they took, or how the files were chosen that the same
+ * slices are of: nothing of it changes a score. */
+static void keys_of_training_keep_nothing_apart(void **state) {
+  static const char *const lines[] = {"  augment: [flips, shifts]\n",
+                                      "  window: 100\n",
+                                      "  path: \"elsewhere\"\n  split: all\n",
+                                      "  strict: true\n",
+                                      "  fraction: 0.5\n  volumes: 2\n  most: 3\n",
+                                      "  exclude_constant: true\n",
+                                      "  kspace: image\n  crop: image\n  scale: 1\n"};
   (void)state;
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    struct folder folder;
+    support_open_folder(&folder);
+    struct report *report = report_with(&folder, lines[i], "volume");
+    assert_int_equal(report->sets, 1);
+    assert_int_equal(report->run[0].setting, report->run[1].setting);
+    assert_string_equal(report_part_text(report, 0), "");
+    support_close_folder(&folder);
+  }
+}
+
+static void keys_of_tests_keep_apart_in_words(void **state) {
+  static const struct {
+    const char *lines, *range, *why, *flags;
+  } known[] = {
+      {"  pad: 8\n", "volume", "data.pad is 8 here and 0 there.", "again with --set data.pad=0."},
+      {"  kspace: measured\n  augment: [flips]\n", "volume", "data.kspace is measured here and image there.",
+       "--set data.kspace=image"},
+      {"  crop: kspace\n  source: kspace\n", "slice",
+       "data.source is kspace here and auto there, data.crop is kspace here and image there, data.range is "
+       "slice "
+       "here and volume there.",
+       "--set data.source=auto --set data.crop=image --set data.range=volume"},
+      {"  scale: 0.5\n", "volume", "data.scale is 0.5 here and 1 there", "--set data.scale=1"},
+      {"  coils: single\n", "volume", "data.coils is single here and any there", "--set data.coils=any"},
+      {"  image_shift: both\n", "volume", "data.image_shift is both here", "--set data.image_shift=none"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct folder folder;
+    support_open_folder(&folder);
+    struct report *report = report_with(&folder, known[i].lines, known[i].range);
+    assert_int_equal(report->sets, 2);
+    assert_holds(report_part_text(report, 1), "the slices are read or scored otherwise: ");
+    assert_holds(report_part_text(report, 1), known[i].why);
+    assert_holds(report_part_text(report, 1), known[i].flags);
+    support_close_folder(&folder);
+  }
+}
+
+/* A key that does not say it would keep nothing apart. */
+static void every_key_of_the_data_says_what_it_concerns(void **state) {
+  (void)state;
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    if (!strcmp(row->section, "data") == (row->concerns != CONCERNS_NONE)) continue;
+    print_error("%s.%s: a key of data, and no other, says what it concerns\n", row->section, row->name);
+    _fail(__FILE__, __LINE__);
+  }
+}
+
+/* ---- patients, and slices without a score -------------------------------------------------------------- */
+
+/* The page's file as one line of words. */
+static const char *page_text(struct folder *folder, struct report *report, const char *name) {
+  struct error error;
+  struct report_config config = {.figures = FIGURE_KINDS};
+  const char *page = support_path(folder, "page");
+  assert_good(report_write(report, &config, page, &error), &error);
+  FILE *file = fopen(arena_text(folder->arena, "%s/%s", page, name), "rb");
+  assert_non_null(file);
+  char *text = arena_new(folder->arena, 1 << 20);
+  text[fread(text, 1, (1 << 20) - 1, file)] = 0;
+  fclose(file);
+  for (char *c = text; *c; c++) *c = *c == '\n' ? ' ' : *c;
+  return text;
+}
+
+/* The standard results do not say whose their files are; those beside them do. */
+static void results_say_whose_slices_are(void **state) {
+  static const struct {
+    const char *patients, *text;
+    size_t count;
+  } known[] = {{"p\nq", "the second over 2 patients.", 2},
+               {"p\np", "the second over 1 patient of 2 files.", 1},
+               {"a.h5\nb.h5", "the second over 2 files (no patient_id).", 2},
+               {NULL, "the second over 2 files (no patient_id).", 2},
+               {"p\n", "the second over 2 patients (1 file without patient_id counts as one each).", 2}};
+  (void)state;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    struct folder folder;
+    struct error error;
+    const char *path;
+    struct results second = standard;
+    support_open_folder(&folder);
+    second.name = "B";
+    second.patients = known[i].patients;
+    struct report *report = two_results(&folder, &second, &path);
+    assert_good(report_add(report, path, &error), &error);
+    assert_good(report_finish(report, &error), &error);
+    assert_int_equal(report->sets, 1);
+    assert_int_equal(report->set[0].clusters.count, known[i].count);
+    assert_holds(page_text(&folder, report, "report.txt"), known[i].text);
+    support_close_folder(&folder);
+  }
+  struct results cut = standard;
+  cut.patients = "p";
+  refuse_second(&cut, "two/results.h5 is damaged: patient has 1 lines, volume_names 2", "");
+}
+
+/* Results beside the standard ones, of which so many slices have no score. */
+static struct report *report_unscored(struct folder *folder, size_t unscored) {
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  second.name = "B";
+  second.unscored = unscored;
+  struct report *report = two_results(folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  return report;
+}
+
+/* They are no ties: of the three slices the pairs are two, and means are of the others. */
+static void slices_without_a_score_are_told(void **state) {
+  struct folder folder;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = report_unscored(&folder, 1);
+  const char *text = page_text(&folder, report, "report.txt");
+  assert_holds(text, "0.7000 \u00b1 0.1000 (1 of 3 scans without a score)");
+  assert_holds(text, "0.00000 (1 of 3 slices without a score)");
+  const char *scores = page_text(&folder, report, "ssim.csv");
+  assert_holds(scores, "\u00d72 Long,\u00d72 Long std,\u00d72 Long without a score ");
+  assert_holds(scores, ",B,0.700000018,0.099999994,1 ");
+  assert_holds(page_text(&folder, report, "pairs_1.csv"),
+               " B,0,1,0,0,"); /* the mean, one without, its interval */
+  support_close_folder(&folder);
+}
+
+static void methods_without_any_score_are_told(void **state) {
+  static const char *const files[] = {"report.txt", "report.html", "pairs_1.csv", "ssim.csv", "ssim.tex"};
+  struct folder folder;
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = report_unscored(&folder, SLICES);
+  assert_holds(page_text(&folder, report, "report.txt"), "3 of 3 slices without a score");
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    assert_null(strstr(page_text(&folder, report, files[i]), "nan"));
+  support_close_folder(&folder);
+}
+
+static void other_data_stand_apart(void **state) {
+  struct results others[] = {standard, standard};
+  (void)state;
+  others[0].selection = "4567";
+  others[1].range = "slice";
   for (size_t i = 0; i < 2; i++) {
     struct folder folder;
     struct error error;
@@ -573,12 +784,75 @@ static void logs_are_read(void **state) {
   support_close_folder(&folder);
 }
 
+static void write_log(struct folder *all, const char *name, const char *text) {
+  const char *path = support_path(all, name);
+  assert_int_equal(mkdir(path, 0755), 0);
+  support_write_text(support_path(all, arena_text(all->arena, "%s/log.jsonl", name)), text);
+}
+
+static void has_stage(const struct report_stage *stage, const char *name, const char *unit, const char *metric,
+                      double last, double y) {
+  assert_string_equal(stage->name, name);
+  assert_string_equal(stage->unit, unit);
+  assert_string_equal(stage->metric, metric);
+  assert_true(stage->validation.count > 0);
+  assert_near(stage->validation.x[stage->validation.count - 1], last, 0);
+  assert_near(stage->validation.y[stage->validation.count - 1], y, 1e-12);
+}
+
+/* Stages by whatever names, in the order in which they are trained, of tasks that the program does not know: what they
+ * tell first is shown by its name. What is no stage is left alone. */
+static void logs_of_other_methods_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  (void)state;
+  support_open_folder(&folder);
+  support_write_text(support_path(&folder, "stages.jsonl"), "");
+  write_log(&folder, "reconstructor", "{\"kind\":\"epoch\",\"epoch\":1,\"updates\":3,\"val_ssim\":0.5}\n");
+  write_log(&folder, "mask_1", "{\"kind\":\"look\",\"steps\":1,\"images\":9,\"score\":0.3,\"action\":4}\n"
+                               "{\"kind\":\"validation\",\"steps\":2,\"images\":18,\"metric\":\"psnr\",\"score\":21,"
+                               "\"images_per_second\":7}\n");
+  write_log(&folder, "reconstructor_1", "{\"kind\":\"epoch\",\"epoch\":1,\"updates\":3,\"val_ssim\":0.6}\n");
+  write_log(&folder, "distilled_2",
+            "{\"kind\":\"validation\",\"epoch\":1,\"updates\":4,\"error\":3,\"other\":1,\"best_epoch\":1}\n"
+            "{\"kind\":\"validation\",\"epoch\":2,\"updates\":8,\"error\":5,\"other\":1,\"best_epoch\":1}\n");
+  write_log(&folder, "student_10", "{\"kind\":\"validation\",\"rounds\":4,\"images\":40,\"gap\":0.25,"
+                                   "\"best_round\":4,\"images_per_second\":3}\n{\"kind\":\"validation\"}\n{\"kind\":3}\n");
+  write_log(&folder, "old_policy_1", "no log\n");
+  struct report *report = report_make(folder.arena);
+  assert_good(report_add(report, folder.path, &error), &error);
+  const struct report_training *training = &report->training[0];
+  assert_int_equal(training->stages, 5);
+  has_stage(&training->stage[0], "reconstructor", "epochs", "ssim", 1, 0.5);
+  has_stage(&training->stage[1], "mask_1", "steps", "psnr", 2, 21);
+  has_stage(&training->stage[2], "reconstructor_1", "epochs", "ssim", 1, 0.6);
+  has_stage(&training->stage[3], "distilled_2", "updates", "error", 8, 5);
+  assert_near(training->stage[3].selected, 3, 0);
+  has_stage(&training->stage[4], "student_10", "rounds", "gap", 4, 0.25);
+  assert_near(training->stage[4].selected, 0.25, 0);
+  assert_true(isnan(training->stage[1].selected) && isnan(training->stage[1].gamma));
+  struct report_config config = {.metric = 0};
+  assert_good(report_write(report, &config, support_path(&folder, "page"), &error), &error);
+  support_close_folder(&folder);
+}
+
+/* The discount of policies that have one; of methods of other programs nothing is known. */
+static void discounts_are_the_methods(void **state) {
+  (void)state;
+  assert_near(method_gamma("train:\n  method: pgmri\nlearn:\n  gamma: 1\npgmri:\n  gamma: 0.9\n"), 0.9, 0);
+  assert_near(method_gamma("train:\n  method: l2sr\nlearn:\n  gamma: 0.5\npgmri:\n  gamma: 0.9\n"), 0.5, 0);
+  assert_true(isnan(method_gamma("train:\n  method: loupe\nlearn:\n  gamma: 1\n")));
+  assert_true(isnan(method_gamma("train:\n  method: another\nlearn:\n  gamma: 1\n")));
+  assert_true(isnan(method_gamma("")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(markup_is_escaped),
       cmocka_unit_test(pictures_are_part_of_a_page),
       cmocka_unit_test(tables_are_written_in_four_ways),
       cmocka_unit_test(tables_show_any_bytes),
+      cmocka_unit_test(cells_of_csv_do_nothing),
       cmocka_unit_test(less_may_be_best),
       cmocka_unit_test(small_numbers_keep_their_digits),
       cmocka_unit_test(scores_have_one_name),
@@ -591,12 +865,20 @@ int main(void) {
       cmocka_unit_test(volumes_without_a_name_are_refused),
       cmocka_unit_test(many_lines_of_a_source_are_read),
       cmocka_unit_test(more_slices_than_the_file_holds_are_refused),
+      cmocka_unit_test(keys_of_training_keep_nothing_apart),
+      cmocka_unit_test(keys_of_tests_keep_apart_in_words),
+      cmocka_unit_test(every_key_of_the_data_says_what_it_concerns),
+      cmocka_unit_test(results_say_whose_slices_are),
+      cmocka_unit_test(slices_without_a_score_are_told),
+      cmocka_unit_test(methods_without_any_score_are_told),
       cmocka_unit_test(other_data_stand_apart),
       cmocka_unit_test(equal_names_are_told_apart),
       cmocka_unit_test(what_is_no_result_is_refused),
       cmocka_unit_test(masks_of_two_sizes_are_refused),
       cmocka_unit_test(too_many_data_sets_are_refused),
       cmocka_unit_test(logs_are_read),
+      cmocka_unit_test(logs_of_other_methods_are_read),
+      cmocka_unit_test(discounts_are_the_methods),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,31 @@ bool option_repeated(const char *list, char *word, size_t size) {
   return false;
 }
 
+/* The next letter or digit, lower; 0 at the end. */
+static int next_letter(const char **at, const char *end) {
+  while (*at < end && !isalnum((unsigned char)**at)) ++*at;
+  return *at < end ? tolower((unsigned char)*(*at)++) : 0;
+}
+
+static bool same_span(const char *a, const char *a_end, const char *b, const char *b_end) {
+  int letter;
+  while ((letter = next_letter(&a, a_end)))
+    if (letter != next_letter(&b, b_end)) return false;
+  return !next_letter(&b, b_end);
+}
+
+bool same_word(const char *a, const char *b) {
+  return same_span(a, a + strlen(a), b, b + strlen(b));
+}
+
+bool is_one_of_words(const char *word, const char *words) {
+  for (const char *end; *words; words = end + (*end == '|')) {
+    end = words + strcspn(words, "|");
+    if (same_span(word, word + strlen(word), words, end)) return true;
+  }
+  return false;
+}
+
 static size_t edit_distance(const char *a, const char *b) {
   enum { LONGEST = 64 };
   size_t m = strlen(a), n = strlen(b), row[LONGEST + 1];
@@ -72,6 +97,8 @@ static size_t edit_distance(const char *a, const char *b) {
 const char *nearest_name(const char *word, const char *const names[], size_t count) {
   const char *best = NULL;
   size_t least = strlen(word) / 2 + 2;
+  for (size_t i = 0; i < count; i++)
+    if (same_word(word, names[i])) return names[i];
   for (size_t i = 0; i < count; i++) {
     size_t distance = edit_distance(word, names[i]);
     if (distance < least) least = distance, best = names[i];
@@ -142,16 +169,19 @@ static bool set_choice(const struct option *row, void *field, const char *text, 
                        struct error *error) {
   size_t length = strlen(text);
   uint32_t place = 0;
+  char near[96] = "";
   for (const char *choice = row->choices; choice; place++) {
     size_t span = strcspn(choice, "|");
     if (span == length && !memcmp(choice, text, span)) {
       *(option_CHOICE *)field = place;
       return true;
     }
+    if (same_span(text, text + length, choice, choice + span))
+      snprintf(near, sizeof near, "did you mean %.*s? ", (int)span, choice);
     choice = choice[span] ? choice + span + 1 : NULL;
   }
-  return fail_usage(error, "%s.%s is '%s' at %s; it must be one of %s", row->section, row->name, text, where,
-                    row->choices);
+  return fail_usage(error, "%s.%s is '%s' at %s; %sit must be one of %s", row->section, row->name, text, where,
+                    near, row->choices);
 }
 
 static bool set_field(const struct option *row, void *field, struct arena *arena, const char *text,

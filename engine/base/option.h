@@ -26,6 +26,7 @@ struct option {
   double low, high;     /* the range of a number, both ends allowed */
   const char *choices;  /* the words of OPTION_CHOICE, joined by '|' */
   const char *doc;
+  unsigned concerns;    /* a number of the table's owner, behind `doc`; 0: nothing is said */
 };
 
 struct option_table {
@@ -58,7 +59,11 @@ bool option_repeated(const char *list, char *word, size_t size);
 /* A number of nothing but digits, from least to most; otherwise *value stays as it is. */
 bool option_whole(const char *word, uint32_t least, uint32_t most, uint32_t *value);
 
-/* The entry of `names` (count of them) nearest to `word` by edit distance, or NULL if none is near. */
+/* Whether they are one word but for case and all that is no letter or digit: "PG-MRI" and "pgmri". */
+bool same_word(const char *a, const char *b);
+/* The same with one of the words that '|' joins. */
+bool is_one_of_words(const char *word, const char *words);
+/* The entry of `names` (count of them) that is the same word, or else nearest by edit distance, or NULL if none is near. */
 const char *nearest_name(const char *word, const char *const names[], size_t count);
 
 #endif

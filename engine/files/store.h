@@ -25,8 +25,10 @@ struct store_shape {
   bool real;    /* integers or floats */
 };
 
-/* Names what is wrong with a file that cannot be opened: missing, no HDF5 signature, cut short. */
+/* Names what is wrong with a file that cannot be opened: missing, no HDF5 signature, cut short, under the
+ * lock of a writer. Until it is closed nobody who asks for HDF5's lock writes it. */
 bool store_open(struct store **store, const char *path, struct error *error);
+bool store_is_written(const char *path); /* another program holds the lock of a writer */
 void store_close(struct store *store); /* NULL allowed; an uncommitted new file is removed */
 
 bool store_has(struct store *store, const char *name);

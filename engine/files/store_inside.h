@@ -10,6 +10,7 @@
 struct store {
   struct arena *arena;
   hid_t file;
+  int lock; /* a descriptor that holds the lock of a file that is read; -1: none */
   const char *path;
   bool unfinished; /* a new file until it is committed: */
   struct part_file part;
@@ -24,6 +25,10 @@ enum { REASON = 256 };
 struct store *store_new(const char *path);
 void store_start(void);                 /* before the first call of HDF5 */
 void store_without_locks(hid_t access); /* where this HDF5 can do without */
+/* Opens it and takes the reader's lock, where its file system has locks; closing it gives the lock back.
+ * Refuses a file that a writer holds, without waiting. *file is -1 then. (store_lock.c) */
+bool store_lock(const char *path, int *file, struct error *error);
+hid_t store_open_locked(const char *path, hid_t access); /* by HDF5; negative: its error stack says why */
 /* The innermost reason on HDF5's error stack, of one line. */
 const char *store_reason(char text[REASON]);
 bool store_refuse(const struct store *store, const char *doing, const char *name, struct error *error);
@@ -41,6 +46,8 @@ bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const 
 /* Whether the link is there. astray: what an external one leads to, where that is a pipe or another thing
  * that libhdf5 would wait for; NULL: nothing of the kind. */
 bool store_link(struct store *store, const char *part, const char **astray);
+/* The file under the lock of a writer that the name leads to by an external link, or NULL. */
+const char *store_written_link(struct store *store, const char *name);
 bool store_is_complex(hid_t type); /* a compound of two numbers */
 bool store_check_filters(struct store *store, hid_t plist, const char *name, struct error *error);
 

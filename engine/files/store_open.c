@@ -43,6 +43,8 @@ const char *store_reason(char text[REASON]) {
     snprintf(text + used, REASON - used,
              "; written by a newer HDF5 than this one (%d.%d.%d)? h5repack may help", H5_VERS_MAJOR,
              H5_VERS_MINOR, H5_VERS_RELEASE);
+  if (strstr(text, "unable to lock") && strstr(text, strerror(EWOULDBLOCK)))
+    snprintf(text + used, REASON - used, "; another program writes it: wait until it closes the file");
   return text;
 }
 
@@ -61,14 +63,13 @@ static bool has_signature(const char *path) {
   return H5Fis_hdf5(path) > 0;
 }
 
-static bool check_file(const char *path, struct error *error) {
+/* The lock is the first thing: what is only half written looks broken. */
+static bool check_file(const char *path, int *lock, struct error *error) {
   struct stat status;
   if (stat(path, &status)) return fail_file(error, "cannot open %s: %s", path, strerror(errno));
   if (!S_ISREG(status.st_mode)) return fail_file(error, "%s is not a file", path);
+  if (!store_lock(path, lock, error)) return false;
   if (status.st_size == 0) return fail_file(error, "%s is empty; download or write it again", path);
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return fail_file(error, "cannot open %s: %s", path, strerror(errno));
-  close(descriptor);
   if (has_signature(path)) return true;
   const struct magic *magic = magic_of(path);
   if (magic)
@@ -79,32 +80,31 @@ static bool check_file(const char *path, struct error *error) {
 
 static bool refuse_file(const char *path, struct error *error) {
   char reason[REASON];
-  bool newer = strchr(store_reason(reason), '?');
+  store_reason(reason);
+  if (strstr(reason, "already open for"))
+    return fail_file(
+        error,
+        "%s is marked as being written: wait until its writer closes it; where that has ended without, "
+        "`h5clear -s` takes the mark away, and what was not written reads as zeros",
+        path);
   return fail_file(error, "cannot read %s: %s%s", path, reason,
-                   newer ? "" : "; the file may be cut short, fetch it again");
+                   strchr(reason, '?') || strstr(reason, "unable to lock")
+                       ? ""
+                       : "; the file may be cut short, fetch it again");
 }
 
 struct store *store_new(const char *path) {
   struct arena *arena = arena_open();
   struct store *store = ARENA_NEW(arena, struct store, 1);
-  *store = (struct store){.arena = arena, .file = H5I_INVALID_HID, .dataset = H5I_INVALID_HID};
+  *store = (struct store){.arena = arena, .file = H5I_INVALID_HID, .lock = -1, .dataset = H5I_INVALID_HID};
   store->path = arena_text(arena, "%s", path);
   return store;
 }
 
-void store_without_locks(hid_t access) {
-#if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE < 1)
-  H5Pset_file_locking(access, 0, 1);
-#else
-  (void)access;
-#endif
-}
-
 static struct store *open_store(const char *path, struct error *error) {
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  store_without_locks(access); /* read-only media cannot be locked */
   struct store *store = store_new(path);
-  store->file = H5Fopen(path, H5F_ACC_RDONLY, access);
+  store->file = store_open_locked(path, access);
   if (store->file < 0) {
     refuse_file(path, error); /* first: the next call clears HDF5's error stack */
     store_close(store);
@@ -116,10 +116,16 @@ static struct store *open_store(const char *path, struct error *error) {
 
 /* The child looks at the file without the lock: it may take long. */
 bool store_open(struct store **out, const char *path, struct error *error) {
+  int lock = -1;
   *out = NULL;
-  if (!check_file(path, error) || !probe_file(path, error)) return false;
-  HOLD(LOCK_FILES);
-  *out = open_store(path, error);
+  if (check_file(path, &lock, error) && probe_file(path, error)) {
+    HOLD(LOCK_FILES);
+    *out = open_store(path, error);
+  }
+  if (*out)
+    (*out)->lock = lock;
+  else if (lock >= 0)
+    close(lock);
   return *out;
 }
 
@@ -143,6 +149,7 @@ void store_close(struct store *store) {
   if (!store) return;
   store_forget_dataset(store);
   if (store->file >= 0) H5Fclose(store->file);
+  if (store->lock >= 0) close(store->lock);
   if (store->unfinished) part_drop(&store->part);
   arena_close(store->arena);
 }
@@ -178,8 +185,13 @@ hid_t store_dataset(struct store *store, const char *name, struct error *error) 
     return H5I_INVALID_HID;
   }
   hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
-  if (dataset < 0) store_refuse(store, "open", name, error);
-  return dataset;
+  if (dataset >= 0) return dataset;
+  store_refuse(store, "open", name, error); /* first: the next call clears HDF5's error stack */
+  const char *written = store_written_link(store, name);
+  if (written)
+    fail_file(error, "%s in %s is a link to %s, which another program writes: wait until it closes that file",
+              name, store->path, written);
+  return H5I_INVALID_HID;
 }
 
 bool store_shape_of(const struct store *store, hid_t dataset, const char *name, struct store_shape *shape,

@@ -45,16 +45,22 @@ static const char *find_file(struct store *store, const char *variable, bool bes
   return NULL;
 }
 
-static const char *astray_of(struct store *store, const char *part, size_t bytes) {
+static bool is_no_file(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* A place that an external link may lead to, of the kind; NULL: none is. */
+static const char *target_of(struct store *store, const char *part, size_t bytes,
+                             bool (*is_kind)(const char *path)) {
   const char *file, *object;
   char value[NAME];
   if (bytes > sizeof value || H5Lget_val(store->file, part, value, sizeof value, H5P_DEFAULT) < 0 ||
       H5Lunpack_elink_val(value, bytes, NULL, &file, &object) < 0)
     return NULL;
   for (int p = 0; p < PLACES; p++) {
-    struct stat status;
     const char *path = place_of(store, "HDF5_EXT_PREFIX", true, file, p);
-    if (path && !stat(path, &status) && !S_ISREG(status.st_mode)) return path;
+    if (path && is_kind(path)) return path;
   }
   return NULL;
 }
@@ -63,8 +69,20 @@ bool store_link(struct store *store, const char *part, const char **astray) {
   H5L_info_t info;
   *astray = NULL;
   if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0) return false;
-  if (info.type == H5L_TYPE_EXTERNAL) *astray = astray_of(store, part, info.u.val_size);
+  if (info.type == H5L_TYPE_EXTERNAL) *astray = target_of(store, part, info.u.val_size, is_no_file);
   return true;
+}
+
+const char *store_written_link(struct store *store, const char *name) {
+  const char *found = NULL;
+  H5L_info_t info;
+  for (size_t length = 1; !found && length <= strlen(name); length++) {
+    if (name[length] && name[length] != '/') continue;
+    const char *part = arena_text(store->arena, "%.*s", (int)length, name);
+    if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0) return NULL;
+    if (info.type == H5L_TYPE_EXTERNAL) found = target_of(store, part, info.u.val_size, store_is_written);
+  }
+  return found;
 }
 
 static bool miss(const struct store *store, const char *name, const char *source, const char *why,

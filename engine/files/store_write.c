@@ -149,13 +149,14 @@ bool store_put_number(struct store *store, const char *name, double value, struc
   return put_attribute(store, name, H5T_NATIVE_DOUBLE, &value, error);
 }
 
-/* Keeps the file's descriptor beyond HDF5's: to sync it, and to lock it, which HDF5 ends with its own use. */
+/* Keeps the file's descriptor beyond HDF5's: to sync it, and to lock it, which HDF5 ends with its own use. A
+ * reader's lock is enough to tell that it is not left, and lets others read it from its place at once. */
 bool store_commit(struct store *store, struct error *error) {
   HOLD(LOCK_FILES);
   int descriptor = fcntl(descriptor_of(store->file), F_DUPFD_CLOEXEC, 0);
   herr_t code = H5Fclose(store->file);
   store->file = H5I_INVALID_HID;
-  if (descriptor >= 0) flock(descriptor, LOCK_EX | LOCK_NB);
+  if (descriptor >= 0) flock(descriptor, LOCK_SH | LOCK_NB);
   bool good =
       code >= 0 && descriptor >= 0 && fsync(descriptor) == 0 && part_take_place(&store->part, store->path);
   store->unfinished = !good;

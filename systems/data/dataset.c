@@ -4,6 +4,7 @@
 #include "engine/base/random.h"
 #include "engine/device/program.h"
 #include "systems/data/listing.h"
+#include "systems/data/patients.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -57,8 +58,7 @@ static bool passes(struct dataset *dataset, const struct volume *volume, const s
     return false;
   }
   if (options->data.patient_split && options->data.split != SPLIT_ALL) {
-    const char *patient = volume->patient[0] ? volume->patient : volume->name;
-    if (dataset_patient_split(patient) != options->data.split) {
+    if (dataset_patient_split(patient_of(volume)) != options->data.split) {
       dataset->by_patient++;
       return false;
     }
@@ -66,27 +66,42 @@ static bool passes(struct dataset *dataset, const struct volume *volume, const s
   return true;
 }
 
+size_t dataset_skipped(const struct dataset *dataset) {
+  return dataset->small + dataset->written + dataset->broken;
+}
+
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
-  size_t place = dataset->broken + dataset->small;
+  size_t place = dataset_skipped(dataset);
   if (strict) return fail_in(error, "data.strict");
   dataset->skipped[place].path = volume->path;
   dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
-  dataset->skipped[place].small = volume->small;
-  (*(volume->small ? &dataset->small : &dataset->broken))++;
+  dataset->skipped[place].kind = volume->small ? "small" : volume->written ? "written" : "broken";
+  (*(volume->small ? &dataset->small : volume->written ? &dataset->written : &dataset->broken))++;
   return true;
+}
+
+/* "broken (1) or too small (2)"; the number is left out where there is one kind. */
+static const char *skipped_words(const struct dataset *dataset) {
+  const struct {
+    size_t count;
+    const char *word;
+  } kinds[] = {
+      {dataset->broken, "broken"}, {dataset->small, "too small"}, {dataset->written, "being written"}};
+  const char *text = "";
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    if (!kinds[k].count) continue;
+    if (kinds[k].count == dataset_skipped(dataset)) return kinds[k].word;
+    text =
+        arena_text(dataset->arena, "%s%s%s (%zu)", text, *text ? " or " : "", kinds[k].word, kinds[k].count);
+  }
+  return text;
 }
 
 static bool refuse_skipped(const struct dataset *dataset, const char *folder, size_t files,
                            struct error *error) {
   const struct error last = *error;
-  size_t broken = dataset->broken, small = dataset->small;
-  const char *both = arena_text(dataset->arena, "broken (%zu) or too small (%zu)", broken, small);
-  return fail_file(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder, broken + small,
-                   files, plural(files),
-                   !small    ? "broken"
-                   : !broken ? "too small"
-                             : both,
-                   last.text);
+  return fail_file(error, "no usable slice in %s: %zu of %zu file%s %s; the last: %s", folder,
+                   dataset_skipped(dataset), files, plural(files), skipped_words(dataset), last.text);
 }
 
 static bool note_patients(struct dataset *dataset, const struct options *options, struct error *error) {
@@ -166,6 +181,25 @@ static bool note_crop(struct dataset *dataset, const struct options *options, st
       count, plural(count), n, first->image_height, first->image_width, first->path, n, n);
 }
 
+/* Padded to several times its side, an image is mostly zeros, which every method reconstructs well. */
+static bool note_narrow(struct dataset *dataset, const struct options *options, struct error *error) {
+  size_t count = 0, n = options->data.size;
+  const struct volume *first = NULL;
+  for (size_t v = dataset->volume_count; v-- > 0;) {
+    const struct volume *volume = &dataset->volumes[v];
+    size_t height = volume->image_height, width = volume->image_width;
+    if (4 * (height < width ? height : width) >= n) continue;
+    first = volume;
+    count++;
+  }
+  if (!count) return true;
+  return dataset_note(
+      dataset, options, error,
+      "%zu volume%s images narrower than a quarter of data.size %zu (%s: %zux%zu), and zeros fill the "
+      "rest; look at the order of its axes, or set data.size to what the images have",
+      count, count == 1 ? " has" : "s have", n, first->path, first->image_height, first->image_width);
+}
+
 /* Names do not tell the patients of a split: its files are known when all were opened. */
 static void hash_split(struct dataset *dataset, const struct options *options) {
   struct names names = {0};
@@ -195,7 +229,8 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
     dataset->slice_count += volume->slice_count;
   }
   if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error) ||
-      !note_turned(dataset, options, error) || !note_copies(dataset, options, error))
+      !note_narrow(dataset, options, error) || !note_turned(dataset, options, error) ||
+      !note_copies(dataset, options, error))
     return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;
@@ -204,8 +239,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
                 "no usable slice in %s: data.slices takes the central half of a volume, and %zu volume%s "
                 "one slice each; set data.slices to all",
                 options->data.path, dataset->volume_count, dataset->volume_count == 1 ? " has" : "s have");
-  if (dataset->broken || dataset->small)
-    return refuse_skipped(dataset, options->data.path, names->count, error);
+  if (dataset_skipped(dataset)) return refuse_skipped(dataset, options->data.path, names->count, error);
   return fail(error,
               "no usable slice in %s: %zu file%s, %zu left out by data.fraction, %zu by "
               "data.acquisition, %zu by data.patient_split; loosen what leaves them out",
@@ -303,6 +337,7 @@ void dataset_print(const struct dataset *dataset, FILE *file) {
                  {dataset->by_acquisition, "of another acquisition"},
                  {dataset->by_patient, "of patients of another split"},
                  {dataset->small, "smaller than data.size, skipped"},
+                 {dataset->written, "being written by another program, skipped"},
                  {dataset->broken, "broken, skipped"}};
   for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
     if (filters[i].count)

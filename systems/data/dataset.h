@@ -4,7 +4,7 @@
 
 #include "systems/data/volume.h"
 
-enum { DATASET_NOTES = 16 };
+enum { DATASET_NOTES = 24 };
 
 struct dataset {
   struct arena *arena;
@@ -13,15 +13,16 @@ struct dataset {
   char hash[65]; /* SHA-256 of the selected names, sorted, joined by newlines; data.patient_split: of its
                     split */
   /* volumes that each filter removed */
-  size_t entries, hidden, not_h5, by_fraction, by_limit, by_patient, by_acquisition, small, broken;
+  size_t entries, hidden, not_h5, by_fraction, by_limit, by_patient, by_acquisition, small, written, broken;
   size_t selected;                  /* names after fraction and limit */
   size_t without_patient;           /* files that were opened and do not say whose they are */
   const char *notes[DATASET_NOTES]; /* warnings of data that may not be what they seem */
   size_t note_count;
   struct {
     const char *path, *reason;
-    bool small; /* smaller than data.size, and not padded; else broken */
-  } * skipped;  /* [small + broken] */
+    const char
+        *kind; /* "small" (than data.size, and not padded), "written" (by another program) or "broken" */
+  } * skipped; /* [dataset_skipped] */
 };
 
 /* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */
@@ -30,6 +31,7 @@ bool dataset_open(struct dataset *dataset, const struct options *options, struct
 bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices, const struct options *options,
                        struct error *error);
 void dataset_close(struct dataset *dataset);
+size_t dataset_skipped(const struct dataset *dataset); /* volumes that were left out for what they are */
 /* Notes a volume that is left out, and why (the error); with data.strict refuses it. */
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error);
 /* Says and keeps what may be wrong with data that can be read; with data.strict refuses it. */

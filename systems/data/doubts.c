@@ -1,6 +1,7 @@
 #include "systems/data/doubts.h"
 
 #include "engine/base/log.h"
+#include "systems/data/sampled.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,6 +27,8 @@ struct doubts {
   size_t slices, constant;
   double least, largest, sum, square, count; /* statistics of an image's pixels */
   struct axis axis[AXES];
+  double signal, kept; /* energy of what images show, and of that inside data.size */
+  size_t size;
   double empty; /* the largest fraction of a slice that is empty */
   const char *what;
 };
@@ -42,6 +45,7 @@ void doubts_drop(struct doubts *doubts) {
   doubts->least = INFINITY;
   doubts->largest = -INFINITY;
   doubts->sum = doubts->square = doubts->count = doubts->empty = 0;
+  doubts->signal = doubts->kept = 0;
   for (int a = 0; a < AXES; a++) doubts->axis[a].whole = doubts->axis[a].centre = doubts->axis[a].next = 0;
 }
 
@@ -64,10 +68,33 @@ static void see_image(struct doubts *doubts, const float *image, size_t count) {
   doubts->count += (double)count;
 }
 
-/* ---- k-space ------------------------------------------------------------------------------------------- */
+/* The pixels of an axis that the crop takes. */
+static bool is_kept(size_t place, size_t size, const struct options *options) {
+  long first = volume_place(0, size, options->data.pad, options->data.size),
+       last = volume_place(options->data.size - 1, size, options->data.pad, options->data.size);
+  return (first < 0 || (long)place >= first) && (last < 0 || (long)place <= last);
+}
 
-/* Rounding leaves less than this fraction of a slice's strongest line in one that is empty. */
-static const double EMPTY = 1e-13;
+/* Noise is below a tenth of the brightest pixel: an image shows what is above. */
+void doubts_see_crop(struct doubts *doubts, const struct volume *volume, const float *image,
+                     const struct options *options) {
+  size_t height = volume->image_height, width = volume->image_width;
+  doubts->size = options->data.size;
+  if (height <= doubts->size && width <= doubts->size) return;
+  float most = 0;
+  for (size_t i = 0; i < height * width; i++) most = image[i] > most ? image[i] : most;
+  for (size_t y = 0; y < height; y++) {
+    bool row = is_kept(y, height, options);
+    for (size_t x = 0; x < width; x++) {
+      double value = image[y * width + x];
+      if (!(value > 0.1 * most)) continue;
+      doubts->signal += value * value;
+      if (row && is_kept(x, width, options)) doubts->kept += value * value;
+    }
+  }
+}
+
+/* ---- k-space ------------------------------------------------------------------------------------------- */
 
 static double *line_energy(struct doubts *doubts, int axis, size_t count) {
   struct axis *of = &doubts->axis[axis];
@@ -75,30 +102,7 @@ static double *line_energy(struct doubts *doubts, int axis, size_t count) {
     of->energy = ARENA_NEW(doubts->arena, double, count);
     of->room = count;
   }
-  memset(of->energy, 0, sizeof *of->energy * count);
   return of->energy;
-}
-
-/* The fraction of an axis whose lines are empty, where that is no padding: some lie between others, or they
- * are more than half. */
-static double empty_fraction(const double *energy, size_t count) {
-  size_t first = count, last = 0, filled = 0;
-  double most = 0;
-  for (size_t i = 0; i < count; i++) most = energy[i] > most ? energy[i] : most;
-  for (size_t i = 0; i < count; i++)
-    if (energy[i] > most * EMPTY) {
-      if (first == count) first = i;
-      last = i;
-      filled++;
-    }
-  bool padded = filled == last + 1 - first && 2 * filled >= count;
-  return !filled || padded ? 0 : (double)(count - filled) / (double)count;
-}
-
-static void note_empty(struct doubts *doubts, double fraction, const char *what) {
-  if (fraction <= doubts->empty) return;
-  doubts->empty = fraction;
-  doubts->what = what;
 }
 
 static void add_axis(struct axis *axis, size_t count) {
@@ -115,32 +119,32 @@ static double neighbours(const float *samples, const float *after, size_t count)
   return sum;
 }
 
-static void see_kspace(struct doubts *doubts, const struct volume *volume, const float *kspace) {
-  size_t height = volume->height, width = volume->width, samples = volume->coils * height * width, zeros = 0;
-  double *column = line_energy(doubts, COLUMNS, width), *row = line_energy(doubts, ROWS, height);
+static void see_neighbours(struct doubts *doubts, const struct volume *volume, const float *kspace) {
+  size_t height = volume->height, width = volume->width;
   for (size_t line = 0; line < volume->coils * height; line++) {
     const float *from = kspace + 2 * line * width;
-    double sum = 0;
-    for (size_t x = 0; x < width; x++) {
-      double energy = (double)from[2 * x] * from[2 * x] + (double)from[2 * x + 1] * from[2 * x + 1];
-      column[x] += energy;
-      sum += energy;
-      zeros += energy == 0;
-    }
-    row[line % height] += sum;
     doubts->axis[COLUMNS].next += neighbours(from, from + 2, width - 1);
     if (line % height + 1 < height) doubts->axis[ROWS].next += neighbours(from, from + 2 * width, width);
   }
-  add_axis(&doubts->axis[COLUMNS], width);
-  add_axis(&doubts->axis[ROWS], height);
-  doubts->constant += zeros == samples;
-  if (zeros == samples) return;
-  double columns = empty_fraction(column, width), rows = empty_fraction(row, height);
-  double points = (double)zeros / (double)samples;
-  note_empty(doubts, columns, "columns");
-  note_empty(doubts, rows, "rows");
-  if (!columns && !rows && points > 0.5)
-    note_empty(doubts, points, "samples"); /* corners of an ellipse are 0.22 */
+}
+
+static void see_kspace(struct doubts *doubts, const struct volume *volume, const float *kspace) {
+  struct sampled sampled = {.coils = volume->coils,
+                            .height = volume->height,
+                            .width = volume->width,
+                            .kspace = kspace,
+                            .column = line_energy(doubts, COLUMNS, volume->width),
+                            .row = line_energy(doubts, ROWS, volume->height)};
+  const char *what;
+  sampled_sum(&sampled);
+  see_neighbours(doubts, volume, kspace);
+  add_axis(&doubts->axis[COLUMNS], volume->width);
+  add_axis(&doubts->axis[ROWS], volume->height);
+  doubts->constant += sampled.zeros == volume->coils * volume->height * volume->width;
+  double missing = sampled_missing(&sampled, &what);
+  if (missing <= doubts->empty) return;
+  doubts->empty = missing;
+  doubts->what = what;
 }
 
 void doubts_see(struct doubts *doubts, const struct volume *volume, const float *slice) {
@@ -155,11 +159,10 @@ void doubts_see(struct doubts *doubts, const struct volume *volume, const float 
 
 static const char *tell_empty(const struct doubts *doubts, const struct volume *volume) {
   if (!doubts->empty) return NULL;
-  return arena_text(
-      doubts->arena,
-      "%.0f %% of the %s of the k-space in %s are empty and it has no mask: it is undersampled, and its "
-      "images would be taken for the truth; leave it out, or take fully sampled files",
-      100 * doubts->empty, doubts->what, volume->path);
+  return arena_text(doubts->arena,
+                    "%.0f %% of the %s of the k-space in %s are empty: it is undersampled, and its "
+                    "images would be taken for the truth; leave it out, or take fully sampled files",
+                    100 * doubts->empty, doubts->what, volume->path);
 }
 
 /* The value to set data.kspace_shift or data.image_shift to; a shift that is set already is undone by it. */
@@ -229,16 +232,47 @@ static const char *tell_max(const struct doubts *doubts, const struct volume *vo
       volume->path, volume->max, doubts->largest);
 }
 
+/* Where the shorter side is no longer than data.size, more of the longer one is to be had by padding alone.
+ */
+static const char *advise_crop(const struct doubts *doubts, const struct volume *volume) {
+  size_t most = volume_largest_size(volume);
+  const char *more = most > doubts->size
+                         ? arena_text(doubts->arena, "set data.size to more, at most %zu", most)
+                         : "set data.size and data.pad to more";
+  return volume->from_kspace
+             ? arena_text(doubts->arena,
+                          "%s, or data.crop to kspace for the whole field of view in fewer pixels", more)
+             : more;
+}
+
+static const char *tell_crop(const struct doubts *doubts, const struct volume *volume) {
+  double lost = doubts->signal - doubts->kept;
+  if (!(lost > 0.02 * doubts->signal)) return NULL;
+  return arena_text(
+      doubts->arena,
+      "data.size %zu cuts away %.0f %% of the signal of %s: of %zux%zu pixels the central %zux%zu are "
+      "taken; %s; where the cut is meant, say so by data.crop image",
+      doubts->size, 100 * lost / doubts->signal, volume->path, volume->image_height, volume->image_width,
+      doubts->size, doubts->size, advise_crop(doubts, volume));
+}
+
+/* What the scene says in words is no doubt. */
+static bool is_meant(enum doubt_kind kind, const struct options *options) {
+  return (kind == DOUBT_CONSTANT && options->data.exclude_constant) ||
+         (kind == DOUBT_CROP && options->given[OPTION_ROW_data_crop]);
+}
+
 bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct options *options,
                 struct error *error) {
   static const char *(*const tell[DOUBT_KINDS])(const struct doubts *, const struct volume *) = {
       [DOUBT_EMPTY] = tell_empty,       [DOUBT_CORNER] = tell_corner,     [DOUBT_EDGES] = tell_edges,
-      [DOUBT_NEGATIVE] = tell_negative, [DOUBT_CONSTANT] = tell_constant, [DOUBT_MAX] = tell_max};
+      [DOUBT_NEGATIVE] = tell_negative, [DOUBT_CONSTANT] = tell_constant, [DOUBT_MAX] = tell_max,
+      [DOUBT_CROP] = tell_crop};
   bool good = true;
   for (int kind = 0; good && doubts->slices && kind < DOUBT_KINDS; kind++) {
     struct doubt *doubt = &doubts->found[kind];
     const char *text = tell[kind](doubts, volume);
-    if (!text || (kind == DOUBT_CONSTANT && options->data.exclude_constant)) continue;
+    if (!text || is_meant(kind, options)) continue;
     if (!doubt->volumes++) doubt->text = text;
     if (options->data.strict) good = fail_file(error, "data.strict: %s", text);
   }

@@ -1,5 +1,5 @@
-/* Data that can be read and are not what they seem: undersampled k-space without a mask, a zero frequency in
- * the corner, values that no magnitude image has. Slices are looked at as they are read; each kind is said
+/* Data that can be read and are not what they seem: undersampled k-space, a zero frequency in the corner,
+ * values that no magnitude image has. Slices are looked at as they are read; each kind is said
  * once. */
 #ifndef L2SR_SYSTEMS_DOUBTS_H
 #define L2SR_SYSTEMS_DOUBTS_H
@@ -13,6 +13,7 @@ enum doubt_kind {
   DOUBT_NEGATIVE, /* images with pixels below 0, z-scored ones among them */
   DOUBT_CONSTANT, /* volumes whose slices have no contrast */
   DOUBT_MAX,      /* attribute max is not the largest pixel */
+  DOUBT_CROP,     /* images of which data.size cuts away what they show */
   DOUBT_KINDS
 };
 
@@ -21,6 +22,9 @@ struct doubts; /* opaque: doubts.c */
 struct doubts *doubts_open(struct arena *arena);
 /* One slice as volume_read gives it; all of a volume's, then doubts_end. */
 void doubts_see(struct doubts *doubts, const struct volume *volume, const float *slice);
+/* The same slice as an image, before it is cut to data.size. */
+void doubts_see_crop(struct doubts *doubts, const struct volume *volume, const float *image,
+                     const struct options *options);
 void doubts_drop(struct doubts *doubts); /* forgets the slices of a volume that is left out */
 /* Ends a volume; with data.strict refuses one that is in doubt. */
 bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct options *options,

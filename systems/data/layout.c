@@ -92,6 +92,14 @@ static void see_dataset(const char *name, void *context) {
     snprintf(found->text + used, sizeof found->text - used, "%s%s", used ? ", " : "", name);
 }
 
+/* One that was not asked for. */
+static bool has_other(struct store *store, const char *wanted) {
+  static const char *const keys[] = {"reconstruction_esc", "reconstruction_rss", "kspace"};
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+    if (!strstr(wanted, keys[k]) && store_has(store, keys[k])) return true;
+  return false;
+}
+
 bool layout_refuse(struct store *store, const char *path, const char *wanted, struct error *error) {
   struct found found = {.text = ""};
   struct error ignored;
@@ -99,7 +107,8 @@ bool layout_refuse(struct store *store, const char *path, const char *wanted, st
   bool matlab = magic && magic->kind == MAGIC_MATLAB_73;
   store_list(store, see_dataset, &found, &ignored);
   const char *kind =
-      found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"
+      has_other(store, wanted) ? "; set data.source to auto, which takes what is there"
+      : found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"
       : matlab ? "; it is a MATLAB 7.3 file: read it by h5py, reverse its axes, and write it as one of those"
                : "";
   return fail_file(error, "%s has no dataset %s; its images cannot be found: it holds %s%s%s", path, wanted,

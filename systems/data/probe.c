@@ -33,6 +33,7 @@ static bool look_at(struct look *look, size_t slice, struct error *error) {
   const char *fault = fault_of(look);
   if (fault) return fail_file(error, "%s: slice %zu holds %s", look->volume->path, slice, fault);
   doubts_see(look->doubts, look->volume, look->data);
+  if (!look->volume->from_kspace) doubts_see_crop(look->doubts, look->volume, look->data, look->options);
   return true;
 }
 

@@ -101,8 +101,13 @@ bool reader_open(struct reader **out, const struct dataset *dataset, struct erro
   if (!good) fail_memory(error, "no host memory for %d slices of %zu bytes", RING, most * sizeof(float));
   pthread_mutex_init(&reader->lock, NULL);
   pthread_cond_init(&reader->changed, NULL);
-  if (good && pthread_create(&reader->thread, NULL, read_all, reader))
-    good = fail(error, "cannot start the reader's thread");
+  int code = good ? pthread_create(&reader->thread, NULL, read_all, reader) : 0;
+  if (code)
+    good = fail_memory(
+        error,
+        "cannot start the reader's thread: %s; `ulimit -u` says how many threads a user may have, "
+        "`ulimit -v` how much memory a program: allow more",
+        strerror(code));
   if (!good) {
     arena_close(arena);
     return false;

@@ -1,8 +1,10 @@
 #include "systems/data/volume.h"
 
 #include "engine/device/fft.h"
+#include "engine/device/program.h"
 #include "systems/data/foreign.h"
 #include "systems/data/layout.h"
+#include "systems/data/sampled.h"
 
 #include <float.h>
 #include <math.h>
@@ -22,11 +24,6 @@ static bool choose_key(struct store *store, struct volume *volume, uint32_t sour
     return layout_refuse(
         store, volume->path,
         source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace" : keys[source - 1], error);
-  if (volume->from_kspace && store_has(store, "mask"))
-    return fail_file(error,
-                     "%s is undersampled (it has a mask and no reconstruction): a test file without target "
-                     "cannot be used",
-                     volume->path);
   return true;
 }
 
@@ -75,19 +72,32 @@ size_t volume_largest_size(const struct volume *volume) {
   return largest_size(volume->image_height, volume->image_width);
 }
 
-/* Advice that data.size itself would refuse is none. */
-static bool takes_size(size_t side) {
+bool volume_takes_size(size_t side) {
   return (double)side >= option_find(&option_table, "data.size")->low;
 }
 
+enum { SIDE_LEAST = 4 };
+
+/* Padding makes any size of it, but no image. */
+static bool refuse_tiny(const struct volume *volume, struct error *error) {
+  return fail_file(
+      error,
+      "%s has images of %zu x %zu, which show nothing that could be scanned; are the axes of %s [slices, "
+      "%sheight, width]?",
+      volume->path, volume->image_height, volume->image_width, volume->key,
+      volume->from_kspace ? "(coils,) " : "");
+}
+
 static bool check_size(struct volume *volume, const struct options *options, struct error *error) {
+  if (volume->image_height < SIDE_LEAST || volume->image_width < SIDE_LEAST)
+    return refuse_tiny(volume, error);
   size_t n = options->data.size, pad = options->data.pad;
   bool small = volume->image_height < n || volume->image_width < n;
   volume->small = small && pad < n;
   if (!volume->small) return true;
   char or_size[64] = "";
   size_t side = volume_largest_size(volume);
-  if (takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
+  if (volume_takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
   return fail_file(error,
                    "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu%s",
                    volume->path, volume->image_height, volume->image_width, n, n, or_size);
@@ -95,7 +105,7 @@ static bool check_size(struct volume *volume, const struct options *options, str
 
 static bool refuse_kspace(const struct volume *volume, size_t n, struct error *error) {
   size_t side = largest_size(volume->height, volume->width);
-  if (takes_size(side))
+  if (volume_takes_size(side))
     return fail_file(error,
                      "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
                      volume->path, volume->height, volume->width, n, side);
@@ -116,7 +126,7 @@ static bool cut_kspace(struct volume *volume, const struct options *options, str
   return true;
 }
 
-enum { SLICES_MOST = 1 << 20 };
+enum { SLICES_MOST = 1 << 20, PATIENT_MOST = 1 << 16 };
 
 /* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
 static bool check_memory(const struct volume *volume, struct error *error) {
@@ -146,6 +156,19 @@ static void read_max(struct store *store, struct volume *volume) {
   volume->has_max = !*end;
 }
 
+/* Two long ids may begin alike: what is cut would make one patient of them. */
+static void read_patient(struct store *store, struct volume *volume) {
+  struct arena *arena = arena_open();
+  char *text = arena_new(arena, PATIENT_MOST);
+  if (store_word(store, "patient_id", text, PATIENT_MOST)) {
+    if (strlen(text) < sizeof volume->patient)
+      strcpy(volume->patient, text);
+    else
+      hash_hex(text, strlen(text), volume->patient);
+  }
+  arena_close(arena);
+}
+
 /* By the scene, once the sizes are known. */
 static bool complete(struct volume *volume, const struct options *options, struct error *error) {
   volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
@@ -155,6 +178,57 @@ static bool complete(struct volume *volume, const struct options *options, struc
   select_slices(volume, options->data.slices);
   return cut_kspace(volume, options, error) && check_size(volume, options, error);
 }
+
+/* ---- k-space with a mask beside it ----------------------------------------------------------------------
+ */
+
+/* The mask of the file, where it is one of columns or of samples. */
+static void read_mask(struct store *store, struct sampled *sampled, struct arena *arena) {
+  struct error ignored;
+  size_t plane = sampled->height * sampled->width, total;
+  void *mask;
+  if (!store_read_all(store, "mask", STORE_U8, plane, arena, &mask, &total, &ignored)) return;
+  sampled->mask = mask;
+  sampled->mask_entries = total;
+}
+
+static bool refuse_undersampled(struct store *store, const struct volume *volume, double missing,
+                                const char *what, struct error *error) {
+  bool other = store_has(store, "reconstruction_esc") || store_has(store, "reconstruction_rss");
+  return fail_file(error,
+                   "%s is undersampled: %.0f %% of the %s of its kspace are empty, and it has a mask; %s",
+                   volume->path, 100 * missing, what,
+                   other ? "set data.source to auto to take its reconstruction"
+                         : "a test file without target cannot be used");
+}
+
+/* A mask may be of a scan that is yet to be made: the first slice from the middle on that holds something
+ * tells whether it was. */
+static bool check_sampled(struct store *store, const struct volume *volume, struct error *error) {
+  if (!volume->from_kspace || !store_has(store, "mask")) return true;
+  struct arena *arena = arena_open();
+  struct sampled sampled = {.coils = volume->coils, .height = volume->height, .width = volume->width};
+  const char *what = "";
+  double missing = 0;
+  float *slice = arena_try_array(arena, sizeof *slice, volume_slice_floats(volume));
+  bool good = slice || fail_memory(error, "no host memory for a slice of %s", volume->path);
+  sampled.column = ARENA_NEW(arena, double, volume->width);
+  sampled.row = ARENA_NEW(arena, double, volume->height);
+  sampled.kspace = slice;
+  if (good) read_mask(store, &sampled, arena);
+  for (size_t s = volume->slices / 2; good && s < volume->slices; s++) {
+    if (!(good = volume_read(store, volume, s, slice, error))) break;
+    sampled_sum(&sampled);
+    missing = sampled_missing(&sampled, &what);
+    if (sampled.zeros < volume->coils * volume->height * volume->width) break;
+  }
+  if (good && missing) good = refuse_undersampled(store, volume, missing, what, error);
+  arena_close(arena);
+  return good;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------
+ */
 
 static bool describe(struct store *store, struct volume *volume, const struct options *options,
                      struct error *error) {
@@ -167,10 +241,10 @@ static bool describe(struct store *store, struct volume *volume, const struct op
   if (!check_memory(volume, error) || !store_check_held(store, volume->key, error)) return false;
   find_image_size(volume, &header);
   store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
-  store_word(store, "patient_id", volume->patient, sizeof volume->patient);
+  read_patient(store, volume);
   read_max(store, volume);
   volume->turned = volume->from_kspace && layout_is_turned(&header, volume->height, volume->width);
-  return complete(volume, options, error);
+  return complete(volume, options, error) && check_sampled(store, volume, error);
 }
 
 bool volume_of_memory(struct volume *volume, const struct options *options, struct error *error) {
@@ -189,7 +263,10 @@ bool volume_open(struct store **store, struct volume *volume, const char *path, 
                  struct error *error) {
   const char *slash = strrchr(path, '/');
   *volume = (struct volume){.path = path, .name = slash ? slash + 1 : path};
-  if (!store_open(store, path, error)) return foreign_advise(path, error);
+  if (!store_open(store, path, error)) {
+    volume->written = store_is_written(path);
+    return foreign_advise(path, error);
+  }
   bool good = describe(*store, volume, options, error);
   if (store_is_sound(*store, error) && good) return true;
   store_close(*store);

@@ -13,8 +13,10 @@ struct volume {
   size_t slices, coils, height, width; /* sizes of that dataset; coils 1 where there is no coil axis */
   size_t image_height, image_width;    /* an image's sizes before padding and cropping to N */
   bool small;                          /* smaller than the scene's N and no padding: why it was refused */
+  bool written;                        /* under the lock of a writer: likewise */
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
-  char acquisition[64], patient[80];   /* empty where the file does not say */
+  char acquisition[64];                /* empty where the file does not say */
+  char patient[256];                   /* likewise; of a patient_id without room here its SHA-256 */
   bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
   bool turn_rows, turn_columns;        /* and whose images have their middle there */
   struct digest digest;                /* the file's digest, where it is one of a data set */
@@ -25,8 +27,9 @@ struct volume {
   const float *memory;             /* its samples in the program's memory, as volume_read gives them; NULL: a file's */
 };
 
-/* Opens the file and reads everything but the samples. Refuses files without a usable dataset (undersampled
- * test files included), of wrong rank, of no size, or too small for N with padding off. */
+/* Opens the file and reads everything but the samples. Refuses files without a usable dataset, of wrong rank,
+ * of no size, too small for N with padding off, or of undersampled k-space with the mask beside it (fastMRI's
+ * test files). */
 bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
                  struct error *error);
 
@@ -38,6 +41,7 @@ bool volume_of_memory(struct volume *volume, const struct options *options, stru
 const char *volume_fault(const float *image, size_t count, bool *constant);
 /* The largest N that the images have without padding and that can be transformed. */
 size_t volume_largest_size(const struct volume *volume);
+bool volume_takes_size(size_t side); /* data.size takes it: else advice to set it is none */
 
 /* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs, zero
  * frequency at (height / 2, width / 2). Refuses doubles that are all too small for floats. In memory: no store. */

@@ -1,6 +1,7 @@
 #include "systems/methods/evaluate.h"
 
 #include "engine/base/log.h"
+#include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
@@ -42,7 +43,8 @@ static bool is_named(const struct options *options, bool (*is_kind)(const struct
 }
 
 struct simulation_plan evaluate_plan(const struct options *options) {
-  bool dense = options->train.method == METHOD_PGMRI && *options->evaluate.policy;
+  const struct policy_trainer *trained = method_of(options)->policy;
+  bool dense = trained && trained->dense && *options->evaluate.policy;
   return (struct simulation_plan){.score_every_step = options->evaluate.curves || dense,
                                   .dense = dense,
                                   .metrics = options->evaluate.metrics,

@@ -476,12 +476,19 @@ static const struct trainer_value look_values[] = {
 #undef X
         {NULL, NULL, NULL}};
 
+static const struct trainer_curve curves[] = {
+    {"%s", "training", .looks = true, .value = LBCS_score},
+    {"%s", "validation", .validation = true},
+    {.up = NULL}};
+
 const struct task task_lbcs = {.network = "lbcs",
                                .unit = "step",
                                .worked = "images",
                                .train = {"look", look_values, 1 << LBCS_score},
                                .validation = {"validation", policy_score_values, 1},
                                .scores = true,
+                               .across = "actions beside the initial ones",
+                               .curves = curves,
                                .more = "acquisition.budget",
                                .advice =
                                    "name a reconstructor whose images are finite in learn.reconstructor",

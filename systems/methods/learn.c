@@ -186,6 +186,12 @@ static const struct trainer_value look_values[] = {
 #undef X
         {NULL, NULL, NULL}};
 
+static const struct trainer_curve curves[] = {
+    {"reward of a scan", "training", .looks = true, .value = LEARN_reward},
+    {"%s", "validation", .validation = true},
+    {"entropy of a choice", "training", .looks = true, .value = LEARN_entropy},
+    {.up = NULL}};
+
 const struct task task_policy = {
     .network = "policy",
     .unit = "rollout",
@@ -194,6 +200,7 @@ const struct task task_policy = {
     .validation = {"validation", policy_score_values, 1},
     .select = SELECT_HIGHEST,
     .scores = true,
+    .curves = curves,
     .more = "learn.steps or alternate.steps",
     .advice = "lower learn.rate or learn.clip (0 is no limit)",
     .add = policy_training_add,

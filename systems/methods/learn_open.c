@@ -221,6 +221,7 @@ static void add_play(struct policy_training *training, struct schedule *schedule
 const struct policy_trainer policy_trainer_l2s = {
     .task = &task_policy,
     .network = &network_policy,
+    .section = "learn",
     .bytes = sizeof(struct learning),
     .best = true,
     .lower = "learn.scans",

@@ -1,12 +1,34 @@
 #include "systems/methods/method.h"
 
+#include "engine/files/scene.h"
 #include "systems/sampling/geometry.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define METHOD_ADDRESS(enumerator, name) &method_##name,
 const struct method *const method_list[METHOD_COUNT + 1] = {TRAIN_METHODS(METHOD_ADDRESS)};
 
 const struct method *method_of(const struct options *options) {
   return method_list[options->train.method];
+}
+
+static const struct method *method_named(const char *name) {
+  for (size_t i = 0; i < METHOD_COUNT; i++)
+    if (!strcmp(method_list[i]->name, name)) return method_list[i];
+  return NULL;
+}
+
+double method_gamma(const char *scene) {
+  struct arena *arena = arena_open();
+  const char *name = scene_value(scene, "train", "method", arena), *text = NULL;
+  const struct method *method = name ? method_named(name) : NULL;
+  if (method && method->policy && method->policy->section)
+    text = scene_value(scene, method->policy->section, "gamma", arena);
+  double gamma = text ? strtod(text, NULL) : NAN;
+  arena_close(arena);
+  return gamma;
 }
 
 const char *method_stages(const struct method *method) {

@@ -36,6 +36,9 @@ TRAIN_METHODS(METHOD_ROW)
 
 extern const struct method *const method_list[METHOD_COUNT + 1]; /* by enum train_method; ended by NULL */
 const struct method *method_of(const struct options *options);
+/* The discount of the policy that was trained by the scene, which is a text with all keys; NaN where its method has none
+ * or is not known. */
+double method_gamma(const char *scene);
 /* Its stages in words. */
 const char *method_stages(const struct method *method);
 

@@ -291,9 +291,9 @@ static bool open_log(struct stages *all, struct error *error) {
   const char *folder = all->options->train.output;
   if (file_is_there(path_of(all, "", "last.h5")))
     return fail(error,
-                "%s holds the training of one network (last.h5), train.method l2s, l2sr, pgmri or lbcs makes a folder "
-                "of stages; choose another train.output",
-                folder);
+                "%s holds the training of one network (last.h5), train.method %s makes a folder of stages; choose "
+                "another train.output",
+                folder, all->method->name);
   all->made = !folder_is_there(folder);
   if (!run_hold(&all->log, folder, path_of(all, "", "stages.jsonl"), error)) return false;
   if (all->config->resume || (fseek(all->log, 0, SEEK_END) == 0 && ftell(all->log) == 0)) return true;

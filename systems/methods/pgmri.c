@@ -227,6 +227,12 @@ static const struct trainer_value look_values[] = {
 #undef X
         {NULL, NULL, NULL}};
 
+static const struct trainer_curve curves[] = {
+    {"reward of a scan", "training", .looks = true, .value = PGMRI_reward},
+    {"%s", "validation", .validation = true},
+    {"entropy of a choice", "training", .looks = true, .value = PGMRI_entropy},
+    {.up = NULL}};
+
 const struct task task_pgmri = {.network = "pgmri",
                                 .unit = "update",
                                 .worked = "images",
@@ -234,6 +240,7 @@ const struct task task_pgmri = {.network = "pgmri",
                                 .validation = {"validation", policy_score_values, 1},
                                 .epochs = true,
                                 .scores = true,
+                                .curves = curves,
                                 .more = "pgmri.epochs",
                                 .advice = "lower pgmri.rate",
                                 .add = policy_training_add,
@@ -247,6 +254,7 @@ const struct task task_pgmri = {.network = "pgmri",
 const struct policy_trainer policy_trainer_pgmri = {.task = &task_pgmri,
                                                     .network = &network_pgmri,
                                                     .dense = true,
+                                                    .section = "pgmri",
                                                     .bytes = sizeof(struct pgmri),
                                                     .lower = "pgmri.batch or pgmri.accumulation",
                                                     .play = "for every update",

@@ -33,6 +33,7 @@ struct policy_trainer {
   size_t bytes;      /* of the method's own struct, which begins with a struct policy_training */
   bool dense;        /* the policy looks at reconstructions */
   bool best;         /* validation takes the most probable actions; else it draws them */
+  const char *section; /* of options, whose key `gamma` is its discount; NULL: it has none */
   const char *lower; /* keys to lower where the rows of an update have no room */
   const char *play, *update, *validate; /* when its lists run, in words */
   /* Refuses options that cannot go together, before anything is loaded or trained. */

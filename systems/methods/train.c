@@ -491,9 +491,31 @@ static const struct trainer_value round_values[] = {
     [EPOCH_VAL_SCORE] = {"val_score", "score/validation", "the scene's metric, of the policy's scans"},
     [EPOCH_VAL_SCORE + 1] = {NULL, NULL, NULL}};
 
+static bool has_ssim(const struct options *options) {
+  return options->train.loss != LOSS_SSIM_UNIFORM;
+}
+
+static bool has_uniform_ssim(const struct options *options) {
+  return options->train.loss == LOSS_SSIM_UNIFORM;
+}
+
+static bool trains_ssim(const struct options *options) {
+  return loss_is_ssim((enum loss_kind)options->train.loss) && has_ssim(options);
+}
+
+/* A loss that is an SSIM is minus that of the training; validation's is that of tables always. */
+static const struct trainer_curve epoch_curves[] = {
+    {"loss", "training", .value = EPOCH_LOSS},
+    {"loss", "validation", .validation = true, .value = EPOCH_VAL_LOSS},
+    {"SSIM", "training", .minus = true, .value = EPOCH_LOSS, .shown = trains_ssim},
+    {"SSIM", "uniform window, training", .minus = true, .value = EPOCH_LOSS, .shown = has_uniform_ssim},
+    {"SSIM", "validation", .validation = true, .value = EPOCH_VAL_SSIM, .shown = has_ssim},
+    {"SSIM", "Gaussian window, validation", .validation = true, .value = EPOCH_VAL_SSIM, .shown = has_uniform_ssim},
+    {.up = NULL}};
+
 #define RECONSTRUCTOR_TASK                                                                                   \
   .network = "unet", .unit = "update", .worked = "images", .train = {"update", update_values, 1},            \
-  .select = SELECT_LOWEST, .selected = EPOCH_VAL_LOSS, .epochs = true,                                       \
+  .select = SELECT_LOWEST, .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = epoch_curves,               \
   .advice = "lower train.rate or set train.clip", .add = add_all, .begin = begin_epoch, .step = step,        \
   .look = look, .validate = validate, .write = write, .read = read
 

@@ -1,13 +1,11 @@
 #include "systems/sampling/samplers.h"
 
 #include "engine/base/log.h"
-#include "engine/files/store.h"
 #include "kernels/kernels.h"
-#include "systems/sampling/geometry.h"
 #include "systems/sampling/exact_chances.h"
+#include "systems/sampling/geometry.h"
+#include "systems/sampling/mask_file.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,66 +146,6 @@ static bool fill_none(const struct options *options, const struct acquisition *a
   return true;
 }
 
-/* Reads 0s and 1s, with or without white space between them. */
-static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
-                           struct error *error) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return fail_file(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
-  bool good = true;
-  *found = 0;
-  for (int c; good && (c = fgetc(file)) != EOF;) {
-    if (isspace(c) || c == ',') continue;
-    good = c == '0' || c == '1';
-    if (!good)
-      fail_file(error, "sampler.mask %s holds '%c'; it must hold %zu values 0 or 1", path,
-                isprint(c) ? c : '?', lines);
-    if (*found < lines) mask[*found] = c == '1';
-    ++*found;
-  }
-  if (good && ferror(file)) good = fail_file(error, "cannot read sampler.mask %s: %s", path, strerror(errno));
-  fclose(file);
-  return good;
-}
-
-/* A learned mask names its geometry; other masks are of whatever is scanned. */
-static bool check_stored_geometry(struct store *store, const char *path, const char *wanted,
-                                  struct error *error) {
-  char geometry[32];
-  if (!store_text(store, "scan_geometry", geometry, sizeof geometry) || !strcmp(geometry, wanted))
-    return true;
-  return fail(error, "sampler.mask %s is of %s and acquisition.geometry is %s; name a mask of these", path,
-              geometry, wanted);
-}
-
-enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told from a broken file */
-
-static bool read_stored_mask(const char *path, const char *geometry, uint8_t *mask, size_t lines,
-                             size_t *found, struct error *error) {
-  struct store *store;
-  struct arena *arena = arena_open();
-  void *data;
-  bool good = store_open(&store, path, error);
-  if (good) {
-    good = store_has(store, "mask") ? check_stored_geometry(store, path, geometry, error)
-                                    : fail_file(error,
-                                                "sampler.mask %s has no dataset mask; name a checkpoint of "
-                                                "train.method loupe, or %zu values "
-                                                "0 or 1 as text",
-                                                path, lines);
-    good = good && store_read_all(store, "mask", STORE_F64, MASK_MOST, arena, &data, found, error);
-    for (size_t i = 0; good && i < lines && i < *found; i++) {
-      double value = ((const double *)data)[i];
-      mask[i] = value == 1;
-      if (value != 0 && value != 1)
-        good =
-            fail_file(error, "sampler.mask %s holds %g; it must hold %zu values 0 or 1", path, value, lines);
-    }
-    store_close(store);
-  }
-  arena_close(arena);
-  return good;
-}
-
 static bool check_mask(const uint8_t *mask, const struct acquisition *acquisition, const char *path,
                        struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
@@ -230,18 +168,11 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
 static bool fill_fixed(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                        struct error *error) {
   const char *path = options->sampler.mask;
-  size_t length = strlen(path), found = 0, lines = acquisition->lines;
-  if (!length) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
-  bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
-  const char *geometry = geometry_of(acquisition)->name;
+  size_t lines = acquisition->lines;
+  if (!*path) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
   struct arena *arena = arena_open();
   uint8_t *mask = ARENA_NEW(arena, uint8_t, lines);
-  bool good = stored ? read_stored_mask(path, geometry, mask, lines, &found, error)
-                     : read_text_mask(path, mask, lines, &found, error);
-  if (good && found != lines)
-    good = fail_file(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %u", path, found,
-                     lines, acquisition->size);
-  good = good && check_mask(mask, acquisition, path, error);
+  bool good = mask_file_read(path, acquisition, mask, error) && check_mask(mask, acquisition, path, error);
   for (size_t i = 0; good && i < lines; i++) table[i] = mask[i] ? rank_of(acquisition, i) : NO_LINE;
   arena_close(arena);
   return good;
@@ -271,60 +202,79 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
 
 const struct sampler sampler_list[] = {
     {"random", "draws a free action, all with the same probability", SAMPLER_DRAW, true,
-     LINES | SPOKES | POINTS, fill_random},
+     LINES | SPOKES | POINTS, fill_random, "random_lines|uniform_random"},
     {"low_bias", "draws a free line, low frequencies more often (active-mri's RandomLowBias)", SAMPLER_DRAW,
-     true, LINES, fill_low_bias},
+     true, LINES, fill_low_bias, "low_bias_random|RandomLowBias"},
     {"variable_density", "draws by the density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES | POINTS,
-     fill_polynomial},
+     fill_polynomial, "polynomial|variable_density_polynomial|density"},
     {"variable_density_gaussian", "draws by a Gaussian density", SAMPLER_DRAW, true, LINES | POINTS,
-     fill_gaussian},
+     fill_gaussian, "gaussian|normal"},
     {"poisson_disc",
      "draws lines at a least distance from acquired ones, which shrinks where no such line is left",
-     SAMPLER_DISC, true, LINES, fill_none},
+     SAMPLER_DISC, true, LINES, fill_none, "poisson|poisson_disk|disc"},
     {"equispaced_one_sided", "takes free lines of one side at equal spacing, low frequencies first",
-     SAMPLER_NEXT, false, LINES, fill_one_sided},
+     SAMPLER_NEXT, false, LINES, fill_one_sided, "equispaced|equidistant|regular|uniform_lines"},
     {"equispaced_two_sided", "takes free lines of both sides at equal spacing, low frequencies first",
-     SAMPLER_NEXT, false, LINES, fill_two_sided},
+     SAMPLER_NEXT, false, LINES, fill_two_sided, "equispaced|equidistant|regular|uniform_lines"},
     {"lowest_index", "takes the lowest free frequency, alternating sides", SAMPLER_NEXT, false, LINES,
-     fill_lowest},
+     fill_lowest,
+     "lowest|lowest_frequency|lowest_frequency_first|low_frequency|low_pass|centre|center"},
     {"uniform", "takes evenly spaced spokes, bisecting the widest gaps first where N is a power of two",
-     SAMPLER_NEXT, false, SPOKES, fill_uniform},
+     SAMPLER_NEXT, false, SPOKES, fill_uniform, "spokes|uniform_spokes|evenly_spaced|bisection"},
     {"fixed_mask", "takes the actions of the file sampler.mask: low frequencies first, spokes by bisection",
-     SAMPLER_NEXT, false, LINES | SPOKES | POINTS, fill_fixed},
+     SAMPLER_NEXT, false, LINES | SPOKES | POINTS, fill_fixed, "mask|loupe|lbcs"},
     {"learned_mask", "draws exactly the budget by the probabilities in the file sampler.mask (LOUPE)",
-     SAMPLER_EXACT, true, LINES | POINTS, fill_learned},
+     SAMPLER_EXACT, true, LINES | POINTS, fill_learned, "learned|loupe|probabilities"},
     {"tau_step",
      "draws in steps by the network sampler.tau_step, which sees the reconstruction before each step",
-     SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence},
+     SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence, "tau|seqmri|sequential"},
     {"tau_step_best", "as tau_step, but takes the most probable actions of every step", SAMPLER_SEQUENCE, false,
-     LINES | POINTS, fill_sequence},
+     LINES | POINTS, fill_sequence, NULL},
     {"oracle",
      "takes the free action whose reconstruction scores best against the truth (greedy oracle, by "
      "reward.metric)",
-     SAMPLER_ORACLE, false, LINES | SPOKES, fill_none},
+     SAMPLER_ORACLE, false, LINES | SPOKES, fill_none, "greedy|greedy_oracle"},
     {"average_oracle",
      "takes the action that scores best on average over all slices, the same for each slice",
-     SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES, fill_none},
-    {NULL, NULL, SAMPLER_DRAW, false, 0, NULL},
+     SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES, fill_none, "average|average_greedy"},
+    {NULL, NULL, SAMPLER_DRAW, false, 0, NULL, NULL},
 };
 
 const struct sampler sampler_policy = {
-    "policy", "chooses by the network evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES, fill_none};
+    "policy", "chooses by the network evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES, fill_none,
+    "l2s|l2sr|pgmri|agent"};
 
-const struct sampler *sampler_find(const char *name, struct error *error) {
-  const char *names[32];
+/* Every row, and at last what a scene's policy decides by; NULL after it. */
+static const struct sampler *sampler_at(size_t place) {
   size_t count = 0;
-  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++) {
-    if (!strcmp(sampler->name, name)) return sampler;
+  while (sampler_list[count].name) count++;
+  return place < count ? &sampler_list[place] : place == count ? &sampler_policy : NULL;
+}
+
+/* "a", or "a or b", of those that are called so elsewhere; the nearest name where there are none; else NULL. */
+static const char *meant(const char *name, struct arena *arena) {
+  const char *names[64], *called = NULL;
+  size_t count = 0;
+  for (const struct sampler *sampler; count < 64 && (sampler = sampler_at(count));) {
+    if (same_word(name, sampler->name)) return sampler->name;
+    if (sampler->also && is_one_of_words(name, sampler->also))
+      called = called ? arena_text(arena, "%s or %s", called, sampler->name) : sampler->name;
     names[count++] = sampler->name;
   }
-  if (!strcmp(sampler_policy.name, name)) return &sampler_policy;
-  names[count++] = sampler_policy.name;
-  const char *near = nearest_name(name, names, count);
+  return called ? called : nearest_name(name, names, count);
+}
+
+const struct sampler *sampler_find(const char *name, struct error *error) {
+  const struct sampler *sampler;
+  for (size_t i = 0; (sampler = sampler_at(i)); i++)
+    if (!strcmp(sampler->name, name)) return sampler;
+  struct arena *arena = arena_open();
+  const char *near = meant(name, arena);
   if (near)
     fail_usage(error, "unknown sampler '%s'; did you mean %s?", name, near);
   else
     fail_usage(error, "unknown sampler '%s'; `l2sr describe samplers` lists them", name);
+  arena_close(arena);
   return NULL;
 }
 

@@ -26,6 +26,7 @@ struct sampler {
   /* Fills `table` (an entry an action): weights of at least 1, or ranks (NO_LINE: never). */
   bool (*fill)(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                struct error *error);
+  const char *also; /* what it, or what it is taken for, is called elsewhere, joined by '|'; NULL: nothing else */
 };
 
 extern const struct sampler sampler_list[]; /* ended by a NULL name */
@@ -33,7 +34,7 @@ extern const struct sampler sampler_list[]; /* ended by a NULL name */
 /* The sampler of simulation_set where a policy decides; sampler_find knows it by its name. */
 extern const struct sampler sampler_policy;
 
-/* Refuses an unknown name with the nearest one. */
+/* Refuses an unknown name with those that are also called so, or the nearest one. */
 const struct sampler *sampler_find(const char *name, struct error *error);
 
 bool sampler_is_oracle(const struct sampler *sampler);

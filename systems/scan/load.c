@@ -61,6 +61,7 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
       return false;
     image = load->image;
   }
+  doubts_see_crop(load->doubts, volume, image, load->options);
   volume_crop(image, volume->image_height, volume->image_width, load->options->data.pad,
               load->options->data.size, load->crop);
   scale_image(load);

@@ -4,7 +4,7 @@
 #include "engine/base/log.h"
 #include "engine/files/events.h"
 #include "engine/files/scene.h"
-#include "systems/data/dataset.h"
+#include "systems/data/patients.h"
 #include "systems/networks/checkpoint.h"
 
 #include <errno.h>
@@ -133,7 +133,7 @@ static bool folder_takes(const struct run_files *run, bool resume, struct arena 
   const char *folder = run->folder;
   if (file_is_there(run_path(run, arena, "stages.jsonl")))
     return fail(error,
-                "%s holds stages of train.method l2s, l2sr, pgmri or lbcs (stages.jsonl); choose another "
+                "%s holds the stages of a train.method that has several (stages.jsonl); choose another "
                 "train.output",
                 folder);
   if (resume) return true;
@@ -330,9 +330,18 @@ static bool open_files(struct run_files *run, bool resume, run_reader *read, voi
          open_events(run, run_path(run, arena, EVENTS_NAME), lengths.events, error);
 }
 
+/* Whoever was learned from says little about others. */
+static bool check_patients(const struct run_files *run, struct arena *arena, struct error *error) {
+  const char *text =
+      patients_shared(arena, run->train.dataset, "training", run->validation.dataset, "validation");
+  if (text && run->options->data.strict) return fail_file(error, "data.strict: %s", text);
+  if (text) log_warning("%s", text);
+  return true;
+}
+
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
   struct arena *arena = arena_open();
-  bool good = open_files(run, resume, read, context, arena, error);
+  bool good = check_patients(run, arena, error) && open_files(run, resume, read, context, arena, error);
   arena_close(arena);
   return good;
 }

@@ -28,6 +28,18 @@ struct trainer_record {
   unsigned unknown; /* a bit a value: it may be NaN where it is not known */
 };
 
+/* A curve of the training's picture, which is a value of the log. Curves that follow each other and have one `up` share
+ * a panel. */
+struct trainer_curve {
+  const char *up;   /* the panel's axis: what stands there, with its unit; "%s" is the scene's metric */
+  const char *name; /* beside the curve */
+  bool looks;       /* of the record `train`; else of `validation` */
+  bool validation;  /* it tells of validation data; else of training data */
+  bool minus;       /* the value is drawn with its other sign */
+  size_t value;     /* its place in the record */
+  bool (*shown)(const struct options *options); /* NULL: always */
+};
+
 enum trainer_select { SELECT_NOTHING, SELECT_LOWEST, SELECT_HIGHEST };
 
 struct trainer;
@@ -41,6 +53,8 @@ struct task {
   size_t selected;    /* which value of a validation selects the best */
   bool epochs;        /* a validation ends an epoch, and train values are counted from its start */
   bool scores;        /* validation tells the scene's metric */
+  const char *across; /* what the axis of its curves counts; NULL: epochs, or units where it has none */
+  const struct trainer_curve *curves; /* ended by NULL in `up`; NULL: every value of its log */
   const char *more;   /* which keys to raise for more units */
   const char *advice; /* against numbers that are not finite */
   /* All systems of a unit, with those that come before it in an epoch: what they carry is kept in checkpoints. */

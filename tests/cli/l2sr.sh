@@ -131,7 +131,7 @@ for method in l2sr reconstructor; do
   "$l2sr" train scene --output held --resume --method $method >out 2>err
   [ $? = 1 ] || complain "$what: exit status other than 1"
   text='held is in use: another training holds held/stages.jsonl; wait for its end'
-  [ $method = l2sr ] || text='held holds stages of train.method l2s, l2sr, pgmri or lbcs'
+  [ $method = l2sr ] || text='held holds the stages of a train.method that has several (stages.jsonl)'
   says err "$text"
 done
 kill -9 $child 2>/dev/null
@@ -146,6 +146,8 @@ train: {method: l2s}
 learn: {reconstructor: whole/reconstructor/best.h5, steps: 448, save_every: 2}
 Y
 run "l2s" "$l2sr" train l2s --output l2s
+says out 'validation: mean SSIM of the slices in val at the end of a stage; best: of its best.h5'
+[ "$(grep -c '^validation: ' out)" = 1 ] || complain "train explains its words more than once"
 grep -q '^policy_1  *validation' out || complain "train does not tell the end of policy_1"
 [ ! -e l2s/reconstructor ] || complain "a reconstructor was trained though one was given"
 run "five scans at a time" "$l2sr" train l2s --output five --set world.envs=5
@@ -242,7 +244,7 @@ says err 'policy_1: '
 refuse 1 'train.rate was 0.01 and is 0.02 now' train scene --quiet --output whole --resume --set alternate.rate=0.02
 says err 'reconstructor_1: '
 run "a refused resume leaves what the stages told" cmp cut/stages.jsonl whole/stages.jsonl
-refuse 1 'whole holds stages of train.method l2s, l2sr, pgmri or lbcs' train scene --quiet --output whole --resume --method reconstructor
+refuse 1 'whole holds the stages of a train.method that has several (stages.jsonl)' train scene --quiet --output whole --resume --method reconstructor
 run "a training that is refused leaves no log among the stages" test ! -e whole/log.jsonl
 refuse 2 'train.output is empty; give --output DIR' train l2s
 refuse 1 'the reconstructor: cannot open nowhere.h5' train l2s --quiet --output none --set learn.reconstructor=nowhere.h5

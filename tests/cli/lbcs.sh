@@ -59,6 +59,7 @@ done
 run "and so do the lines of the log" cmp cut/lines parts/lines
 no_part "killed and gone on with"
 run "a report of the training" "$l2sr" report whole results --output page
+grep -q '^mask_1,' page/training_1.csv || complain "the page does not show how the mask grew"
 
 # ---- other geometries ---------------------------------------------------------------------------------------
 

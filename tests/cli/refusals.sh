@@ -46,10 +46,16 @@ good compare named/slices.csv named/slices.csv
 tried=$((tried + 1))
 python3 - "$odd" >out 2>err <<'END' || complain 'names of any bytes: slices.csv has other rows or another name'
 import csv, sys
-rows = list(csv.reader(open("named/slices.csv", newline="", encoding="utf-8", errors="surrogateescape")))
+rows = list(csv.reader(open("named/slices.csv", newline="", encoding="utf-8")))
 assert len(rows) == 4 and {len(row) for row in rows} == {len(rows[0])}, rows
-assert {row[rows[0].index("volume")] for row in rows[1:]} == {sys.argv[1]}, rows
+shown = sys.argv[1].replace("\udcff", r"\xff").replace("\x1b", r"\x1b") # what steers a terminal, or is no UTF-8
+assert {row[rows[0].index("volume")] for row in rows[1:]} == {shown}, rows
 END
+what="a name that a spreadsheet would compute"
+cp $volume "bytes/=cmd|calc.h5"
+good evaluate scene --data bytes --output formula --set data.volumes=1
+says formula/slices.csv ",'=cmd|calc.h5,"
+rm "bytes/=cmd|calc.h5"
 # json_lines: the last output is JSON of UTF-8, an object a line
 json_lines() {
   tried=$((tried + 1))
@@ -177,9 +183,10 @@ broken unnamed
 rename unnamed/a.h5 reconstruction_esc reconstruction_xyz
 rename unnamed/a.h5 kspace kspaze
 refuse_file unnamed 'has no dataset reconstruction_esc, reconstruction_rss or kspace'
-broken mask # what was the reconstruction becomes a mask: a test file without target
+broken mask # what was the reconstruction becomes a mask: of which all k-space is there
 rename mask/a.h5 'reconstruction_esc' 'mask\x00struction_esc'
-refuse_file mask 'a.h5 is undersampled (it has a mask and no reconstruction)'
+good evaluate scene --data mask
+good inspect mask/a.h5 --size 40
 refuse 1 'has no dataset reconstruction_rss' evaluate scene --set data.source=reconstruction_rss
 refuse 2 'data.crop is kspace, and data.source names reconstructions; set data.source to kspace' evaluate scene \
   --set data.crop=kspace --set data.source=reconstruction_esc
@@ -304,6 +311,27 @@ refuse 2 'x4 base stands twice' evaluate scene --set acquisition.horizon=base,lo
 good evaluate scene --set acquisition.initial_lines=2 --set acquisition.horizon=base,long --output results --overwrite --json
 tried=$((tried + 1))
 [ "$(grep -c '"horizon":"custom"' out)" = 1 ] || complain 'given initial lines: the horizons are not one'
+# By the names of README and papers, however far in letters.
+meant() { refuse 2 "unknown sampler '$1'; did you mean $2?" evaluate scene --set "evaluate.samplers=[$1]"; }
+meant equispaced 'equispaced_one_sided or equispaced_two_sided'
+meant 'variable density' variable_density
+meant 'low-bias' low_bias
+meant 'Poisson' poisson_disc
+meant 'lowest frequency' lowest_index
+meant Gaussian variable_density_gaussian
+meant LOUPE 'fixed_mask or learned_mask'
+meant LBCS fixed_mask
+meant 'tau-step' tau_step
+meant greedy oracle
+meant L2SR policy
+meant PG-MRI policy
+refuse 2 "unknown sampler 'equispaced'; did you mean equispaced_one_sided or equispaced_two_sided?" \
+  train scene --output none --set network.pools=2 --set train.masks=exact --set train.sampler=equispaced
+for name in L2SR-l2sr PG-MRI-pgmri Tau-step-tau_step LBCS-lbcs; do
+  refuse 2 "train.method is '${name%-*}' at --method; did you mean ${name##*-}? it must be one of reconstructor|" \
+    train scene --output none --method "${name%-*}"
+done
+refuse 2 "unknown metric 'SSIM'; did you mean ssim?" evaluate scene --set evaluate.metrics=SSIM
 refuse 2 "unknown metric 'sim'; did you mean ssim?" evaluate scene --set evaluate.metrics=sim
 refuse 2 'evaluate.metrics is an empty list' evaluate scene --set evaluate.metrics=
 refuse 2 "evaluate.keep has 'one'; it must be rows of the data set" evaluate scene --set evaluate.keep=one
@@ -422,7 +450,7 @@ refuse 1 'cannot write into /proc/self' render scene --output /proc/self
 # ---- benches --------------------------------------------------------------------------------------
 
 refuse 2 'bench step takes no --batch, which network, policy, train, learn and pgmri do' bench step --batch 3
-refuse 2 'train.method is l2s; bench train measures reconstructor, loupe and tau_step' bench train --set train.method=l2s
+refuse 2 'train.method is l2s; bench train measures those of one stage' bench train --set train.method=l2s
 refuse 2 'bench step takes no --train, which network and policy do' bench step --train
 refuse 2 'bench env takes no --profile, which network, policy, train, learn and pgmri do' bench env --profile
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0

@@ -12,6 +12,7 @@ evaluate: {samplers: [random], metrics: [ssim], curves: false}
 Y
 run "phantom" "$l2sr" phantom data --train 5 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
 run "train" "$l2sr" train scene --output whole
+says out ', by the validation loss: loss '
 grep -q 'written: whole/best.h5' out || complain "train names no files"
 events=events.out.tfevents.l2sr
 for file in best.h5 last.h5 log.jsonl $events curves.png; do [ -s "whole/$file" ] || complain "train wrote no $file"; done

@@ -107,8 +107,8 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
   double alone = 0; /* the scene's method is the reconstructor's */
   if (method->policy || method->grows)
     return fail_usage(error,
-                      "train.method is %s; bench train measures reconstructor, loupe and tau_step, bench learn "
-                      "and bench pgmri measure policies",
+                      "train.method is %s; bench train measures those of one stage (`l2sr describe methods`), "
+                      "bench learn and bench pgmri measure policies",
                       method->name);
   if ((method->masks && !time_alone(call, device, &alone, error)) ||
       !open_work(&work, call, device, options, error))

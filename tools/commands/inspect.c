@@ -5,6 +5,7 @@
 #include "systems/data/foreign.h"
 #include "systems/data/layout.h"
 #include "systems/data/listing.h"
+#include "systems/data/patients.h"
 #include "systems/data/probe.h"
 #include "tools/commands/command.h"
 #include "tools/commands/terminal.h"
@@ -141,16 +142,17 @@ static void look_at_slice(const struct volume *volume, const float *image, size_
 }
 
 /* Reads every slice once, so that a file that is broken further back is found out. */
-static bool look_at_pixels(struct store *store, const struct volume *volume, struct arena *arena,
+static bool look_at_pixels(struct store *store, const struct volume *volume, const struct call *call,
                            struct pixels *pixels, struct doubts *doubts, struct error *error) {
   size_t count = volume_slice_floats(volume);
-  float *slice = arena_try(arena, count * sizeof *slice);
+  float *slice = arena_try(call->arena, count * sizeof *slice);
   if (!slice) return fail(error, "no host memory for a slice of %s", volume->path);
   *pixels = (struct pixels){.largest = -INFINITY};
   for (size_t s = 0; s < volume->slices; s++) {
     if (!volume_read(store, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
     look_at_slice(volume, slice, count, pixels);
     doubts_see(doubts, volume, slice);
+    if (!volume->from_kspace) doubts_see_crop(doubts, volume, slice, &call->options);
   }
   return true;
 }
@@ -165,8 +167,10 @@ static void print_crop(const struct volume *volume, const struct options *option
   size_t h = volume->image_height, w = volume->image_width, n = options->data.size, pad = options->data.pad;
   printf("  crop to data.size    ");
   if (is_small(volume, options)) {
-    printf("not possible: smaller than %zu; set data.pad to at least %zu or data.size to at most %zu\n", n, n,
-           volume_largest_size(volume));
+    size_t side = volume_largest_size(volume);
+    printf("not possible: smaller than %zu; set data.pad to at least %zu", n, n);
+    if (volume_takes_size(side)) printf(" or data.size to at most %zu", side);
+    putchar('\n');
     return;
   }
   if (h < pad || w < pad) printf("zero-padded to %zux%zu, ", h < pad ? pad : h, w < pad ? pad : w);
@@ -234,7 +238,7 @@ static bool show_images(const struct call *call, const char *path, struct error 
   struct doubts *doubts = doubts_open(call->arena);
   bool good = volume_open(&store, &volume, path, &padded, error);
   if (good) {
-    good = look_at_pixels(store, &volume, call->arena, &pixels, doubts, error) &&
+    good = look_at_pixels(store, &volume, call, &pixels, doubts, error) &&
            doubts_end(doubts, &volume, &call->options, error);
     store_close(store);
   }
@@ -268,8 +272,7 @@ struct part {
   const char *name;
   bool usable;
   struct dataset dataset;
-  char complete[65]; /* hash of all names; dataset.hash is of the selected ones */
-  size_t patients;
+  char complete[65];  /* hash of all names; dataset.hash is of the selected ones */
   struct error error; /* where it is not usable */
 };
 
@@ -285,13 +288,25 @@ struct folder {
   bool json;
 };
 
+/* A patient of an earlier part. */
+static bool note_shared(struct folder *folder, struct part *part) {
+  bool good = true;
+  for (struct part *other = folder->part; good && other < part; other++) {
+    const char *text = other->usable ? patients_shared(folder->arena, &other->dataset, other->name,
+                                                       &part->dataset, part->name)
+                                     : NULL;
+    good = !text || dataset_note(&part->dataset, folder->options, &part->error, "%s", text);
+  }
+  return good;
+}
+
 static void open_part(struct folder *folder, const char *name, uint32_t split) {
   struct part *part = &folder->part[folder->part_count++];
   struct options options = with_padding(folder->options);
   *part = (struct part){.name = name};
   options.data.split = split;
   part->usable = dataset_open(&part->dataset, &options, &part->error);
-  if (part->usable && !dataset_probe(&part->dataset, &options, &part->error)) {
+  if (part->usable && !(dataset_probe(&part->dataset, &options, &part->error) && note_shared(folder, part))) {
     dataset_close(&part->dataset);
     part->usable = false;
   }
@@ -328,10 +343,8 @@ static int compare_patients(const void *a, const void *b) {
   return strcmp(((const struct patient *)a)->id, ((const struct patient *)b)->id);
 }
 
-/* Counts a patient in every part that holds a file of his. */
 static void count_patient(struct folder *folder, const struct patient *patient) {
   const size_t examples = sizeof folder->example / sizeof *folder->example;
-  for (size_t p = 0; p < folder->part_count; p++) folder->part[p].patients += patient->parts >> p & 1;
   if (__builtin_popcount(patient->parts) < 2) return;
   if (folder->overlap < examples) folder->example[folder->overlap] = patient->id;
   folder->overlap++;
@@ -367,6 +380,18 @@ static void print_volume(struct arena *arena, const struct volume *volume) {
          volume->image_width, text_shown(arena, volume->acquisition));
 }
 
+/* How many there are, and of how many files where these are others. */
+static void print_patients(const struct dataset *dataset) {
+  size_t patients = patients_count(dataset), files = dataset->volume_count, missing = 0;
+  for (size_t v = 0; v < files; v++) missing += !dataset->volumes[v].patient[0];
+  printf("  patients       %zu", patients);
+  if (patients != files) printf(" in %zu files", files);
+  if (missing)
+    printf("; %zu file%s no patient_id, and each counts for a patient", missing,
+           missing == 1 ? " says" : "s say");
+  putchar('\n');
+}
+
 static void print_part(const struct folder *folder, const struct part *part) {
   const struct dataset *dataset = &part->dataset;
   printf("%s\n", part->name);
@@ -380,14 +405,19 @@ static void print_part(const struct folder *folder, const struct part *part) {
   if (small)
     printf("  %zu volume%s smaller than data.size %u, refused unless data.pad is at least as large\n", small,
            plural(small), folder->options->data.size);
-  printf("  patients       %zu\n", part->patients);
+  print_patients(dataset);
   printf("  selection      %s\n", dataset->hash);
   printf("  complete list  %s\n", part->complete);
   for (size_t i = 0; i < dataset->note_count; i++)
     printf("  note: %s\n", text_shown(folder->arena, dataset->notes[i]));
-  for (size_t i = 0; i < dataset->broken + dataset->small; i++)
-    printf("  %s: %s\n", dataset->skipped[i].small ? "too small" : "broken",
+  for (size_t i = 0; i < dataset_skipped(dataset); i++) {
+    const char *kind = dataset->skipped[i].kind;
+    printf("  %s: %s\n",
+           !strcmp(kind, "small")     ? "too small"
+           : !strcmp(kind, "written") ? "in use"
+                                      : kind,
            text_shown(folder->arena, dataset->skipped[i].reason));
+  }
 }
 
 static void print_volume_json(const struct folder *folder, const struct part *part,
@@ -408,10 +438,10 @@ static void print_counts_json(const struct folder *folder, const struct part *pa
   printf(",\"files\":%zu,\"selected\":%zu,\"volumes\":%zu,\"slices\":%zu,\"patients\":%zu,\"small\":%zu,"
          "\"hidden\":%zu,\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_"
          "patient\":%zu,"
-         "\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
-         d->entries, d->selected, d->volume_count, d->slice_count, part->patients,
+         "\"written\":%zu,\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
+         d->entries, d->selected, d->volume_count, d->slice_count, patients_count(d),
          count_small(folder, d) + d->small, d->hidden, d->not_h5, d->by_fraction, d->by_limit,
-         d->by_acquisition, d->by_patient, d->broken, d->hash, part->complete);
+         d->by_acquisition, d->by_patient, d->written, d->broken, d->hash, part->complete);
 }
 
 static void print_part_json(const struct folder *folder, const struct part *part) {
@@ -422,8 +452,8 @@ static void print_part_json(const struct folder *folder, const struct part *part
     json_member("text", dataset->notes[i]);
     printf("}\n");
   }
-  for (size_t i = 0; i < dataset->broken + dataset->small; i++) {
-    printf("{\"type\":\"%s\",\"split\":\"%s\"", dataset->skipped[i].small ? "small" : "broken", part->name);
+  for (size_t i = 0; i < dataset_skipped(dataset); i++) {
+    printf("{\"type\":\"%s\",\"split\":\"%s\"", dataset->skipped[i].kind, part->name);
     json_member("path", dataset->skipped[i].path);
     json_member("reason", dataset->skipped[i].reason);
     printf("}\n");

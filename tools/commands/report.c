@@ -77,7 +77,8 @@ const struct command command_report = {
     .doc = "writes one page of tables and figures from results, trainings and costs",
     .more = "RESULTS are results.h5 of evaluate or their folders, folders of train, folders of such "
             "folders, and files with the output of bench inference --json. The page loads nothing from "
-            "elsewhere. Results of other slices, or of data read otherwise, get tables of their own. "
+            "elsewhere. Results of other slices, or of data read or scored otherwise, get tables of their own, and "
+            "the page says which key differs and what to do; how a method was trained keeps nothing apart. "
             "Results of another version are refused.\n"
             "A method is called by its evaluate.name, else by its sampler. Contact sheets show the rows "
             "whose images evaluate stored: --set evaluate.keep=[0,12].\n"

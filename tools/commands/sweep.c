@@ -146,7 +146,7 @@ static bool end_stage(struct trainer *trainer, const struct stage *stage, void *
   if (!*stage->name) {
     row->epochs = (uint32_t)trainer_epochs(trainer);
     row->best_epoch = (uint32_t)(trainer->best_at / trainer->each);
-  } else if (!stage->policy || row->options.reward.metric == 0) {
+  } else if (!stage->policy || (row->options.reward.metric == 0 && trainer->task->scores)) {
     row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : history->value[EPOCH_VAL_SSIM][best];
   }
   return curves_draw(trainer, error);
@@ -295,7 +295,7 @@ static void write_table(FILE *file, const struct sweep *sweep) {
 
 static bool has_folder(const struct sweep *sweep, const char *folder) {
   for (size_t i = 0; i < sweep->count; i++)
-    if (!strcmp(sweep->rows[i].folder, folder)) return true;
+    if (csv_is(folder, sweep->rows[i].folder)) return true;
   return false;
 }
 
@@ -304,7 +304,7 @@ static bool is_own_table(const struct sweep *sweep, struct csv *csv, const char 
   struct error ignored;
   bool end = false, own = csv_open(csv, path, &ignored) && csv->cells > sweep->axes;
   size_t folder = 0;
-  for (size_t a = 0; own && a < sweep->axes; a++) own = !strcmp(csv->cell[a], sweep->axis[a].key);
+  for (size_t a = 0; own && a < sweep->axes; a++) own = csv_is(csv->cell[a], sweep->axis[a].key);
   while (own && folder < csv->cells && strcmp(csv->cell[folder], "folder")) folder++;
   while (own && !end)
     own = csv_next(csv, &end, &ignored) &&

@@ -6,6 +6,7 @@
 #include "tools/draw/curves.h"
 
 #include <math.h>
+#include <string.h>
 
 static void print_record(const struct trainer *trainer, const struct trainer_record *record, void *context) {
   (void)context;
@@ -20,34 +21,51 @@ static void print_summary(const struct trainer *trainer) {
   size_t best = 0;
   if (!trainer->best_at) return;
   while (history->at[best] != (double)trainer->best_at) best++;
-  printf("%llu %s%s; best is %s %llu:", (unsigned long long)(trainer->done / per), unit,
-         plural(trainer->done / per), unit, (unsigned long long)(trainer->best_at / per));
+  printf("%llu %s%s; best is %s %llu, by %s:", (unsigned long long)(trainer->done / per), unit,
+         plural(trainer->done / per), unit, (unsigned long long)(trainer->best_at / per),
+         task->validation.values[task->selected].doc);
   for (size_t v = 0; task->validation.values[v].name; v++)
     printf("%s %s %.5g", v ? "," : "", task->validation.values[v].name, history->value[v][best]);
   printf("\nwritten: %s/best.h5, last.h5, log.jsonl, " EVENTS_NAME ", curves.png\n", trainer->run.folder);
 }
 
+/* What is printed, and whether its words have been explained. */
+struct telling {
+  const struct options *options;
+  bool json, explained;
+};
+
 /* A stage of several is told by its line alone. */
 static bool end_stage(struct trainer *trainer, const struct stage *stage, void *context, struct error *error) {
-  const bool *json = context;
+  const struct telling *telling = context;
   if (!curves_draw(trainer, error)) return false;
-  if (!*stage->name && !*json) print_summary(trainer);
+  if (!*stage->name && !telling->json) print_summary(trainer);
   return true;
 }
 
+static void explain(struct telling *telling) {
+  const struct metric *metric = &metric_list[telling->options->reward.metric];
+  if (!telling->explained)
+    printf("validation: mean %s of the slices in val at the end of a stage%s; best: of its best.h5\n", metric->title,
+           strcmp(metric->name, "ssim") ? " (of the first reconstructor: SSIM)" : "");
+  telling->explained = true;
+}
+
 static void print_stage(const struct stage *stage, void *context) {
-  const bool *json = context;
-  if (*json)
+  struct telling *telling = context;
+  if (telling->json) {
     method_print_stage(stage, stdout);
-  else
+  } else {
+    explain(telling);
     printf(isnan(stage->best) ? "%-18s validation %.5f\n" : "%-18s validation %.5f, best %.5f\n", stage->name,
            stage->score, stage->best);
+  }
   fflush(stdout);
 }
 
 static void print_best(const struct best_round *best, void *context) {
-  const bool *json = context;
-  if (*json)
+  const struct telling *telling = context;
+  if (telling->json)
     method_print_best(best, stdout);
   else
     printf("best is round %u of %u: policy_%u/last.h5 with reconstructor_%u/best.h5, validation %.5f\n",
@@ -55,13 +73,13 @@ static void print_best(const struct best_round *best, void *context) {
 }
 
 static bool train(struct call *call, struct device *device, struct error *error) {
-  bool json = call_flag(call, "json");
+  struct telling telling = {&call->options, call_flag(call, "json"), false};
   struct method_config config = {.resume = call_flag(call, "resume"),
-                                 .see = json ? print_record : NULL,
+                                 .see = telling.json ? print_record : NULL,
                                  .see_stage = print_stage,
                                  .see_best = print_best,
                                  .end = end_stage,
-                                 .context = &json,
+                                 .context = &telling,
                                  .kernel_folder = call_flag(call, "kernels")};
   return method_train(device, &call->options, &config, error);
 }

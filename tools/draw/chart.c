@@ -16,6 +16,7 @@ enum {
   HEAD = 30, /* room for a title */
   TOP = 14,  /* where there is none */
   BELOW = 40,
+  NUMBERS = 15, /* more where bands have numbers and names */
   LINE = 18,
   DASH = 28,       /* the length of a line beside its name */
   NAME_MOST = 200, /* room for the names of rows */
@@ -139,8 +140,9 @@ static void draw_up(struct figure *figure, const struct chart_frame *frame, cons
   figure_text_up(figure, 13, frame->top + frame->height / 2, figure_cut(figure, name, frame->height));
 }
 
-static void draw_name_across(struct figure *figure, const struct chart_frame *frame, const char *name) {
-  figure_text(figure, frame->left + frame->width / 2, frame->top + frame->height + 33, FIGURE_MIDDLE,
+static void draw_name_across(struct figure *figure, const struct chart_frame *frame, double below,
+                             const char *name) {
+  figure_text(figure, frame->left + frame->width / 2, frame->top + frame->height + 33 + below, FIGURE_MIDDLE,
               figure_cut(figure, name, frame->width));
 }
 
@@ -153,7 +155,7 @@ static void draw_across(struct figure *figure, const struct chart_frame *frame, 
     figure_segment(figure, x, bottom, x, bottom + 5, 1, figure_line);
     figure_text(figure, x, bottom + 17, FIGURE_MIDDLE, number_of(value, ticks.step).text);
   }
-  draw_name_across(figure, frame, name);
+  draw_name_across(figure, frame, 0, name);
 }
 
 /* ---- bands --------------------------------------------------------------------------------------------- */
@@ -165,9 +167,42 @@ static double widest_name(struct figure *figure, const struct chart *chart, size
   return widest + PAD;
 }
 
+/* The height that numbers of bands take below the frame. */
+static double numbers_of(const struct chart *chart) {
+  for (size_t b = 0; b < chart->band_count; b++)
+    if (chart->bands[b].counted > 0) return NUMBERS;
+  return 0;
+}
+
+/* Whole numbers that stand apart, from the first step on: the zero would stand at the end of the band before.
+ */
+static struct ticks band_ticks(struct figure *figure, double counted, double room) {
+  struct ticks ticks = {.count = 0};
+  for (double step = fmax(round_up(counted / TICKS), 1); step <= counted; step = round_up(step * step_more)) {
+    ticks = (struct ticks){step, step, (size_t)floor(counted / step + 1e-9)};
+    if (widest_number(figure, &ticks) + PAD <= room * step / counted) return ticks;
+  }
+  return (struct ticks){.count = 0};
+}
+
+static void draw_band_numbers(struct figure *figure, const struct chart_frame *frame,
+                              const struct chart_band *band) {
+  double from = place_x(frame, band->from), room = place_x(frame, band->to) - from,
+         bottom = frame->top + frame->height;
+  if (band->counted <= 0) return;
+  struct ticks ticks = band_ticks(figure, band->counted, room);
+  for (size_t i = 0; i < ticks.count; i++) {
+    double value = ticks.first + (double)i * ticks.step, x = from + room * value / band->counted;
+    struct number number = number_of(value, ticks.step);
+    double half = figure_text_width(figure, number.text) / 2;
+    figure_segment(figure, x, bottom, x, bottom + 5, 1, figure_line);
+    figure_text(figure, fmin(x, from + room - half - 1), bottom + 17, FIGURE_MIDDLE, number.text);
+  }
+}
+
 /* Where even the shortest names have no room beside each other, only some are shown. */
 static void draw_bands(struct figure *figure, const struct chart_frame *frame, const struct chart *chart) {
-  double room = frame->width / (double)chart->band_count;
+  double room = frame->width / (double)chart->band_count, below = numbers_of(chart);
   size_t form = 0, last = CHART_FORMS - 1;
   while (form < last && widest_name(figure, chart, form) > room) form++;
   size_t every = (size_t)ceil(widest_name(figure, chart, form) / room);
@@ -175,11 +210,12 @@ static void draw_bands(struct figure *figure, const struct chart_frame *frame, c
     const struct chart_band *band = &chart->bands[b];
     double from = place_x(frame, band->from), to = place_x(frame, band->to);
     if (b % 2) figure_fill(figure, from, frame->top, to - from, frame->height, band_shade);
+    draw_band_numbers(figure, frame, band);
     if (b % every == 0)
-      figure_text(figure, (from + to) / 2, frame->top + frame->height + 17, FIGURE_MIDDLE,
+      figure_text(figure, (from + to) / 2, frame->top + frame->height + 17 + below, FIGURE_MIDDLE,
                   figure_cut(figure, band->name[form], fmin((double)every * room, room + 2 * RIGHT)));
   }
-  draw_name_across(figure, frame, chart->across);
+  draw_name_across(figure, frame, below, chart->across);
 }
 
 /* ---- lines --------------------------------------------------------------------------------------------- */
@@ -261,7 +297,7 @@ struct chart_frame chart_frame(struct figure *figure, const struct chart *chart,
 /* Returns where it ends. */
 static double draw_chart(struct figure *figure, const struct chart *chart, double left, double top) {
   struct chart_frame frame = chart_frame(figure, chart, left, top);
-  double bottom = frame.top + frame.height + BELOW;
+  double bottom = frame.top + frame.height + BELOW + numbers_of(chart);
   if (chart->title) draw_title(figure, frame.left, top, chart->title);
   if (chart->band_count)
     draw_bands(figure, &frame, chart);

@@ -17,6 +17,7 @@ struct chart_line {
 struct chart_band {
   double from, to;
   const char *name[CHART_FORMS]; /* names from the longest to the shortest */
+  double counted;                /* what it counts from 0 to its end, as epochs: numbers stand below; 0: none do */
 };
 
 struct chart {

@@ -1,111 +1,124 @@
 #include "tools/draw/curves.h"
 
 #include "engine/base/log.h"
-#include "systems/methods/lbcs.h"
-#include "systems/methods/learn.h"
-#include "systems/methods/pgmri.h"
-#include "systems/methods/train.h"
-#include "tools/draw/chart.h"
 #include "tools/report/score_text.h"
 
-enum { PIXELS = 2 /* a unit */, TRAINING = 0, VALIDATION = 1 /* styles */ };
+#include <string.h>
 
-static struct chart panel_of(const char *across, const char *up, const struct chart_line *lines,
-                             size_t line_count, size_t last) {
-  return (struct chart){
-      .across = across, .up = up, .lines = lines, .line_count = line_count, .from = 1, .to = (double)last};
-}
+enum { PIXELS = 2 /* a unit */, CURVES = 2 * TRAINER_VALUES };
 
-static bool save(const char *title, const struct chart *panels, size_t count, const char *path,
-                 struct error *error) {
-  struct chart_panels all = {title, panels, count};
-  return figure_save(path, FIGURE_PNG, PIXELS, chart_draw_panels, &all, error);
-}
+/* ---- which curves -------------------------------------------------------------------------------------- */
 
-static struct chart_line line_of(const char *name, size_t style, const struct history *history,
-                                 const double *at, size_t value) {
-  return (struct chart_line){name, at, history->value[value], history->count, style};
-}
-
-/* ---- a reconstructor ----------------------------------------------------------------------------------- */
-
-/* Minus the loss where that is the SSIM, and validation's, which is always that of tables; returns how many.
- */
-static size_t ssim_lines(const struct trainer *trainer, const double *epoch, struct chart_line lines[2]) {
-  enum loss_kind kind = (enum loss_kind)trainer->options->train.loss;
-  const struct history *history = &trainer->validations;
-  bool uniform = kind == LOSS_SSIM_UNIFORM;
-  size_t epochs = history->count, count = 0;
-  if (loss_is_ssim(kind)) {
-    double *ssim = ARENA_NEW(trainer->arena, double, epochs);
-    for (size_t i = 0; i < epochs; i++) ssim[i] = -history->value[EPOCH_LOSS][i];
-    lines[count++] = (struct chart_line){uniform ? "uniform window, training" : "training", epoch, ssim, epochs,
-                                         TRAINING};
+/* Where a task says nothing: a panel for every name of a value, with validation's beside training's. */
+static size_t all_values(const struct task *task, struct trainer_curve curves[CURVES]) {
+  const struct trainer_value *looks = task->train.values, *validations = task->validation.values;
+  bool beside[TRAINER_VALUES] = {false};
+  size_t count = 0;
+  for (size_t t = 0; looks[t].name; t++) {
+    curves[count++] = (struct trainer_curve){looks[t].name, "training", .looks = true, .value = t};
+    for (size_t v = 0; validations[v].name; v++) {
+      if (beside[v] || strcmp(validations[v].name, looks[t].name)) continue;
+      curves[count++] =
+          (struct trainer_curve){validations[v].name, "validation", .validation = true, .value = v};
+      beside[v] = true;
+    }
   }
-  lines[count++] = line_of(uniform ? "Gaussian window, validation" : "validation", VALIDATION, history, epoch,
-                           EPOCH_VAL_SSIM);
+  for (size_t v = 0; validations[v].name; v++)
+    if (!beside[v])
+      curves[count++] =
+          (struct trainer_curve){validations[v].name, "validation", .validation = true, .value = v};
   return count;
 }
 
-static bool draw_reconstructor(const struct trainer *trainer, struct error *error) {
-  struct arena *arena = trainer->arena;
-  const struct history *history = &trainer->validations;
-  size_t epochs = history->count;
-  double *epoch = ARENA_NEW(arena, double, epochs);
-  for (size_t i = 0; i < epochs; i++) epoch[i] = history->at[i] / (double)trainer->each;
-  struct chart_line ssim[2], loss[] = {line_of("training", TRAINING, history, epoch, EPOCH_LOSS),
-                                       line_of("validation", VALIDATION, history, epoch, EPOCH_VAL_LOSS)};
-  struct chart panels[] = {panel_of("epoch", "loss", loss, 2, epochs),
-                           panel_of("epoch", "SSIM", ssim, ssim_lines(trainer, epoch, ssim), epochs)};
-  const char *title = arena_text(arena, "%s: %zu slice%s, best epoch %llu", trainer->run.folder,
-                                 trainer->run.train.slices, plural(trainer->run.train.slices),
-                                 (unsigned long long)(trainer->best_at / trainer->each));
-  return save(title, panels, 2, trainer_path(trainer, "curves.png"), error);
+static size_t chosen(const struct trainer *trainer, struct trainer_curve curves[CURVES]) {
+  const struct trainer_curve *said = trainer->task->curves;
+  size_t count = 0;
+  if (!said) return all_values(trainer->task, curves);
+  for (; said->up; said++) {
+    REQUIRE(count < CURVES, "a task has more than %d curves", CURVES);
+    if (!said->shown || said->shown(trainer->options)) curves[count++] = *said;
+  }
+  return count;
 }
 
-/* ---- a policy ------------------------------------------------------------------------------------------ */
+/* ---- what they show ------------------------------------------------------------------------------------ */
 
-static bool draw_policy(const struct trainer *trainer, size_t reward_value, size_t entropy_value,
-                        struct error *error) {
-  struct arena *arena = trainer->arena;
-  const struct history *looks = &trainer->looks, *scores = &trainer->validations;
-  const char *axis =
-      arena_text(arena, "%ss of %.0f %s", trainer->task->unit, trainer->work, trainer->task->worked);
-  struct chart_line reward = line_of("training", TRAINING, looks, looks->at, reward_value),
-                    entropy = line_of("training", TRAINING, looks, looks->at, entropy_value),
-                    score = line_of("validation", VALIDATION, scores, scores->at, 0);
-  struct chart panels[] = {
-      panel_of(axis, "reward of a scan", &reward, 1, trainer->done),
-      panel_of(axis, score_name(arena, trainer->options->reward.metric), &score, 1, trainer->done),
-      panel_of(axis, "entropy of a choice", &entropy, 1, trainer->done)};
-  const char *best =
-      trainer->best_at ? arena_text(arena, ", best after %llu %s%s", (unsigned long long)trainer->best_at,
-                                    trainer->task->unit, plural(trainer->best_at))
-                       : "";
-  const char *title = arena_text(arena, "%s: %zu slice%s%s", trainer->run.folder, trainer->run.train.slices,
-                                 plural(trainer->run.train.slices), best);
-  return save(title, panels, 3, trainer_path(trainer, "curves.png"), error);
+static double *scaled(struct arena *arena, const double *value, size_t count, double by) {
+  double *to = ARENA_NEW(arena, double, count);
+  for (size_t i = 0; i < count; i++) to[i] = by * value[i];
+  return to;
 }
 
-/* ---- a mask -------------------------------------------------------------------------------------------- */
-
-static bool draw_mask(const struct trainer *trainer, struct error *error) {
+static struct chart_line line_of(const struct trainer *trainer, const struct trainer_curve *curve) {
+  const struct history *history = curve->looks ? &trainer->looks : &trainer->validations;
+  REQUIRE(history->value[curve->value], "the curve %s, %s is of no value of its log", curve->up, curve->name);
+  double per = trainer->task->epochs ? 1.0 / (double)trainer->each : 1;
   struct arena *arena = trainer->arena;
-  const struct history *looks = &trainer->looks, *scores = &trainer->validations;
-  struct chart_line lines[] = {line_of("training", TRAINING, looks, looks->at, LBCS_score),
-                               line_of("validation", VALIDATION, scores, scores->at, 0)};
-  struct chart panel = panel_of("actions beside the initial ones", score_name(arena, trainer->options->reward.metric),
-                                lines, 2, trainer->done);
-  const char *title = arena_text(arena, "%s: %zu slice%s", trainer->run.folder, trainer->run.train.slices,
-                                 plural(trainer->run.train.slices));
-  return save(title, &panel, 1, trainer_path(trainer, "curves.png"), error);
+  return (struct chart_line){
+      .name = curve->name,
+      .x = scaled(arena, history->at, history->count, per),
+      .y = scaled(arena, history->value[curve->value], history->count, curve->minus ? -1 : 1),
+      .points = history->count,
+      .style = curve->validation};
+}
+
+static const char *axis_across(const struct trainer *trainer) {
+  const struct task *task = trainer->task;
+  if (task->across) return task->across;
+  if (task->epochs) return "epoch";
+  return arena_text(trainer->arena, "%ss of %.0f %s", task->unit, trainer->work, task->worked);
+}
+
+static const char *axis_up(const struct trainer *trainer, const struct trainer_curve *curve) {
+  return strcmp(curve->up, "%s") ? curve->up : score_name(trainer->arena, trainer->options->reward.metric);
+}
+
+/* Looks of an epoch stand before its end. */
+static double first_of(const struct trainer *trainer, const struct trainer_curve *curves, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (trainer->task->epochs && curves[i].looks) return 0;
+  return 1;
+}
+
+static const char *title_of(const struct trainer *trainer) {
+  const struct task *task = trainer->task;
+  uint64_t at = trainer->best_at / (task->epochs ? trainer->each : 1);
+  const char *best = "";
+  if (trainer->best_at)
+    best = task->epochs ? arena_text(trainer->arena, ", best epoch %llu", (unsigned long long)at)
+                        : arena_text(trainer->arena, ", best after %llu %s%s", (unsigned long long)at,
+                                     task->unit, plural(at));
+  return arena_text(trainer->arena, "%s: %zu slice%s%s",
+                    trainer->run.folder ? trainer->run.folder : "training", trainer->run.train.slices,
+                    plural(trainer->run.train.slices), best);
+}
+
+struct chart_panels curves_panels(const struct trainer *trainer) {
+  struct trainer_curve curves[CURVES];
+  size_t count = chosen(trainer, curves), panels = 0;
+  struct chart_line *lines = ARENA_NEW(trainer->arena, struct chart_line, count);
+  struct chart *chart = ARENA_NEW(trainer->arena, struct chart, count);
+  for (size_t i = 0; i < count; i++) {
+    lines[i] = line_of(trainer, &curves[i]);
+    if (i && !strcmp(curves[i].up, curves[i - 1].up)) {
+      chart[panels - 1].line_count++;
+      continue;
+    }
+    chart[panels++] =
+        (struct chart){.across = axis_across(trainer),
+                       .up = axis_up(trainer, &curves[i]),
+                       .lines = &lines[i],
+                       .line_count = 1,
+                       .from = first_of(trainer, curves, count),
+                       .to = trainer->task->epochs ? trainer_epochs(trainer) : (double)trainer->done};
+  }
+  return (struct chart_panels){title_of(trainer), chart, panels};
 }
 
 bool curves_draw(const struct trainer *trainer, struct error *error) {
-  if (!trainer->validations.count || !trainer->run.folder) return true;
-  if (trainer->task == &task_reconstructor || trainer->task == &task_round)
-    return draw_reconstructor(trainer, error);
-  if (trainer->task == &task_lbcs) return draw_mask(trainer, error);
-  return trainer->task == &task_policy ? draw_policy(trainer, LEARN_reward, LEARN_entropy, error)
-                                       : draw_policy(trainer, PGMRI_reward, PGMRI_entropy, error);
+  if (!trainer->run.folder || (!trainer->looks.count && !trainer->validations.count)) return true;
+  struct chart_panels panels = curves_panels(trainer);
+  if (!panels.count) return true;
+  return figure_save(trainer_path(trainer, "curves.png"), FIGURE_PNG, PIXELS, chart_draw_panels, &panels,
+                     error);
 }

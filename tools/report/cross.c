@@ -59,13 +59,6 @@ static const struct report_run *find_pair(const struct cross *cross, size_t row,
   return NULL;
 }
 
-static double mean_of(const struct report *report, const struct report_run *run, size_t metric) {
-  double mean, std;
-  size_t slices = report->set[report->setting[run->setting].set].slices;
-  statistics_mean(report_slices(report, run, metric, run->steps - 1), slices, &mean, &std);
-  return mean;
-}
-
 static void put_cell(const struct cross *cross, const struct tabular *table, size_t row, size_t column,
                      struct matrix_cell *cell) {
   struct arena *arena = cross->report->arena;
@@ -74,9 +67,13 @@ static void put_cell(const struct cross *cross, const struct tabular *table, siz
     size_t metric = cross->metric[i];
     const struct report_run *run = find_pair(cross, row, column, metric);
     if (!run) continue;
-    double mean = mean_of(cross->report, run, metric);
-    tabular_number(table, row, 1 + column * cross->metrics + i, mean, metric_list[metric].digits);
-    const char *text = tabular_digits(arena, mean, metric_list[metric].digits);
+    size_t slices = cross->report->set[cross->report->setting[run->setting].set].slices,
+           at = 1 + column * cross->metrics + i;
+    double mean, std, *value = report_slices(cross->report, run, metric, run->steps - 1);
+    size_t scored = statistics_mean(value, slices, &mean, &std);
+    tabular_number(table, row, at, mean, metric_list[metric].digits);
+    tabular_missing(table, row, at, slices - scored, slices, "slices");
+    const char *text = scored ? tabular_digits(arena, mean, metric_list[metric].digits) : "no score";
     if (i == 0)
       *cell = (struct matrix_cell){mean, text, NULL};
     else
@@ -95,8 +92,8 @@ static struct tabular make_table(const struct cross *cross, size_t number) {
   table.head[0] = "chosen by";
   for (size_t c = 0; c < cross->columns; c++)
     for (size_t i = 0; i < cross->metrics; i++)
-      table.head[1 + c * cross->metrics + i] =
-          arena_text(report->arena, "%s: %s", cross->reconstructor[c], score_name(report->arena, cross->metric[i]));
+      table.head[1 + c * cross->metrics + i] = arena_text(report->arena, "%s: %s", cross->reconstructor[c],
+                                                          score_name(report->arena, cross->metric[i]));
   for (size_t r = 0; r < cross->rows; r++) tabular_text(&table, r, 0, cross->row[r]);
   return table;
 }

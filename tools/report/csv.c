@@ -1,13 +1,56 @@
 #include "tools/report/csv.h"
 
+#include "engine/base/text.h"
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+static const char lines[] = "\n\r\t"; /* controls that stay, in quotes */
+
+static bool is_number(const char *text) {
+  char *end;
+  strtod(text, &end);
+  return end > text && !*end && !text[strspn(text, "+-.0123456789eE")];
+}
+
+/* Spreadsheets take a text that begins so for a formula, which may run programs; the wide forms are those of
+ * East Asian keyboards. */
+static bool is_formula(const char *text) {
+  static const char *const starts[] = {"=",  "+",      "-",      "@",      "\t",    "\r",
+                                       "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+    if (!strncmp(text, starts[i], strlen(starts[i]))) return !is_number(text);
+  return false;
+}
+
+static void put_cell(FILE *file, const char *text, bool quoted) {
+  if (is_formula(text)) fputc('\'', file);
+  while (*text)
+    if (strchr(lines, *text))
+      fputc(*text++, file);
+    else if (*text == '"' && quoted)
+      fputs("\"\"", file), text++;
+    else
+      text += text_show_character(file, text);
+}
+
 void csv_text(FILE *file, const char *text) {
-  bool quoted = strpbrk(text, ",\"\n\r");
+  bool quoted = strpbrk(text, ",\"\n\r\t");
   if (quoted) fputc('"', file);
-  for (; *text; text++) fprintf(file, *text == '"' ? "\"\"" : "%c", *text);
+  put_cell(file, text, quoted);
   if (quoted) fputc('"', file);
+}
+
+bool csv_is(const char *cell, const char *text) {
+  char *shown = NULL;
+  size_t bytes = 0;
+  FILE *memory = open_memstream(&shown, &bytes);
+  if (!memory) return false;
+  put_cell(memory, text, false);
+  bool same = !fclose(memory) && !strcmp(cell, shown);
+  free(shown);
+  return same;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */

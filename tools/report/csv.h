@@ -1,6 +1,7 @@
 /* Tables of cells joined by commas, after RFC 4180: a cell that holds a comma, a quote or the end of a line
  * stands in quotes, and a quote in it twice. Lines end with LF, as other tools of the system expect; CRLF is
- * read too. Bytes of names stay as they are. */
+ * read too. Characters that steer a terminal and bytes that are no UTF-8 are shown as in engine/base/text.h.
+ * A text that a spreadsheet would take for a formula stands behind an apostrophe; a number does not. */
 #ifndef L2SR_TOOLS_CSV_H
 #define L2SR_TOOLS_CSV_H
 
@@ -11,6 +12,8 @@
 #include <stdio.h>
 
 void csv_text(FILE *file, const char *text); /* one cell; commas and ends of lines are the caller's */
+bool csv_is(const char *cell,
+            const char *text); /* whether the cell, as it was read, is what csv_text wrote */
 
 enum { CSV_ROW = 1 << 16, CSV_COLUMNS = 512 };
 

@@ -1,4 +1,5 @@
-/* Figures of results: histograms of slices, and scores after every action. Their numbers are tables beside. */
+/* Figures of results: histograms of slices, and scores after every action. Their numbers are tables beside.
+ */
 #include "engine/base/log.h"
 #include "tools/draw/chart.h"
 #include "tools/report/report.h"
@@ -8,6 +9,13 @@
 #include <math.h>
 #include <string.h>
 
+static const char *mean_label(struct arena *arena, double mean, size_t missing, size_t slices,
+                              size_t metric) {
+  const char *number = missing == slices ? "\u2013" : tabular_digits(arena, mean, metric_list[metric].digits);
+  return missing ? arena_text(arena, "mean %s, %zu without", number, missing)
+                 : arena_text(arena, "mean %s", number);
+}
+
 static struct chart_row *make_rows(struct report *report, size_t setting, size_t metric, size_t *count) {
   const struct report_run *list[REPORT_RUNS];
   const struct report_set *set = &report->set[report->setting[setting].set];
@@ -15,15 +23,22 @@ static struct chart_row *make_rows(struct report *report, size_t setting, size_t
   struct chart_row *rows = ARENA_NEW(report->arena, struct chart_row, *count + 1);
   for (size_t i = 0; i < *count; i++) {
     double std;
+    size_t scored;
     rows[i] = (struct chart_row){.name = list[i]->method,
                                  .value = report_slices(report, list[i], metric, list[i]->steps - 1),
                                  .count = set->slices,
                                  .style = report_style(report, list[i]->method)};
-    statistics_mean(rows[i].value, rows[i].count, &rows[i].mean, &std);
-    rows[i].label = arena_text(report->arena, "mean %s",
-                               tabular_digits(report->arena, rows[i].mean, metric_list[metric].digits));
+    scored = statistics_mean(rows[i].value, rows[i].count, &rows[i].mean, &std);
+    rows[i].label = mean_label(report->arena, rows[i].mean, set->slices - scored, set->slices, metric);
   }
   return rows;
+}
+
+static bool any_missing(const struct chart_row *rows, size_t count) {
+  for (size_t r = 0; r < count; r++)
+    for (size_t i = 0; i < rows[r].count; i++)
+      if (!isfinite(rows[r].value[i])) return true;
+  return false;
 }
 
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error) {
@@ -45,14 +60,15 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
     chart_fractions(&rows[r], &bins, fraction);
     for (size_t b = 0; b < bins.count; b++) {
       double from = bins.low + bins.width * (double)b;
-      *tabular_cell(&table, b, 0) =
-          (struct tabular_cell){arena_text(report->arena, "%.6g", from), from, NAN, false};
+      *tabular_cell(&table, b, 0) = (struct tabular_cell){
+          .text = arena_text(report->arena, "%.6g", from), .value = from, .spread = NAN};
       tabular_number(&table, b, r + 1, 100 * fraction[b], 1);
     }
   }
   const char *caption = arena_text(
-      report->arena, "%zu slice%s; bars are fractions of them on one scale, the dark line is the mean.",
-      rows[0].count, plural(rows[0].count));
+      report->arena, "%zu slice%s; bars are fractions of them on one scale, the dark line is the mean%s.",
+      rows[0].count, plural(rows[0].count),
+      any_missing(rows, count) ? "; slices without a score are counted at the right, and left out" : "");
   struct chart_histograms chart = {arena_text(report->arena, "%s of the slices at %s", name, label), name,
                                    rows, count};
   struct report_figure figure = {table.file, chart.title, caption, 0, chart_draw_histograms, &chart};
@@ -64,11 +80,12 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
 static struct chart_line make_line(struct report *report, const struct report_run *run, size_t metric) {
   struct arena *arena = report->arena;
   const struct report_setting *setting = &report->setting[run->setting];
-  double *x = ARENA_NEW(arena, double, run->steps), *y = ARENA_NEW(arena, double, run->steps);
+  double *x = ARENA_NEW(arena, double, run->steps), *y = ARENA_NEW(arena, double, run->steps),
+         *score = ARENA_NEW(arena, double, run->scans), std;
   for (size_t t = 0; t < run->steps; t++) {
     x[t] = setting->initial_lines + (double)t * (setting->geometry->points ? setting->budget : 1);
-    for (size_t i = 0; i < run->scans; i++)
-      y[t] += run->metric[metric][i * run->steps + t] / (double)run->scans;
+    for (size_t i = 0; i < run->scans; i++) score[i] = run->metric[metric][i * run->steps + t];
+    statistics_mean(score, run->scans, &y[t], &std);
   }
   return (struct chart_line){run->method, x, y, run->steps, report_style(report, run->method)};
 }

@@ -28,8 +28,12 @@ static const char style[] =
     "figure{margin:20px 0;break-inside:avoid}figcaption{margin-top:4px;max-width:52em}"
     "img{width:100%;height:auto;display:block}\n"
     "@media print{@page{margin:16mm}body{max-width:none;padding:0;font-size:10pt}nav,summary{display:none}"
-    "h2,h3,caption{break-after:avoid}.table{overflow:visible}table{font-size:8.5pt;break-inside:avoid}"
-    "th,td{padding:2px 6px}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
+    "h2{margin-top:8mm}h2,h3,caption{break-after:avoid}.note{break-before:avoid}.table{overflow:visible}"
+    "table{font-size:8.5pt;break-inside:avoid}.long table,.wide table{break-inside:auto}"
+    "thead{display:table-header-group}"
+    "tr{break-inside:avoid}.group{break-after:avoid}th,td{padding:2px 6px}"
+    "figure{margin:3mm 0}img{width:auto;max-height:104mm}" /* two stand on a sheet of A4 or Letter */
+    "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}\n";
 
 /* ---- pieces -------------------------------------------------------------------------------------------- */
 
@@ -108,33 +112,16 @@ bool report_put_table(struct report_page *page, struct tabular *table, struct er
 
 static const char *set_title(const struct report *report, size_t set) {
   const struct report_set *data = &report->set[set];
-  return arena_text(report->arena, "%s%s: N = %zu, %zu slice%s of %zu volume%s (%.8s)", "Results",
+  return arena_text(report->arena, "Results%s: N = %zu, %zu slice%s of %s (%.8s)",
                     report->sets > 1 ? arena_text(report->arena, " on data set %zu", set + 1) : "",
-                    data->size, data->slices, plural(data->slices), data->volumes, plural(data->volumes),
-                    data->selection);
-}
-
-/* Says how the keys `data` differ: the first line that does. */
-static void say_difference(struct report_page *page, size_t set) {
-  const struct report_set *first = &page->report->set[0], *own = &page->report->set[set];
-  const char *a = first->scene, *b = own->scene;
-  while (*a && *b && strcspn(a, "\n") == strcspn(b, "\n") && !memcmp(a, b, strcspn(a, "\n"))) {
-    a += strcspn(a, "\n") + 1;
-    b += strcspn(b, "\n") + 1;
-  }
-  const char *why = "other slices";
-  if (*a && *b) /* "  key: value" */
-    why = arena_text(page->report->arena, "here data.%.*s, there %.*s", (int)strcspn(b, "\n") - 2, b + 2,
-                     (int)strcspn(a, "\n") - 2, a + 2);
-  report_say(page,
-             arena_text(page->report->arena,
-                        "Kept apart from data set 1, for it is of other data or read otherwise: %s.", why));
+                    data->size, data->slices, plural(data->slices),
+                    clusters_text(report->arena, &data->clusters), data->selection);
 }
 
 static bool put_set(struct report_page *page, size_t set, struct error *error) {
   struct report *report = page->report;
   report_heading(page, 2, arena_text(report->arena, "set%zu", set + 1), set_title(report, set));
-  if (set) say_difference(page, set);
+  if (set) report_say(page, report_part_text(report, set));
   if (!report_put_scores(page, set, error) || !report_put_crosses(page, set, error) ||
       !report_put_ablations(page, set, error))
     return false;

@@ -1,5 +1,7 @@
 #include "tools/report/paired_text.h"
 
+#include "engine/base/log.h"
+#include "tools/report/clusters.h"
 #include "tools/report/statistics.h"
 #include "tools/report/tabular.h"
 
@@ -12,33 +14,47 @@ static void add_slices(const struct evaluation *evaluation, const struct evaluat
     sum[i % slices] += share * (double)run->metric[metric][i * (steps + 1) + steps];
 }
 
+static struct clusters clusters_of(struct arena *arena, const struct evaluation *evaluation) {
+  size_t files = evaluation->dataset.volume_count, slices = evaluation->slices;
+  const char **id = ARENA_NEW(arena, const char *, files + 1);
+  uint32_t *file = ARENA_NEW(arena, uint32_t, slices + 1);
+  for (size_t v = 0; v < files; v++) id[v] = evaluation->dataset.volumes[v].patient;
+  for (size_t i = 0; i < slices; i++) file[i] = (uint32_t)evaluation->report.names[i].volume;
+  return clusters_make(arena, id, files, file, slices);
+}
+
 static struct statistics_pairs compare(const struct evaluation *evaluation, const struct evaluate_run *run,
-                                       const struct evaluate_run *baseline, size_t metric) {
+                                       const struct evaluate_run *baseline, size_t metric,
+                                       const struct clusters *clusters) {
   struct arena *arena = arena_open();
-  size_t slices = evaluation->slices, volumes = evaluation->dataset.volume_count;
-  double *difference = ARENA_NEW(arena, double, slices), *room = ARENA_NEW(arena, double, 2 * volumes);
-  unsigned *volume = ARENA_NEW(arena, unsigned, slices);
+  size_t slices = evaluation->slices;
+  double *difference = ARENA_NEW(arena, double, slices),
+         *room = ARENA_NEW(arena, double, 2 * clusters->count);
   add_slices(evaluation, run, metric, metric_list[metric].sign, difference);
   add_slices(evaluation, baseline, metric, -metric_list[metric].sign, difference);
-  for (size_t i = 0; i < slices; i++) volume[i] = (unsigned)evaluation->report.names[i].volume;
-  struct statistics_pairs pairs = statistics_grouped(difference, volume, slices, volumes, room);
+  struct statistics_pairs pairs = statistics_grouped(difference, clusters->of, slices, clusters->count, room);
   arena_close(arena);
   return pairs;
 }
 
 static const char *interval_text(struct arena *arena, const struct statistics_pairs *pairs, size_t metric) {
   int digits = metric_list[metric].digits;
-  return arena_text(arena, "%s [%s, %s]", tabular_digits(arena, pairs->mean, digits),
-                    tabular_digits(arena, pairs->low, digits), tabular_digits(arena, pairs->high, digits));
+  if (!pairs->count) return "no slice has two scores";
+  const char *text =
+      arena_text(arena, "%s [%s, %s]", tabular_digits(arena, pairs->mean, digits),
+                 tabular_digits(arena, pairs->low, digits), tabular_digits(arena, pairs->high, digits));
+  return pairs->missing ? arena_text(arena, "%s (%zu slice%s without a score)", text, pairs->missing,
+                                     plural(pairs->missing))
+                        : text;
 }
 
 static void print_pair(struct arena *arena, const struct evaluation *evaluation,
                        const struct evaluate_run *run, const struct evaluate_run *baseline,
-                       const bool shown[METRICS], FILE *file) {
+                       const struct clusters *clusters, const bool shown[METRICS], FILE *file) {
   fprintf(file, "  %-26s", run->sampler->name);
   for (size_t m = 0; m < METRICS; m++) {
     if (!shown[m] || !run->metric[m]) continue;
-    struct statistics_pairs pairs = compare(evaluation, run, baseline, m);
+    struct statistics_pairs pairs = compare(evaluation, run, baseline, m, clusters);
     fprintf(file, "  %s %s", metric_list[m].name, interval_text(arena, &pairs, m));
   }
   fputc('\n', file);
@@ -47,11 +63,12 @@ static void print_pair(struct arena *arena, const struct evaluation *evaluation,
 void paired_print(const struct evaluation *evaluation, size_t first, size_t count, const bool shown[METRICS],
                   FILE *file) {
   const struct evaluate_run *run = &evaluation->runs[first];
-  size_t volumes = evaluation->dataset.volume_count;
   struct arena *arena = arena_open();
-  if (count > 1 && volumes > 1)
-    fprintf(file, "  better than %s by, on the same slices [95 %% interval over the means of %zu volumes]\n",
-            run->sampler->name, volumes);
-  for (size_t r = 1; r < count && volumes > 1; r++) print_pair(arena, evaluation, &run[r], run, shown, file);
+  struct clusters clusters = clusters_of(arena, evaluation);
+  if (count > 1 && clusters.count > 1)
+    fprintf(file, "  better than %s by, on the same slices [95 %% interval over the means of %s]\n",
+            run->sampler->name, clusters_text(arena, &clusters));
+  for (size_t r = 1; r < count && clusters.count > 1; r++)
+    print_pair(arena, evaluation, &run[r], run, &clusters, shown, file);
   arena_close(arena);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* The mean difference to the first sampler at the setting of runs[first], of those of its `count` runs behind
- * it, with its 95 % interval over volumes; nothing where there is one sampler or one volume. */
+ * it, with its 95 % interval over patients; nothing where there is one sampler or one patient. */
 void paired_print(const struct evaluation *evaluation, size_t first, size_t count, const bool shown[METRICS],
                   FILE *file);
 

@@ -9,6 +9,14 @@
 
 /* ---- along the stages ---------------------------------------------------------------------------------- */
 
+/* What its log counted to: epochs, rollouts or updates. */
+static double last_of(const struct report_stage *stage) {
+  double last = 1;
+  if (stage->reward.count) last = fmax(last, stage->reward.x[stage->reward.count - 1]);
+  if (stage->validation.count) last = fmax(last, stage->validation.x[stage->validation.count - 1]);
+  return last;
+}
+
 /* Stages stand side by side and are as wide as each other, whatever their x counts. Validations of the
  * metric, or rewards (NULL). */
 static struct chart_line stretch(struct arena *arena, const struct report_training *training,
@@ -21,9 +29,7 @@ static struct chart_line stretch(struct arena *arena, const struct report_traini
   for (size_t s = 0; s < training->stages; s++) {
     const struct report_stage *stage = &training->stage[s];
     const struct report_points *points = metric ? &stage->validation : &stage->reward;
-    double last = 1;
-    if (stage->reward.count) last = fmax(last, stage->reward.x[stage->reward.count - 1]);
-    if (stage->validation.count) last = fmax(last, stage->validation.x[stage->validation.count - 1]);
+    double last = last_of(stage);
     bool other = metric && strcmp(metric, stage->metric);
     for (size_t i = 0; i < points->count && !other; i++, line.points++) {
       x[line.points] = (double)s + points->x[i] / last;
@@ -48,7 +54,7 @@ static struct chart_band band_of(struct arena *arena, const struct report_stage 
   const char *round = strchr(stage->name, '_'),
              *letter = arena_text(arena, "%c%s", *stage->name - 'a' + 'A', round ? round + 1 : "");
   return (struct chart_band){
-      (double)place, (double)place + 1, {stage_label(arena, stage), stage->name, letter}};
+      (double)place, (double)place + 1, {stage_label(arena, stage), stage->name, letter}, last_of(stage)};
 }
 
 /* The end of a long path tells more than its start. */
@@ -57,6 +63,18 @@ static const char *short_path(struct arena *arena, const char *path) {
   if (text_length(path) <= LETTERS) return path;
   for (path++; text_length(path) >= LETTERS || ((unsigned char)*path & 0xc0) == 0x80;) path++;
   return arena_text(arena, "\u2026%s", path);
+}
+
+/* "epochs", or "stages, each as wide as the others, with their epochs and rollouts". */
+static const char *across_of(struct arena *arena, const struct report_training *training) {
+  const char *units = "";
+  for (size_t s = 0; s < training->stages; s++) {
+    const char *unit = training->stage[s].unit;
+    if (*unit && !strstr(units, unit))
+      units = arena_text(arena, "%s%s%s", units, *units ? " and " : "", unit);
+  }
+  return training->stages > 1 ? arena_text(arena, "stages, each as wide as the others, with their %s", units)
+                              : units;
 }
 
 /* Puts a figure of one metric, or of the reward (NULL). */
@@ -77,7 +95,7 @@ static bool put_stages_figure(struct report_page *page, const struct report_trai
     caption = arena_text(arena, "%s%s%s", caption, s ? "; " : "", bands[s].name[0]);
   }
   struct chart chart = {.title = arena_text(arena, "%s: %s", short_path(arena, training->path), name),
-                        .across = stages > 1 ? "stages, each as wide as the others" : "from start to end",
+                        .across = across_of(arena, training),
                         .up = name,
                         .lines = &line,
                         .line_count = 1,
@@ -133,10 +151,12 @@ static bool put_points(struct report_page *page, const struct report_training *t
   return report_put_table(page, &table, error);
 }
 
+/* Of what is no metric only its trainer knows whether more is better. */
 static double best_of(const struct report_stage *stage) {
-  double best = NAN, sign = 1;
+  double best = NAN, sign = 0;
   for (size_t m = 0; m < METRICS; m++)
     if (!strcmp(metric_list[m].name, stage->metric)) sign = metric_list[m].sign;
+  if (sign == 0) return stage->selected;
   for (size_t i = 0; i < stage->validation.count; i++) best = fmax(best, sign * stage->validation.y[i]);
   return sign * best;
 }
@@ -152,7 +172,8 @@ static bool put_stages(struct report_page *page, struct error *error) {
   table.group = ARENA_NEW(report->arena, const char *, rows);
   table.file = "stages";
   table.title = "Validation after every stage of the trainings";
-  table.note = "Of reconstructors on their own validation scans, of policies the score of their scans.";
+  table.note = "Validation is the mean score of the slices in val, which training does not see: of reconstructors on their "
+      "own validation scans, of policies of their scans. Last: at the end of a stage; best: the best of all.";
   for (size_t t = 0; t < report->trainings; t++)
     for (size_t s = 0; s < report->training[t].stages; s++, row++) {
       const struct report_training *training = &report->training[t];
@@ -163,7 +184,7 @@ static bool put_stages(struct report_page *page, struct error *error) {
       tabular_number(&table, row, 2, (double)points->count, 0);
       tabular_number(&table, row, 3, points->count ? points->y[points->count - 1] : NAN, 5);
       tabular_number(&table, row, 4, best_of(&training->stage[s]), 5);
-      if (!strncmp(training->stage[s].name, "policy", 6)) tabular_number(&table, row, 5, training->gamma, 2);
+      if (!isnan(training->stage[s].gamma)) tabular_number(&table, row, 5, training->stage[s].gamma, 2);
     }
   return report_put_table(page, &table, error);
 }
@@ -223,8 +244,8 @@ static bool put_cost(struct report_page *page, const char *device, size_t number
            column = place_of(setting, &settings, cost->setting) + 1;
     double value = cost_of(cost, kind);
     tabular_text(&table, row, 0, cost->method);
-    *tabular_cell(&table, row, column) =
-        (struct tabular_cell){arena_text(report->arena, "%s", text_number(value, 4).text), value, NAN, false};
+    *tabular_cell(&table, row, column) = (struct tabular_cell){
+        .text = arena_text(report->arena, "%s", text_number(value, 4).text), .value = value, .spread = NAN};
   }
   return report_put_table(page, &table, error);
 }

@@ -1,4 +1,6 @@
 /* Results of `l2sr evaluate`: which slices, which settings, which methods, and what they scored. */
+#include "components/options.h"
+#include "engine/base/log.h"
 #include "engine/base/option.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
@@ -44,28 +46,32 @@ static const char *scene_word(const struct reading *reading, const char *name) {
   return value ? unquote(value, reading->report->arena) : "";
 }
 
-/* The lines of section data but for where the files are, and how many slices the device holds. Results of
- * before there was data.kspace are of images. */
-static const char *data_section(const char *scene, struct arena *arena) {
-  static const char added[] = "  kspace: image\n";
-  const char *at = strstr(scene, "data:\n");
-  char *text = arena_new(arena, strlen(scene) + sizeof added), *end = text;
-  bool old = !strstr(scene, "\n  kspace: ");
-  if (!at) return text;
-  for (at = strchr(at, '\n') + 1; *at == ' ';) {
-    size_t length = strcspn(at, "\n"), line = length + (at[length] == '\n');
-    if (strncmp(at, "  path:", 7) && strncmp(at, "  split:", 8) && strncmp(at, "  window:", 9)) {
-      memcpy(end, at, line);
-      end += line;
-    }
-    if (old && !strncmp(at, "  source:", 9)) {
-      memcpy(end, added, sizeof added - 1);
-      end += sizeof added - 1;
-      old = false; /* a damaged scene may have several such lines; there is room for one */
-    }
-    at += line;
+/* Values of the keys that say what was tested; results of before there was a key have its default. */
+static const char **test_keys(const char *scene, struct arena *arena) {
+  const char **value = ARENA_NEW(arena, const char *, option_table.count);
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    if (row->concerns != CONCERNS_TEST && row->concerns != CONCERNS_SLICES) continue;
+    const char *text = scene_value(scene, row->section, row->name, arena);
+    value[i] = text ? unquote(text, arena) : row->standard;
   }
-  return text;
+  return value;
+}
+
+/* Whose the files are; NULL: results of before do not say. */
+static bool read_patients(const struct reading *reading, struct report_set *set, struct error *error) {
+  char *patients = arena_new(reading->report->arena, NAMES_MOST);
+  size_t lines[2] = {1, 1};
+  set->patients = NULL;
+  if (!store_text(reading->store, "patient", patients, NAMES_MOST)) return true;
+  for (const char *c = set->names; *c; c++) lines[0] += *c == '\n';
+  for (const char *c = patients; *c; c++) lines[1] += *c == '\n';
+  bool cut = strlen(set->names) + 1 >= NAMES_MOST || strlen(patients) + 1 >= NAMES_MOST;
+  if (!cut && lines[0] != lines[1])
+    return fail(error, "%s is damaged: patient has %zu lines, volume_names %zu; evaluate again",
+                reading->path, lines[1], lines[0]);
+  set->patients = cut ? NULL : patients;
+  return true;
 }
 
 static bool check_version(struct reading *reading, struct error *error) {
@@ -130,13 +136,34 @@ static bool read_set(struct reading *reading, struct report_set *set, struct err
     return fail(error,
                 "%s is damaged: slice/volume has %zu entries, slice/number %zu and slice/data_range %zu",
                 reading->path, set->slices, numbers, ranges);
-  set->scene = data_section(reading->scene, arena);
-  return count_volumes(reading, set, error);
+  set->key = test_keys(reading->scene, arena);
+  return read_patients(reading, set, error) && count_volumes(reading, set, error);
+}
+
+static void find_clusters(struct report *report, struct report_set *set) {
+  set->clusters = clusters_read(report->arena, set->names, set->patients, set->volume, set->slices);
+}
+
+/* Results of before do not say whose their files are; others of the same slices do. */
+static void share_patients(struct report *report, struct report_set *set, const struct report_set *other) {
+  if (set->patients && other->patients && strcmp(set->patients, other->patients))
+    log_warning(
+        "%s has other patients than %s has for the same files; intervals are over those of the latter",
+        other->path, set->path);
+  if (set->patients || !other->patients) return;
+  set->patients = other->patients;
+  find_clusters(report, set);
+}
+
+static bool same_keys(const struct report_set *a, const struct report_set *b) {
+  for (size_t i = 0; i < option_table.count; i++)
+    if (option_table.rows[i].concerns == CONCERNS_TEST && strcmp(a->key[i], b->key[i])) return false;
+  return true;
 }
 
 static bool same_set(const struct report_set *a, const struct report_set *b) {
   return a->size == b->size && a->slices == b->slices && !strcmp(a->selection, b->selection) &&
-         !strcmp(a->names, b->names) && !strcmp(a->scene, b->scene) &&
+         !strcmp(a->names, b->names) && same_keys(a, b) &&
          !memcmp(a->volume, b->volume, a->slices * sizeof *a->volume) &&
          !memcmp(a->number, b->number, a->slices * sizeof *a->number) &&
          !memcmp(a->range, b->range, a->slices * sizeof *a->range);
@@ -154,9 +181,13 @@ static bool find_set(struct reading *reading, size_t size, struct error *error) 
   set.size = size;
   reading->set_known = true;
   for (reading->set = 0; reading->set < report->sets; reading->set++)
-    if (same_set(&report->set[reading->set], &set)) return true;
+    if (same_set(&report->set[reading->set], &set)) {
+      share_patients(report, &report->set[reading->set], &set);
+      return true;
+    }
   if (report->sets == REPORT_SETS)
     return fail(error, "the results are of more than %d data sets; write several reports", REPORT_SETS);
+  find_clusters(report, &set);
   report->set[report->sets++] = set;
   return true;
 }
@@ -322,16 +353,16 @@ static const struct chooser *chooser_of(const char *sampler) {
   return NULL;
 }
 
-/* "1", or "1 (sampler 2; reconstructor 3)" where these were trained. */
-static const char *seeds_of(const struct reading *reading, const struct chooser *chooser) {
+/* "sampler 2; reconstructor 3": the seeds of what was trained. */
+static const char *training_of(const struct reading *reading, const struct chooser *chooser) {
   struct arena *arena = reading->report->arena;
-  const char *seed = scene_value(reading->scene, "world", "seed", arena), *trained = "";
+  const char *trained = "";
   double number;
   if (chooser && store_number(reading->store, chooser->seed, &number))
     trained = arena_text(arena, "sampler %.0f", number);
   if (store_number(reading->store, "seed_reconstructor", &number))
     trained = arena_text(arena, "%s%sreconstructor %.0f", trained, *trained ? "; " : "", number);
-  return arena_text(arena, *trained ? "%s (%s)" : "%s%s", seed ? seed : "", trained);
+  return trained;
 }
 
 static void read_origin(const struct reading *reading, const char *sampler, struct report_run *run) {
@@ -341,8 +372,11 @@ static void read_origin(const struct reading *reading, const char *sampler, stru
   char *device = arena_new(arena, 256);
   store_text(reading->store, "device", device, 256);
   run->device = device;
-  run->seeds = seeds_of(reading, chooser);
+  const char *seed = scene_value(reading->scene, "world", "seed", arena);
+  run->training = training_of(reading, chooser);
+  run->seeds = arena_text(arena, *run->training ? "%s (%s)" : "%s%s", seed ? seed : "", run->training);
   run->reconstructor = scene_word(reading, "reconstructor");
+  if (!*run->training && *run->reconstructor) run->training = "with a seed that its checkpoint does not say";
   run->chooser = path ? unquote(path, arena) : "";
 }
 

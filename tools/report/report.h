@@ -7,6 +7,7 @@
 #include "systems/sampling/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/draw/figure.h"
+#include "tools/report/clusters.h"
 #include "tools/report/tabular.h"
 
 enum { REPORT_RUNS = 512, REPORT_SETTINGS = 64, REPORT_SETS = 16, REPORT_TRAININGS = 64, REPORT_STAGES = 64 };
@@ -16,14 +17,17 @@ enum { REPORT_SLICES = 1 << 22, REPORT_SCANS = 1 << 24, REPORT_STEPS = 1 << 18, 
 
 /* ---- what was read ------------------------------------------------------------------------------------- */
 
-/* The slices of results: results of other slices, other sizes or otherwise read data are other sets. */
+/* The slices of results. Results are of one set where the slices are the same and keys of CONCERNS_TEST have
+ * equal values (components/options.h); keys of trainings do not keep results apart. */
 struct report_set {
   const char *path;              /* the path of the first results with it */
   const char *selection, *names; /* hash of the files' names; the names, a line each */
-  const char *scene;             /* its section `data` */
+  const char **key; /* [option_table.count]: values of the keys of tests and of slices; NULL: another key */
   size_t size, slices, volumes;
   uint32_t *volume, *number; /* [slices] */
   double *range;             /* [slices] */
+  const char *patients;      /* whose the files are, a line each; NULL: the results do not say */
+  struct clusters clusters;  /* whose the slices are */
 };
 
 struct report_setting {
@@ -51,7 +55,9 @@ struct report_run {
   bool curve;
   const char *device, *reconstructor; /* the file's words; "": none */
   const char *seeds;                  /* of the evaluation, and of what it was trained with */
-  const char *cross, *row, *column; /* folder of the cross table it is of, and where it stands; NULL: of none */
+  const char *training;               /* the latter alone; "": nothing of it was trained */
+  const char *cross, *row,
+      *column;         /* folder of the cross table it is of, and where it stands; NULL: of none */
   const char *chooser; /* file that its sampler goes by: policy, mask or tau-step's network; "": none */
 };
 
@@ -61,8 +67,9 @@ struct report_points {
   size_t count;
 };
 struct report_stage {
-  const char *name, *metric, *unit; /* unit: what x counts */
+  const char *name, *metric, *unit; /* metric: or another value's name, of a method that has no score; unit: what x counts */
   struct report_points validation, reward;
+  double gamma, selected; /* of a policy; the validation that its trainer selected last. NaN: none */
   uint32_t *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not known */
   size_t steps, actions;
 };
@@ -70,7 +77,7 @@ struct report_training {
   const char *path, *method;
   struct report_stage stage[REPORT_STAGES];
   size_t stages;
-  double gamma, initial_lines; /* the last policy's; NaN: none */
+  double initial_lines; /* the last policy's; NaN: none */
 };
 
 struct report_cost {
@@ -110,6 +117,8 @@ size_t report_select(const struct report *report, size_t setting, size_t metric,
 
 /* Whether results of that name differ in their seeds. */
 bool report_has_seeds(const struct report *report, const char *method);
+/* How many results of that name and of different seeds there are at a setting; 1: no sample of them. */
+size_t report_count_seeds(const struct report *report, size_t setting, const char *method, size_t metric);
 
 /* ---- what is written ----------------------------------------------------------------------------------- */
 
@@ -157,11 +166,16 @@ bool report_put_figure(struct report_page *page, const struct report_figure *fig
 void report_heading(struct report_page *page, int level, const char *id, const char *text);
 void report_say(struct report_page *page, const char *text); /* a paragraph */
 
+/* Why the set is not the first one, and what to do to compare them; "": it is the first one. */
+const char *report_part_text(const struct report *report, size_t set);
+/* The name of a set's file, as one line of UTF-8. */
+const char *report_file_name(struct arena *arena, const struct report_set *set, size_t file);
+
 bool report_put_scores(struct report_page *page, size_t set, struct error *error);    /* main tables */
 bool report_put_crosses(struct report_page *page, size_t set, struct error *error);   /* all pairs */
 bool report_put_ablations(struct report_page *page, size_t set, struct error *error); /* lines, gamma */
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
-bool report_put_seeds(struct report_page *page, size_t set, struct error *error); /* several seeds */
+bool report_put_seeds(struct report_page *page, size_t set, struct error *error);     /* several seeds */
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);
 bool report_put_curves(struct report_page *page, size_t setting, struct error *error);
 /* Whether some results hold images of every row that is asked for. */

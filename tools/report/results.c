@@ -2,9 +2,12 @@
 
 #include "engine/base/text.h"
 #include "engine/files/scene.h"
+#include "systems/data/patients.h"
+#include "systems/methods/method.h"
 #include "systems/sampling/geometry.h"
 #include "tools/report/csv.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +31,7 @@ static void write_start(FILE *file, const struct evaluate_run *run) {
 static void write_slices(FILE *file, const struct evaluation *evaluation) {
   fprintf(file, "acceleration,horizon,sampler,volume,slice,trajectory,data_range,lines");
   write_metric_names(file, evaluation, "");
-  fprintf(file, ",return\n");
+  fprintf(file, ",return,patient\n");
   for (size_t r = 0; r < evaluation->run_count; r++)
     for (size_t i = 0; i < evaluation->runs[r].scans; i++) {
       const struct evaluate_run *run = &evaluation->runs[r];
@@ -41,7 +44,9 @@ static void write_slices(FILE *file, const struct evaluation *evaluation) {
               evaluation->report.data_range[slice], run->acquisition.initial_lines + run->acquisition.budget);
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) fprintf(file, ",%.9g", run->metric[m][i * steps + steps - 1]);
-      fprintf(file, ",%.9g\n", run->returns[i]);
+      fprintf(file, ",%.9g,", run->returns[i]);
+      csv_text(file, patient_of(&evaluation->dataset.volumes[name->volume]));
+      fputc('\n', file);
     }
 }
 
@@ -124,16 +129,29 @@ static bool store_truth(struct store *store, const struct evaluation *evaluation
          (!kept || store_write(store, "kept/row", STORE_U32, 1, shape, evaluation->kept, false, error));
 }
 
+static const char *name_of(const struct volume *volume) {
+  return volume->name;
+}
+
+/* Writes a text with a line for every volume, of UTF-8. */
+static bool store_lines(struct store *store, const char *name, const struct dataset *dataset,
+                        const char *(*of)(const struct volume *volume), struct error *error) {
+  struct arena *arena = arena_open();
+  size_t used = 0, bytes = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++) bytes += 4 * strlen(of(&dataset->volumes[v])) + 1;
+  char *lines = arena_new(arena, bytes);
+  for (size_t v = 0; v < dataset->volume_count; v++)
+    used += (size_t)sprintf(lines + used, "%s%s", v ? "\n" : "", text_shown(arena, of(&dataset->volumes[v])));
+  bool good = store_write_text(store, name, lines, error);
+  arena_close(arena);
+  return good;
+}
+
 static bool store_slices(struct store *store, const struct evaluation *evaluation, struct error *error) {
   struct arena *arena = arena_open();
-  size_t count = evaluation->slices, shape[] = {count}, used = 0, bytes = 1;
+  const struct dataset *dataset = &evaluation->dataset;
+  size_t count = evaluation->slices, shape[] = {count};
   uint32_t *volume = ARENA_NEW(arena, uint32_t, count), *slice = ARENA_NEW(arena, uint32_t, count);
-  for (size_t v = 0; v < evaluation->dataset.volume_count; v++)
-    bytes += 4 * strlen(evaluation->dataset.volumes[v].name) + 1;
-  char *names = arena_new(arena, bytes);
-  for (size_t v = 0; v < evaluation->dataset.volume_count; v++) /* shown: one line each, of UTF-8 */
-    used += (size_t)sprintf(names + used, "%s%s", v ? "\n" : "",
-                            text_shown(arena, evaluation->dataset.volumes[v].name));
   for (size_t i = 0; i < count; i++) {
     volume[i] = (uint32_t)evaluation->report.names[i].volume;
     slice[i] = (uint32_t)evaluation->report.names[i].slice;
@@ -142,7 +160,9 @@ static bool store_slices(struct store *store, const struct evaluation *evaluatio
               store_write(store, "slice/number", STORE_U32, 1, shape, slice, false, error) &&
               store_write(store, "slice/data_range", STORE_F64, 1, shape, evaluation->report.data_range,
                           false, error) &&
-              store_write_text(store, "volume_names", names, error) && store_truth(store, evaluation, error);
+              store_lines(store, "volume_names", dataset, name_of, error) &&
+              store_lines(store, "patient", dataset, patient_of, error) &&
+              store_truth(store, evaluation, error);
   arena_close(arena);
   return good;
 }
@@ -161,11 +181,10 @@ static bool read_scene(const char *path, struct arena *arena, const char **scene
 /* Stores the discount that the policy was trained with, from its checkpoint. */
 static bool store_gamma(struct store *store, const char *path, struct error *error) {
   struct arena *arena = arena_open();
-  const char *scene, *method, *gamma = NULL;
+  const char *scene;
   bool good = read_scene(path, arena, &scene, error);
-  if (good && (method = scene_value(scene, "train", "method", arena)))
-    gamma = scene_value(scene, !strcmp(method, "pgmri") ? "pgmri" : "learn", "gamma", arena);
-  if (good && gamma) good = store_put_number(store, "gamma", strtod(gamma, NULL), error);
+  double gamma = good ? method_gamma(scene) : NAN;
+  if (good && !isnan(gamma)) good = store_put_number(store, "gamma", gamma, error);
   arena_close(arena);
   return good;
 }
@@ -233,6 +252,7 @@ static bool store_facts(struct store *store, const struct options *options,
               store_put_text(store, "scene", scene, error) && store_group(store, options, error) &&
               store_seeds(store, options, error) &&
               store_put_number(store, "small_files", (double)evaluation->dataset.small, error) &&
+              store_put_number(store, "written_files", (double)evaluation->dataset.written, error) &&
               store_put_number(store, "broken_files", (double)evaluation->dataset.broken, error) &&
               store_put_number(store, "broken_volumes", (double)evaluation->report.broken_volumes, error) &&
               store_put_number(store, "constant_slices", (double)evaluation->report.constant, error) &&

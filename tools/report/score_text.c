@@ -3,6 +3,7 @@
 #include "systems/scan/simulation.h"
 #include "tools/report/tabular.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *score_name(struct arena *arena, size_t metric) {
@@ -12,6 +13,7 @@ const char *score_name(struct arena *arena, size_t metric) {
 
 const char *score_caption(struct arena *arena, size_t metric, double value) {
   const struct metric *row = &metric_list[metric];
+  if (isnan(value)) return arena_text(arena, "%s: no score", row->title);
   const char *number = tabular_digits(arena, value, row->digits);
   return arena_text(arena, "%s %s%s%s", row->title, number, *row->unit ? " " : "", row->unit);
 }

@@ -16,7 +16,10 @@ struct family {
   size_t count;
   bool same;        /* two have the same seeds: they are no sample of them */
   bool differ;      /* two have not */
+  bool trained;     /* something of it was trained */
+  bool trainings;   /* two are of different trainings */
   double mean, std; /* of the seeds' means; std: of the sample, NaN of one seed */
+  size_t missing;   /* slices that have no score with one of the seeds */
 };
 
 static double mean_of(const struct report *report, const struct report_run *run, size_t metric) {
@@ -26,6 +29,34 @@ static double mean_of(const struct report *report, const struct report_run *run,
   return mean;
 }
 
+static const struct report_set *set_of(const struct report *report, const struct report_run *run) {
+  return &report->set[report->setting[run->setting].set];
+}
+
+/* Slices that a seed has no score of count once. */
+static size_t count_missing(const struct report *report, const struct family *family, size_t metric) {
+  size_t missing = 0, slices = family->count ? set_of(report, family->run[0])->slices : 0;
+  bool *lacks = ARENA_NEW(report->arena, bool, slices + 1);
+  for (size_t i = 0; i < family->count; i++) {
+    const double *value = report_slices(report, family->run[i], metric, family->run[i]->steps - 1);
+    for (size_t s = 0; s < slices; s++) lacks[s] |= !isfinite(value[s]);
+  }
+  for (size_t s = 0; s < slices; s++) missing += lacks[s];
+  return missing;
+}
+
+/* Takes a result into the family, beside what it has. */
+static void see_run(struct family *family, const struct report_run *run) {
+  for (size_t i = 0; i < family->count; i++) {
+    bool same = !strcmp(family->run[i]->seeds, run->seeds);
+    family->same |= same;
+    family->differ |= !same;
+    family->trainings |= strcmp(family->run[i]->training, run->training) != 0;
+  }
+  family->trained |= *run->training != 0;
+  family->group = run->group;
+}
+
 static void find_family(const struct report *report, size_t setting, const char *name, size_t metric,
                         struct family *family) {
   double *mean = ARENA_NEW(report->arena, double, report->runs), std;
@@ -33,18 +64,14 @@ static void find_family(const struct report *report, size_t setting, const char 
   for (size_t r = 0; r < report->runs; r++) {
     const struct report_run *run = &report->run[r];
     if (run->setting != setting || !run->metric[metric] || strcmp(run->base, name)) continue;
-    for (size_t i = 0; i < family->count; i++) {
-      bool same = !strcmp(family->run[i]->seeds, run->seeds);
-      family->same |= same;
-      family->differ |= !same;
-    }
-    family->group = run->group;
+    see_run(family, run);
     mean[family->count] = mean_of(report, run, metric);
     family->run[family->count++] = run;
   }
   statistics_mean(mean, family->count, &family->mean, &std);
   double count = (double)family->count;
   family->std = family->count > 1 ? std * sqrt(count / (count - 1)) : NAN;
+  family->missing = count_missing(report, family, metric);
 }
 
 /* Whether the setting has a method with several seeds. */
@@ -56,6 +83,12 @@ static bool has_seeds(const struct report *report, size_t setting, size_t metric
     if (family->differ) return true;
   }
   return false;
+}
+
+size_t report_count_seeds(const struct report *report, size_t setting, const char *method, size_t metric) {
+  struct family *family = ARENA_NEW(report->arena, struct family, 1);
+  find_family(report, setting, method, metric, family);
+  return family->differ && !family->same ? family->count : 1;
 }
 
 bool report_has_seeds(const struct report *report, const char *method) {
@@ -91,12 +124,13 @@ static void put_family(struct report *report, const struct tabular *table, size_
   struct tabular_cell *cell = tabular_cell(table, row, column);
   if (!family->count) return;
   if (family->same)
-    *cell = (struct tabular_cell){"same seeds", NAN, NAN, false};
+    *cell = (struct tabular_cell){.text = "same seeds", .value = NAN, .spread = NAN};
   else if (family->count == 1)
     tabular_number(table, row, column, family->mean, digits);
   else
     tabular_spread(table, row, column, family->mean, family->std, digits);
-  cell->text = arena_text(report->arena, "%s (%zu)", cell->text, family->count);
+  if (cell->text) cell->text = arena_text(report->arena, "%s (%zu)", cell->text, family->count);
+  tabular_missing(table, row, column, family->missing, set_of(report, family->run[0])->slices, "slices");
 }
 
 static bool put_metric(struct report_page *page, size_t set, const size_t *setting, size_t settings,
@@ -131,7 +165,7 @@ static bool put_metric(struct report_page *page, size_t set, const size_t *setti
 
 /* A slice's score is the mean over seeds. */
 static double *slices_of(const struct report *report, const struct family *family, size_t metric) {
-  const struct report_set *set = &report->set[report->setting[family->run[0]->setting].set];
+  const struct report_set *set = set_of(report, family->run[0]);
   double *mean = ARENA_NEW(report->arena, double, set->slices);
   for (size_t i = 0; i < family->count; i++) {
     const double *value = report_slices(report, family->run[i], metric, family->run[i]->steps - 1);
@@ -150,20 +184,43 @@ static double spread_of(const struct family *family, const struct family *baseli
   return sqrt(square(family->std) + square(baseline->std));
 }
 
+/* The spread between the means of seeds, of slices that `difference` has, weighed as it is. */
+static struct statistics_trainings trainings_of(const struct report *report, const struct family *family,
+                                                const double *difference, size_t metric, double *room) {
+  const struct report_set *set = set_of(report, family->run[0]);
+  double *mean = ARENA_NEW(report->arena, double, family->count);
+  for (size_t i = 0; i < family->count; i++) {
+    double *value = report_slices(report, family->run[i], metric, family->run[i]->steps - 1);
+    for (size_t s = 0; s < set->slices; s++)
+      if (!isfinite(difference[s])) value[s] = NAN;
+    mean[i] = statistics_grouped(value, set->clusters.of, set->slices, set->clusters.count, room).mean;
+  }
+  return statistics_over_trainings(mean, family->count);
+}
+
 static void put_pair(struct report *report, const struct tabular *table, size_t row,
                      const struct family *family, const struct family *baseline, size_t metric) {
-  const struct report_set *set = &report->set[report->setting[family->run[0]->setting].set];
+  const struct report_set *set = set_of(report, family->run[0]);
   double *value = slices_of(report, family, metric), *other = slices_of(report, baseline, metric),
-         *room = ARENA_NEW(report->arena, double, 2 * set->volumes);
+         *room = ARENA_NEW(report->arena, double, 2 * set->clusters.count);
   for (size_t i = 0; i < set->slices; i++) value[i] = metric_list[metric].sign * (value[i] - other[i]);
-  struct statistics_pairs volumes = statistics_grouped(value, set->volume, set->slices, set->volumes, room);
+  struct statistics_pairs patients =
+      statistics_grouped(value, set->clusters.of, set->slices, set->clusters.count, room);
+  struct statistics_trainings own = trainings_of(report, family, value, metric, room),
+                              others = trainings_of(report, baseline, value, metric, room);
+  struct statistics_pairs both = statistics_crossed(&patients, &own, &others), *tells = &both;
+  if (isnan(both.low)) tells = &patients;
   int shown = metric_list[metric].digits, digits = shown < 0 ? shown - 1 : shown + 1;
   tabular_text(table, row, 0, family->name);
   tabular_number(table, row, 1, (double)family->count, 0);
-  tabular_number(table, row, 2, volumes.mean, digits);
-  tabular_number(table, row, 3, volumes.low, digits);
-  tabular_number(table, row, 4, volumes.high, digits);
+  tabular_number(table, row, 2, patients.mean, digits);
+  tabular_number(table, row, 3, patients.low, digits);
+  tabular_number(table, row, 4, patients.high, digits);
   tabular_number(table, row, 5, spread_of(family, baseline), digits);
+  tabular_number(table, row, 6, both.low, digits);
+  tabular_number(table, row, 7, both.high, digits);
+  tabular_text(table, row, 8, statistics_verdict(tells->low, tells->high));
+  tabular_missing(table, row, 2, patients.missing, set->slices, "slices");
 }
 
 /* The baseline of the page where it has results here, else the first method. */
@@ -178,33 +235,68 @@ static bool find_baseline(const struct report_page *page, size_t setting, const 
   return false;
 }
 
+/* Names a method whose one training every interval holds fixed. */
+static const char *add_fixed(struct arena *arena, const char *text, const struct family *family) {
+  if (!family->count || !family->trained || family->trainings) return text;
+  return arena_text(arena, "%s%s%s", text, *text ? ", " : "", family->name);
+}
+
+static const char *fixed_text(struct arena *arena, const char *fixed) {
+  return *fixed ? arena_text(
+                      arena,
+                      " Of one training, which both intervals hold fixed: %s. Another training may differ "
+                      "by more.",
+                      fixed)
+                : "";
+}
+
+static const char *note_of(struct report *report, const struct report_set *set, const struct family *baseline,
+                           const char *fixed) {
+  const char *over = clusters_text(report->arena, &set->clusters), *noun = clusters_noun(&set->clusters);
+  return arena_text(
+      report->arena,
+      "A slice's score is its mean over seeds (%s: %zu seed%s), the difference of a %.*s the mean of its "
+      "slices. 95 %% confidence intervals: the first over %s, for the trainings that there are; the "
+      "second over %s and trainings (of what is not trained, its draws), which tells whether a method is "
+      "ahead, behind, or the question is open. Where neither method has several, the first tells.%s "
+      "The deviation is that of the difference of two seeds: the root of both methods' variances between "
+      "seeds, added; that of a method with one seed is not known and left out.",
+      baseline->name, baseline->count, plural(baseline->count), (int)strlen(noun) - 1, noun, over, noun,
+      fixed_text(report->arena, fixed));
+}
+
 static bool put_setting(struct report_page *page, size_t setting, struct error *error) {
   struct report *report = page->report;
   const char *name[REPORT_RUNS];
-  static const char *const heads[] = {"method",         "seeds",        "mean difference",
-                                      "from (volumes)", "to (volumes)", "deviation over seeds"};
+  const struct report_set *set = &report->set[report->setting[setting].set];
+  const char *noun = clusters_noun(&set->clusters), *fixed = "";
+  const char *heads[] = {"method",
+                         "seeds",
+                         "mean difference",
+                         arena_text(report->arena, "from (%s)", noun),
+                         arena_text(report->arena, "to (%s)", noun),
+                         "deviation over seeds",
+                         arena_text(report->arena, "from (%s, trainings)", noun),
+                         arena_text(report->arena, "to (%s, trainings)", noun),
+                         "verdict"};
   size_t count = list_names(report, report->setting[setting].set, name), metric = page->config->metric,
          row = 0;
   struct family *family = ARENA_NEW(report->arena, struct family, 2), *baseline = family + 1;
   if (!find_baseline(page, setting, name, count, baseline)) return true;
-  struct tabular table = tabular_make(report->arena, count, 6);
+  struct tabular table = tabular_make(report->arena, count, sizeof heads / sizeof *heads);
   memcpy(table.head, heads, sizeof heads);
   table.file = arena_text(report->arena, "seeds_pairs_%zu", setting + 1);
-  table.title = arena_text(report->arena, "%s against %s over seeds, volume by volume, at %s",
-                           score_name(report->arena, metric), baseline->name, report->setting[setting].label);
-  table.note =
-      arena_text(report->arena,
-                 "A slice's score is its mean over seeds (%s: %zu seed%s), a volume's difference the mean of "
-                 "its slices; 95 %% confidence intervals over volumes. The last column is the deviation of "
-                 "the difference of two seeds: the root of both methods' variances between seeds, added; that of "
-                 "a method with one seed is not known and left out.",
-                 baseline->name, baseline->count, plural(baseline->count));
+  table.title = arena_text(report->arena, "%s against %s over seeds, %.*s by %.*s, at %s",
+                           score_name(report->arena, metric), baseline->name, (int)strlen(noun) - 1, noun,
+                           (int)strlen(noun) - 1, noun, report->setting[setting].label);
   for (size_t m = 0; m < count; m++) {
     find_family(report, setting, name[m], metric, family);
     if (family->count && !family->same && strcmp(name[m], baseline->name))
       put_pair(report, &table, row++, family, baseline, metric);
+    if (!family->same) fixed = add_fixed(report->arena, fixed, family);
   }
   table.rows = row;
+  table.note = note_of(report, set, baseline, fixed);
   return !row || report_put_table(page, &table, error);
 }
 

@@ -110,13 +110,10 @@ static struct picture_column column_of(const struct sheet *sheet, size_t place, 
 }
 
 static const char *caption_of(const struct sheet *sheet) {
-  const char *names = sheet->set->names;
-  for (size_t i = 0; names && i < sheet->set->volume[sheet->row]; i++)
-    names = (names = strchr(names, '\n')) ? names + 1 : NULL;
-  if (!names) names = "?";
-  return arena_text(sheet->page->report->arena,
-                    "Row %u (%.*s, slice %u) at %s: image, its central third, error map, mask.", sheet->row,
-                    (int)strcspn(names, "\n"), names, sheet->set->number[sheet->row], sheet->setting->label);
+  struct arena *arena = sheet->page->report->arena;
+  return arena_text(arena, "Row %u (%s, slice %u) at %s: image, its central third, error map, mask.",
+                    sheet->row, report_file_name(arena, sheet->set, sheet->set->volume[sheet->row]),
+                    sheet->set->number[sheet->row], sheet->setting->label);
 }
 
 /* Puts some of the methods beside the truth, as number `part` of the row's pictures. */

@@ -46,8 +46,9 @@ static void put_score(const struct report *report, const struct tabular *table, 
                       const struct report_run *run, size_t metric) {
   double *value = ARENA_NEW(report->arena, double, run->scans), mean, std;
   for (size_t i = 0; i < run->scans; i++) value[i] = run->metric[metric][i * run->steps + run->steps - 1];
-  statistics_mean(value, run->scans, &mean, &std);
+  size_t scored = statistics_mean(value, run->scans, &mean, &std);
   tabular_spread(table, row, column, mean, std, metric_list[metric].digits);
+  tabular_missing(table, row, column, run->scans - scored, run->scans, "scans");
 }
 
 /* "ssim", and where there are several data sets "ssim_data2". */
@@ -186,8 +187,8 @@ static bool put_gamma(struct report_page *page, size_t set, const struct grid *g
                            score_name(report->arena, metric));
   for (size_t r = 0; r < count; r++) {
     tabular_text(&table, r, 0, list[r]->method);
-    *tabular_cell(&table, r, 1) =
-        (struct tabular_cell){arena_text(report->arena, "%g", list[r]->gamma), list[r]->gamma, NAN, false};
+    *tabular_cell(&table, r, 1) = (struct tabular_cell){
+        .text = arena_text(report->arena, "%g", list[r]->gamma), .value = list[r]->gamma, .spread = NAN};
     for (size_t s = 0; s < grid->settings; s++) {
       const struct report_run *run = find_run(report, grid->setting[s], list[r]->method, metric);
       table.head[s + 2] = report->setting[grid->setting[s]].label;
@@ -213,26 +214,39 @@ bool report_put_ablations(struct report_page *page, size_t set, struct error *er
 
 /* ---- pairs --------------------------------------------------------------------------------------------- */
 
+/* Where there are several trainings of a method, the table over seeds tells. */
+static const char *verdict_of(const struct report *report, const struct report_run *run,
+                              const struct report_run *baseline, size_t metric,
+                              const struct statistics_pairs *patients) {
+  if (report_count_seeds(report, run->setting, run->base, metric) > 1 ||
+      report_count_seeds(report, run->setting, baseline->base, metric) > 1)
+    return "see seeds";
+  return statistics_verdict(patients->low, patients->high);
+}
+
 static void put_pair(struct report *report, const struct tabular *table, size_t row,
                      const struct report_run *run, const struct report_run *baseline, size_t metric,
                      struct chart_interval *interval) {
   const struct report_set *set = &report->set[report->setting[run->setting].set];
   double *value = report_slices(report, run, metric, run->steps - 1),
          *other = report_slices(report, baseline, metric, baseline->steps - 1),
-         *room = ARENA_NEW(report->arena, double, 2 * set->volumes);
+         *room = ARENA_NEW(report->arena, double, 2 * set->clusters.count);
   for (size_t i = 0; i < set->slices; i++) value[i] = metric_list[metric].sign * (value[i] - other[i]);
   struct statistics_pairs slices = statistics_paired(value, set->slices);
-  struct statistics_pairs volumes = statistics_grouped(value, set->volume, set->slices, set->volumes, room);
+  struct statistics_pairs patients =
+      statistics_grouped(value, set->clusters.of, set->slices, set->clusters.count, room);
   int shown = metric_list[metric].digits, digits = shown < 0 ? shown - 1 : shown + 1;
   tabular_text(table, row, 0, run->method);
   tabular_number(table, row, 1, slices.mean, digits);
   tabular_number(table, row, 2, slices.low, digits);
   tabular_number(table, row, 3, slices.high, digits);
-  tabular_number(table, row, 4, volumes.mean, digits);
-  tabular_number(table, row, 5, volumes.low, digits);
-  tabular_number(table, row, 6, volumes.high, digits);
+  tabular_number(table, row, 4, patients.mean, digits);
+  tabular_number(table, row, 5, patients.low, digits);
+  tabular_number(table, row, 6, patients.high, digits);
   tabular_number(table, row, 7, 100 * slices.better, 1);
-  *interval = (struct chart_interval){run->method, volumes.mean, volumes.low, volumes.high,
+  tabular_text(table, row, 8, verdict_of(report, run, baseline, metric, &patients));
+  tabular_missing(table, row, 1, slices.missing, set->slices, "slices");
+  *interval = (struct chart_interval){run->method, patients.mean, patients.low, patients.high,
                                       report_style(report, run->method)};
 }
 
@@ -240,6 +254,21 @@ static const struct report_run *find_baseline(const struct report_page *page, si
                                               const struct report_run **list) {
   const char *name = page->config->baseline;
   return name ? find_run(page->report, setting, name, page->config->metric) : list[0];
+}
+
+/* What the intervals of a setting are over, and what they hold fixed. */
+static const char *note_of(struct report *report, const struct report_set *set,
+                           const struct report_run **list, size_t count) {
+  bool trained = false;
+  for (size_t i = 0; i < count; i++) trained |= *list[i]->training;
+  return arena_text(
+      report->arena,
+      "%zu slice%s; 95 %% confidence intervals, the second over %s. Ahead, behind: it leaves out 0; "
+      "open: it does not.%s",
+      set->slices, plural(set->slices), clusters_text(report->arena, &set->clusters),
+      trained ? " Each method is of one training here, which the intervals hold fixed: another "
+                "training may differ by more."
+              : "");
 }
 
 /* Whether the setting has the baseline, and a method to compare with it. */
@@ -255,18 +284,25 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
   const struct report_run *list[REPORT_RUNS];
   size_t metric = page->config->metric, count = report_select(report, setting, metric, list), row = 0;
   const struct report_run *baseline = find_baseline(page, setting, list);
-  struct tabular table = tabular_make(report->arena, count - 1, 8);
+  struct tabular table = tabular_make(report->arena, count - 1, 9);
   struct chart_interval *interval = ARENA_NEW(report->arena, struct chart_interval, count);
-  static const char *const heads[] = {"method",         "mean difference", "from",         "to",
-                                      "mean (volumes)", "from (volumes)",  "to (volumes)", "better, %"};
   const struct report_set *set = &report->set[report->setting[setting].set];
+  const char *noun = clusters_noun(&set->clusters);
+  const char *heads[] = {"method",
+                         "mean difference",
+                         "from",
+                         "to",
+                         arena_text(report->arena, "mean (%s)", noun),
+                         arena_text(report->arena, "from (%s)", noun),
+                         arena_text(report->arena, "to (%s)", noun),
+                         "better, %",
+                         "verdict"};
   memcpy(table.head, heads, sizeof heads);
   table.file = arena_text(report->arena, "pairs_%zu", setting + 1);
   table.title =
       arena_text(report->arena, "%s against %s, slice by slice, at %s", score_name(report->arena, metric),
                  baseline->method, report->setting[setting].label);
-  table.note = arena_text(report->arena, "%zu slice%s of %zu volume%s; 95 %% confidence intervals.",
-                          set->slices, plural(set->slices), set->volumes, plural(set->volumes));
+  table.note = note_of(report, set, list, count);
   for (size_t i = 0; i < count; i++)
     if (list[i] != baseline) {
       put_pair(report, &table, row, list[i], baseline, metric, &interval[row]);
@@ -275,13 +311,16 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
   if (!report_put_table(page, &table, error)) return false;
   const char *across = arena_text(report->arena, "difference in %s", score_name(report->arena, metric));
   struct chart_intervals chart = {table.title, across, interval, row};
-  struct report_figure figure = {table.file,
-                                 table.title,
-                                 "Mean over volumes of their mean differences, with its 95 % confidence "
-                                 "interval; right of the line is better.",
-                                 0,
-                                 chart_draw_intervals,
-                                 &chart};
+  struct report_figure figure = {
+      table.file,
+      table.title,
+      arena_text(report->arena,
+                 "Mean over %s of their mean differences, with its 95 %% confidence "
+                 "interval; right of the line is better.",
+                 clusters_text(report->arena, &set->clusters)),
+      0,
+      chart_draw_intervals,
+      &chart};
   return report_put_figure(page, &figure, error);
 }
 
@@ -294,9 +333,11 @@ bool report_put_pairs(struct report_page *page, size_t set, struct error *error)
       page,
       "Differences on the same slices, positive where the method is better; of several scans of a slice the "
       "mean counts. From and to bound the 95 % confidence interval of the mean difference, by Student's t: "
-      "over slices, and with their mean over the means of volumes, for slices of one volume are not "
-      "independent. The last "
-      "column is the fraction of slices where the method is better, ties half.");
+      "over slices, and with their mean over the means of patients, for slices of one patient are not "
+      "independent; a file that does not say whose it is stands for a patient. Better is the fraction of "
+      "slices "
+      "where the method is, ties half. Slices where one of two has no score are of no pair: they are counted "
+      "and left out.");
   for (size_t s = 0; s < page->report->settings; s++)
     if (has_pairs(page, set, s) && !put_setting(page, s, error)) return false;
   return true;

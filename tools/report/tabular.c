@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LONG = 12 /* rows of a table that may go on on another sheet: a shorter one stays whole */ };
+
 struct tabular tabular_make(struct arena *arena, size_t rows, size_t columns) {
   struct tabular table = {.arena = arena, .rows = rows, .columns = columns};
   table.head = ARENA_NEW(arena, const char *, columns);
   table.cell = ARENA_NEW(arena, struct tabular_cell, rows * columns);
-  for (size_t i = 0; i < rows * columns; i++) table.cell[i] = (struct tabular_cell){NULL, NAN, NAN, false};
+  for (size_t i = 0; i < rows * columns; i++)
+    table.cell[i] = (struct tabular_cell){.value = NAN, .spread = NAN};
   return table;
 }
 
@@ -39,14 +42,24 @@ static double round_shown(struct arena *arena, double value, int digits) {
 
 void tabular_number(const struct tabular *table, size_t row, size_t column, double value, int digits) {
   const char *text = isnan(value) ? NULL : tabular_digits(table->arena, value, digits);
-  *tabular_cell(table, row, column) = (struct tabular_cell){text, value, NAN, false};
+  *tabular_cell(table, row, column) = (struct tabular_cell){.text = text, .value = value, .spread = NAN};
 }
 
 void tabular_spread(const struct tabular *table, size_t row, size_t column, double mean, double spread,
                     int digits) {
   const char *text = arena_text(table->arena, "%s \u00b1 %s", tabular_digits(table->arena, mean, digits),
                                 tabular_digits(table->arena, spread, digits < 0 ? -1 : digits));
-  *tabular_cell(table, row, column) = (struct tabular_cell){text, mean, spread, false};
+  if (isnan(mean)) text = NULL;
+  *tabular_cell(table, row, column) = (struct tabular_cell){.text = text, .value = mean, .spread = spread};
+}
+
+void tabular_missing(const struct tabular *table, size_t row, size_t column, size_t missing, size_t all,
+                     const char *values) {
+  struct tabular_cell *cell = tabular_cell(table, row, column);
+  if (!missing) return;
+  cell->missing = missing;
+  cell->text = arena_text(table->arena, "%s%s%zu of %zu %s without a score%s", cell->text ? cell->text : "",
+                          cell->text ? " (" : "", missing, all, values, cell->text ? ")" : "");
 }
 
 void tabular_mark_best(const struct tabular *table, size_t column, double sign, const bool *takes_part,
@@ -55,7 +68,7 @@ void tabular_mark_best(const struct tabular *table, size_t column, double sign, 
   for (int pass = 0; pass < 2; pass++)
     for (size_t r = 0; r < table->rows; r++) {
       struct tabular_cell *cell = tabular_cell(table, r, column);
-      if (!cell->text || isnan(cell->value) || (takes_part && !takes_part[r])) continue;
+      if (!cell->text || cell->missing || isnan(cell->value) || (takes_part && !takes_part[r])) continue;
       double shown = sign * round_shown(table->arena, cell->value, digits);
       if (pass)
         cell->best = shown == best;
@@ -103,7 +116,7 @@ static void html_row(const struct tabular *table, size_t row, FILE *file) {
 
 void tabular_html(const struct tabular *table, FILE *file) {
   if (table->numbers) fprintf(file, "<details><summary>the numbers of this figure</summary>\n");
-  fprintf(file, "<div class=\"table\"><table>\n<caption>");
+  fprintf(file, "<div class=\"table%s\"><table>\n<caption>", table->rows > LONG ? " long" : "");
   html_text(file, table->title);
   fprintf(file, "</caption>\n");
   html_head(table, file);
@@ -171,24 +184,36 @@ static bool has_spread(const struct tabular *table, size_t column) {
   return false;
 }
 
+static bool has_missing(const struct tabular *table, size_t column) {
+  for (size_t r = 0; r < table->rows; r++)
+    if (tabular_cell(table, r, column)->missing) return true;
+  return false;
+}
+
+static void csv_head(const struct tabular *table, size_t column, FILE *file) {
+  const char *head = table->head[column];
+  csv_text(file, head);
+  if (has_spread(table, column)) fputc(',', file), csv_text(file, arena_text(table->arena, "%s std", head));
+  if (has_missing(table, column))
+    fputc(',', file), csv_text(file, arena_text(table->arena, "%s without a score", head));
+}
+
 static void csv_cell(const struct tabular *table, size_t row, size_t column, FILE *file) {
   const struct tabular_cell *cell = tabular_cell(table, row, column);
   if (!isnan(cell->value))
     fprintf(file, "%.9g", cell->value);
-  else
+  else if (!cell->missing) /* the text is that none has a score */
     csv_text(file, cell->text ? cell->text : "");
   if (has_spread(table, column)) fputc(',', file);
   if (!isnan(cell->spread)) fprintf(file, "%.9g", cell->spread);
+  if (has_missing(table, column)) fprintf(file, ",%zu", cell->missing);
 }
 
 void tabular_csv(const struct tabular *table, FILE *file) {
   if (table->group) fprintf(file, "group,");
   for (size_t c = 0; c < table->columns; c++) {
     if (c) fputc(',', file);
-    csv_text(file, table->head[c]);
-    if (!has_spread(table, c)) continue;
-    fputc(',', file);
-    csv_text(file, arena_text(table->arena, "%s std", table->head[c]));
+    csv_head(table, c, file);
   }
   fputc('\n', file);
   for (size_t r = 0; r < table->rows; r++) {

@@ -12,6 +12,7 @@ struct tabular_cell {
   const char *text;     /* the text that is shown; NULL: empty */
   double value, spread; /* the number that CSV has in its place; NaN: the text, and no column of spreads */
   bool best;
+  size_t missing; /* values without a score, which the number leaves out: CSV has a column of them */
 };
 
 struct tabular {
@@ -35,6 +36,10 @@ void tabular_number(const struct tabular *table, size_t row, size_t column, doub
 /* "mean ± spread" */
 void tabular_spread(const struct tabular *table, size_t row, size_t column, double mean, double spread,
                     int digits);
+/* Says that the cell's number leaves out `missing` of `all` values ("slices"), which have no score. Such a
+ * number is no best one: what failed may have been the hardest. */
+void tabular_missing(const struct tabular *table, size_t row, size_t column, size_t missing, size_t all,
+                     const char *values);
 /* Marks the best of a column among rows that `takes_part` (NULL: all): the largest mean times `sign`, and all
  * that are shown with the same mean. */
 void tabular_mark_best(const struct tabular *table, size_t column, double sign, const bool *takes_part,

@@ -2,9 +2,12 @@
 #include "engine/base/log.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
+#include "systems/methods/method.h"
 #include "tools/report/json_line.h"
 #include "tools/report/report.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,26 +35,71 @@ static void add_point(struct log *log, size_t which, double x, double y) {
   points->y[points->count++] = y;
 }
 
-/* Epochs of a reconstructor; looks and validations of a policy, over rollouts or, of PG-MRI, updates. */
+static bool ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), other = strlen(end);
+  return length >= other && !strcmp(text + length - other, end);
+}
+
+/* What a line counts: the first number beside its epoch. NULL: nothing. */
+static const char *unit_of(const json_t *line, double *count) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)line, key, value) {
+    if (strcmp(key, "epoch") && json_number_of(line, key, count)) return key;
+  }
+  return NULL;
+}
+
+/* The first value of a line, behind what it counts: images or steps, of which it tells the speed, are no
+ * value. */
+static const char *value_of(const json_t *line, const char *unit, double *y) {
+  const char *key, *worked = "";
+  json_t *value;
+  json_object_foreach((json_t *)line, key, value) {
+    if (ends_with(key, "_per_second")) worked = key;
+  }
+  size_t length = strlen(worked) - (*worked ? strlen("_per_second") : 0);
+  json_object_foreach((json_t *)line, key, value) {
+    bool counted = !strcmp(key, "epoch") || !strcmp(key, unit) || !strncmp(key, "best_", 5) ||
+                   key == worked || (length && strlen(key) == length && !strncmp(key, worked, length));
+    if (!counted && json_number_of(line, key, y)) return key;
+  }
+  return NULL;
+}
+
+static void see_epoch(struct log *log, double x, double y) {
+  log->stage->unit = "epochs";
+  log->stage->metric = "ssim";
+  add_point(log, 0, x, y);
+}
+
+/* The score of a policy or mask; of what is not known, the first value, by its name. */
+static void see_validation(struct log *log, const json_t *line, const char *unit, double x) {
+  double y, best, epoch;
+  const char *metric = json_text_of(line, "metric", log->arena), *name = "score";
+  if (!json_number_of(line, "score", &y) && !(metric = name = value_of(line, unit, &y))) return;
+  if (metric) log->stage->metric = arena_text(log->arena, "%s", metric);
+  add_point(log, 0, x, y);
+  bool epochs = json_number_of(line, "epoch", &epoch);
+  const char *one = epochs ? "best_epoch" : arena_text(log->arena, "best_%.*s", (int)strlen(unit) - 1, unit);
+  if (json_number_of(line, one, &best) && best == (epochs ? epoch : x)) log->stage->selected = y;
+}
+
+/* Epochs of a reconstructor; looks and validations of others, over rollouts, updates or steps. */
 static bool see_line(const json_t *line, void *context, struct error *error) {
   struct log *log = context;
-  const char *kind = json_text_of(line, "kind", log->arena), *metric;
+  const char *kind = json_text_of(line, "kind", log->arena), *unit;
   double x, y;
   (void)error;
   if (!kind) return true;
-  if (!strcmp(kind, "epoch") && json_number_of(line, "epoch", &x) && json_number_of(line, "val_ssim", &y)) {
-    log->stage->unit = "epochs";
-    log->stage->metric = "ssim";
-    add_point(log, 0, x, y);
-  }
-  bool rollouts = json_number_of(line, "rollouts", &x);
-  if (!strcmp(kind, "epoch") || (!rollouts && !json_number_of(line, "updates", &x))) return true;
-  log->stage->unit = rollouts ? "rollouts" : "updates";
-  if (!strcmp(kind, "look") && json_number_of(line, "reward", &y)) add_point(log, 1, x, y);
-  if (!strcmp(kind, "validation") && json_number_of(line, "score", &y)) {
-    if ((metric = json_text_of(line, "metric", log->arena))) log->stage->metric = metric;
-    add_point(log, 0, x, y);
-  }
+  if (!strcmp(kind, "epoch") && json_number_of(line, "epoch", &x) && json_number_of(line, "val_ssim", &y))
+    see_epoch(log, x, y);
+  if (!strcmp(kind, "epoch") || !(unit = unit_of(line, &x))) return true;
+  bool look = !strcmp(kind, "look") && json_number_of(line, "reward", &y),
+       validation = !strcmp(kind, "validation");
+  if (look || validation) log->stage->unit = arena_text(log->arena, "%s", unit);
+  if (look) add_point(log, 1, x, y);
+  if (validation) see_validation(log, line, unit, x);
   return true;
 }
 
@@ -79,7 +127,7 @@ static void read_checkpoint(struct report *report, struct report_training *train
   struct store *store;
   struct error error;
   char *scene = arena_new(report->arena, SCENE_MOST);
-  const char *path = arena_text(report->arena, "%s/last.h5", folder), *method, *gamma;
+  const char *path = arena_text(report->arena, "%s/last.h5", folder), *method;
   if (!file_is_there(path)) return;
   if (!store_open(&store, path, &error)) {
     log_warning("%s; the report does not say how it was trained", error.text);
@@ -88,20 +136,16 @@ static void read_checkpoint(struct report *report, struct report_training *train
   if (store_text(store, "scene", scene, SCENE_MOST) &&
       (method = scene_value(scene, "train", "method", report->arena))) {
     training->method = method;
-    gamma = scene_value(scene, !strcmp(method, "pgmri") ? "pgmri" : "learn", "gamma", report->arena);
-    if (store_number(store, "scan_initial_lines", &training->initial_lines) && gamma)
-      training->gamma = strtod(gamma, NULL);
+    stage->gamma =
+        store_number(store, "scan_initial_lines", &training->initial_lines) ? method_gamma(scene) : NAN;
   }
   read_choices(store, report->arena, stage);
   store_close(store);
 }
 
-/* A stage that has no log yet ends the list. */
 static bool add_stage(struct report *report, struct report_training *training, const char *name,
-                      const char *folder, bool *there, struct error *error) {
+                      const char *folder, struct error *error) {
   const char *path = arena_text(report->arena, "%s/log.jsonl", folder);
-  *there = file_is_there(path);
-  if (!*there) return true;
   if (training->stages == REPORT_STAGES)
     return fail(error, "%s has more than %d stages", training->path, REPORT_STAGES);
   struct report_stage *stage = &training->stage[training->stages++];
@@ -109,34 +153,63 @@ static bool add_stage(struct report *report, struct report_training *training, c
   stage->name = name;
   stage->unit = "";
   stage->metric = "ssim";
+  stage->gamma = stage->selected = NAN;
   read_checkpoint(report, training, stage, folder);
   return json_lines(path, true, see_line, &log, error);
 }
 
+/* ---- stages -------------------------------------------------------------------------------------------- */
+
+static const char first_stage[] = "reconstructor";
+
+/* "policy_12": the round, 0 where there is none. Other folders than a word and a round are no stages: -1. */
+static int round_of(const char *name) {
+  size_t word = strspn(name, "abcdefghijklmnopqrstuvwxyz"),
+         digits = strspn(name + word + (name[word] == '_'), "0123456789");
+  if (!word || digits > 6) return -1;
+  if (!name[word]) return 0;
+  return name[word] == '_' && digits && !name[word + 1 + digits] ? atoi(name + word + 1) : -1;
+}
+
+static int is_stage(const struct dirent *entry) {
+  return round_of(entry->d_name) >= 0;
+}
+
+/* A round's reconstructor is made of what the round made before. */
+static int compare_stages(const struct dirent **a, const struct dirent **b) {
+  const char *one = (*a)->d_name, *other = (*b)->d_name;
+  size_t length = sizeof first_stage - 1;
+  int rounds = round_of(one) - round_of(other);
+  int last = !strncmp(one, first_stage, length) - !strncmp(other, first_stage, length);
+  return rounds ? rounds : last ? last : strcmp(one, other);
+}
+
+/* Whatever a method calls them: those folders that hold a log. */
 static bool add_stages(struct report *report, struct report_training *training, struct error *error) {
-  struct arena *arena = report->arena;
-  bool there = true;
-  const char *folder = arena_text(arena, "%s/reconstructor", training->path);
-  if (!add_stage(report, training, "reconstructor", folder, &there, error)) return false;
-  for (unsigned round = 1, going = 1; going; round++)
-    for (int half = 0; half < 2; half++) {
-      const char *name = arena_text(arena, "%s_%u", half ? "reconstructor" : "policy", round);
-      if (!add_stage(report, training, name, arena_text(arena, "%s/%s", training->path, name), &there, error))
-        return false;
-      if (!half) going = there;
-    }
-  return true;
+  struct dirent **entry;
+  bool good = true;
+  int count = scandir(training->path, &entry, is_stage, compare_stages);
+  if (count < 0) return fail_file(error, "cannot read %s: %s", training->path, strerror(errno));
+  for (int i = 0; i < count; i++) {
+    const char *name = arena_text(report->arena, "%s", entry[i]->d_name);
+    const char *folder = arena_text(report->arena, "%s/%s", training->path, name);
+    if (good && file_is_there(arena_text(report->arena, "%s/log.jsonl", folder)))
+      good = add_stage(report, training, name, folder, error);
+    free(entry[i]);
+  }
+  free(entry);
+  return good;
 }
 
 bool report_read_training(struct report *report, const char *folder, struct error *error) {
   if (report->trainings == REPORT_TRAININGS)
     return fail(error, "there are more than %d trainings; write several reports", REPORT_TRAININGS);
   struct report_training *training = &report->training[report->trainings++];
-  bool staged = file_is_there(arena_text(report->arena, "%s/stages.jsonl", folder)), there;
+  bool staged = file_is_there(arena_text(report->arena, "%s/stages.jsonl", folder));
   *training = (struct report_training){
-      .path = arena_text(report->arena, "%s", folder), .method = "?", .gamma = NAN, .initial_lines = NAN};
+      .path = arena_text(report->arena, "%s", folder), .method = "?", .initial_lines = NAN};
   if (!(staged ? add_stages(report, training, error)
-               : add_stage(report, training, "training", folder, &there, error)))
+               : add_stage(report, training, "training", folder, error)))
     return false;
   size_t points = 0;
   for (size_t s = 0; s < training->stages; s++)
