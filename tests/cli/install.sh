@@ -124,6 +124,14 @@ else
   complain "the example of README does not build: $(cat log)"
 fi
 
+# It may end with a handle open, in which nothing is said.
+sed 's/return l2sr_env_close(env), bad;/return bad;/' agent.c >left.c
+grep -q l2sr_env_close left.c && complain "README's example closes its handle otherwise"
+# shellcheck disable=SC2046 # they are words
+cc left.c -o left $(pkg-config --cflags --libs l2sr) >log 2>&1 || complain "a program that leaves a handle open: $(cat log)"
+LD_LIBRARY_PATH="$folder" ./left >log 2>&1 || complain "a program that leaves a handle open fails: $(cat log)"
+grep -v '^SSIM 0\.[0-9]*, 0\.[0-9]*$' log && complain "a program that leaves a handle open says more"
+
 # what lasts as long as the process and is written: CONTRIBUTING.md says of each what guards it
 nm --format=sysv --defined-only "$shared" | awk -F'|' '{gsub(/ /, "")} $7 ~ /^\.t?(data|bss)$/ {print $1}' |
   sed 's/\.[0-9]*$//' | grep -v '^_\|^completed$' | sort >written
