@@ -122,18 +122,30 @@ oracle_mean(__global const float *restrict quality, __global float *restrict mea
   if (get_local_id(0) == 0) mean[line] = sum / (float)scans;
 }
 
-/* The free line of the highest quality, the first of equal ones; lines that were no candidates have minus
- * infinity. stride: ACTIONS for a row of each scan, 0 for one of all. */
+/* The best of the free lines' qualities; NaN is none. */
+INLINE float best_quality(__global const float *own, __global const uchar *taken) {
+  float best = -INFINITY;
+  for (uint line = 0u; line < ACTIONS; line++)
+    if (!taken[line] && own[line] > best) best = own[line];
+  return best;
+}
+
+/* The first free line whose quality is within rounding of the best: `tie`, a power of two so that every device
+ * has the same bound, times the best one's size, or times `least` where that is more. Lines that were no
+ * candidates have minus infinity. stride: ACTIONS for a row of each scan, 0 for one of all. */
 __kernel void oracle_choose(__global const float *restrict quality, __global const uchar *restrict mask,
                             __global uint *restrict action, __global float *restrict log_prob, uint stride,
-                            uint rows) {
-  uint row = (uint)get_global_id(0), chosen = NO_LINE;
+                            float tie, float least, uint rows) {
+  uint row = (uint)get_global_id(0), chosen = NO_LINE, first = NO_LINE;
   if (row >= rows) return;
   __global const float *own = quality + (size_t)row * stride;
-  for (uint line = 0u; line < ACTIONS; line++) {
-    if (mask[(size_t)row * ACTIONS + line]) continue;
-    if (chosen == NO_LINE || own[line] > own[chosen]) chosen = line;
+  __global const uchar *taken = mask + (size_t)row * ACTIONS;
+  float best = best_quality(own, taken), bound = best - tie * fmax(fabs(best), least);
+  for (uint line = ACTIONS; line-- > 0u;) {
+    if (taken[line]) continue;
+    first = line;
+    if (own[line] == best || own[line] >= bound) chosen = line;
   }
-  action[row] = chosen;
+  action[row] = chosen == NO_LINE ? first : chosen;
   log_prob[row] = 0.0f;
 }

@@ -96,7 +96,8 @@ void oracle_keep_reference(const struct host_args *args) {
     size_t place = args->value[3].u + row, scan = place / args->value[4].u;
     uint32_t line = ((const uint32_t *)args->in[0])[place];
     if (line == NO_LINE) continue;
-    ((float *)args->out[2])[scan * args->actions + line] = args->value[5].f * ((const float *)args->in[1])[row];
+    ((float *)args->out[2])[scan * args->actions + line] =
+        args->value[5].f * ((const float *)args->in[1])[row];
   }
 }
 
@@ -109,14 +110,24 @@ void oracle_mean_reference(const struct host_args *args) {
   }
 }
 
+/* Whether the line is free, and none that is free beats it by more than rounding. */
+static bool is_best(const struct host_args *args, const float *quality, const uint8_t *mask, uint32_t line) {
+  double tie = args->value[5].f, least = args->value[6].f;
+  for (uint32_t other = 0; other < args->actions; other++) {
+    double size = fmax(fabs((double)quality[other]), least);
+    bool close = !isinf(quality[other]) && quality[line] >= (float)(quality[other] - tie * size);
+    if (!mask[other] && quality[other] > quality[line] && !close) return false;
+  }
+  return !mask[line];
+}
+
 void oracle_choose_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     const float *quality = (const float *)args->in[0] + row * args->value[4].u;
     const uint8_t *mask = (const uint8_t *)args->in[1] + row * args->actions;
-    uint32_t best = NO_LINE;
-    for (uint32_t line = (uint32_t)args->actions; line-- > 0;)
-      if (!mask[line] && (best == NO_LINE || quality[line] >= quality[best])) best = line;
-    ((uint32_t *)args->out[2])[row] = best;
+    uint32_t line = 0;
+    while (line < args->actions && !is_best(args, quality, mask, line)) line++;
+    ((uint32_t *)args->out[2])[row] = line < args->actions ? line : NO_LINE;
     ((float *)args->out[3])[row] = 0;
   }
 }
@@ -180,15 +191,20 @@ void oracle_mean_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = 1 + random_u32(random) % (uint32_t)(args->rows + 3);
 }
 
-/* Some qualities are equal, some scans have no free line, some lines were no candidates. */
+/* Some qualities are equal or tie, some are next to a tie, some scans have no free line, some lines were no
+ * candidates. */
 void oracle_choose_prepare(struct host_args *args, struct random *random) {
+  const float tie = 0x1p-18f;
   for (size_t row = 0; row < args->rows; row++) {
     uint32_t density = random_u32(random) % 9;
     for (size_t line = 0; line < args->actions; line++) {
       size_t i = row * args->actions + line;
-      ((float *)args->in[0])[i] = random_u32(random) % 4 ? (float)(random_u32(random) % 8) : -INFINITY;
+      float value = (float)(random_u32(random) % 8) - 3, near = 1 - (float)(random_u32(random) % 6) * tie / 2;
+      ((float *)args->in[0])[i] = random_u32(random) % 4 ? value * near : -INFINITY;
       ((uint8_t *)args->in[1])[i] = random_u32(random) % 8 < density;
     }
   }
   args->value[4].u = random_u32(random) % 2 ? (uint32_t)args->actions : 0;
+  args->value[5].f = tie;
+  args->value[6].f = (float)(random_u32(random) % 2);
 }

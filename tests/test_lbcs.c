@@ -252,6 +252,23 @@ static void takes_the_best_of_some(void **state) {
   }
 }
 
+/* Three central lines mirror themselves, and so do those that images are the same with: the lower one is
+ * taken. */
+static void takes_the_lower_of_mirrored_lines(void **state) {
+  (void)state;
+  for (uint32_t seed = 0; seed < 8; seed++) {
+    struct run run;
+    set_scene(&run, GEOMETRY_LINES);
+    run.options.world.seed = seed;
+    run.options.acquisition.budget = 1;
+    run.options.lbcs.slices = 2;
+    struct grown grown = grow(&run, arena_text(run.arena, "mirrored_%u", seed), false);
+    if (grown.action[0] >= N / 2.0)
+      fail_msg("seed %u: line %g is taken, and %g is as good", seed, grown.action[0], N - grown.action[0]);
+    arena_close(run.arena);
+  }
+}
+
 /* Results do not depend on how many images a pass takes, nor on slices that wait in host memory. */
 static void runs_do_not_matter(void **state) {
   static const struct {
@@ -349,7 +366,7 @@ static void what_is_of_other_work_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(takes_the_best_of_all),        cmocka_unit_test(takes_the_best_of_some),
-      cmocka_unit_test(runs_do_not_matter),           cmocka_unit_test(goes_on),
+      cmocka_unit_test(runs_do_not_matter), cmocka_unit_test(takes_the_lower_of_mirrored_lines),          cmocka_unit_test(goes_on),
       cmocka_unit_test(what_does_not_fit_is_refused), cmocka_unit_test(what_is_of_other_work_is_refused),
   };
   return cmocka_run_group_tests_name("lbcs", tests, open_trainings, close_trainings);

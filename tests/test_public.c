@@ -908,6 +908,36 @@ static void a_state_is_of_its_scene(void **state) {
   GOOD(l2sr_env_close(other));
 }
 
+static size_t resident_bytes(void) {
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%*u %lu", &pages), 1);
+  fclose(file);
+  return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Of one handle after the other; L2SR_HANDLES says how many. Drivers keep a little of each, and much of the
+ * first. */
+static void handles_give_their_memory_back(void **state) {
+  enum { FIRST = 10, EACH = 64 << 10 };
+  const char *wanted = getenv("L2SR_HANDLES");
+  long handles = wanted ? atol(wanted) : 30;
+  size_t before = 0;
+  (void)state;
+  for (long k = 0; k < FIRST + handles; k++) {
+    if (k == FIRST) before = resident_bytes();
+    l2sr_env *env = open_env();
+    GOOD(l2sr_env_reset(env, NULL, NULL));
+    GOOD(l2sr_env_play(env, "random", BUDGET));
+    GOOD(l2sr_env_wait(env));
+    GOOD(l2sr_env_close(env));
+  }
+  size_t after = resident_bytes();
+  if (after > before + (size_t)handles * EACH)
+    fail_msg("%zu KiB before, %zu KiB after %ld handles", before >> 10, after >> 10, handles);
+}
+
 static void pictures_are_drawn(void **state) {
   char path[] = "/tmp/l2sr_public_XXXXXX";
   unsigned char head[24];
@@ -1376,6 +1406,7 @@ int main(void) {
       cmocka_unit_test(many_steps_wait_for_those_before),
       cmocka_unit_test(scans_go_on_from_a_state),
       cmocka_unit_test(a_state_is_of_its_scene),
+      cmocka_unit_test(handles_give_their_memory_back),
       cmocka_unit_test(pictures_are_drawn),
       cmocka_unit_test(kspace_of_coils_is_combined),
       cmocka_unit_test(bad_slices_are_refused),
@@ -1388,5 +1419,7 @@ int main(void) {
       cmocka_unit_test(evaluating_stops_and_scores_ends),
       cmocka_unit_test(training_tells_and_stops),
   };
+  const char *only = getenv("L2SR_TEST");
+  if (only) cmocka_set_test_filter(only);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

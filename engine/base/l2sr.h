@@ -294,8 +294,9 @@ enum l2sr_code l2sr_env_score(l2sr_env *env);
  * alone. */
 enum l2sr_code l2sr_env_save(l2sr_env *env, void *to, size_t room, size_t *bytes);
 /* Goes on from it: the same scans follow, here, in another process, or on another device. The handle must
- * have the same scene, data and number of environments. What is no whole state is refused and changes
- * nothing. */
+ * have the same sections data, acquisition, world, sampler and reward of the scene (paths, data.window and
+ * world.seed may differ), the same data, number of environments and autoreset, and the library the same
+ * version. A state of another handle, and one of which any byte has changed, is refused and changes nothing. */
 enum l2sr_code l2sr_env_restore(l2sr_env *env, const void *from, size_t bytes);
 
 /* Draws a row of an array of images or of masks (which become the cells of k-space that they acquire) as a

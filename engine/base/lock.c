@@ -16,6 +16,12 @@ enum lock lock_take(enum lock lock) {
   return lock;
 }
 
+bool lock_try(enum lock lock) {
+  if (pthread_mutex_trylock(&mutexes[lock])) return false;
+  depth[lock]++;
+  return true;
+}
+
 void lock_give(const enum lock *lock) {
   depth[*lock]--;
   pthread_mutex_unlock(&mutexes[*lock]);

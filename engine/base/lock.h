@@ -18,6 +18,7 @@ enum lock {
 };
 
 enum lock lock_take(enum lock lock); /* returns the lock */
+bool lock_try(enum lock lock);       /* false: another thread has it */
 void lock_give(const enum lock *lock);
 void lock_give_all(void); /* all that this thread holds */
 bool lock_held(void);     /* this thread holds one */

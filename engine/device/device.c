@@ -3,6 +3,7 @@
 #include "engine/base/arena.h"
 #include "engine/base/lock.h"
 #include "engine/device/blas_cache.h"
+#include "engine/device/room.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -106,8 +107,17 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
 }
 
+static bool loaded; /* OpenCL's drivers, once in a process; LOCK_DEVICES guards it */
+
+bool device_load(struct error *error) {
+  HOLD(LOCK_DEVICES);
+  return loaded || (loaded = room_for_drivers(error));
+}
+
 static size_t find_devices(struct found list[MOST]) {
   HOLD(LOCK_DEVICES);
+  struct error ignored; /* device_open tells it */
+  if (!device_load(&ignored)) return 0;
   cl_platform_id platforms[16];
   cl_uint platform_count = 0;
   size_t count = 0;
@@ -159,6 +169,7 @@ static bool matches(const char *select, size_t index, const struct device_facts 
 static bool select_device(const char *select, struct found *chosen, struct device_facts *facts,
                           struct error *error) {
   struct found list[MOST];
+  if (!device_load(error)) return false;
   size_t count = find_devices(list);
   if (!count) return device_none(error);
   if (!*select && getenv("L2SR_DEVICE")) select = getenv("L2SR_DEVICE");
@@ -347,14 +358,34 @@ bool device_finish(struct device *device, struct error *error) {
   return false;
 }
 
+/* PoCL takes a buffer's memory at its first use, and ends the program where there is none: it is used at once
+ * where a limit is set. */
+static cl_int use_first(struct device *device, cl_mem buffer) {
+  const uint8_t zero = 0;
+  if (!room_is_limited()) return CL_SUCCESS;
+  cl_int code = clEnqueueFillBuffer(device->queue, buffer, &zero, 1, 0, 1, 0, NULL, NULL);
+  return code == CL_SUCCESS ? clFinish(device->queue) : code;
+}
+
+/* A CPU's buffers are memory of the process, which compiling kernels needs too. */
+static bool has_room(const struct device *device, size_t bytes, const char *what, struct error *error) {
+  char all[256];
+  if (device->facts.kind & CL_DEVICE_TYPE_GPU) return true;
+  snprintf(all, sizeof all, "%s and compiling kernels", what);
+  return room_for(bytes + room_for_kernels(), all, error);
+}
+
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error) {
   cl_int code = CL_SUCCESS;
   cl_mem buffer = NULL;
+  if (!has_room(device, bytes, what, error)) return NULL;
   if (device->bytes + bytes <= device->facts.memory)
     buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes ? bytes : 1, NULL, &code);
   else
     code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  if (code == CL_SUCCESS && !(device->facts.kind & CL_DEVICE_TYPE_GPU)) code = use_first(device, buffer);
   if (code != CL_SUCCESS) {
+    if (buffer) clReleaseMemObject(buffer);
     fail_memory(error,
                 "no room for %s: it needs %.1f MiB, %.1f of %.1f MiB of %s are taken and one allocation may "
                 "hold %.1f MiB (%s); ask for fewer rows",

@@ -99,6 +99,10 @@ void device_note(struct device *device, cl_int code, const char *call, const cha
 
 const char *device_code_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
 
+/* Refuses where the process may not have what OpenCL's drivers take (engine/device/room.h), for they end the
+ * program then. The functions below find nothing where it refuses. */
+bool device_load(struct error *error);
+
 /* Calls `see` for every device there is, in the order of the indices. */
 typedef void device_see(size_t index, const struct device_facts *facts, void *context);
 size_t device_list(device_see *see, void *context);

@@ -5,6 +5,7 @@
 #include <clFFT.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 bool fft_takes(size_t length) {
@@ -18,11 +19,28 @@ bool fft_takes(size_t length) {
 static struct {
   unsigned users;
   bool hushed;
+  bool watched, ended; /* an end of the process is waited for; it has come */
+  pid_t owner;         /* the process that set it up */
 } library; /* the process has one; LOCK_TRANSFORMS guards it */
 
 void fft_hush(bool hushed) {
   HOLD(LOCK_TRANSFORMS);
   library.hushed = hushed;
+}
+
+/* A program that ends with handles open leaves clFFT set up, which warns of it in the process's last moments.
+ * OpenCL is still there: it was loaded before this was registered. Not in a child that was forked, where the
+ * drivers' locks may be held by threads that are not there, nor while another thread is in clFFT. */
+static void end_with_process(void) {
+  if (library.owner != getpid() || !lock_try(LOCK_TRANSFORMS)) return;
+  if (library.users) clfftTeardown();
+  library.ended = true;
+  lock_give(&(const enum lock){LOCK_TRANSFORMS});
+}
+
+static void watch_end(void) {
+  library.owner = getpid();
+  if (!library.watched) library.watched = !atexit(end_with_process);
 }
 
 bool fft_library_open(struct error *error) {
@@ -31,14 +49,17 @@ bool fft_library_open(struct error *error) {
   /* clfftInitSetupData is an inline function without an external definition: it does not link at -O0. */
   clfftSetupData setup = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
   clfftStatus status = clfftSetup(&setup);
-  if (status == CLFFT_SUCCESS) return true;
+  if (status == CLFFT_SUCCESS) {
+    watch_end();
+    return true;
+  }
   library.users--;
   return fail_as(error, L2SR_DEVICE_FAILED, "clFFT does not start: status %d", status);
 }
 
 void fft_library_close(void) {
   HOLD(LOCK_TRANSFORMS);
-  if (--library.users == 0) clfftTeardown();
+  if (--library.users == 0 && !library.ended) clfftTeardown();
 }
 
 static clfftStatus bake(struct fft *fft) {
@@ -96,13 +117,17 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
 
 void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
   HOLD(LOCK_TRANSFORMS);
+  if (library.ended) {
+    CL(fft->device, CL_INVALID_OPERATION);
+    return;
+  }
   CL(fft->device, clfftEnqueueTransform(fft->plan, direction == FFT_FORWARD ? CLFFT_FORWARD : CLFFT_BACKWARD,
                                         1, &fft->device->queue, 0, NULL, NULL, &data, NULL, fft->spare));
 }
 
 void fft_close(struct fft *fft) {
   HOLD(LOCK_TRANSFORMS);
-  if (fft->open) clfftDestroyPlan(&fft->plan);
+  if (fft->open && !library.ended) clfftDestroyPlan(&fft->plan);
   device_release(fft->device, fft->spare, fft->spare_bytes);
   fft->spare = NULL;
   fft->open = false;

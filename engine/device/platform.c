@@ -1,6 +1,7 @@
 /* Why there is no device: what OpenCL says of its platforms. */
 #include "engine/base/lock.h"
 #include "engine/device/device.h"
+#include "engine/device/room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ size_t device_platforms(device_see_platform *see, void *context) {
   HOLD(LOCK_DEVICES);
   cl_platform_id platforms[MOST];
   cl_uint count = 0;
+  struct error ignored; /* device_open tells it */
+  if (!device_load(&ignored)) return 0;
   if (clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS) return 0;
   if (count > MOST) count = MOST;
   for (cl_uint i = 0; i < count; i++) {
@@ -67,11 +70,14 @@ static void say_platform(const char *name, cl_int code, const char *cause, void 
 
 bool device_none(struct error *error) {
   struct error platforms = {0};
-  if (device_platforms(say_platform, &platforms)) return fail_as(error, L2SR_NO_DEVICE, "%s", platforms.text);
+  char limits[256];
+  room_limits(limits, sizeof limits);
+  if (device_platforms(say_platform, &platforms))
+    return fail_as(error, L2SR_NO_DEVICE, "%.1200s%s", platforms.text, limits);
   const char *vendors = set_variable("OCL_ICD_VENDORS");
   return fail_as(
       error, L2SR_NO_DEVICE,
-      "no OpenCL platform found%s%s; install a driver (for the CPU: apt-get install pocl-opencl-icd)%s",
+      "no OpenCL platform found%s%s; install a driver (for the CPU: apt-get install pocl-opencl-icd)%s%s",
       vendors ? " in OCL_ICD_VENDORS=" : "", vendors ? vendors : "",
-      vendors ? " or unset OCL_ICD_VENDORS, which takes the place of /etc/OpenCL/vendors" : "");
+      vendors ? " or unset OCL_ICD_VENDORS, which takes the place of /etc/OpenCL/vendors" : "", limits);
 }

@@ -1,6 +1,7 @@
 #include "engine/device/program.h"
 
 #include "engine/base/log.h"
+#include "engine/device/room.h"
 #include "engine/files/part.h"
 
 #include <nettle/sha2.h>
@@ -129,12 +130,13 @@ static bool report_build(cl_program program, struct device *device, const char *
   size_t bytes = 0;
   struct arena *arena = arena_open();
   clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
-  char *log = arena_new(arena, bytes + 1);
+  char *log = arena_new(arena, bytes + 1), limits[256];
   clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
   log_lines(log);
   const char *line = first_error(log);
-  fail_as(error, L2SR_DEVICE_FAILED, "kernel file %s does not build on %s: %s (%d): %.*s", name,
-          device->facts.name, device_code_name(code), code, (int)strcspn(line, "\n"), line);
+  room_limits(limits, sizeof limits);
+  fail_as(error, L2SR_DEVICE_FAILED, "kernel file %s does not build on %s: %s (%d): %.*s%s", name,
+          device->facts.name, device_code_name(code), code, (int)strcspn(line, "\n"), line, limits);
   arena_close(arena);
   return false;
 }
@@ -165,6 +167,10 @@ bool program_build(cl_program *program, struct device *device, const struct sour
   name_program(arena, device, prelude, source, options, key);
   *program = device_kept_program(device, key);
   bool good = *program != NULL;
+  if (!good && !room_for(room_for_kernels(), "compiling kernels", error)) {
+    arena_close(arena);
+    return false;
+  }
   if (!good) {
     char *path = entry_path(arena, device, key);
     good = path && load_entry(program, device, path, options);

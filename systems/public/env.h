@@ -56,6 +56,7 @@ struct env {
   struct cuda *cuda; /* NULL: no array is shared with CUDA */
   bool transforms;   /* clFFT is open */
   struct dataset dataset;
+  char contents[65]; /* tells data from other data (env_digest) */
   struct load_report report;
   struct simulation simulation;
   struct reconstructor reconstructor;
@@ -145,6 +146,8 @@ void env_arrays_keep_final(struct env *env);
 
 /* ---- state (env_state.c) ------------------------------------------------------------------------------- */
 
+/* Sets what tells the data from other data; slices in memory need not stay after it. */
+void env_digest(struct env *env);
 size_t env_state_bytes(const struct env *env);
 bool env_save(struct env *env, void *to, struct error *error);
 bool env_restore(struct env *env, const void *from, size_t bytes, struct error *error);

@@ -1,4 +1,5 @@
 /* Arrays that a program sees: columns of the world, or memory beside it that is derived from them. */
+#include "engine/device/room.h"
 #include "systems/public/env.h"
 #include "systems/public/env_systems.h"
 
@@ -11,6 +12,7 @@
 bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
                       struct error *error) {
   cl_int code;
+  if (!room_for(bytes + room_for_kernels(), what, error)) return false;
   memory->buffer =
       clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
   if (code == CL_SUCCESS)

@@ -151,7 +151,9 @@ static bool open_all(struct env *env, struct error *error) {
   env->every =
       scores && (env->config.scoring == L2SR_SCORE_EVERY_STEP || options->reward.form == REWARD_DENSE);
   env->starts = scores && options->reward.form != REWARD_SPARSE;
-  return open_device(env, error) && open_data(env, error) && open_simulation(env, error) &&
+  if (!open_device(env, error) || !open_data(env, error)) return false;
+  env_digest(env);
+  return open_simulation(env, error) &&
          open_reconstructor(env, error) && open_policy(env, error) && open_flags(env, error) &&
          open_scans(env, error);
 }

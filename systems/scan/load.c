@@ -338,7 +338,7 @@ static bool set_ranges(struct load *load, struct error *error) {
   return true;
 }
 
-static void make_order(const struct options *options, uint32_t *order, size_t count) {
+void load_list_order(const struct options *options, uint32_t *order, size_t count) {
   if (options->data.order == ORDER_PERMUTED)
     permutation_numpy(order, count, options->world.seed);
   else
@@ -347,7 +347,7 @@ static void make_order(const struct options *options, uint32_t *order, size_t co
 
 static void set_order(struct load *load) {
   uint32_t *order = ARENA_NEW(load->arena, uint32_t, load->rows);
-  make_order(load->options, order, load->rows);
+  load_list_order(load->options, order, load->rows);
   if (load->simulation)
     slice_cache_order(load->simulation, order, load->rows);
   else
@@ -357,7 +357,7 @@ static void set_order(struct load *load) {
 void load_order(struct simulation *simulation, size_t slices) {
   struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
-  make_order(simulation->options, order, slices);
+  load_list_order(simulation->options, order, slices);
   slice_cache_order(simulation, order, slices);
   arena_close(arena);
 }

@@ -34,6 +34,8 @@ bool load_simulation(struct simulation *simulation, const struct dataset *datase
                      const struct options *options, struct arena *arena, struct load_report *report,
                      struct error *error);
 
+/* The slices in the order that scans take them in. */
+void load_list_order(const struct options *options, uint32_t *order, size_t count);
 /* Puts its slices into order anew, after world.seed has changed. */
 void load_order(struct simulation *simulation, size_t slices);
 

@@ -1,5 +1,5 @@
 /* The greedy oracle (PROTOCOL 4) reconstructs the image that every free action of every scan would give, scores
- * it against the true one, and takes the best action, the first of equal ones. The average oracle takes the
+ * it against the true one, and takes the best action, the first of those that tie. The average oracle takes the
  * action that is best on average over all scans.
  *
  * Candidates are the environments of a small world of its own, which shares the slices and the table CANDIDATE:

@@ -75,6 +75,34 @@ else
   complain "a program by l2sr.pc does not build: $(cat log)"
 fi
 
+# Where the linker does not look, l2sr.pc gives a program a run path; where it does, root's installation calls ldconfig.
+grep -q rpath "$folder/pkgconfig/l2sr.pc" && complain "a prefix that the linker looks in gives a run path"
+if meson setup "$temp/private" "$source" --prefix="$temp/own" >log 2>&1; then
+  where=$temp/own/$(sed -n 's/^libdir=..prefix.\///p' "$temp/private/meson-private/l2sr.pc")
+  mkdir -p "$where" "$temp/own/include"
+  cp -P "$folder"/libl2sr.so* "$where" && cp "$source/engine/base/l2sr.h" "$temp/own/include"
+  # shellcheck disable=SC2046 # they are words
+  (
+    unset PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH
+    export PKG_CONFIG_PATH="$temp/private/meson-private"
+    cc caller.c -o caller_own $(pkg-config --cflags --libs l2sr) && [ "$(./caller_own)" = "$(pkg-config --modversion l2sr)" ]
+  ) >log 2>&1 || complain "a program of a prefix of one's own: $(cat log)"
+else
+  complain "no build folder with a prefix of one's own: $(cat log)"
+fi
+mkdir fakes
+printf '#!/bin/sh\necho "$0" >>"%s/called"\n' "$PWD" >fakes/ldconfig
+printf '#!/bin/sh\necho "$FAKE_ID"\n' >fakes/id
+chmod +x fakes/*
+for case in '0 1' '1000 0'; do
+  rm -f called
+  PATH="$PWD/fakes:$PATH" FAKE_ID=${case% *} DESTDIR='' "$source/tools/ldconfig" || complain "tools/ldconfig fails"
+  [ "$(cat called 2>/dev/null | wc -l)" -eq "${case#* }" ] || complain "user ${case% *}: ldconfig is called $(cat called)"
+done
+rm -f called
+PATH="$PWD/fakes:$PATH" FAKE_ID=0 DESTDIR=/packages "$source/tools/ldconfig"
+[ ! -e called ] || complain "ldconfig is called for a package"
+
 if command -v c++ >/dev/null; then
   echo '#include <l2sr.h>
 int main() { l2sr_config config = {}; config.bytes = sizeof config; return l2sr_env_open(&config, nullptr) == L2SR_GOOD; }' >caller.cc
@@ -96,9 +124,17 @@ else
   complain "the example of README does not build: $(cat log)"
 fi
 
+# It may end with a handle open, in which nothing is said.
+sed 's/return l2sr_env_close(env), bad;/return bad;/' agent.c >left.c
+grep -q l2sr_env_close left.c && complain "README's example closes its handle otherwise"
+# shellcheck disable=SC2046 # they are words
+cc left.c -o left $(pkg-config --cflags --libs l2sr) >log 2>&1 || complain "a program that leaves a handle open: $(cat log)"
+LD_LIBRARY_PATH="$folder" ./left >log 2>&1 || complain "a program that leaves a handle open fails: $(cat log)"
+grep -v '^SSIM 0\.[0-9]*, 0\.[0-9]*$' log && complain "a program that leaves a handle open says more"
+
 # what lasts as long as the process and is written: CONTRIBUTING.md says of each what guards it
 nm --format=sysv --defined-only "$shared" | awk -F'|' '{gsub(/ /, "")} $7 ~ /^\.t?(data|bss)$/ {print $1}' |
   sed 's/\.[0-9]*$//' | grep -v '^_\|^completed$' | sort >written
-printf '%s\n' all_kept depth devices ending forked handles landing library logging mutexes parked probe refusal said unfinished unfinished_used watched >guarded
+printf '%s\n' all_kept depth devices ending forked handles landing library loaded logging mutexes parked probe refusal said unfinished unfinished_used watched >guarded
 cmp -s written guarded || complain "written statics are $(tr '\n' ' ' <written)"
 exit $failed

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Where the system limits the process, every end is one clear error: limits.sh L2SR RANDOM_AGENT
+agent=$(realpath "$2")
+. "${0%/*}/setup.sh"
+
+"$l2sr" phantom D --train 2 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --quiet || exit 1
+"$l2sr" evaluate quickstart_l2sr --data D >/dev/null 2>&1 || exit 1 # kernels are in the driver's cache
+
+# limited NAME LIMIT TEXT COMMAND...: it ends well, or with status 1 and an error that holds the text; sets `ended`
+limited() {
+  what="$1 under ulimit $2"
+  limit=$2
+  text=$3
+  shift 3
+  tried=$((tried + 1))
+  (
+    ulimit $limit || exit 99
+    exec "$@"
+  ) >out 2>err
+  ended=$?
+  [ "$ended" -eq 0 ] && return
+  [ "$ended" -eq 1 ] || complain "$what: exit status $ended"
+  says err "$text"
+}
+
+# Address space, from what no driver loads in to what is enough; and of data.
+for kib in 100000 200000 300000 400000 500000 600000 700000 800000 900000 1000000 1100000 1200000 8000000; do
+  limited evaluate "-v $kib" "ulimit -v, RLIMIT_AS" "$l2sr" evaluate quickstart_l2sr --data D --samplers random
+  evaluated=$ended
+  limited "a program" "-v $kib" "ulimit -v, RLIMIT_AS" "$agent" quickstart_l2sr D
+  limited info "-v $kib" "ulimit -v, RLIMIT_AS" "$l2sr" info
+done
+[ "$evaluated" -eq 0 ] || complain "8 GB of address space are too few"
+for kib in 50000 200000 400000 600000 800000 8000000; do
+  limited evaluate "-d $kib" "ulimit -d, RLIMIT_DATA" "$l2sr" evaluate quickstart_l2sr --data D --samplers random
+done
+[ "$ended" -eq 0 ] || complain "8 GB of data are too few"
+
+# What the buffers take is looked at too: 65536 environments of 128x128 are more than 4 GiB.
+for kib in 1500000 2500000 3500000; do
+  limited "many environments" "-v $kib" "ulimit -v, RLIMIT_AS" "$l2sr" bench env --size 128 --envs 65536 --horizon long
+  [ "$ended" -eq 1 ] || complain "65536 environments are in $kib KiB"
+done
+
+# Files of 8 KiB at most.
+limited phantom "-f 16" "File too large" "$l2sr" phantom E --train 1
+[ "$ended" -eq 1 ] || complain "phantom writes no more than 8 KiB"
+no_part phantom
+limited evaluate "-f 16" "ulimit -f, RLIMIT_FSIZE" "$l2sr" evaluate quickstart_l2sr --data D --output results
+[ "$ended" -eq 1 ] || complain "evaluate writes no more than 8 KiB"
+no_part evaluate
+
+# Threads, of a user who may have so many; the superuser has no such limit, and not every shell sets it.
+if [ "$(id -u)" -ne 0 ] && command -v bash >/dev/null; then
+  limited info "-v unlimited" "ulimit -u, RLIMIT_NPROC" bash -c 'ulimit -u 1; exec "$1" info' bash "$l2sr"
+fi
+finish
