@@ -1,10 +1,11 @@
 #include "systems/sampling/samplers.h"
 
 #include "engine/base/log.h"
+#include "engine/files/part.h"
 #include "engine/files/store.h"
 #include "kernels/kernels.h"
-#include "systems/sampling/geometry.h"
 #include "systems/sampling/exact_chances.h"
+#include "systems/sampling/geometry.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -151,8 +152,8 @@ static bool fill_none(const struct options *options, const struct acquisition *a
 /* Reads 0s and 1s, with or without white space between them. */
 static bool read_text_mask(const char *path, uint8_t *mask, size_t lines, size_t *found,
                            struct error *error) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return fail_file(error, "cannot open sampler.mask %s: %s", path, strerror(errno));
+  FILE *file = file_read_given(path, error);
+  if (!file) return fail_in(error, "sampler.mask");
   bool good = true;
   *found = 0;
   for (int c; good && (c = fgetc(file)) != EOF;) {
@@ -251,8 +252,7 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
 static bool fill_learned(const struct options *options, const struct acquisition *acquisition,
                          uint32_t *table, struct error *error) {
   struct arena *arena = arena_open();
-  bool good =
-      chances_learned(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
+  bool good = chances_learned(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
   arena_close(arena);
   clear_ranks(acquisition, table);
   return good;
@@ -296,8 +296,8 @@ const struct sampler sampler_list[] = {
     {"tau_step",
      "draws in steps by the network sampler.tau_step, which sees the reconstruction before each step",
      SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence},
-    {"tau_step_best", "as tau_step, but takes the most probable actions of every step", SAMPLER_SEQUENCE, false,
-     LINES | POINTS, fill_sequence},
+    {"tau_step_best", "as tau_step, but takes the most probable actions of every step", SAMPLER_SEQUENCE,
+     false, LINES | POINTS, fill_sequence},
     {"oracle",
      "takes the free action whose reconstruction scores best against the truth (greedy oracle, by "
      "reward.metric)",
