@@ -551,6 +551,30 @@ static void masks_of_no_image_are_refused(void **state) {
   }
 }
 
+/* Actions are of those that a mask has, and no more than these. */
+static void actions_of_no_mask_are_refused(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  uint32_t action[SLICES * LINES] = {0};
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = two_results(&folder, &standard, &path);
+  action[SLICES * LINES - 1] = SIZE;
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t actions = H5Dopen2(file, "x2_long/random/action", H5P_DEFAULT);
+  assert_true(H5Dwrite(actions, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, action) >= 0);
+  H5Dclose(actions);
+  H5Fclose(file);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "x2_long/random/action names line 4 of 4; the file is damaged");
+  write_results(path, &standard);
+  add_setting(path, 1);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "x4_long/random has 2 actions a scan and masks of 1; the file is damaged");
+  support_close_folder(&folder);
+}
+
 static void images_of_rows_that_are_not_there_are_refused(void **state) {
   struct folder folder;
   struct error error;
@@ -649,6 +673,7 @@ int main(void) {
       cmocka_unit_test(what_is_no_result_is_refused),
       cmocka_unit_test(masks_of_two_sizes_are_refused),
       cmocka_unit_test(masks_of_no_image_are_refused),
+      cmocka_unit_test(actions_of_no_mask_are_refused),
       cmocka_unit_test(images_of_rows_that_are_not_there_are_refused),
       cmocka_unit_test(too_many_data_sets_are_refused),
       cmocka_unit_test(logs_are_read),

@@ -804,6 +804,26 @@ static const bool sanitized = true; /* then the child has no limit of memory */
 static const bool sanitized = false;
 #endif
 
+/* The size of a chunk stands in the tree that finds it, before its place: "TREE", 20 bytes, then 4 of a size.
+ */
+static void a_chunk_larger_than_the_file_is_refused(void **state) {
+  const uint32_t size = 0x7ffffff0;
+  struct error error;
+  size_t bytes;
+  (void)state;
+  write_large("a.h5");
+  unsigned char *data = support_read(folder.arena, path_of("a.h5"), &bytes), *tree = data;
+  while ((tree = memmem(tree, bytes - (size_t)(tree - data), "TREE", 4)) && tree[4] != 1) tree += 4;
+  assert_non_null(tree); /* node type 1: of chunks */
+  memcpy(tree + 24, &size, sizeof size);
+  support_write(path_of("a.h5"), data, bytes);
+  struct store *store = open_store("a.h5");
+  assert_false(store_check_held(store, "image", &error));
+  assert_holds(error.text, "image in ");
+  assert_holds(error.text, "it is damaged, fetch or write it again");
+  store_close(store);
+}
+
 /* ---- a child looks first ------------------------------------------------------------------------------- */
 
 /* A text of variable length lies in a heap: "GCOL", its size, then of each text two bytes of a number, six
@@ -1553,6 +1573,7 @@ int main(void) {
       TEST(newer_files_say_so),
       TEST(a_chunk_is_decompressed_once),
       TEST(damaged_chunks_are_refused),
+      TEST(a_chunk_larger_than_the_file_is_refused),
       TEST(a_damaged_file_ends_a_child_only),
       TEST(a_damaged_name_of_an_attribute_is_refused),
       TEST(a_text_is_not_read_beyond_a_limit),

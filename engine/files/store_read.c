@@ -176,7 +176,8 @@ static bool check_extent(struct store *store, hid_t dataset, const char *name, c
   hsize_t length = 0;
   if (!measure_file(dataset, &length)) return store_refuse(store, "measure", name, error);
   double stored = (double)(extent->stored < length ? extent->stored : length);
-  if (extent->bytes > stored * (filtered ? EXPANSION : 1) && stored > 0)
+  bool beyond = extent->stored > length; /* chunks that say they are larger than the file */
+  if (beyond || (extent->bytes > stored * (filtered ? EXPANSION : 1) && stored > 0))
     return fail_file(
         error,
         "%s in %s claims %.4g bytes, of which the file of %.4g bytes holds %.4g; it is damaged, fetch "

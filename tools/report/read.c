@@ -2,6 +2,7 @@
 #include "engine/base/option.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
+#include "kernels/kernels.h"
 #include "systems/sampling/samplers.h"
 #include "tools/report/report.h"
 
@@ -229,12 +230,12 @@ static bool read_metric(struct reading *reading, struct report_run *run, size_t 
 }
 
 /* The lines that a scan was given are those of its mask that it did not choose; points are named. */
-static bool read_initial(struct reading *reading, struct report_run *run, size_t size, bool points,
-                         struct error *error) {
+static bool read_initial(struct reading *reading, struct report_run *run, size_t size,
+                         const struct geometry *geometry, struct error *error) {
   struct arena *arena = reading->report->arena;
   uint32_t *action;
   size_t total;
-  if (points)
+  if (geometry->points)
     return store_read_all(reading->store, arena_text(arena, "%s/initial", run->folder), STORE_U8, size, arena,
                           (void **)&run->initial, &total, error) &&
            (total == size || fail(error, "%s: %s/initial has %zu points, expected %zu; the file is damaged",
@@ -242,6 +243,10 @@ static bool read_initial(struct reading *reading, struct report_run *run, size_t
   if (!store_read_all(reading->store, arena_text(arena, "%s/action", run->folder), STORE_U32,
                       run->scans * (run->steps - 1), arena, (void **)&action, &total, error))
     return false;
+  for (size_t i = 0; i < total; i++)
+    if (action[i] >= size && action[i] != NO_LINE)
+      return fail(error, "%s: %s/action names %s %u of %zu; the file is damaged", reading->path, run->folder,
+                  geometry->one, action[i], size);
   run->initial = arena_new(arena, size);
   memcpy(run->initial, run->mask, size);
   for (size_t t = 0; t + 1 < run->steps; t++)
@@ -255,7 +260,7 @@ static bool read_mask(struct reading *reading, struct report_run *run, size_t si
   size_t total;
   if (!store_read_all(reading->store, arena_text(reading->report->arena, "%s/mask", run->folder), STORE_U8,
                       run->scans * size, reading->report->arena, (void **)&run->mask, &total, error) ||
-      !read_initial(reading, run, size, setting->geometry->points, error))
+      !read_initial(reading, run, size, setting->geometry, error))
     return false;
   for (size_t x = 0; x < size; x++) {
     setting->initial_lines += run->initial[x] != 0;
@@ -295,6 +300,9 @@ static bool read_shape(struct reading *reading, struct report_run *run, bool poi
                 "damaged",
                 reading->path, run->folder, mask.size[0], mask.size[1], action.size[1], REPORT_SCANS,
                 REPORT_STEPS);
+  if (action.size[1] > mask.size[1])
+    return fail(error, "%s: %s has %zu actions a scan and masks of %zu; the file is damaged", reading->path,
+                run->folder, action.size[1], mask.size[1]);
   run->scans = mask.size[0];
   run->steps = action.size[1] + 1;
   *size = mask.size[1];
