@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGION_MOST = 1 << 16, BODY_MOST = 96, STRUCTURE_MOST = 64 };
+enum { REGION_MOST = 1 << 12, BODY_MOST = 96, STRUCTURE_MOST = 64 };
 
 /* ---- checksums ----------------------------------------------------------------------------------------- */
 
@@ -138,19 +138,29 @@ static void add_region(struct anatomy *anatomy, size_t at) {
     }
 }
 
-static bool has_signature(const uint8_t *bytes) {
-  static const char *const signatures[] = {"TREE", "SNOD", "HEAP", "GCOL", "OHDR", "OCHK", "FRHP",   "FHDB",
-                                           "FHIB", "BTHD", "BTLF", "BTIN", "FAHD", "FADB", "EAHD",   "EAIB",
-                                           "EASB", "EADB", "SMTB", "SMLI", "FSHD", "FSSE", "\211HDF"};
-  for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
-    if (!memcmp(bytes, signatures[i], 4)) return true;
+static bool is_one_of(const uint8_t *bytes, const char *const *signatures) {
+  for (; *signatures; signatures++)
+    if (!memcmp(bytes, *signatures, 4)) return true;
   return false;
+}
+
+/* Of the newest format, and with a checksum. */
+static bool has_checksum(const uint8_t *bytes) {
+  static const char *const signatures[] = {"OHDR", "OCHK", "FRHP", "FHIB", "BTHD", "BTLF",
+                                           "BTIN", "FAHD", "FADB", "EAHD", "EAIB", "EASB",
+                                           "EADB", "SMTB", "SMLI", "FSHD", "FSSE", NULL};
+  return is_one_of(bytes, signatures) || (!memcmp(bytes, "\211HDF", 4) && bytes[8] >= 2);
+}
+
+static bool has_signature(const uint8_t *bytes) {
+  static const char *const others[] = {"TREE", "SNOD", "HEAP", "GCOL", "FHDB", "\211HDF", NULL};
+  return has_checksum(bytes) || is_one_of(bytes, others);
 }
 
 void anatomy_find(struct anatomy *anatomy, const uint8_t *bytes, size_t size) {
   anatomy->bytes = bytes;
   anatomy->size = size;
-  for (size_t at = 0; at + 8 <= size; at++) {
+  for (size_t at = 0; at + 9 <= size; at++) {
     if (at % 8 == 0 && is_old_header(anatomy, at)) {
       add_old_header(anatomy, at);
       add_old_continuations(anatomy, at);
@@ -162,7 +172,7 @@ void anatomy_find(struct anatomy *anatomy, const uint8_t *bytes, size_t size) {
       add_body(anatomy, at + 4, BODY_MOST);
     else
       add_body(anatomy, at + 4, STRUCTURE_MOST);
-    add_region(anatomy, at);
+    if (has_checksum(bytes + at)) add_region(anatomy, at);
   }
 }
 
