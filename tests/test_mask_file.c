@@ -104,7 +104,7 @@ static void other_texts_are_refused(void **state) {
   remove(support_path(&folder, "mask.txt"));
   expect_refusal(NULL, "mask.txt: No such file");
   assert_int_equal(mkfifo(support_path(&folder, "mask.txt"), 0600), 0);
-  expect_refusal(NULL, "mask.txt is not a file");
+  expect_refusal(NULL, "mask.txt: it is a pipe, not a file");
 }
 
 static void stored_masks_are_taken(void **state) {

@@ -728,6 +728,83 @@ static void masks_of_two_sizes_are_refused(void **state) {
   support_close_folder(&folder);
 }
 
+/* Points are as many as the cells of a square image, and images have at most 512 a side: whoever draws masks
+ * relies on it. */
+static void masks_of_no_image_are_refused(void **state) {
+  static const struct {
+    const char *geometry;
+    hsize_t actions;
+    const char *words;
+  } cases[] = {{"points", 40201, "are of 40201 points, which no image of up to 512x512 has"},
+               {"points", 5, "are of 5 points"},
+               {"points", 262143, "are of 262143 points"},
+               {"spokes", 513, "are of 513 spokes"},
+               {"lines", 1 << 18, "are of 262144 lines"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct folder folder;
+    struct error error;
+    const char *path;
+    support_open_folder(&folder);
+    struct results second = standard;
+    second.lines = arena_text(folder.arena, "acquisition:\n  geometry: %s\n", cases[i].geometry);
+    struct report *report = two_results(&folder, &second, &path);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Ldelete(file, "x2_long/random/mask", H5P_DEFAULT);
+    hid_t space = H5Screate_simple(2, (hsize_t[]){SLICES, cases[i].actions}, NULL);
+    H5Dclose(H5Dcreate2(file, "x2_long/random/mask", H5T_NATIVE_UINT8, space, H5P_DEFAULT, H5P_DEFAULT,
+                        H5P_DEFAULT));
+    H5Sclose(space);
+    H5Fclose(file);
+    assert_false(report_add(report, path, &error));
+    assert_holds(error.text, cases[i].words);
+    support_close_folder(&folder);
+  }
+}
+
+/* Actions are of those that a mask has, and no more than these. */
+static void actions_of_no_mask_are_refused(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  uint32_t action[SLICES * LINES] = {0};
+  (void)state;
+  support_open_folder(&folder);
+  struct report *report = two_results(&folder, &standard, &path);
+  action[SLICES * LINES - 1] = SIZE;
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t actions = H5Dopen2(file, "x2_long/random/action", H5P_DEFAULT);
+  assert_true(H5Dwrite(actions, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, action) >= 0);
+  H5Dclose(actions);
+  H5Fclose(file);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "x2_long/random/action names line 4 of 4; the file is damaged");
+  write_results(path, &standard);
+  add_setting(path, 1);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "x4_long/random has 2 actions a scan and masks of 1; the file is damaged");
+  support_close_folder(&folder);
+}
+
+static void images_of_rows_that_are_not_there_are_refused(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  uint32_t row = SLICES;
+  (void)state;
+  support_open_folder(&folder);
+  second.image = "kept/image";
+  struct report *report = two_results(&folder, &second, &path);
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), rows = H5Dopen2(file, "kept/row", H5P_DEFAULT);
+  assert_true(H5Dwrite(rows, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, &row) >= 0);
+  H5Dclose(rows);
+  H5Fclose(file);
+  assert_false(report_add(report, path, &error));
+  assert_holds(error.text, "kept/row names row 3 of 3 slices");
+  support_close_folder(&folder);
+}
+
 static void too_many_data_sets_are_refused(void **state) {
   struct folder folder;
   struct error error;
@@ -875,6 +952,9 @@ int main(void) {
       cmocka_unit_test(equal_names_are_told_apart),
       cmocka_unit_test(what_is_no_result_is_refused),
       cmocka_unit_test(masks_of_two_sizes_are_refused),
+      cmocka_unit_test(masks_of_no_image_are_refused),
+      cmocka_unit_test(actions_of_no_mask_are_refused),
+      cmocka_unit_test(images_of_rows_that_are_not_there_are_refused),
       cmocka_unit_test(too_many_data_sets_are_refused),
       cmocka_unit_test(logs_are_read),
       cmocka_unit_test(logs_of_other_methods_are_read),

@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static struct folder folder;
 static struct options options;
@@ -280,10 +281,61 @@ static void files_that_cannot_be_read_are_named(void **state) {
   struct error error;
   (void)state;
   assert_false(read_scene("none.yaml", &error));
-  assert_holds(error.text, "cannot open scene");
+  assert_holds(error.text, "scene: cannot open");
   assert_holds(error.text, "none.yaml: No such file or directory");
   assert_false(scene_read(&option_table, &options, folder.arena, folder.path, NULL, &error));
   assert_holds(error.text, folder.path);
+}
+
+/* Each file of a few extends the next one often: a file is read anew each time. */
+static void readings_are_limited(void **state) {
+  const char *list = "";
+  struct error error;
+  (void)state;
+  for (int i = 0; i < 60; i++) list = arena_text(folder.arena, "%s%sb", list, i ? ", " : "");
+  write_scene("b.yaml", "data: {size: 64}\n");
+  expect_good(arena_text(folder.arena, "extends: [%s]\n", list));
+  assert_int_equal(options.data.size, 64);
+  write_scene("b.yaml", "extends: [c, c, c]\n");
+  write_scene("c.yaml", "data: {size: 64}\n");
+  write_scene("a.yaml", arena_text(folder.arena, "extends: [%s]\n", list));
+  assert_false(read_scene("a.yaml", &error));
+  assert_holds(error.text, "a.yaml:1 extends: ");
+  assert_holds(error.text, "c.yaml would be the 65th file that is read for one scene");
+  assert_holds(error.text, "name each once, or join some of them");
+}
+
+/* However long: the rest is not read. */
+static void a_file_that_is_no_scene_is_not_read_to_its_end(void **state) {
+  char *text = arena_new(folder.arena, (1 << 20) + 1);
+  struct error error;
+  (void)state;
+  memset(text, '#', 1 << 20);
+  text[1 << 20] = 0;
+  write_scene("a.yaml", text);
+  assert_false(read_scene("a.yaml", &error));
+  assert_holds(error.text, "a.yaml has more than 1048575 bytes; is it a scene?");
+  text[(1 << 20) - 1] = 0;
+  expect_good(text);
+}
+
+static void a_pipe_is_not_waited_for(void **state) {
+  struct error error;
+  int ends[2];
+  (void)state;
+  assert_int_equal(mkfifo(support_path(&folder, "pipe.yaml"), 0600), 0);
+  assert_false(read_scene("pipe.yaml", &error));
+  assert_holds(error.text, "pipe.yaml: it is a pipe, not a file");
+  expect_refusal("extends: pipe\n", 1, "pipe.yaml: it is a pipe, not a file");
+  assert_false(scene_read(&option_table, &options, folder.arena, "/dev/zero", NULL, &error));
+  assert_holds(error.text, "/dev/zero: it is not a file");
+  assert_int_equal(pipe(ends), 0); /* one that the program holds is read */
+  assert_int_equal(write(ends[1], "data: {size: 96}\n", 17), 17);
+  close(ends[1]);
+  const char *path = arena_text(folder.arena, "/dev/fd/%d", ends[0]);
+  assert_good(scene_read(&option_table, &options, folder.arena, path, NULL, &error), &error);
+  assert_int_equal(options.data.size, 96);
+  close(ends[0]);
 }
 
 static void deep_nesting_is_refused(void **state) {
@@ -381,6 +433,9 @@ int main(void) {
       TEST(overlong_values_are_refused),
       TEST(many_sections_are_refused),
       TEST(files_that_cannot_be_read_are_named),
+      TEST(readings_are_limited),
+      TEST(a_file_that_is_no_scene_is_not_read_to_its_end),
+      TEST(a_pipe_is_not_waited_for),
       TEST(deep_nesting_is_refused),
       TEST(assignments_come_last),
       TEST(mutated_files_never_crash),

@@ -789,6 +789,41 @@ static void damaged_chunks_are_refused(void **state) {
   store_close(store);
 }
 
+/* Makes dataset NAME of one value, never written, in an open file. */
+static void put_type(hid_t file, const char *name, hid_t type) {
+  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(dataset >= 0);
+  H5Dclose(dataset);
+  H5Sclose(space);
+}
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+static const bool sanitized = true; /* then the child has no limit of memory */
+#else
+static const bool sanitized = false;
+#endif
+
+/* The size of a chunk stands in the tree that finds it, before its place: "TREE", 20 bytes, then 4 of a size.
+ */
+static void a_chunk_larger_than_the_file_is_refused(void **state) {
+  const uint32_t size = 0x7ffffff0;
+  struct error error;
+  size_t bytes;
+  (void)state;
+  write_large("a.h5");
+  unsigned char *data = support_read(folder.arena, path_of("a.h5"), &bytes), *tree = data;
+  while ((tree = memmem(tree, bytes - (size_t)(tree - data), "TREE", 4)) && tree[4] != 1) tree += 4;
+  assert_non_null(tree); /* node type 1: of chunks */
+  memcpy(tree + 24, &size, sizeof size);
+  support_write(path_of("a.h5"), data, bytes);
+  struct store *store = open_store("a.h5");
+  assert_false(store_check_held(store, "image", &error));
+  assert_holds(error.text, "image in ");
+  assert_holds(error.text, "it is damaged, fetch or write it again");
+  store_close(store);
+}
+
 /* ---- a child looks first ------------------------------------------------------------------------------- */
 
 /* A text of variable length lies in a heap: "GCOL", its size, then of each text two bytes of a number, six
@@ -855,6 +890,99 @@ static void a_damaged_file_ends_a_child_only(void **state) {
   probe_with(NULL);
 }
 
+/* Changes some bytes of a file, and expects it to be refused: by a child of this program, and in little
+ * memory. */
+static void expect_damage(const char *name, const unsigned char *good, size_t bytes, size_t at,
+                          const void *damage, size_t length, const char *words) {
+  struct rusage before, after;
+  unsigned char *data = arena_new(folder.arena, bytes);
+  memcpy(data, good, bytes);
+  memcpy(data + at, damage, length);
+  support_write(path_of(name), data, bytes);
+  getrusage(RUSAGE_SELF, &before);
+  expect_open_refusal(path_of(name), words);
+  getrusage(RUSAGE_SELF, &after);
+  assert_true(after.ru_maxrss - before.ru_maxrss < 64 << 10);
+}
+
+/* Where the bytes stand that the file holds once. */
+static size_t place_of(const unsigned char *data, size_t bytes, const void *part, size_t length) {
+  const unsigned char *place = memmem(data, bytes, part, length);
+  assert_non_null(place);
+  return (size_t)(place - data);
+}
+
+/* libhdf5 1.10.8 meets the error and then uses a table that it has not filled: whether that ends the program
+ * hangs on what lay in memory before. */
+static void a_damaged_name_of_an_attribute_is_refused(void **state) {
+  static const unsigned char lengths[][2] = {{0, 0}, {18, 0}, {254, 255}};
+  struct error error;
+  size_t bytes;
+  (void)state;
+  if (!getenv("L2SR_PROGRAM")) skip();
+  struct store *store = create("good.h5");
+  for (int i = 0; i < 7; i++)
+    assert_good(store_put_number(store, arena_text(folder.arena, "constant%d", i), i, &error), &error);
+  commit(store);
+  const unsigned char *data = support_read(folder.arena, path_of("good.h5"), &bytes);
+  size_t name = place_of(data, bytes, "constant4", 9); /* after its message's version and three lengths */
+  probe_with(getenv("L2SR_PROGRAM"));
+  for (size_t i = 0; i < 3; i++)
+    expect_damage(arena_text(folder.arena, "name%zu.h5", i), data, bytes, name - 6, lengths[i], 2,
+                  "it is damaged, libhdf5 c");
+  expect_damage("type.h5", data, bytes, name - 4, lengths[2], 2, "it is damaged, libhdf5 c");
+  probe_with(NULL);
+}
+
+/* A text of variable length says itself how long it is. */
+static void a_text_is_not_read_beyond_a_limit(void **state) {
+  static const uint32_t lengths[] = {0xc0000000, 0x51bd88e1, 0x7fffffff, 0xffffffff, 0x30000000};
+  static const unsigned char first[] = {10, 0, 0, 0};
+  struct error error;
+  size_t bytes;
+  (void)state;
+  if (!getenv("L2SR_PROGRAM") || sanitized) skip();
+  struct store *store = create("good.h5");
+  assert_good(store_put_text(store, "acquisition", "ten letter", &error), &error);
+  commit(store);
+  const unsigned char *data = support_read(folder.arena, path_of("good.h5"), &bytes);
+  size_t name = place_of(data, bytes, "acquisition", 11);
+  size_t length = name + place_of(data + name, bytes - name, first, sizeof first);
+  probe_with(getenv("L2SR_PROGRAM"));
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+    expect_damage(arena_text(folder.arena, "text%zu.h5", i), data, bytes, length, &lengths[i], 4,
+                  "it is damaged, libhdf5 takes more memory for it than any file needs");
+  probe_with(NULL);
+}
+
+/* No value whose size the file names is read as a word or a number: texts and sequences in arrays and
+ * compounds, and references. */
+static void words_lie_in_one_piece(void **state) {
+  hid_t text = H5Tcopy(H5T_C_S1), pair = H5Tcreate(H5T_COMPOUND, 24);
+  H5Tset_size(text, H5T_VARIABLE);
+  hid_t sequence = H5Tvlen_create(H5T_STD_I32LE);
+  H5Tinsert(pair, "a", 0, sequence);
+  H5Tinsert(pair, "b", 16, text);
+  const hid_t types[] = {H5Tarray_create2(text, 1, (hsize_t[]){1}), sequence, pair, H5T_STD_REF_OBJ,
+                         H5Tarray_create2(sequence, 1, (hsize_t[]){1})};
+  char word[64], name[8];
+  double number;
+  (void)state;
+  hid_t file = H5Fcreate(path_of("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    snprintf(name, sizeof name, "%zu", i);
+    put_type(file, name, types[i]);
+  }
+  H5Fclose(file);
+  struct store *store = open_store("a.h5");
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    snprintf(name, sizeof name, "%zu", i);
+    assert_false(store_word(store, name, word, sizeof word));
+    assert_false(store_number(store, name, &number));
+  }
+  store_close(store);
+}
+
 /* The child stays in the folder that it was started in. */
 static void a_child_finds_files_after_the_program_has_moved(void **state) {
   struct store *store;
@@ -891,6 +1019,35 @@ static void no_child_is_no_fault(void **state) {
     assert_true(store_text(store, "text", text, sizeof text));
     assert_string_equal(text, "some text");
     store_close(store);
+  }
+  probe_with(NULL);
+}
+
+static void hear(enum l2sr_level level, const char *text, void *context) {
+  (void)level;
+  strncat(context, text, 1023 - strlen(context));
+  strncat(context, "\n", 1023 - strlen(context));
+}
+
+/* Once, however many files are opened. */
+static void what_is_not_looked_at_is_said(void **state) {
+  static const struct {
+    const char *program, *words;
+  } cases[] = {{NULL, "no program was named for it (l2sr_look_with)"},
+               {"/nonexistent/l2sr", "/nonexistent/l2sr cannot be started, No such file or directory"},
+               {"/bin/false", "the program that was started for it is another, or too old"}};
+  (void)state;
+  write_damaged("good.h5", 1, sizeof "some text");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024] = "";
+    l2sr_on_log(hear, NULL, text);
+    probe_with(cases[i].program);
+    store_close(open_store("good.h5"));
+    store_close(open_store("good.h5"));
+    l2sr_on_log(NULL, NULL, NULL);
+    assert_holds(text, "no child process looks at HDF5 files first: ");
+    assert_holds(text, cases[i].words);
+    assert_string_equal(strstr(text, "; a damaged"), "; a damaged file may end this program\n");
   }
   probe_with(NULL);
 }
@@ -971,15 +1128,6 @@ static void a_child_holds_no_files(void **state) {
 }
 
 /* ---- whole files or none ------------------------------------------------------------------------------- */
-
-/* Makes dataset NAME of one value, never written, in an open file. */
-static void put_type(hid_t file, const char *name, hid_t type) {
-  hid_t space = H5Screate(H5S_SCALAR);
-  hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-  assert_true(dataset >= 0);
-  H5Dclose(dataset);
-  H5Sclose(space);
-}
 
 static hid_t compound(hid_t first, hid_t second) {
   hid_t type = H5Tcreate(H5T_COMPOUND, H5Tget_size(first) + H5Tget_size(second));
@@ -1425,7 +1573,12 @@ int main(void) {
       TEST(newer_files_say_so),
       TEST(a_chunk_is_decompressed_once),
       TEST(damaged_chunks_are_refused),
+      TEST(a_chunk_larger_than_the_file_is_refused),
       TEST(a_damaged_file_ends_a_child_only),
+      TEST(a_damaged_name_of_an_attribute_is_refused),
+      TEST(a_text_is_not_read_beyond_a_limit),
+      TEST(words_lie_in_one_piece),
+      TEST(what_is_not_looked_at_is_said),
       TEST(a_child_finds_files_after_the_program_has_moved),
       TEST(no_child_is_no_fault),
       TEST(what_a_child_does_is_told),

@@ -58,7 +58,8 @@ void l2sr_on_fatal(l2sr_fatal *handler, void *context);
 
 /* libhdf5 crashes or hangs on some files that are damaged. With the path of an l2sr program, as
  * "/usr/bin/l2sr", a child process of it looks at every file first, and what happens to it is an error
- * like others. NULL: none, as at the start. The text stays the caller's. */
+ * like others. NULL: none, as at the start; then a warning says so (l2sr_on_log) at the first such file, as it
+ * does where that program cannot be started. The text stays the caller's. */
 void l2sr_look_with(const char *program);
 
 /* The library says by callbacks what it does. It writes nothing on standard output or standard error by

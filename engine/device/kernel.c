@@ -2,8 +2,8 @@
 
 #include "engine/base/round.h"
 #include "engine/device/profile.h"
+#include "engine/files/part.h"
 
-#include <errno.h>
 #include <string.h>
 
 struct built {
@@ -109,8 +109,8 @@ void kernels_close(struct kernels *kernels) {
 static bool read_override(struct kernels *kernels, const char *name, struct source *source,
                           struct error *error) {
   const char *path = arena_text(kernels->arena, "%s/%s", kernels->folder, name);
-  FILE *file = fopen(path, "rb");
-  if (!file) return fail_file(error, "cannot read kernel file %s: %s", path, strerror(errno));
+  FILE *file = file_read(path, error);
+  if (!file) return fail_in(error, "--kernels");
   char *text = arena_new(kernels->arena, 1 << 20);
   size_t length = fread(text, 1, (1 << 20) - 1, file);
   text[length] = 0;

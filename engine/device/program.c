@@ -57,7 +57,8 @@ static void digest_of(const void *data, size_t bytes, uint8_t digest[SHA256_DIGE
 }
 
 static unsigned char *read_entry(struct arena *arena, const char *path, size_t *bytes) {
-  FILE *file = fopen(path, "rb");
+  struct error ignored;
+  FILE *file = file_read(path, &ignored);
   if (!file) return NULL;
   struct entry_head head;
   uint8_t digest[SHA256_DIGEST_SIZE];

@@ -251,15 +251,32 @@ bool file_commit(struct text_file *file, struct error *error) {
 }
 
 FILE *file_read(const char *path, struct error *error) {
-  struct stat status;
+  struct stat status = {.st_mode = 0};
   int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   bool plain = descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
   FILE *file = plain ? fdopen(descriptor, "rb") : NULL;
   if (file) return file;
   fail_file(error, "cannot open %s: %s", path,
-            descriptor < 0 || plain ? strerror(errno) : "it is not a file");
+            descriptor < 0 || plain    ? strerror(errno)
+            : S_ISDIR(status.st_mode)  ? "it is a folder; name a file"
+            : S_ISFIFO(status.st_mode) ? "it is a pipe, not a file; write what comes through it into a file"
+                                       : "it is not a file");
   if (descriptor >= 0) close(descriptor);
   return NULL;
+}
+
+static bool is_given(const char *path) {
+  static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+    if (!strncmp(path, folders[i], strlen(folders[i]))) return true;
+  return !strcmp(path, "/dev/stdin") || !strcmp(path, "/dev/null");
+}
+
+FILE *file_read_given(const char *path, struct error *error) {
+  if (!is_given(path)) return file_read(path, error);
+  FILE *file = fopen(path, "rb");
+  if (!file) fail_file(error, "cannot open %s: %s", path, strerror(errno));
+  return file;
 }
 
 bool file_append(FILE **file, const char *path, struct error *error) {

@@ -55,6 +55,9 @@ bool file_take_place(struct text_file *file, struct error *error);
 void file_abandon(struct text_file *file); /* removes what was written; nothing, where it is not unfinished */
 /* Opens a file to read. NULL: refused; a pipe or a device, which may have no end, is refused too. */
 FILE *file_read(const char *path, struct error *error);
+/* The same, but what the program was given open (/dev/stdin, /dev/fd/3: `<(command)` of a shell) is read whatever
+ * it is, and so is /dev/null: of those nobody waits for a writer who never comes. */
+FILE *file_read_given(const char *path, struct error *error);
 /* A log: opened, or made, to append. A link, or what is no file, is refused. */
 bool file_append(FILE **file, const char *path, struct error *error);
 

@@ -1,6 +1,7 @@
 #include "engine/files/probe.h"
 #include "engine/base/arena.h"
 #include "engine/base/lock.h"
+#include "engine/base/log.h"
 #include "engine/files/probe_message.h"
 
 #include <errno.h>
@@ -35,11 +36,19 @@ static struct {
   pid_t pid; /* 0: none */
   int socket;
   bool ready;          /* it has said so */
+  bool said;           /* that nothing looks at files first */
   struct arena *arena; /* holds the verdicts for as long as the program runs */
   const struct verdict *verdicts;
 } probe; /* the process has one; LOCK_PROBE guards it */
 
 /* ---- the child ----------------------------------------------------------------------------------------- */
+
+/* Once: every file would say the same. */
+static void say_unlooked(const char *why) {
+  if (!probe.said)
+    log_warning("no child process looks at HDF5 files first: %s; a damaged file may end this program", why);
+  probe.said = true;
+}
 
 /* Starts the child in a group of its own: the signals by which a terminal stops this program are no fault of
  * a file. */
@@ -47,7 +56,7 @@ static bool spawn(int socket) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   char name[] = "l2sr", word[] = PROBE_WORD;
-  char *words[] = {name, word, NULL};
+  char *words[] = {name, word, NULL}, why[512];
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
@@ -57,8 +66,11 @@ static bool spawn(int socket) {
   int code = posix_spawn(&probe.pid, probe.program, &actions, &attributes, words, environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (code) probe.pid = 0;
-  return code == 0;
+  if (!code) return true;
+  probe.pid = 0;
+  snprintf(why, sizeof why, "%s cannot be started, %s", probe.program, strerror(code));
+  say_unlooked(why);
+  return false;
 }
 
 static bool start(void) {
@@ -92,6 +104,7 @@ void probe_with(const char *program) {
   HOLD(LOCK_PROBE);
   if (probe.pid) stop(true);
   probe.program = program;
+  probe.said = false;
 }
 
 /* ---- asking -------------------------------------------------------------------------------------------- */
@@ -205,6 +218,7 @@ static bool ask(const struct asking *asking, struct probe_answer *answer, const 
     if (probe.ready) *fault = fault_of(outcome, signal);
     ended += probe.ready;
     if (!probe.ready && outcome == LATE) probe.program = NULL; /* each file would wait as long */
+    if (!probe.ready) say_unlooked("the program that was started for it is another, or too old");
   }
   if (ended == TRIES && !*fault) *fault = DAMAGED("ends a program that reads it");
   return false;
@@ -223,31 +237,49 @@ static const struct verdict *find_verdict(const char *path, const struct stat *s
   return NULL;
 }
 
-static const struct verdict *keep_verdict(const char *path, const struct stat *status, const char *fault) {
-  if (!probe.arena) probe.arena = arena_open();
+static void keep_verdict(const char *path, const struct stat *status, const char *fault) {
   struct verdict *verdict = ARENA_NEW(probe.arena, struct verdict, 1);
   *verdict = (struct verdict){probe.verdicts, arena_text(probe.arena, "%s", path), *status, fault};
-  return probe.verdicts = verdict;
+  probe.verdicts = verdict;
 }
 
-static const struct verdict *judge(const char *path, const struct stat *status) {
-  struct asking asking = {.path = path};
-  struct probe_answer answer;
-  const char *fault;
-  bool answered = ask(&asking, &answer, &fault);
-  if (answered && answer.kind == PROBE_MEMORY)
-    fault = DAMAGED("takes more memory for it than any file needs");
-  return answered || fault ? keep_verdict(path, status, fault) : NULL;
+/* What an answer says against the file; NULL: nothing. */
+static const char *fault_in(const struct probe_answer *answer, const char *text) {
+  if (answer->kind == PROBE_MEMORY) return DAMAGED("takes more memory for it than any file needs");
+  if (answer->kind != PROBE_REFUSED) return NULL;
+  return arena_text(probe.arena, DAMAGED("cannot list what it holds (%s)"), text);
+}
+
+/* Asks; a fault is kept as the file's verdict. False: there is no answer and no fault. */
+static bool judge(const struct asking *asking, const struct stat *status, struct probe_answer *answer,
+                  const char **fault) {
+  if (!probe.arena) probe.arena = arena_open();
+  bool answered = ask(asking, answer, fault);
+  if (answered) *fault = fault_in(answer, asking->text);
+  if (*fault || (answered && !asking->name)) keep_verdict(asking->path, status, *fault);
+  return answered || *fault;
+}
+
+/* Whether there is somebody to ask, and a file. */
+static bool can_ask(const char *path, struct stat *status) {
+  if (!probe.program) say_unlooked("no program was named for it (l2sr_look_with)");
+  return probe.program && stat(path, status) == 0;
 }
 
 bool probe_file(const char *path, struct error *error) {
   HOLD(LOCK_PROBE);
+  char text[sizeof error->text];
+  struct asking asking = {.path = path, .text = text, .size = sizeof text};
+  struct probe_answer answer;
   struct stat status;
-  if (!probe.program || stat(path, &status)) return true;
+  const char *fault = NULL;
+  if (!can_ask(path, &status)) return true;
   const struct verdict *verdict = find_verdict(path, &status);
-  if (!verdict) verdict = judge(path, &status);
-  if (!verdict || !verdict->fault) return true;
-  return fail_file(error, "cannot read %s: %s", path, verdict->fault);
+  if (verdict)
+    fault = verdict->fault;
+  else
+    judge(&asking, &status, &answer, &fault);
+  return !fault || fail_file(error, "cannot read %s: %s", path, fault);
 }
 
 enum probe_found probe_text(const char *path, const char *name, char *text, size_t size) {
@@ -256,10 +288,9 @@ enum probe_found probe_text(const char *path, const char *name, char *text, size
   struct probe_answer answer;
   struct stat status;
   const char *fault;
-  if (!probe.program || stat(path, &status)) return PROBE_UNASKED;
+  if (!can_ask(path, &status)) return PROBE_UNASKED;
   const struct verdict *verdict = find_verdict(path, &status);
   if (verdict && verdict->fault) return PROBE_MISSING;
-  if (ask(&asking, &answer, &fault)) return answer.kind == PROBE_GOOD ? PROBE_FOUND : PROBE_MISSING;
-  if (fault) keep_verdict(path, &status, fault);
-  return fault ? PROBE_MISSING : PROBE_UNASKED;
+  if (!judge(&asking, &status, &answer, &fault)) return PROBE_UNASKED;
+  return !fault && answer.kind == PROBE_GOOD ? PROBE_FOUND : PROBE_MISSING;
 }

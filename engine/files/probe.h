@@ -5,7 +5,8 @@
  * The child is this program or another that calls probe_serve, started with the one word PROBE_WORD when the
  * first file is opened, and again after it has ended by a file. It has limits of memory and time, but none of
  * memory where there is no /proc. Without probe_with there is none, nor where the program cannot be started,
- * as /proc/self/exe without /proc: files are opened as they are, and libhdf5 may end this program. */
+ * as /proc/self/exe without /proc: a warning says so once, files are opened as they are, and libhdf5 may end
+ * this program. */
 #ifndef L2SR_ENGINE_PROBE_H
 #define L2SR_ENGINE_PROBE_H
 
@@ -17,8 +18,8 @@
 
 /* The program to start ("/proc/self/exe": this one); NULL: no child any more. The text stays the caller's. */
 void probe_with(const char *program);
-/* Has the child open the file, list it, and read what is read of files before their data. Refused: it did not
- * survive. What it says of a file is kept until the file changes. */
+/* Has the child do to the file what this program does to files (store_tried.c). Refused: it did not survive,
+ * or cannot list what is there. What it says of a file is kept until the file changes. */
 bool probe_file(const char *path, struct error *error);
 /* A text of the file: an attribute of the root, or a dataset. Missing: it is not there, is no text, or the
  * child did not survive it. Unasked: there is no child. */

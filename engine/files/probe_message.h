@@ -13,7 +13,12 @@ struct probe_question {
   uint32_t path, name; /* bytes; a name of 0: look at the file */
 };
 
-enum probe_kind { PROBE_GOOD, PROBE_NONE /* no such text */, PROBE_MEMORY /* the limit was met */ };
+enum probe_kind {
+  PROBE_GOOD,
+  PROBE_NONE,   /* no such text; no such file */
+  PROBE_MEMORY, /* the limit was met */
+  PROBE_REFUSED /* libhdf5 cannot list what is there; the text says why */
+};
 
 struct probe_answer {
   uint32_t kind, bytes;

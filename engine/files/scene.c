@@ -1,11 +1,13 @@
 #include "engine/files/scene.h"
 
+#include "engine/files/part.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <yaml.h>
 
-enum { DEPTH = 8, KEY = 128, TEXT = 4096 };
+enum { DEPTH = 8, READINGS = 64, BYTES = 1 << 20, KEY = 128, TEXT = 4096 };
 
 struct walk {
   const struct walk *outer; /* whose file extends this one; NULL: none */
@@ -15,6 +17,7 @@ struct walk {
   const char *path, *folder;
   struct stat status; /* identifies the file: it may be read already */
   int depth;
+  size_t *readings; /* of files, so far */
   bool *seen; /* a flag for each row: this file has set it */
   yaml_parser_t parser;
   yaml_event_t event;
@@ -189,14 +192,29 @@ static bool check_depth(const struct walk *walk, struct error *error) {
                     walk->path);
 }
 
-/* A file, or where there is none a text. */
-static bool parse(struct walk *walk, FILE *file, const char *text, struct error *error) {
+/* A few files that each extend the next one often are read for ever. */
+static bool check_readings(const struct walk *walk, struct error *error) {
+  if (++*walk->readings <= READINGS) return true;
+  return fail_usage(error,
+                    "%s would be the %dth file that is read for one scene, for a file is read anew wherever it is "
+                    "extended; name each once, or join some of them",
+                    walk->path, READINGS + 1);
+}
+
+/* Reads the whole file into the arena. */
+static const char *read_bytes(const struct walk *walk, FILE *file, size_t *length, struct error *error) {
+  char *bytes = arena_try(walk->arena, BYTES);
+  if (!bytes) return fail_memory(error, "cannot read scene %s: no memory", walk->path), NULL;
+  *length = fread(bytes, 1, BYTES, file);
+  if (ferror(file)) return fail_file(error, "cannot read scene %s: %s", walk->path, strerror(errno)), NULL;
+  if (*length < BYTES) return bytes;
+  return fail_file(error, "%s has more than %d bytes; is it a scene?", walk->path, BYTES - 1), NULL;
+}
+
+static bool parse(struct walk *walk, const char *text, size_t length, struct error *error) {
   if (!yaml_parser_initialize(&walk->parser))
     return fail_memory(error, "cannot start the YAML parser for %s", walk->path);
-  if (file)
-    yaml_parser_set_input_file(&walk->parser, file);
-  else
-    yaml_parser_set_input_string(&walk->parser, (const unsigned char *)text, strlen(text));
+  yaml_parser_set_input_string(&walk->parser, (const unsigned char *)text, length);
   bool good = read_document(walk, error);
   yaml_event_delete(&walk->event);
   yaml_parser_delete(&walk->parser);
@@ -204,28 +222,31 @@ static bool parse(struct walk *walk, FILE *file, const char *text, struct error 
 }
 
 static bool read_file(const struct walk *outer, const char *path, struct error *error) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return fail_file(error, "cannot open scene %s: %s", path, strerror(errno));
+  FILE *file = file_read_given(path, error);
+  if (!file) return fail_in(error, "scene");
   struct walk walk = {.outer = outer, .table = outer->table, .values = outer->values, .arena = outer->arena,
-                      .path = path, .folder = outer->folder, .depth = outer->depth + 1,
+                      .path = path, .folder = outer->folder, .depth = outer->depth + 1, .readings = outer->readings,
                       .seen = ARENA_NEW(outer->arena, bool, outer->table->count)};
-  bool good =
-      !fstat(fileno(file), &walk.status) && check_depth(&walk, error) && parse(&walk, file, NULL, error);
+  size_t length = 0;
+  bool good = !fstat(fileno(file), &walk.status) && check_depth(&walk, error) && check_readings(&walk, error);
+  const char *text = good ? read_bytes(&walk, file, &length, error) : NULL;
   fclose(file);
-  return good;
+  return text && parse(&walk, text, length, error);
 }
 
 bool scene_read(const struct option_table *table, void *values, struct arena *arena, const char *path,
                 const char *folder, struct error *error) {
-  struct walk outer = {.table = table, .values = values, .arena = arena, .folder = folder};
+  size_t readings = 0;
+  struct walk outer = {.table = table, .values = values, .arena = arena, .folder = folder, .readings = &readings};
   return read_file(&outer, path, error);
 }
 
 bool scene_read_text(const struct option_table *table, void *values, struct arena *arena, const char *text,
                      const char *folder, struct error *error) {
+  size_t readings = 0;
   struct walk walk = {.table = table, .values = values, .arena = arena, .path = "the scene's text", .folder = folder,
-                      .depth = 1, .seen = ARENA_NEW(arena, bool, table->count)};
-  return parse(&walk, NULL, text, error);
+                      .depth = 1, .readings = &readings, .seen = ARENA_NEW(arena, bool, table->count)};
+  return parse(&walk, text, strlen(text), error);
 }
 
 static bool is_file(const char *path) {

@@ -6,7 +6,9 @@
  *     key: value               every scalar is text until its row types it
  *     key: [a, b]              becomes the list a,b
  *
- * Refused with file and line: unknown keys, duplicates, anchors, aliases, tags, anything nested deeper. */
+ * Refused with file and line: unknown keys, duplicates, anchors, aliases, tags, anything nested deeper. A file
+ * is read anew wherever it is extended: more than 64 readings are refused, and so are a file of a MiB and what is
+ * no file, but for what the program was given open (/dev/stdin). */
 #ifndef L2SR_ENGINE_SCENE_H
 #define L2SR_ENGINE_SCENE_H
 

@@ -16,14 +16,23 @@ struct store {
   struct part_file part;
   hid_t dataset; /* asked for last: it stays open, for its shape and parts are read one after the other */
   char dataset_name[128];
-  bool has_cache; /* for its chunks, where a read needs them more than once */
-  int depth; /* depth of virtual datasets of virtual datasets: they may form a ring */
+  bool is_guarded; /* it may be read from */
+  bool has_cache;  /* for its chunks, where a read needs them more than once */
+  int depth;       /* depth of virtual datasets of virtual datasets: they may form a ring */
 };
 
-enum { REASON = 256 };
+enum {
+  REASON = 256,
+  STORE_TEXT_MOST = 1 << 20,  /* bytes of a text that are read */
+  STORE_CHUNK_MOST = 16 << 20 /* bytes of a chunk that is read before it is asked whether the file holds it */
+};
 
 struct store *store_new(const char *path);
-void store_start(void);                 /* before the first call of HDF5 */
+void store_start(void); /* before the first call of HDF5 */
+/* store_open without a child that looks first. */
+bool store_open_here(struct store **store, const char *path, struct error *error);
+/* A handler of libhdf5's errors (H5Eset_auto2): sets the bool `lacking` where memory was refused. */
+herr_t store_watch_memory(hid_t stack, void *lacking);
 void store_without_locks(hid_t access); /* where this HDF5 can do without */
 /* Opens it and takes the reader's lock, where its file system has locks; closing it gives the lock back.
  * Refuses a file that a writer holds, without waiting. *file is -1 then. (store_lock.c) */
@@ -35,8 +44,16 @@ bool store_refuse(const struct store *store, const char *doing, const char *name
 hid_t store_dataset(struct store *store, const char *name, struct error *error); /* the caller closes it */
 bool store_shape_of(const struct store *store, hid_t dataset, const char *name, struct store_shape *shape,
                     struct error *error);
-/* store_text without a child that looks first. */
-bool store_text_here(struct store *store, const char *name, char *text, size_t size);
+/* Bytes of a chunk of the dataset; 0: it has none. */
+double store_chunk_bytes(hid_t dataset);
+/* Does once, to all that the file holds, what the functions of store.h do (store_tried.c). data:
+ * [STORE_TEXT_MOST] bytes. False: libhdf5 cannot list what is there. */
+bool store_try(struct store *store, void *data, struct error *error);
+struct store_reading {
+  const char *function; /* of store.h */
+  void (*run)(struct store *store, const char *name, void *data);
+};
+extern const struct store_reading store_readings[]; /* ends with a row of NULL */
 /* Opens it as store->dataset, if it is not open. */
 bool store_keep_dataset(struct store *store, const char *name, struct error *error);
 void store_forget_dataset(struct store *store);

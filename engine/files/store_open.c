@@ -12,11 +12,25 @@
 
 /* Before the first call of HDF5: at exit it would trip over a file that a full disk left half closed. */
 void store_start(void) {
+  H5E_auto2_t handler = NULL;
+  void *context;
   H5dont_atexit();
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  H5Eget_auto2(H5E_DEFAULT, &handler, &context);
+  if (handler != store_watch_memory) H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------ */
+
+static herr_t see_memory(unsigned n, const H5E_error2_t *entry, void *lacking) {
+  (void)n;
+  *(bool *)lacking |= entry->min_num == H5E_NOSPACE || entry->min_num == H5E_CANTALLOC;
+  return 0;
+}
+
+herr_t store_watch_memory(hid_t stack, void *lacking) {
+  H5Ewalk2(stack, H5E_WALK_UPWARD, see_memory, lacking);
+  return 0;
+}
 
 /* HDF5's reasons may take several lines; where they tell of a file the system's own words count: "file write
  * failed: time = ...\n, ... error message = 'No space left on device', ...". */
@@ -114,14 +128,17 @@ static struct store *open_store(const char *path, struct error *error) {
   return store;
 }
 
-/* The child looks at the file without the lock: it may take long. */
+bool store_open_here(struct store **out, const char *path, struct error *error) {
+  HOLD(LOCK_FILES);
+  *out = open_store(path, error);
+  return *out;
+}
+
+/* The child looks at the file without the lock of the files: it may take long. */
 bool store_open(struct store **out, const char *path, struct error *error) {
   int lock = -1;
   *out = NULL;
-  if (check_file(path, &lock, error) && probe_file(path, error)) {
-    HOLD(LOCK_FILES);
-    *out = open_store(path, error);
-  }
+  if (check_file(path, &lock, error) && probe_file(path, error)) store_open_here(out, path, error);
   if (*out)
     (*out)->lock = lock;
   else if (lock >= 0)
@@ -139,7 +156,7 @@ bool store_keep_dataset(struct store *store, const char *name, struct error *err
   if (store->dataset >= 0 && !strcmp(store->dataset_name, name)) return true;
   store_forget_dataset(store);
   store->dataset = store_dataset(store, name, error);
-  store->has_cache = false;
+  store->has_cache = store->is_guarded = false;
   if (strlen(name) < sizeof store->dataset_name) strcpy(store->dataset_name, name);
   return store->dataset >= 0;
 }

@@ -57,6 +57,14 @@ static bool check_numbers(struct store *store, hid_t dataset, const char *name, 
   return fail_file(error, "%s in %s holds no numbers but %s; write it as numbers", name, store->path, words);
 }
 
+/* libhdf5 clears a buffer of 1 MiB to convert even a number. */
+static hid_t transfer_list(hsize_t entries) {
+  enum { BUFFER = 1 << 16, ENTRY = 16 };
+  hid_t list = H5Pcreate(H5P_DATASET_XFER);
+  if (entries <= BUFFER / ENTRY) H5Pset_buffer(list, BUFFER, NULL, NULL);
+  return list;
+}
+
 static bool read_dataset(struct store *store, hid_t dataset, const char *name, enum store_type type,
                          const size_t *start, const size_t *count, void *to, struct error *error) {
   hid_t space = H5Dget_space(dataset), memory = readable_type(type, dataset);
@@ -68,12 +76,13 @@ static bool read_dataset(struct store *store, hid_t dataset, const char *name, e
     total *= size[i];
   }
   if (rank > 0) H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, size, NULL);
-  hid_t flat = H5Screate_simple(1, &total, NULL);
-  herr_t code = memory < 0 ? -1 : H5Dread(dataset, memory, flat, space, H5P_DEFAULT, to);
+  hid_t flat = H5Screate_simple(1, &total, NULL), transfer = transfer_list(total);
+  herr_t code = memory < 0 ? -1 : H5Dread(dataset, memory, flat, space, transfer, to);
   if (memory < 0)
     fail_file(error, "%s in %s is not a compound of two numbers", name, store->path);
   else if (code < 0)
     store_refuse(store, "read", name, error);
+  H5Pclose(transfer);
   H5Sclose(flat);
   if (memory >= 0) H5Tclose(memory);
   H5Sclose(space);
@@ -111,16 +120,6 @@ static bool add_cache(struct store *store, const char *name, struct error *error
   store->dataset = H5Dopen2(store->file, name, access);
   H5Pclose(access);
   return store->dataset >= 0 ? true : store_refuse(store, "open", name, error);
-}
-
-bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
-                const size_t *count, void *to, struct error *error) {
-  HOLD(LOCK_FILES);
-  struct store_shape shape;
-  return store_keep_dataset(store, name, error) && add_cache(store, name, error) &&
-         (type == STORE_C64 || check_numbers(store, store->dataset, name, error)) &&
-         store_shape_of(store, store->dataset, name, &shape, error) && /* checks the rank */
-         read_dataset(store, store->dataset, name, type, start, count, to, error);
 }
 
 /* ---- what a file can hold ------------------------------------------------------------------------------ */
@@ -177,7 +176,8 @@ static bool check_extent(struct store *store, hid_t dataset, const char *name, c
   hsize_t length = 0;
   if (!measure_file(dataset, &length)) return store_refuse(store, "measure", name, error);
   double stored = (double)(extent->stored < length ? extent->stored : length);
-  if (extent->bytes > stored * (filtered ? EXPANSION : 1) && stored > 0)
+  bool beyond = extent->stored > length; /* chunks that say they are larger than the file */
+  if (beyond || (extent->bytes > stored * (filtered ? EXPANSION : 1) && stored > 0))
     return fail_file(
         error,
         "%s in %s claims %.4g bytes, of which the file of %.4g bytes holds %.4g; it is damaged, fetch "
@@ -210,6 +210,46 @@ static bool check_held(struct store *store, hid_t dataset, const char *name, str
 bool store_check_held(struct store *store, const char *name, struct error *error) {
   HOLD(LOCK_FILES);
   return store_keep_dataset(store, name, error) && check_held(store, store->dataset, name, error);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+double store_chunk_bytes(hid_t dataset) {
+  hsize_t chunk[H5S_MAX_RANK];
+  hid_t type = H5Dget_type(dataset), plist = H5Dget_create_plist(dataset);
+  int rank = H5Pget_layout(plist) == H5D_CHUNKED ? H5Pget_chunk(plist, H5S_MAX_RANK, chunk) : 0;
+  double bytes = rank > 0 ? (double)H5Tget_size(type) : 0;
+  for (int i = 0; i < rank; i++) bytes *= (double)chunk[i];
+  H5Pclose(plist);
+  H5Tclose(type);
+  return bytes;
+}
+
+static bool lies_elsewhere(hid_t dataset) {
+  hid_t plist = H5Dget_create_plist(dataset);
+  bool elsewhere = H5Pget_layout(plist) == H5D_VIRTUAL || H5Pget_external_count(plist) > 0;
+  H5Pclose(plist);
+  return elsewhere;
+}
+
+/* A large chunk, which libhdf5 reads as a whole, is held by the file; and what lies in other files is there,
+ * and no pipe. */
+static bool guard(struct store *store, const char *name, struct error *error) {
+  hid_t dataset = store->dataset;
+  bool ask = !store->is_guarded && (store_chunk_bytes(dataset) > STORE_CHUNK_MOST || lies_elsewhere(dataset));
+  store->is_guarded = !ask || check_held(store, dataset, name, error);
+  return store->is_guarded;
+}
+
+bool store_read(struct store *store, const char *name, enum store_type type, const size_t *start,
+                const size_t *count, void *to, struct error *error) {
+  HOLD(LOCK_FILES);
+  struct store_shape shape;
+  return store_keep_dataset(store, name, error) && guard(store, name, error) &&
+         add_cache(store, name, error) &&
+         (type == STORE_C64 || check_numbers(store, store->dataset, name, error)) &&
+         store_shape_of(store, store->dataset, name, &shape, error) && /* checks the rank */
+         read_dataset(store, store->dataset, name, type, start, count, to, error);
 }
 
 static size_t type_bytes(enum store_type type) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_MOST = 4096, TEXT_MOST = 1 << 20 };
+enum { VALUE_MOST = 4096 };
 
 /* ---- one entry ----------------------------------------------------------------------------------------- */
 
@@ -46,6 +46,20 @@ static bool read_scalar(const struct scalar *scalar, hid_t type, void *to) {
                             : H5Dread(scalar->object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to)) >= 0;
 }
 
+/* A text of variable length is of class H5T_STRING, not H5T_VLEN; it may be the entry of an array. */
+static bool has_texts(hid_t type) {
+  hid_t inner = H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : H5I_INVALID_HID;
+  bool texts = inner >= 0 ? has_texts(inner) : H5Tis_variable_str(type) != 0;
+  if (inner >= 0) H5Tclose(inner);
+  return texts;
+}
+
+/* Whether a value of this type lies in one piece: nothing of it is allocated by libhdf5. */
+static bool lies_flat(hid_t type) {
+  return H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tdetect_class(type, H5T_REFERENCE) == 0 &&
+         H5Tdetect_class(type, H5T_COMPOUND) == 0 && !has_texts(type) && H5Tget_size(type) <= VALUE_MOST;
+}
+
 /* ---- texts and numbers --------------------------------------------------------------------------------- */
 
 static bool read_string(const struct scalar *scalar, hid_t type, char *text, size_t size) {
@@ -55,7 +69,7 @@ static bool read_string(const struct scalar *scalar, hid_t type, char *text, siz
     good = read_scalar(scalar, type, &pointer) && pointer;
     if (good) snprintf(text, size, "%s", pointer);
     if (pointer) H5free_memory(pointer);
-  } else if (H5Tget_size(type) < TEXT_MOST) {
+  } else if (H5Tget_size(type) < STORE_TEXT_MOST) {
     struct arena *arena = arena_open();
     char *fixed = arena_new(arena, H5Tget_size(type) + 1);
     good = read_scalar(scalar, type, fixed);
@@ -66,13 +80,13 @@ static bool read_string(const struct scalar *scalar, hid_t type, char *text, siz
 }
 
 /* Texts of variable length lie where libhdf5 is the least careful: the child reads those, if there is one. */
-static bool read_text(struct store *store, const char *name, bool by_child, char *text, size_t size) {
+static bool read_text(struct store *store, const char *name, char *text, size_t size) {
   struct scalar scalar;
   bool good = false;
   if (!open_scalar(store, name, &scalar)) return false;
   hid_t type = type_of(&scalar);
   if (H5Tget_class(type) == H5T_STRING && is_single(&scalar)) {
-    bool ask = by_child && H5Tis_variable_str(type) > 0;
+    bool ask = H5Tis_variable_str(type) > 0;
     enum probe_found found = ask ? probe_text(store->path, name, text, size) : PROBE_UNASKED;
     good = found == PROBE_UNASKED ? read_string(&scalar, type, text, size) : found == PROBE_FOUND;
   }
@@ -83,18 +97,16 @@ static bool read_text(struct store *store, const char *name, bool by_child, char
 
 bool store_text(struct store *store, const char *name, char *text, size_t size) {
   HOLD(LOCK_FILES);
-  return read_text(store, name, true, text, size);
-}
-
-bool store_text_here(struct store *store, const char *name, char *text, size_t size) {
-  return read_text(store, name, false, text, size);
+  return read_text(store, name, text, size);
 }
 
 bool store_number(struct store *store, const char *name, double *value) {
   HOLD(LOCK_FILES);
   struct scalar scalar;
   if (!open_scalar(store, name, &scalar)) return false;
-  bool good = is_single(&scalar) && read_scalar(&scalar, H5T_NATIVE_DOUBLE, value);
+  hid_t type = type_of(&scalar);
+  bool good = is_single(&scalar) && lies_flat(type) && read_scalar(&scalar, H5T_NATIVE_DOUBLE, value);
+  H5Tclose(type);
   close_scalar(&scalar);
   return good;
 }
@@ -157,12 +169,6 @@ static bool write_value(hid_t type, void *value, char *text, size_t size) {
   case H5T_ARRAY: return write_only_entry(type, value, text, size);
   default: return false;
   }
-}
-
-/* Whether a value of this type lies in one piece: nothing of it is allocated by libhdf5. */
-static bool lies_flat(hid_t type) {
-  return H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tdetect_class(type, H5T_REFERENCE) == 0 &&
-         H5Tdetect_class(type, H5T_COMPOUND) == 0 && H5Tget_size(type) <= VALUE_MOST;
 }
 
 static bool read_value(const struct scalar *scalar, char *text, size_t size) {

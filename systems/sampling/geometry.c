@@ -115,6 +115,8 @@ const struct geometry geometry_list[] = {
     {.name = NULL},
 };
 
+enum { SIDE_MOST = 512 }; /* data.size */
+
 size_t geometry_actions(const struct geometry *geometry, size_t n) {
   return geometry->points ? n * n : n;
 }
@@ -128,8 +130,9 @@ const struct geometry *geometry_chosen(const struct options *options) {
 }
 
 size_t geometry_mask(const struct geometry *geometry, uint32_t n, const uint8_t *chosen, uint8_t *mask) {
-  uint32_t cell[512], each = geometry->points ? 1 : n;
+  uint32_t cell[SIDE_MOST], each = geometry->points ? 1 : n;
   size_t count = 0;
+  REQUIRE(n <= SIDE_MOST, "masks of %ux%u", n, n);
   memset(mask, 0, (size_t)n * n);
   for (size_t action = 0; action < geometry_actions(geometry, n); action++) {
     if (!chosen[action]) continue;
@@ -143,8 +146,9 @@ size_t geometry_mask(const struct geometry *geometry, uint32_t n, const uint8_t 
 }
 
 double geometry_acceleration(const struct geometry *geometry, uint32_t n, uint32_t actions) {
-  uint8_t chosen[512] = {0};
+  uint8_t chosen[SIDE_MOST] = {0};
   if (geometry->points) return (double)n * n / actions;
+  REQUIRE(actions <= n && n <= SIDE_MOST, "%u of %u actions", actions, n);
   struct arena *arena = arena_open();
   for (uint32_t i = 0; i < actions; i++) chosen[(size_t)i * n / actions] = 1;
   size_t cells = geometry_mask(geometry, n, chosen, ARENA_NEW(arena, uint8_t, (size_t)n * n));

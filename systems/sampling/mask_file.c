@@ -1,6 +1,7 @@
 #include "systems/sampling/mask_file.h"
 
 #include "engine/files/magic.h"
+#include "engine/files/part.h"
 #include "engine/files/store.h"
 #include "systems/sampling/geometry.h"
 
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told from a broken file */
 
@@ -89,12 +89,8 @@ static bool read_words(struct reading *reading, FILE *file, struct error *error)
 }
 
 static bool read_text(struct reading *reading, struct error *error) {
-  struct stat status;
-  if (stat(reading->path, &status) == 0 && !S_ISREG(status.st_mode) &&
-      !S_ISDIR(status.st_mode)) /* it may wait */
-    return fail_file(error, "sampler.mask %s is not a file", reading->path);
-  FILE *file = fopen(reading->path, "rb");
-  if (!file) return fail_file(error, "cannot open sampler.mask %s: %s", reading->path, strerror(errno));
+  FILE *file = file_read_given(reading->path, error);
+  if (!file) return fail_in(error, "sampler.mask");
   const struct magic *magic = magic_of(reading->path);
   bool good = magic ? fail_file(error,
                                 "sampler.mask %s is %s; write its %u values 0 or 1 as text, as "

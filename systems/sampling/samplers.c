@@ -182,8 +182,7 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
 static bool fill_learned(const struct options *options, const struct acquisition *acquisition,
                          uint32_t *table, struct error *error) {
   struct arena *arena = arena_open();
-  bool good =
-      chances_learned(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
+  bool good = chances_learned(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
   arena_close(arena);
   clear_ranks(acquisition, table);
   return good;

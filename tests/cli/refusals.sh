@@ -424,8 +424,8 @@ refuse 2 'tau.steps is 9 at --set; it must be 1 to 8' train scene --output none 
 refuse 2 'train.sampler is tau_step; exact masks are of a heuristic' train scene --output none --set train.masks=exact \
   --set train.sampler=tau_step --set network.pools=2
 refuse_mask 'sampler.mask is empty; name a file of 40 values 0 or 1' '' 2
-refuse_mask 'cannot read sampler.mask data: Is a directory' data
-refuse_mask 'cannot open sampler.mask nowhere.txt' nowhere.txt
+refuse_mask 'sampler.mask: cannot open data: it is a folder; name a file' data
+refuse_mask 'sampler.mask: cannot open nowhere.txt' nowhere.txt
 echo ${ten}0 >long.txt
 refuse_mask 'long.txt holds 41 values; 40 are expected at data.size 40' long.txt
 echo $ten | sed 's/^0/1/' >eleven.txt
@@ -441,6 +441,49 @@ refuse_mask 'half.h5 holds 0.5; it must hold 40 values 0 or 1' half.h5
 refuse_mask 'has no dataset mask; name a checkpoint of train.method loupe, or 40 values 0 or 1 as text' $volume
 refuse 1 'has no dataset probability; name a checkpoint of train.method loupe' evaluate scene --samplers learned_mask \
   --set sampler.mask=$volume
+
+# ---- what is no file --------------------------------------------------------------------------------
+
+# A pipe that nobody writes to would be waited for.
+mkfifo pipe.yaml pipe.txt pipe.csv pipe.h5 pipe.jsonl
+mkdir kernels
+mkfifo kernels/common.h
+refuse_pipe() {
+  what="l2sr $*"
+  tried=$((tried + 1))
+  timeout 20 "$l2sr" "$@" >out 2>err && complain "$what: exit status 0"
+  grep -q "^l2sr: .*\(it is a pipe\|pipe.h5 is not a file\)" err || complain "$what: $(cat err)"
+}
+refuse_pipe evaluate ./pipe.yaml
+echo 'extends: pipe' >extends.yaml
+refuse_pipe evaluate extends.yaml
+refuse_pipe evaluate scene --samplers fixed_mask --set sampler.mask=pipe.txt
+refuse_pipe evaluate scene --samplers fixed_mask --set sampler.mask=pipe.h5
+refuse_pipe evaluate scene --samplers learned_mask --set sampler.mask=pipe.h5
+refuse_pipe evaluate scene --reconstructor pipe.h5
+refuse_pipe evaluate scene --policy pipe.h5
+refuse_pipe evaluate scene --data pipe.h5
+refuse_pipe compare pipe.csv results/slices.csv
+refuse_pipe compare results/results.h5 pipe.h5
+refuse_pipe inspect pipe.h5
+refuse_pipe report pipe.h5 --output none
+refuse_pipe report pipe.jsonl --output none
+refuse_pipe verify pipe.h5
+refuse_pipe evaluate scene --kernels kernels --output none
+
+# what the shell hands over is read
+tried=$((tried + 2))
+"$l2sr" describe scene /dev/stdin <scene.yaml >out 2>err || complain "/dev/stdin: $(cat err)"
+cat scene.yaml | "$l2sr" describe scene /dev/stdin >out 2>err || complain "a pipe as /dev/stdin: $(cat err)"
+
+# ---- what a file repeats ------------------------------------------------------------------------------
+
+for i in 0 1 2 3 4; do
+  awk -v n=$((i + 1)) 'BEGIN { printf "extends: ["; for (i = 0; i < 60; i++) printf "%sx%d", i ? ", " : "", n; print "]" }' >x$i.yaml
+done
+echo 'data: {size: 40}' >x5.yaml
+refuse 2 'x5.yaml would be the 65th file that is read for one scene' evaluate x0.yaml
+says err 'x0.yaml:1 extends: '
 
 # ---- output ---------------------------------------------------------------------------------------
 

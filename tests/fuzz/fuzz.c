@@ -1,6 +1,9 @@
 /* Files of a harness, and HDF5 files that are changed as its input says. */
 #include "tests/fuzz/fuzz.h"
+#include "engine/files/probe.h"
+#include "tests/fuzz/damage.h"
 
+#include <fcntl.h>
 #include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,7 @@ void fuzz_failed(const char *call, const struct error *error) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static const char *const names[] = {"good.h5", "changed.h5", "text"};
+static const char *const names[] = {"good.h5", "newest.h5", "changed.h5", "text"};
 
 static void remove_files(void) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(fuzz_path(names[i]));
@@ -43,7 +46,7 @@ const char *fuzz_text(const char *name, const uint8_t *data, size_t size) {
 
 /* ---- the good files ------------------------------------------------------------------------------------ */
 
-enum { GOODS = 8, OBJECTS = 128, RANK = 8, TEXT = 1 << 14 };
+enum { GOODS = 8, OBJECTS = 128, RANK = 8, TEXT = 1 << 14, FORMATS = 2 };
 
 struct object {
   const char *name;
@@ -57,8 +60,12 @@ struct object {
 
 static struct good {
   struct object objects[OBJECTS];
-  size_t object_count, size;
-  uint8_t *bytes; /* the file's bytes */
+  size_t object_count;
+  struct image {
+    size_t size;
+    uint8_t *bytes;
+    struct anatomy *anatomy;
+  } image[FORMATS]; /* the file itself, and the same in HDF5's newest format */
 } goods[GOODS];
 static size_t good_count, kind;
 static struct arena *arena;
@@ -103,26 +110,60 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
   return 0;
 }
 
-static void read_bytes(struct good *good) {
-  FILE *file = fopen(fuzz_path("good.h5"), "rb");
+static void read_bytes(struct image *image, const char *name) {
+  FILE *file = fopen(fuzz_path(name), "rb");
   struct stat status;
   if (!file || fstat(fileno(file), &status)) abort();
-  good->size = (size_t)status.st_size;
-  good->bytes = arena_new(arena, good->size);
-  if (fread(good->bytes, 1, good->size, file) != good->size) abort();
+  image->size = (size_t)status.st_size;
+  image->bytes = arena_new(arena, image->size);
+  if (fread(image->bytes, 1, image->size, file) != image->size) abort();
   fclose(file);
+  image->anatomy = ARENA_NEW(arena, struct anatomy, 1);
+  anatomy_find(image->anatomy, image->bytes, image->size);
+  if (image->anatomy->spot_count < 200) abort(); /* it does not know this format */
+}
+
+static herr_t copy_dataset(hid_t root, const char *name, const H5L_info_t *info, void *data) {
+  (void)info;
+  return H5Ocopy(root, name, *(hid_t *)data, name, H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void copy_attribute(hid_t to, const struct object *object) {
+  hid_t space = object->rank > 0 ? H5Screate_simple(object->rank, object->size, NULL) : H5Screate(H5S_SCALAR);
+  hid_t place = H5Acreate2(to, object->name, object->type, space, H5P_DEFAULT, H5P_DEFAULT);
+  if (place < 0 || H5Awrite(place, memory_type(object), object->data) < 0) abort();
+  H5Aclose(place);
+  H5Sclose(space);
+}
+
+/* The good file in HDF5's newest format: other headers, heaps and trees. */
+static void write_newest(hid_t file, const struct good *good) {
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  hid_t newest = H5Fcreate(fuzz_path("newest.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  H5Pclose(access);
+  if (newest < 0 || H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_dataset, &newest) < 0) abort();
+  for (size_t i = 0; i < good->object_count; i++)
+    if (good->objects[i].attribute) copy_attribute(newest, &good->objects[i]);
+  H5Fclose(newest);
 }
 
 void fuzz_take(void) {
   if (!arena) arena = arena_open();
   if (good_count == GOODS) abort();
+  struct good *good = &goods[good_count];
   hid_t file = H5Fopen(fuzz_path("good.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file < 0) abort();
   H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, take_attribute, NULL);
   H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, take_dataset, NULL);
+  write_newest(file, good);
   H5Fclose(file);
-  read_bytes(&goods[good_count++]);
+  read_bytes(&good->image[0], "good.h5");
+  read_bytes(&good->image[1], "newest.h5");
+  if (good->image[1].anatomy->region_count < 3) abort();
+  good_count++;
   H5set_free_list_limits(-1, -1, -1, -1, -1, -1); /* fresh memory for each opening takes most of the time */
+  probe_with(getenv("L2SR_PROGRAM"));
 }
 
 size_t fuzz_kind(void) {
@@ -169,7 +210,7 @@ static const char *const words[] = {"",
                                     "adam",
                                     "unet"};
 
-enum { CHANGES = 10 };
+enum { CHANGES = 10, DAMAGE = 128 /* from here on the second byte damages */ };
 struct change {
   bool left_out, unwritten, doubled, partly;
   int layout, words, word, at;
@@ -340,7 +381,7 @@ static void change_object(hid_t file, const struct object *objects, size_t place
   struct change change = {.object = objects[place]};
   bool changed = false;
   for (size_t at = 0; at + 4 <= size && at < 64; at += 4)
-    if (data[at] % count == place) {
+    if (data[at + 1] < DAMAGE && data[at] % count == place) {
       change_one(&change, data + at);
       changed = true;
     }
@@ -353,16 +394,49 @@ static void change_object(hid_t file, const struct object *objects, size_t place
   if (change.object.type != objects[place].type) H5Tclose(change.object.type);
 }
 
-const char *fuzz_change(const uint8_t *data, size_t size) {
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  kind = good_count > 1 && size ? *data % good_count : 0;
-  if (good_count > 1 && size) data++, size--;
-  const struct good *good = &goods[kind];
-  fuzz_text("changed.h5", good->bytes, good->size);
+/* ---- damage -------------------------------------------------------------------------------------------- */
+
+/* The child's verdicts go by the time of a file, and the clock is coarse. */
+static void mark_time(void) {
+  static long count;
+  const struct timespec time = {count / 1000000000, count % 1000000000}, times[] = {time, time};
+  count++;
+  if (utimensat(AT_FDCWD, fuzz_path("changed.h5"), times, 0)) abort();
+}
+
+static bool damages(const uint8_t *data, size_t size) {
+  for (size_t at = 0; at + 4 <= size && at < 64; at += 4)
+    if (data[at + 1] >= DAMAGE) return true;
+  return false;
+}
+
+/* The good file, damaged: changes of its objects would move what is found there. */
+static void damage(const struct good *good, const uint8_t *data, size_t size) {
+  const struct image *image = &good->image[size / 4 % FORMATS];
+  uint8_t *bytes = malloc(image->size);
+  if (!bytes) abort();
+  memcpy(bytes, image->bytes, image->size);
+  for (size_t at = 0; at + 4 <= size && at < 64; at += 4)
+    if (data[at + 1] >= DAMAGE) anatomy_damage(image->anatomy, bytes, data + at);
+  fuzz_text("changed.h5", bytes, image->size);
+  free(bytes);
+}
+
+static void change(const struct good *good, const uint8_t *data, size_t size) {
+  fuzz_text("changed.h5", good->image[0].bytes, good->image[0].size);
   hid_t file = H5Fopen(fuzz_path("changed.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
   if (file < 0) abort();
   for (size_t i = 0; i < good->object_count; i++)
     change_object(file, good->objects, i, good->object_count, data, size);
   H5Fclose(file);
+}
+
+const char *fuzz_change(const uint8_t *data, size_t size) {
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  kind = good_count > 1 && size ? *data % good_count : 0;
+  if (good_count > 1 && size) data++, size--;
+  bool damaged = getenv("L2SR_PROGRAM") && damages(data, size);
+  (damaged ? damage : change)(&goods[kind], data, size);
+  mark_time();
   return fuzz_path("changed.h5");
 }

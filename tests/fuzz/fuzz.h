@@ -2,9 +2,12 @@
  * LLVMFuzzerTestOneInput; linked with run.c it is a test, with libFuzzer (-Dfuzz=true, clang) a search
  * without end.
  *
- * libhdf5 itself crashes on damaged bytes, and a child contains that (engine/files/probe.h). So an input is
- * no HDF5 file, but says how a good one is changed: four bytes a change, which object, which change, and two
- * numbers. What libhdf5 then reads is a whole file, of any shape, type, layout and value. */
+ * An input is no HDF5 file, but says how a good one is changed, four bytes a change. Most say which object,
+ * which change, and two numbers: what libhdf5 then reads is a whole file, of any shape, type, layout and
+ * value. Where the second byte of one is 128 or more, those damage the file instead, where libhdf5 keeps its
+ * own lengths, types and addresses (damage.h), in the oldest or the newest format. libhdf5 crashes on some,
+ * wherever it is called: the child of L2SR_PROGRAM looks first, as in the program, so that a reader that ends
+ * did what the child had not tried (engine/files/store_tried.c). Without L2SR_PROGRAM nothing is damaged. */
 #ifndef L2SR_TESTS_FUZZ_H
 #define L2SR_TESTS_FUZZ_H
 

@@ -1,12 +1,14 @@
-/* Runs a harness without libFuzzer: run SECONDS FOLDER [SEED]. Every file of the folder once, then changes of
- * them until the time is over; the same in every run of a seed. An input that ends the program, or comes to
- * no end, is printed. */
+/* Runs a harness without libFuzzer: run SECONDS FOLDER [SEED], or run --files COUNT FOLDER [SEED]. Every file
+ * of the folder once, then changes of them until the time is over or so many are tried; the same in every run
+ * of a seed. An input that ends the program, comes to no end, or takes gigabytes, is printed. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +20,7 @@ static struct input {
 } inputs[INPUTS], changed;
 static size_t input_count, runs;
 static const struct input *tried;
-enum { SECONDS_MOST = 60 };
+enum { SECONDS_MOST = 60, SECONDS_FIRST = 600 /* which builds kernels */, KILOBYTES_MOST = 2 << 20 };
 static uint64_t state = 1;
 
 static uint32_t draw(uint32_t below) {
@@ -83,26 +85,35 @@ static void tell(int signal) {
 }
 
 static void try_input(const struct input *input) {
+  struct rusage used;
   tried = input;
-  alarm(SECONDS_MOST);
+  alarm(runs ? SECONDS_MOST : SECONDS_FIRST);
   LLVMFuzzerTestOneInput(input->data, input->size);
   runs++;
+  getrusage(RUSAGE_SELF, &used);
+  if (used.ru_maxrss > KILOBYTES_MOST) abort();
 }
 
-int main(int count, char **words) {
-  if (count != 3 && count != 4) return 2;
-  if (count == 4) state = strtoull(words[3], NULL, 10);
-  double end = seconds() + atof(words[1]);
-  signal(SIGABRT, tell);
-  signal(SIGALRM, tell);
-  read_inputs(words[2]);
-  if (!input_count) return 2;
-  for (size_t i = 0; i < input_count; i++) try_input(&inputs[i]);
-  while (seconds() < end) {
+/* Changes of the inputs until the time is over, or so many are tried. */
+static void try_changes(double end, size_t most) {
+  while (seconds() < end && runs < most) {
     changed = inputs[draw((uint32_t)input_count)];
     for (uint32_t i = draw(4); i < 4; i++) change_once(&changed);
     try_input(&changed);
   }
+}
+
+int main(int count, char **words) {
+  static const int ends[] = {SIGABRT, SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+  bool files = count > 1 && !strcmp(words[1], "--files");
+  if (files) count--, words++;
+  if (count != 3 && count != 4) return 2;
+  if (count == 4) state = strtoull(words[3], NULL, 10);
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) signal(ends[i], tell);
+  read_inputs(words[2]);
+  if (!input_count) return 2;
+  for (size_t i = 0; i < input_count; i++) try_input(&inputs[i]);
+  try_changes(files ? INFINITY : seconds() + atof(words[1]), files ? strtoull(words[1], NULL, 10) : SIZE_MAX);
   printf("%zu inputs\n", runs);
   return 0;
 }

@@ -1,6 +1,7 @@
 #include "tools/report/csv.h"
 
 #include "engine/base/text.h"
+#include "engine/files/part.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,9 +131,8 @@ bool csv_open(struct csv *csv, const char *path, struct error *error) {
   bool end;
   csv->path = path;
   csv->next = 1;
-  csv->file = fopen(path, "rb");
-  if (!csv->file) return fail(error, "cannot open %s: %s", path, strerror(errno));
-  if (!csv_next(csv, &end, error)) return false;
+  csv->file = file_read_given(path, error);
+  if (!csv->file || !csv_next(csv, &end, error)) return false;
   return end ? fail(error, "%s is empty; it must start with a line of column names", path) : true;
 }
 

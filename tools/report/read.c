@@ -4,6 +4,7 @@
 #include "engine/base/option.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
+#include "kernels/kernels.h"
 #include "systems/sampling/samplers.h"
 #include "tools/report/report.h"
 
@@ -260,12 +261,12 @@ static bool read_metric(struct reading *reading, struct report_run *run, size_t 
 }
 
 /* The lines that a scan was given are those of its mask that it did not choose; points are named. */
-static bool read_initial(struct reading *reading, struct report_run *run, size_t size, bool points,
-                         struct error *error) {
+static bool read_initial(struct reading *reading, struct report_run *run, size_t size,
+                         const struct geometry *geometry, struct error *error) {
   struct arena *arena = reading->report->arena;
   uint32_t *action;
   size_t total;
-  if (points)
+  if (geometry->points)
     return store_read_all(reading->store, arena_text(arena, "%s/initial", run->folder), STORE_U8, size, arena,
                           (void **)&run->initial, &total, error) &&
            (total == size || fail(error, "%s: %s/initial has %zu points, expected %zu; the file is damaged",
@@ -273,6 +274,10 @@ static bool read_initial(struct reading *reading, struct report_run *run, size_t
   if (!store_read_all(reading->store, arena_text(arena, "%s/action", run->folder), STORE_U32,
                       run->scans * (run->steps - 1), arena, (void **)&action, &total, error))
     return false;
+  for (size_t i = 0; i < total; i++)
+    if (action[i] >= size && action[i] != NO_LINE)
+      return fail(error, "%s: %s/action names %s %u of %zu; the file is damaged", reading->path, run->folder,
+                  geometry->one, action[i], size);
   run->initial = arena_new(arena, size);
   memcpy(run->initial, run->mask, size);
   for (size_t t = 0; t + 1 < run->steps; t++)
@@ -286,7 +291,7 @@ static bool read_mask(struct reading *reading, struct report_run *run, size_t si
   size_t total;
   if (!store_read_all(reading->store, arena_text(reading->report->arena, "%s/mask", run->folder), STORE_U8,
                       run->scans * size, reading->report->arena, (void **)&run->mask, &total, error) ||
-      !read_initial(reading, run, size, setting->geometry->points, error))
+      !read_initial(reading, run, size, setting->geometry, error))
     return false;
   for (size_t x = 0; x < size; x++) {
     setting->initial_lines += run->initial[x] != 0;
@@ -326,15 +331,22 @@ static bool read_shape(struct reading *reading, struct report_run *run, bool poi
                 "damaged",
                 reading->path, run->folder, mask.size[0], mask.size[1], action.size[1], REPORT_SCANS,
                 REPORT_STEPS);
+  if (action.size[1] > mask.size[1])
+    return fail(error, "%s: %s has %zu actions a scan and masks of %zu; the file is damaged", reading->path,
+                run->folder, action.size[1], mask.size[1]);
   run->scans = mask.size[0];
   run->steps = action.size[1] + 1;
   *size = mask.size[1];
   return true;
 }
 
-/* The side of the images. */
-static size_t side_of(const struct report_setting *setting, size_t size) {
-  return setting->geometry->points ? (size_t)lround(sqrt((double)size)) : size;
+/* The side of the images, by the actions of a scan: as many, or its square where they are points. */
+static bool find_side(const struct reading *reading, const struct report_run *run,
+                      const struct geometry *geometry, size_t size, size_t *side, struct error *error) {
+  *side = geometry->points ? (size_t)sqrt((double)size) : size;
+  if (*side <= REPORT_SIDE && geometry_actions(geometry, *side) == size) return true;
+  return fail(error, "%s: masks of %s are of %zu %ss, which no image of up to %dx%d has; the file is damaged",
+              reading->path, run->folder, size, geometry->one, REPORT_SIDE, REPORT_SIDE);
 }
 
 /* The keys of the scene that name a sampler's file, and where results say the seed of its training. */
@@ -409,6 +421,24 @@ static bool check_image(const struct reading *reading, const char *name, const c
               reading->path, name, rows, size, size);
 }
 
+/* Images are of rows that there are. */
+static bool check_rows(const struct reading *reading, bool kept, size_t rows, struct error *error) {
+  size_t slices = reading->report->set[reading->set].slices, count;
+  uint32_t *row;
+  if (!kept)
+    return rows == slices ||
+           fail(error, "%s is damaged: slice/image holds %zu images of %zu slices; evaluate again",
+                reading->path, rows, slices);
+  if (!store_read_all(reading->store, "kept/row", STORE_U32, slices, reading->report->arena, (void **)&row,
+                      &count, error))
+    return false;
+  for (size_t i = 0; i < count; i++)
+    if (row[i] >= slices)
+      return fail(error, "%s is damaged: kept/row names row %u of %zu slices; evaluate again", reading->path,
+                  row[i], slices);
+  return true;
+}
+
 /* Contact sheets want the truth and the method's own images: of the rows that are kept, or of all. */
 static bool check_images(const struct reading *reading, const struct report_run *run, size_t size,
                          struct error *error) {
@@ -417,7 +447,8 @@ static bool check_images(const struct reading *reading, const struct report_run 
   const char *beside = kept ? "kept/row" : "slice/image", *truth = kept ? "kept/image" : "slice/image";
   struct store_shape rows;
   if (!kept && !all) return true;
-  if (!store_shape(reading->store, beside, &rows, error)) return false;
+  if (!store_shape(reading->store, beside, &rows, error) || !check_rows(reading, kept, rows.size[0], error))
+    return false;
   const char *own = arena_text(arena, "%s/%s", run->folder, kept ? "kept" : "reconstruction");
   return check_image(reading, truth, beside, rows.size[0], size, error) &&
          check_image(reading, own, beside, rows.size[0], size, error);
@@ -440,15 +471,15 @@ static bool read_run(struct reading *reading, const char *folder, struct error *
   char horizon[32], sampler[128], group[16] = "fixed";
   struct report_run run = {.path = reading->path, .folder = folder, .gamma = NAN};
   struct report_setting setting = {0};
-  size_t size = 0;
+  size_t size = 0, side = 0;
   if (sscanf(folder, "x%u_%31[^/]/%127[^/]", &setting.acceleration, horizon, sampler) != 3)
     return fail(error, "%s: group %s is no xACCELERATION_HORIZON/SAMPLER; it is of another program",
                 reading->path, folder);
   if (!find_geometry(reading, &setting, error) ||
       !read_shape(reading, &run, setting.geometry->points, &size, error) ||
-      !find_set(reading, side_of(&setting, size), error) || !read_mask(reading, &run, size, &setting, error))
+      !find_side(reading, &run, setting.geometry, size, &side, error) || !find_set(reading, side, error) ||
+      !read_mask(reading, &run, size, &setting, error) || !check_images(reading, &run, side, error))
     return false;
-  if (!check_images(reading, &run, side_of(&setting, size), error)) return false;
   for (size_t m = 0; m < METRICS; m++)
     if (!read_metric(reading, &run, m, error)) return false;
   if (run.scans % report->set[reading->set].slices)

@@ -11,9 +11,15 @@
 #include "tools/report/tabular.h"
 
 enum { REPORT_RUNS = 512, REPORT_SETTINGS = 64, REPORT_SETS = 16, REPORT_TRAININGS = 64, REPORT_STAGES = 64 };
-/* The most slices of results, scans of a run, steps and lines of a scan, and the largest number of a
- * volume. */
-enum { REPORT_SLICES = 1 << 22, REPORT_SCANS = 1 << 24, REPORT_STEPS = 1 << 18, REPORT_VOLUMES = 1 << 22 };
+/* The most slices of results, scans of a run, steps and actions of a scan; the largest side of images
+ * (data.size), and number of a volume. */
+enum {
+  REPORT_SLICES = 1 << 22,
+  REPORT_SCANS = 1 << 24,
+  REPORT_STEPS = 1 << 18,
+  REPORT_SIDE = 512,
+  REPORT_VOLUMES = 1 << 22
+};
 
 /* ---- what was read ------------------------------------------------------------------------------------- */
 

@@ -109,8 +109,7 @@ static void read_choices(struct store *store, struct arena *arena, struct report
   struct error ignored;
   size_t count;
   if (!store_has(store, "choices") || !store_shape(store, "choices", &shape, &ignored) || shape.rank != 2 ||
-      !shape.size[0] || !shape.size[1] || shape.size[0] > REPORT_STEPS || shape.size[1] > REPORT_STEPS ||
-      shape.size[0] * shape.size[1] > REPORT_SCANS)
+      !shape.size[0] || shape.size[0] > shape.size[1] || shape.size[1] > REPORT_SIDE)
     return;
   if (!store_read_all(store, "choices", STORE_U32, shape.size[0] * shape.size[1], arena,
                       (void **)&stage->choices, &count, &ignored))
