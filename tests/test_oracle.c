@@ -224,11 +224,11 @@ static void fill_images(struct bench *bench, uint32_t seed) {
       double x = (double)(i % N) - N / 2.0, y = (double)(i / N) - N / 2.0;
       image[i] = (float)(2 * exp(-(x * x + 2 * y * y) / (40 + 20 * (double)s)) + random_uniform(&random));
     }
-    world_write(&bench->simulation.world, SLICE_image, s, 1, image);
-    world_write(&bench->brute.world, SLICE_image, s, 1, image);
+    support_put(bench->simulation.world, SLICE_image, s, 1, image);
+    support_put(bench->brute.world, SLICE_image, s, 1, image);
   }
-  assert_good(transform_rows(&bench->simulation.world, 0, SLICES, &error), &error);
-  assert_good(transform_rows(&bench->brute.world, 0, SLICES, &error), &error);
+  assert_good(transform_rows(bench->simulation.world, 0, SLICES, &error), &error);
+  assert_good(transform_rows(bench->brute.world, 0, SLICES, &error), &error);
 }
 
 /* How much float32 parts lines that mirror each other, of which each adds the conjugate of what the other
