@@ -89,7 +89,7 @@ static void open_world(struct loaded *loaded, struct device *device) {
   setup.shape[SHAPE_HW] = n * n;
   assert_good(kernels_open(&loaded->kernels, device, &kernel_table, &kernels, &error), &error);
   if (options.network.input == INPUT_COMPLEX) kernels_define(loaded->kernels, "TARGET_PLAIN");
-  assert_good(world_open(loaded->world, device, loaded->kernels, &setup, TABLE_SLICE, &error), &error);
+  assert_good(world_open(&loaded->world, device, loaded->kernels, &setup, TABLE_SLICE, &error), &error);
 }
 
 static void load(struct loaded *loaded, struct device *device, struct error *error) {
