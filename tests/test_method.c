@@ -19,6 +19,7 @@ struct toy {
   struct loss loss;
   struct schedule update;
   double last; /* loss */
+  uint32_t replayed;
 };
 
 /* ---- its systems ---------------------------------------------------------------------------------------- */
@@ -71,11 +72,37 @@ static const struct system count_toy = {.name = "count_toy",
                                         .kernels = {"scale_into"},
                                         .run = run_count};
 
+/* A replay: play fills a row of it, an update reads them all. */
+static void run_store(struct world *world, void *context) {
+  const struct toy *toy = context;
+  uint32_t row[N];
+  for (size_t i = 0; i < N; i++) row[i] = (uint32_t)toy->trainer.done + 1;
+  world_write(world, ENV_rank, toy->trainer.done % BATCH, 1, row);
+}
+
+static const struct system store_toy = {.name = "store_toy",
+                                        .doc = "the number of the update into the oldest row of a replay",
+                                        .parts = SET(ENV_rank),
+                                        .run = run_store};
+
+/* From the fourth update on, before which one of the runs is cut. */
+static void run_replay(struct world *world, void *context) {
+  struct toy *toy = context;
+  uint32_t rows[BATCH][N];
+  world_read(world, ENV_rank, 0, BATCH, rows);
+  for (size_t i = 0; i < BATCH && toy->trainer.done >= 4; i++) toy->replayed += rows[i][N - 1];
+}
+
+static const struct system replay_toy = {
+    .name = "replay_toy", .doc = "all that the replay holds", .reads = SET(ENV_rank), .run = run_replay};
+
 static void add_update(struct toy *toy, struct schedule *schedule) {
   feed_add_batch(&toy->feed, schedule);
   schedule_add(schedule, &forward_toy, toy);
   schedule_add(schedule, &learn_toy, toy);
   schedule_add(schedule, &count_toy, toy);
+  schedule_add(schedule, &store_toy, toy);
+  schedule_add(schedule, &replay_toy, toy);
 }
 
 static void add_all(struct trainer *trainer, struct schedule *schedule) {
@@ -252,6 +279,8 @@ static void it_learns_and_goes_on(void **state) {
   assert_memory_equal(parameters[0], parameters[1], sizeof(float) * whole.graph->elements);
   assert_memory_equal(quality[0], quality[1], sizeof quality[0]);
   assert_true(quality[0][0] > 0);
+  assert_int_equal(whole.replayed, 5 * (3 + 4 + 5 + 6 + 7 + 8 + 9 + 10));
+  assert_int_equal(rest.replayed, whole.replayed);
   assert_memory_equal(looks->value[0], rest.trainer.looks.value[0], sizeof(double) * 12);
   close_toy(&whole);
   close_toy(&rest);
@@ -397,6 +426,56 @@ static void methods_carry_nothing(void **state) {
     }
 }
 
+static bool closes_without(const struct schedule *whole, int place) {
+  static struct schedule less;
+  struct error error;
+  schedule_open(&less, whole->schema);
+  for (int i = 0; i < whole->count; i++)
+    if (i != place) schedule_add(&less, &whole->system[i], whole->system[i].context);
+  return schedule_close(&less, &error);
+}
+
+static bool starts_with_one_of(const char *name, const char *const *words) {
+  while (*words && strncmp(name, *words, strlen(*words))) words++;
+  return *words;
+}
+
+/* A tau step writes what the steps before it wrote, and what they see of one another is read in the loop's next turn,
+ * while a loop counts as one: without a forward pass of it there is one step less. */
+static bool is_a_step(uint32_t method, const char *name) {
+  return method == METHOD_TAU_STEP && (!strncmp(name, "forward_", 8) || !strcmp(name, "backward_reconstruction"));
+}
+
+/* What an update needs follows from what its systems declare: gradients at 0, a forward pass, a loss, a way back. */
+static void an_update_closes_as_a_whole(void **state) {
+  static const char *const needed[] = {"zero_",       "forward_", "loss", "policy_loss", "reinforce_loss",
+                                       "backward_", "observe_back", NULL};
+  size_t tried = 0;
+  (void)state;
+  for (uint32_t method = 0; method < METHOD_COUNT; method++) {
+    struct arena *arena = arena_open();
+    struct options options;
+    struct lists lists;
+    struct error error;
+    set_options(&options, arena);
+    options.train.method = method;
+    assert_good(method_lists(&lists, &options, arena, &error), &error);
+    for (int l = 0; l < lists.count; l++) {
+      const struct schedule *list = lists.list[l].schedule;
+      if (strcmp(lists.list[l].name, "update")) continue;
+      for (int i = 0; i < list->count; i++) {
+        const char *name = list->system[i].name;
+        if (!starts_with_one_of(name, needed) || is_a_step(method, name)) continue;
+        if (closes_without(list, i))
+          fail_msg("%s: the update closes without %s", method_list[method]->name, name);
+        tried++;
+      }
+    }
+    arena_close(arena);
+  }
+  assert_true(tried >= 30);
+}
+
 /* Every row says what it is and where it is from; its name is a choice of train.method, in the same order. */
 static void rows_are_whole(void **state) {
   const char *choices = option_find(&option_table, "train.method")->choices;
@@ -418,6 +497,7 @@ int main(void) {
       cmocka_unit_test(a_task_says_its_curves),
       cmocka_unit_test(what_it_carries_is_kept),
       cmocka_unit_test(methods_carry_nothing),
+      cmocka_unit_test(an_update_closes_as_a_whole),
       cmocka_unit_test(rows_are_whole),
   };
   return cmocka_run_group_tests_name("method", tests, open_trainings, close_trainings);
