@@ -139,9 +139,7 @@ int support_close_transforms(void **state) {
 int support_open_matrix(void **state) {
   int status = support_open_device(state);
   struct device *device = *state;
-  if (status || device->facts.matrix != MATRIX_NONE) return status;
-  device->facts.matrix = MATRIX_EMULATED;
-  device->facts.unoptimised = true; /* PoCL compiles emulated lanes five times as fast so */
+  if (!status && device->facts.matrix == MATRIX_NONE) device->facts.matrix = MATRIX_EMULATED;
   return status;
 }
 

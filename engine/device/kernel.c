@@ -272,17 +272,16 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
 
 /* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build.
  */
-static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", " -DL2SR_EMULATED",
-                                       " -DL2SR_AMD -DL2SR_EMULATED"};
+#define EMULATED " -DL2SR_EMULATED -cl-opt-disable"
+static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", EMULATED, " -DL2SR_AMD" EMULATED};
 
 bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
                          const char *macros, size_t group, struct error *error) {
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
   struct arena *arena = arena_open();
-  const struct device_facts *facts = &kernels->device->facts;
-  const char *options = arena_text(arena, "%s%s%s %s", kernels->options, matrices[facts->matrix],
-                                   facts->unoptimised ? " -cl-opt-disable" : "", macros);
+  const char *options =
+      arena_text(arena, "%s%s %s", kernels->options, matrices[kernels->device->facts.matrix], macros);
   struct source prelude, source;
   cl_int code = CL_SUCCESS;
   *variant = (struct kernel_variant){.row = row, .group = group};
