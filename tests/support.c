@@ -9,12 +9,14 @@
 
 #include <cairo.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +79,17 @@ const char *support_only_entry(struct folder *folder, const char *path) {
     if (is_entry(entry)) found = arena_text(folder->arena, "%s/%s", path, entry->d_name);
   closedir(stream);
   return found;
+}
+
+int support_open_full(void) {
+  struct stat status;
+  if (stat("/dev/full", &status) || !S_ISCHR(status.st_mode)) {
+    printf("did not run: writing to a full disk (/dev/full is no device)\n");
+    skip();
+  }
+  int full = open("/dev/full", O_WRONLY);
+  assert_true(full >= 0);
+  return full;
 }
 
 void support_write(const char *path, const void *data, size_t bytes) {

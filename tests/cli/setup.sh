@@ -62,6 +62,13 @@ refuse() {
   no_part "$what"
 }
 
+# has_full WHAT: there is a /dev/full, which is always full and in some containers no device; else says what did not run
+has_full() {
+  [ ! -c /dev/full ] || return 0
+  echo "did not run: $1 (/dev/full is no device)"
+  return 1
+}
+
 # kill_at FILE KIND COUNT FLAGS...: `train scene --output cut --resume` goes on until cut/FILE has so many lines of the
 # kind, and is killed
 kill_at() {
