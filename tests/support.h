@@ -35,6 +35,9 @@ size_t support_count(const char *path); /* entries of a folder; 0 where there is
 /* The only entry of a folder, "FOLDER/entry". */
 const char *support_only_entry(struct folder *folder, const char *path);
 
+/* Opens /dev/full to write; where it is no device, as in some containers, the test says so and is skipped. */
+int support_open_full(void);
+
 void support_write(const char *path, const void *data, size_t bytes);
 void support_write_text(const char *path, const char *text);
 unsigned char *support_read(struct arena *arena, const char *path, size_t *bytes);

@@ -39,7 +39,7 @@ static const struct kernel_desc rows_all[] = {
      .launch = LAUNCH_GROUP,
      .group = 32,
      .args = {{ARG_INOUT, ELEMENT_U32, "to", 0, 0}, {ARG_VALUE, ELEMENT_F32, "scale", 0, 0}}}};
-static const struct kernel_table table_all = {rows_all, 2, sources};
+static const struct kernel_table table_all = {rows_all, 2, sources, NULL};
 static const struct kernel_setup setup = {.height = 8, .width = 8, .folder = ""};
 
 static struct folder folder;
@@ -439,7 +439,7 @@ static struct kernels *open_kernels(struct device *device, const struct kernel_t
 }
 
 static void expect_row_refusal(struct device *device, struct kernel_desc row, const char *part) {
-  struct kernel_table table = {&row, 1, sources};
+  struct kernel_table table = {&row, 1, sources, NULL};
   struct kernels *kernels = open_kernels(device, &table);
   struct error error;
   for (int again = 0; again < 2; again++) { /* a refused row stays refused */
@@ -501,6 +501,53 @@ static void kernels_are_read_from_a_folder(void **state) {
   assert_holds(error.text, "sums.cl:3");
   support_write_text(support_path(&folder, "sums.cl"), sums_text);
   assert_good(kernel_need(kernels, "sums_add", &error), &error);
+  kernels_close(kernels);
+}
+
+/* Builds sums.cl, whose only macro of the prelude is ONE, for two heights, by this row of a macro. */
+static void build_for_heights(const struct kernel_macro *macros) {
+  const struct kernel_table table = {rows_all, 2, sources, macros};
+  struct device device;
+  struct error error;
+  assert_good(device_open(&device, "", &error), &error);
+  device.facts.keeps_programs = false;
+  for (size_t height = 8; height < 10; height++) {
+    struct kernel_setup own = {height, 8, false, ""};
+    struct kernels *kernels;
+    assert_good(kernels_open(&kernels, &device, &table, &own, &error), &error);
+    assert_good(kernel_need(kernels, "sums_add", &error), &error);
+    kernels_close(kernels);
+  }
+  device_close(&device);
+}
+
+static void files_are_built_anew_for_macros_that_they_hold(void **state) {
+  static const struct {
+    const char *words;
+    size_t built;
+  } cases[] = {{"HEIGHT TWO", 1}, {"HEIGHT", 1}, {"TWO ONE", 2}, {"ONE HEIGHT", 2}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *cache = support_path(&folder, arena_text(folder.arena, "macros_%zu", i));
+    setenv("L2SR_CACHE", cache, 1);
+    build_for_heights((struct kernel_macro[]){{"HEIGHT", cases[i].words, NULL}, {NULL, NULL, NULL}});
+    assert_int_equal(support_count(cache), cases[i].built);
+  }
+  setenv("L2SR_CACHE", support_path(&folder, "macros_all"), 1);
+  build_for_heights(NULL);
+  assert_int_equal(support_count(support_path(&folder, "macros_all")), 2);
+}
+
+/* What the prelude hides: a file that uses a macro without holding a word for it. */
+static void a_macro_that_was_not_given_is_no_number(void **state) {
+  const struct source own[] = {{"common.cl", "#define ONE (HEIGHT / HEIGHT)\n"}, sources[1], {NULL, NULL}};
+  const struct kernel_macro macros[] = {{"HEIGHT", "HEIGHT", "HEIGHT=not_given"}, {NULL, NULL, NULL}};
+  const struct kernel_table table = {rows_all, 2, own, macros};
+  struct kernels *kernels = open_kernels(*state, &table);
+  struct error error;
+  setenv("L2SR_CACHE", "off", 1);
+  assert_false(kernel_need(kernels, "sums_add", &error));
+  assert_holds(error.text, "not_given");
   kernels_close(kernels);
 }
 
@@ -634,6 +681,8 @@ int main(void) {
       TEST(rows_are_compared_with_the_kernel),
       TEST(rows_of_what_is_not_there_are_refused),
       TEST(kernels_are_read_from_a_folder),
+      TEST(files_are_built_anew_for_macros_that_they_hold),
+      TEST(a_macro_that_was_not_given_is_no_number),
       TEST(launches_cover_every_row),
       TEST(wrong_calls_abort),
       TEST(a_failed_device_launches_nothing),

@@ -89,7 +89,7 @@ static void a_stream_is_guarded(void **state) {
 
 static void a_guarded_stream_fails_as_the_other(void **state) {
   struct text_guard guard;
-  FILE *full = fopen("/dev/full", "w"), *file = text_guard_open(&guard, full);
+  FILE *full = fdopen(support_open_full(), "w"), *file = text_guard_open(&guard, full);
   (void)state;
   assert_non_null(full);
   fputs("lost\n", file);
@@ -104,7 +104,7 @@ static void what_a_guard_held_back_may_be_lost(void **state) {
   (void)state;
   for (int buffered = 0; buffered < 2; buffered++) {
     struct text_guard guard;
-    FILE *full = fopen("/dev/full", "w"), *file = text_guard_open(&guard, full);
+    FILE *full = fdopen(support_open_full(), "w"), *file = text_guard_open(&guard, full);
     assert_non_null(full);
     if (!buffered) setvbuf(full, NULL, _IONBF, 0);
     fputs("\xe2", file);

@@ -18,9 +18,9 @@
 #include <stdio.h>
 
 enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
-/* The matrix instructions that the fused networks use (engine/fused/block.h). AMD's are those of gfx11 in waves of
- * 32. Emulated: lanes exchange words through local memory, slowly, on any device; tests set it after
- * device_open. */
+/* The matrix instructions that the fused networks use (engine/fused/block.h). AMD's are those of gfx11 in
+ * waves of 32. Emulated: lanes exchange words through local memory, slowly, on any device; tests set it after
+ * device_open. Their kernels are compiled unoptimised, five times as fast: tests run them for less time. */
 enum device_matrix { MATRIX_NONE, MATRIX_NVIDIA, MATRIX_AMD, MATRIX_EMULATED, MATRIX_AMD_EMULATED };
 
 struct profile;
@@ -34,7 +34,6 @@ struct device_facts {
   cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
   cl_uint units, alignment;        /* compute units; base address alignment in bytes */
   size_t group;                    /* largest work-group */
-  bool unoptimised; /* compiles variants fast: for tests of many, which run for less time than they compile */
   bool keeps_programs; /* the driver has a cache of what it compiled, which ours would only double */
 };
 
@@ -58,8 +57,8 @@ struct device {
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
  * the list, a kind ("gpu", "cpu", "accelerator"), or a part of its name, vendor or platform. */
 bool device_open(struct device *device, const char *select, struct error *error);
-/* Opens the device of a context and an in-order queue of the program's, which are retained; queue NULL: one is made on
- * the context's first device. */
+/* Opens the device of a context and an in-order queue of the program's, which are retained; queue NULL: one
+ * is made on the context's first device. */
 bool device_adopt(struct device *device, cl_context context, cl_command_queue queue, struct error *error);
 void device_close(struct device *device);
 

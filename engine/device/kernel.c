@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MACROS_MOST = 8 };
+
 struct built {
   cl_kernel kernel;
   cl_program program; /* owned by the first kernel of its file */
@@ -16,9 +18,9 @@ struct kernels {
   struct device *device;
   const struct kernel_table *table;
   struct arena *arena;
-  struct built *built; /* one for each row */
-  const char *options, *folder;
-  size_t height, width;
+  struct built *built;                      /* one for each row */
+  const char *folder, *macros[MACROS_MOST]; /* "HEIGHT=128" */
+  size_t macro_count, height, width;
   bool half;
 };
 
@@ -84,9 +86,9 @@ bool kernels_open(struct kernels **out, struct device *device, const struct kern
                               .half = setup->half};
   kernels->built = ARENA_NEW(arena, struct built, table->count);
   kernels->folder = arena_text(arena, "%s", setup->folder ? setup->folder : "");
-  kernels->options =
-      arena_text(arena, "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable -DHEIGHT=%zu -DWIDTH=%zu%s",
-                 setup->height, setup->width, setup->half ? " -DREAL_HALF" : "");
+  kernels_define(kernels, arena_text(arena, "HEIGHT=%zu", setup->height));
+  kernels_define(kernels, arena_text(arena, "WIDTH=%zu", setup->width));
+  if (setup->half) kernels_define(kernels, "REAL_HALF");
   *out = kernels;
   return true;
 }
@@ -94,7 +96,8 @@ bool kernels_open(struct kernels **out, struct device *device, const struct kern
 void kernels_define(struct kernels *kernels, const char *macro) {
   for (size_t i = 0; i < kernels->table->count; i++)
     REQUIRE(!kernels->built[i].kernel, "%s is built already", kernels->table->rows[i].name);
-  kernels->options = arena_text(kernels->arena, "%s -D%s", kernels->options, macro);
+  REQUIRE(kernels->macro_count < MACROS_MOST, "more than %d macros", MACROS_MOST);
+  kernels->macros[kernels->macro_count++] = arena_text(kernels->arena, "%s", macro);
 }
 
 void kernels_close(struct kernels *kernels) {
@@ -130,6 +133,32 @@ static bool find_source(struct kernels *kernels, const char *name, struct source
   return fail(error, "no kernel file %s is built in", name);
 }
 
+static bool holds_a_word(const char *text, const char *words) {
+  char word[32];
+  for (int taken; sscanf(words, "%31s%n", word, &taken) == 1; words += taken)
+    if (strstr(text, word)) return true;
+  return false;
+}
+
+static const struct kernel_macro *macro_row(const struct kernel_table *table, const char *macro) {
+  size_t length = strcspn(macro, "=");
+  for (const struct kernel_macro *row = table->macros; row && row->name; row++)
+    if (strlen(row->name) == length && !strncmp(row->name, macro, length)) return row;
+  return NULL;
+}
+
+/* What a file is built with: files that a macro means nothing to are the same for all its values. */
+static const char *file_options(const struct kernels *kernels, struct arena *arena,
+                                const struct source *source) {
+  const char *options = "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable";
+  for (size_t i = 0; i < kernels->macro_count; i++) {
+    const struct kernel_macro *row = macro_row(kernels->table, kernels->macros[i]);
+    const char *macro = !row || holds_a_word(source->text, row->words) ? kernels->macros[i] : row->otherwise;
+    if (macro) options = arena_text(arena, "%s -D%s", options, macro);
+  }
+  return options;
+}
+
 /* The program of the row's file: built before for another row, or now. */
 static bool build_file(struct kernels *kernels, size_t row, struct error *error) {
   const struct kernel_desc *rows = kernels->table->rows;
@@ -142,7 +171,8 @@ static bool build_file(struct kernels *kernels, size_t row, struct error *error)
   struct source prelude, source;
   if (!find_source(kernels, kernels->table->sources[0].name, &prelude, error) ||
       !find_source(kernels, rows[row].file, &source, error) ||
-      !program_build(&built->program, kernels->device, &prelude, &source, kernels->options, error))
+      !program_build(&built->program, kernels->device, &prelude, &source,
+                     file_options(kernels, kernels->arena, &source), error))
     return false;
   built->owner = true;
   return true;
@@ -272,23 +302,23 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
 
 /* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build.
  */
-static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", " -DL2SR_EMULATED",
-                                       " -DL2SR_AMD -DL2SR_EMULATED"};
+#define EMULATED " -DL2SR_EMULATED -cl-opt-disable"
+static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", EMULATED, " -DL2SR_AMD" EMULATED};
 
 bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
                          const char *macros, size_t group, struct error *error) {
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
   struct arena *arena = arena_open();
-  const struct device_facts *facts = &kernels->device->facts;
-  const char *options = arena_text(arena, "%s%s%s %s", kernels->options, matrices[facts->matrix],
-                                   facts->unoptimised ? " -cl-opt-disable" : "", macros);
+  const char *matrix = matrices[kernels->device->facts.matrix];
   struct source prelude, source;
   cl_int code = CL_SUCCESS;
   *variant = (struct kernel_variant){.row = row, .group = group};
   bool good = find_source(kernels, kernels->table->sources[0].name, &prelude, error) &&
               find_source(kernels, row->file, &source, error) &&
-              program_build(&variant->program, kernels->device, &prelude, &source, options, error);
+              program_build(
+                  &variant->program, kernels->device, &prelude, &source,
+                  arena_text(arena, "%s%s %s", file_options(kernels, arena, &source), matrix, macros), error);
   arena_close(arena);
   if (good) variant->kernel = clCreateKernel(variant->program, name, &code);
   if (code != CL_SUCCESS)

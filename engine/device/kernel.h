@@ -51,8 +51,8 @@ struct host_args {
 };
 
 enum launch {
-  LAUNCH_ITEM,  /* one work-item a row */
-  LAUNCH_GROUP  /* one work-group a row */
+  LAUNCH_ITEM, /* one work-item a row */
+  LAUNCH_GROUP /* one work-group a row */
 };
 
 enum { ARGS_MOST = 16 };
@@ -68,27 +68,37 @@ struct kernel_desc {
   /* For the tests: makes random arguments meaningful (indices in range, ...); NULL if they are. */
   void (*prepare)(struct host_args *, struct random *);
   bool (*fits)(size_t height, size_t width); /* sizes it is written for; NULL: all */
-  double tolerance; /* largest error relative to the largest value of that output */
+  double tolerance;                          /* largest error relative to the largest value of that output */
+};
+
+/* A macro of kernels_open or kernels_define that not every file is built anew for: files get it that hold one
+ * of the words, which stand for it in the prelude. Others get `otherwise`, with which they do not build if
+ * they use it. */
+struct kernel_macro {
+  const char *name, *words; /* words are parted by blanks; NULL ends a list */
+  const char *otherwise;    /* "NAME=value", or NULL */
 };
 
 struct kernel_table {
   const struct kernel_desc *rows;
   size_t count;
   const struct source *sources; /* embedded, ended by a NULL name; the first is the prelude */
+  const struct kernel_macro
+      *macros; /* NULL: all files get all macros, as they get those that are not listed */
 };
 
 struct kernels; /* opaque: kernel.c */
 
 struct kernel_setup {
   size_t height, width;
-  bool half;           /* ELEMENT_REAL is stored as F16 */
-  const char *folder;  /* read the .cl files from here instead; "" for the embedded ones */
+  bool half;          /* ELEMENT_REAL is stored as F16 */
+  const char *folder; /* read the .cl files from here instead; "" for the embedded ones */
 };
 
 bool kernels_open(struct kernels **kernels, struct device *device, const struct kernel_table *table,
                   const struct kernel_setup *setup, struct error *error);
 void kernels_close(struct kernels *kernels);
-/* One more macro in all files; before anything is built. */
+/* One more macro, "NAME" or "NAME=value"; before anything is built. */
 void kernels_define(struct kernels *kernels, const char *macro);
 
 /* Builds the kernel if it is not yet built and checks its row against it. */

@@ -124,7 +124,7 @@ run "another file of the same reconstructor" "$l2sr" train scene --output same -
 # A second training in the folder of stages is refused, of whatever method.
 "$l2sr" train scene --output held --epochs 100000 >first 2>&1 &
 child=$!
-until [ -s held/reconstructor/log.jsonl ] || ! kill -0 $child 2>/dev/null; do :; done
+await [ -s held/reconstructor/log.jsonl ]
 for method in l2sr reconstructor; do
   what="a second training, of method $method, in a folder of stages"
   tried=$((tried + 1))

@@ -10,6 +10,33 @@ for file in "$source"/kernels/*.cl; do
       -Wno-unused-function -Wno-unknown-pragmas $defines -include "$source/kernels/common.h" "$file" || failed=1
   done
 done
+# A file is not built anew for a macro of which it has no word (kernels/kernels.c, `macros`): it must mean nothing to it.
+# compiled FILE FLAGS...: without what the prelude has and the file does not use, which is not compiled
+compiled() {
+  clang -x cl -cl-std=CL1.2 -Xclang -fdeclare-opencl-builtins -Xclang -finclude-default-header -emit-llvm -S -o - -w \
+    -Xclang -disable-llvm-passes -DL2SR_EMULATED -include "$source/kernels/common.h" "$@"
+}
+words=$(sed -n 's/^    {"\([A-Z_]*\)", "\([^"]*\)", .*}.*/\1 \2/p' "$source/kernels/kernels.c")
+[ "$(echo "$words" | wc -l)" -ge 5 ] || { echo "FAILED: the words of macros are not found in kernels/kernels.c"; failed=1; }
+others=0
+for file in "$source"/kernels/*.cl; do
+  flags=$(echo "$words" | while read -r macro all; do
+    # shellcheck disable=SC2086 # they are words
+    grep -q $(printf -- "-e %s " $all) "$file" || case $macro in
+    HEIGHT) echo -DHEIGHT=45 ;;
+    WIDTH) echo -DWIDTH=64 ;;
+    ACTIONS) echo -DACTIONS=777 ;;
+    *) echo -D$macro ;;
+    esac
+  done)
+  [ -n "$flags" ] || continue
+  others=$((others + 1))
+  plain=$(compiled "$file")
+  # shellcheck disable=SC2086
+  [ -n "$plain" ] && [ "$(compiled $flags "$file")" = "$plain" ] ||
+    { echo "FAILED: $file has no word for one of" $flags "and is another with them"; failed=1; }
+done
+[ "$others" -gt 20 ] || { echo "FAILED: only $others files are without a word of a macro"; failed=1; }
 # the parts for NVIDIA, with the instructions written out: assembler is looked at by the driver only
 for file in $(grep -l L2SR_MATRIX "$source"/kernels/*.cl); do
   clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-cuda -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra \

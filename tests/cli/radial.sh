@@ -71,8 +71,7 @@ l2s='--output cut --resume --set train.method=l2s --set learn.reconstructor=part
 # shellcheck disable=SC2086
 "$l2sr" train scene $l2s >out 2>err &
 child=$!
-until [ "$(grep -c '"kind":"look"' cut/policy_1/log.jsonl 2>/dev/null || :)" ] &&
-  [ "$(grep -c '"kind":"look"' cut/policy_1/log.jsonl)" -ge 30 ] || ! kill -0 $child 2>/dev/null; do :; done
+await tells cut/policy_1/log.jsonl look 30
 kill -9 $child 2>/dev/null
 wait $child 2>/dev/null
 # shellcheck disable=SC2086

@@ -602,7 +602,7 @@ else
   echo 'did not run: no space for one of the results (no C compiler)'
 fi
 if [ -d /proc/self ]; then refuse 1 'cannot make folder /proc/here' evaluate scene --output /proc/here; fi
-if [ -e /dev/full ]; then
+if has_full "results to a full disk"; then
   for command in "evaluate scene" "inspect data" "inspect $volume --json"; do
     what="l2sr $command to a full disk"
     tried=$((tried + 1))

@@ -62,15 +62,31 @@ refuse() {
   no_part "$what"
 }
 
+# has_full WHAT: there is a /dev/full, which is always full and in some containers no device; else says what did not run
+has_full() {
+  [ ! -c /dev/full ] || return 0
+  echo "did not run: $1 (/dev/full is no device)"
+  return 1
+}
+
+# await COMMAND...: until it succeeds or $child has ended, to which the processor is left meanwhile
+await() {
+  until "$@" || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+}
+
+# tells LOG KIND COUNT: there is the log, with at least so many lines of the kind
+tells() {
+  [ "$(grep -c "\"kind\":\"$2\"" "$1" 2>/dev/null)" -ge "$3" ] 2>/dev/null
+}
+
 # kill_at FILE KIND COUNT FLAGS...: `train scene --output cut --resume` goes on until cut/FILE has so many lines of the
 # kind, and is killed
 kill_at() {
-  file=cut/$1 kind="\"kind\":\"$2\"" count=$3
+  file=cut/$1 kind=$2 count=$3
   shift 3
   "$l2sr" train scene --output cut --resume "$@" >out 2>err &
   child=$!
-  until [ "$(grep -c "$kind" "$file" 2>/dev/null || :)" ] && [ "$(grep -c "$kind" "$file")" -ge "$count" ] ||
-    ! kill -0 $child 2>/dev/null; do :; done
+  await tells "$file" "$kind" "$count"
   kill -9 $child 2>/dev/null
   wait $child 2>/dev/null
 }

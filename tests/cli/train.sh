@@ -28,7 +28,7 @@ epochs() { grep -c '"kind":"epoch"' cut/log.jsonl 2>/dev/null; }
 for at in 0 1 9 20 31; do
   "$l2sr" train scene --output cut --resume >out 2>err &
   child=$!
-  until [ "$(epochs)" ] && [ "$(epochs)" -ge $at ] || ! kill -0 $child 2>/dev/null; do :; done
+  await tells cut/log.jsonl epoch $at
   signal=KILL
   [ $at != 20 ] || signal=INT
   kill -s $signal $child 2>/dev/null
@@ -61,7 +61,7 @@ run "a report of it" "$l2sr" report shorter --output page
 "$l2sr" train scene --output held --epochs 100000 >first 2>&1 &
 child=$!
 held() { grep -c '"kind":"epoch"' held/log.jsonl 2>/dev/null; }
-until [ "$(held)" ] && [ "$(held)" -ge 1 ] || ! kill -0 $child 2>/dev/null; do :; done
+await tells held/log.jsonl epoch 1
 what='a second training in a folder'
 tried=$((tried + 1))
 "$l2sr" train scene --output held --resume >out 2>err

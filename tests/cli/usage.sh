@@ -333,7 +333,7 @@ expect 1 info
 says err 'no OpenCL platform found in OCL_ICD_VENDORS='
 says err 'install a driver'
 says out 'HDF5'
-if [ -e /dev/full ]; then
+if has_full "describe to a full disk"; then
   what='describe options to a full disk'
   tried=$((tried + 1))
   : >out
