@@ -58,7 +58,7 @@ static const char *scenes_folder(struct arena *arena) {
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
   program[length] = 0;
-  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes", NULL};
+  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes", "../../scenes", NULL};
   const char *folder = folder_beside(arena, program, beside);
   return folder ? folder : L2SR_SCENES;
 }
