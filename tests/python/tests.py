@@ -631,6 +631,11 @@ class Types(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex((TypeError, ValueError), text):
                 make(**{"num_envs": 2, **wrong})
+        with mock.patch.object(sys, "unraisablehook") as ignored:
+            with self.assertRaises(ValueError):
+                make(observation="image")
+            gc.collect()
+        ignored.assert_not_called()
         with self.assertRaisesRegex(TypeError, "num_envs is not for one scan"):
             l2sr.Env(SCENE, data=images(), num_envs=2)
 
@@ -720,7 +725,7 @@ class Libraries(unittest.TestCase):
         from torchrl.envs import GymWrapper
         from torchrl.envs.utils import check_env_specs
 
-        for mode in ("SAME_STEP", "NEXT_STEP", "DISABLED"):
+        for mode in ("SAME_STEP", "DISABLED"):
             env = GymWrapper(make(3, invalid="mask", autoreset_mode=mode))
             seen = env.rollout(2 * BUDGET, break_when_any_done=mode == "DISABLED")["observation"]
             self.assertEqual(seen.shape, (3, BUDGET if mode == "DISABLED" else 2 * BUDGET, SIZE, SIZE))

@@ -92,6 +92,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4, "autoreset_mode": AutoresetMode.SAME_STEP}
+    closed = True  # until it is open
 
     def __init__(
         self,
@@ -144,11 +145,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         config.invalid = binding.choice("invalid", invalid, binding.INVALID)
         config.scoring = binding.choice("scoring", scoring, binding.SCORING)
         self.scans = Scans(config, keep)
+        self.closed = False
         self.num_envs, self.render_mode, self.autoreset_mode = num_envs, render_mode, mode
         self.metadata = {**self.metadata, "autoreset_mode": mode}
         self._same_step = mode == AutoresetMode.SAME_STEP
         self._replaces = invalid == "mask"
         self._copies, self._last_copies = Copies(), Copies()
+        self._all = np.ones(num_envs, np.bool_)
+        self._all.flags.writeable = False
         self._make_spaces()
         self._make_arrays(scoring)
         self._make_tensors((lambda array: array) if cuda and convert is None else convert, cuda)
@@ -280,7 +284,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Of scans that run from here on, what `reset` gives."""
         self._slices = self.scans.read("slice")
         seen, free = self._seen()
-        return seen, {"action_mask": free}
+        return seen, {"action_mask": free, "_action_mask": self._all}
 
     # ---- gymnasium's calls -------------------------------------------------------------------------------------
 
@@ -355,8 +359,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         seen, free = self._seen()
         ended = self._done != 0
         reward = self._reward.copy() if self._tensors is None else self._tensors[2]
-        info: dict[str, Any] = {"action_mask": free}
-        running = ~ended if self._same_step else np.ones(self.num_envs, np.bool_)
+        info: dict[str, Any] = {"action_mask": free, "_action_mask": self._all}
+        running = ~ended if self._same_step else self._all
         if self._every:
             info.update(self._metrics(running))
         if self._replaces:
