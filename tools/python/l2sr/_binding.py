@@ -262,11 +262,8 @@ def error_of(code: int, config: Config | None = None) -> Exception:
 
 def check(code: int, config: Config | None = None) -> None:
     """Raises what was refused, and what the log's handlers have raised meanwhile."""
-    error = error_of(code, config) if code else None
-    if has_kept():
-        raise_kept(error)
-    if error is not None:
-        raise error
+    if code or has_kept():
+        raise_kept(error_of(code, config) if code else None)
 
 
 def choice(what: str, value: Any, choices: tuple[str, ...]) -> int:

@@ -50,6 +50,7 @@ class Scans:
         self._arrays: dict[tuple[str, str], Array] = {}
         self._actions = np.zeros(self.facts["envs"], np.uint32)
         self._actions_address = self._actions.ctypes.data
+        self._wanted = f"one whole number an environment, {self._actions.shape}"
         self._given = self._actions
         self.under_way = False
         self.sent: np.ndarray[Any, Any] | None = None  # the actions that a program has given to the last step
@@ -81,15 +82,20 @@ class Scans:
             check(library.l2sr_env_reset(self.value, None if which is None else which.ctypes.data, number))
         self.facts["seed"] = self.facts["seed"] if seed is None else seed
 
-    def _take(self, actions: Any) -> int:
-        """The address of the actions as the library's numbers; what is no such number becomes one that is no action."""
-        wanted = f"one whole number an environment, {self._actions.shape}"
-        plain = type(actions) is np.ndarray and actions.dtype.isnative
-        given = actions if plain else values.array("actions", actions, wanted)
+    def _plain(self, actions: Any) -> np.ndarray[Any, Any]:
+        given = values.array("actions", actions, self._wanted)
         if given.shape == (*self._actions.shape, 1):
             given = given[:, 0]
-        if given.shape != self._actions.shape or given.dtype.kind not in "iu":
-            raise ValueError(f"actions have shape {given.shape} and type {given.dtype}; expected {wanted}")
+        if given.shape != self._actions.shape:
+            raise ValueError(f"actions have shape {given.shape} and type {given.dtype}; expected {self._wanted}")
+        return given
+
+    def _take(self, actions: Any) -> int:
+        """The address of the actions as the library's numbers; what is no such number becomes one that is no action."""
+        plain = type(actions) is np.ndarray and actions.dtype.isnative and actions.shape == self._actions.shape
+        given = actions if plain else self._plain(actions)
+        if given.dtype.kind not in "iu":
+            raise ValueError(f"actions have shape {given.shape} and type {given.dtype}; expected {self._wanted}")
         self._given = given
         np.copyto(self._actions, given, casting="unsafe")
         if given.dtype.itemsize > 4:
