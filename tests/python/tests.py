@@ -1169,6 +1169,14 @@ class Learning(unittest.TestCase):
             l2sr.train("quickstart_l2sr", "lines", **arguments)
         l2sr.train("quickstart_l2sr", "lines", resume=True, **arguments)
 
+    def test_a_handler_that_record_sets_stays(self):
+        self.addCleanup(signal.signal, signal.SIGUSR2, signal.getsignal(signal.SIGUSR2))
+        shutil.rmtree("sets", ignore_errors=True)
+        l2sr.train("quickstart_l2sr", "sets", data="DATA", overrides={**SMALL, "train.epochs": 1},
+                   record=lambda _: signal.signal(signal.SIGUSR2, leave))
+        with self.assertRaises(Leave):
+            signal.raise_signal(signal.SIGUSR2)
+
     def test_a_signal_in_record_leaves_it_at_once(self):
         def record(_):
             signal.raise_signal(signal.SIGALRM)

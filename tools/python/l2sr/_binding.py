@@ -14,7 +14,7 @@ from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint3
 from typing import Any
 
 from . import _values as values
-from ._signals import has_kept, keep, put_back, raise_kept
+from ._signals import has_kept, keep, raise_kept
 
 log = logging.getLogger("l2sr")
 
@@ -187,7 +187,6 @@ _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 @LINE  # type: ignore[untyped-decorator, unused-ignore]
 def _log_line(level: int, text: bytes, _context: object) -> None:
     try:
-        put_back()
         log.log(_LEVELS[level], "%s", text_of(text))
     except BaseException as error:  # noqa: B902: the library's code must not be left by it
         keep(error)

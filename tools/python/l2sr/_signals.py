@@ -102,11 +102,16 @@ def _set(number: int, handler: Any) -> None:
 
 class _Actions:
     """What the process does at signals, as it was before the first of the calls that are at work: a driver that is loaded
-    or compiles, as LLVM in PoCL, puts its own handlers in their place."""
+    or compiles, as LLVM in PoCL, puts its own handlers in their place. A thread puts them back at once: a call that compiles
+    may take a minute, and a signal that comes meanwhile would be lost."""
+
+    _OFTEN = 0.02  # seconds
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread()
         self._before: dict[int, tuple[Any, bytes]] = {}
 
     def enter(self) -> None:
@@ -114,10 +119,14 @@ class _Actions:
             if not self._calls:
                 found = {number: (getsignal(number), _action(number)) for number in _NUMBERS}
                 self._before = {number: (handler, action) for number, (handler, action) in found.items() if action}
+                self._over = threading.Event()
+                self._thread = threading.Thread(target=self._watch, args=(self._over,), name="l2sr signals", daemon=True)
+                self._thread.start()
             self._calls += 1
 
-    def at_work(self) -> bool:
-        return self._calls > 0
+    def _watch(self, over: threading.Event) -> None:
+        while not over.wait(self._OFTEN):
+            self.put_back(handled=True)
 
     def put_back(self, *, handled: bool) -> None:
         """Those that the program itself has not changed since; `handled`: where there was a handler alone."""
@@ -126,22 +135,20 @@ class _Actions:
             if not had and (handled or number == signal.SIGFPE):
                 continue  # PoCL survives a kernel's division by zero by its handler of SIGFPE
             now = getsignal(number)
-            if (now is handler or isinstance(now, _Keeper)) and _function(action) != _function(_action(number) or b""):
+            is_same = (now.handler if isinstance(now, _Keeper) else now) is handler
+            if is_same and _function(action) != _function(_action(number) or b""):
                 _libc.sigaction(number, action, None)
 
     def leave(self) -> None:
         with self._lock:
-            self.put_back(handled=False)
             self._calls -= 1
+            if not self._calls:
+                self._over.set()
+                self._thread.join()
+            self.put_back(handled=False)
 
 
 _actions = _Actions()
-
-
-def put_back() -> None:
-    """Handlers that a driver has replaced, in a callback of a call that may load one."""
-    if _actions.at_work():
-        _actions.put_back(handled=True)
 
 
 class Calls:
@@ -166,9 +173,7 @@ class Calls:
         return self
 
     def renew(self) -> None:
-        """Whatever the program and the driver have changed meanwhile."""
-        if self._opens:
-            _actions.put_back(handled=True)
+        """Handlers that the program has set meanwhile."""
         if threading.current_thread() is not threading.main_thread():
             return  # Python calls handlers in the main thread alone
         for number in _NUMBERS:
