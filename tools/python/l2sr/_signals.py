@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import signal
 import threading
-from _signal import getsignal  # signal.getsignal makes an enumerator of each, which takes ten times as long
+from _signal import getsignal  # type: ignore[import-not-found]  # signal.getsignal takes ten times as long
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any

@@ -27,9 +27,9 @@ class Action(spaces.Discrete):
         super().__init__(count)
         self._environments = weakref.ref(environments)
 
-    def sample(self, mask: Any = None, **named: Any) -> Any:
-        free = None if mask is not None or named else _free(self._environments())
-        return super().sample(mask if free is None else free[0].astype(np.int8), **named)
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        free = None if mask is not None or probability is not None else _free(self._environments())
+        return super().sample(mask if free is None else free[0].astype(np.int8), probability)
 
     def __reduce__(self) -> Any:
         return spaces.Discrete, (int(self.n),)
@@ -42,10 +42,10 @@ class Actions(spaces.MultiDiscrete):
         super().__init__(counts)
         self._environments = weakref.ref(environments)
 
-    def sample(self, mask: Any = None, **named: Any) -> Any:
-        free = None if mask is not None or named else _free(self._environments())
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        free = None if mask is not None or probability is not None else _free(self._environments())
         if free is None:
-            return super().sample(mask, **named)
+            return super().sample(mask, probability)
         return ((1 - self.np_random.random(free.shape)) * free).argmax(1)
 
     def __reduce__(self) -> Any:

@@ -13,8 +13,9 @@ import numpy as np
 from . import _binding as binding
 from . import _values as values
 from ._binding import check, library
-from ._config import Data, Overrides, Path, Scene, make_config
+from ._config import Data, Overrides, Scene, make_config
 from ._signals import Calls, has_kept, keep
+from ._values import Path
 
 Record = Callable[[dict[str, Any]], Any]
 
@@ -147,7 +148,7 @@ def evaluate(
     numbers; "mean" and "deviation" of each metric at the end of a scan; "scores" of each [scans, steps + 1]; "returns",
     "mask" [scans, actions], "action" [scans, steps], and "images" with the option evaluate.images.
     """
-    config, keep = make_config(
+    config, slices = make_config(
         scene,
         device=device,
         data=data,
@@ -172,7 +173,7 @@ def evaluate(
         with Calls(opens=True) as calls:
             config.stop = binding.STOP(stop)
             check(library.l2sr_evaluate(ctypes.byref(config), ctypes.byref(table)), config)
-        del keep  # it lived while the slices were read
+        del slices  # they lived while the slices were read
         return _table(table)
     finally:
         if table:

@@ -111,8 +111,7 @@ class VecEnv(vec_env.VecEnv):
 
     def _rows(self, indices: Indices) -> list[int]:
         """Numbers of environments; negative ones count from the end, as those of a list do."""
-        one = indices is None or isinstance(indices, (int, np.integer))
-        given = self._get_indices(int(indices) if one and indices is not None else indices)
+        given = self._get_indices(int(indices) if isinstance(indices, (int, np.integer)) else indices)
         rows = [values.whole("an index", row, -self.num_envs, self.num_envs - 1) for row in given]
         return [row % self.num_envs for row in rows]
 

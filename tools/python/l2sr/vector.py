@@ -15,10 +15,11 @@ from gymnasium.vector import AutoresetMode
 from . import _binding as binding
 from . import _values as values
 from ._arrays import Array, Copies
-from ._config import Data, Overrides, Path, Scene, make_config, names_seed
+from ._config import Data, Overrides, Scene, make_config, names_seed
 from ._scans import Scans
 from ._signals import Calls
 from ._spaces import Action, Actions, batch_box
+from ._values import Path
 
 _MODES = {
     AutoresetMode.DISABLED: "disabled",
@@ -383,7 +384,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Gives the device back, once no array of it is in use any more."""
         self._tensors = None
         self._images = self._free = self._reward = None
-        self._last: list[Any] = []
+        self._last = []
         self._copies, self._last_copies = Copies(), Copies()
         self._done = np.zeros(0)
         self.scans.close()
@@ -412,7 +413,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._play(sampler, count, lambda: None)
             self._slices = self.scans.read("slice")
             steps -= count
-        return self._play(sampler, steps, self._stepped)
+        last: tuple[Any, Any, Any, Any, dict[str, Any]] = self._play(sampler, steps, self._stepped)
+        return last
 
     def _play(self, sampler: str, steps: int, see: Callable[[], Any]) -> Any:
         others = self.scans.under_way
@@ -485,9 +487,10 @@ class Env(gymnasium.Env[Any, Any]):
         return self._first(seen), self._first(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        given = values.array("action", [action], f"a whole number from 0 to {self.action_space.n - 1}")
+        wanted = f"a whole number from 0 to {self.vector.facts['actions'] - 1}"
+        given = values.array("action", [action], wanted)
         if given.size != 1:
-            raise ValueError(f"action has shape {given.shape}; expected one whole number from 0 to {self.action_space.n - 1}")
+            raise ValueError(f"action has shape {given.shape}; expected {wanted}")
         seen, reward, ended, _, info = self.vector.step(given.reshape(1))
         return self._first(seen), float(reward[0]), bool(ended[0]), False, self._first(info)
 
