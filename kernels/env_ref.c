@@ -115,8 +115,7 @@ void env_check_reference(const struct host_args *args) {
   uint32_t *refused = args->out[4];
   if (is_refused(args, 3)) return;
   for (size_t row = args->rows; row-- > 0;) {
-    bool good = action[row] < args->actions &&
-                !(args->value[5].u && mask[row * args->actions + action[row]]);
+    bool good = action[row] < args->actions && !(args->value[5].u && mask[row * args->actions + action[row]]);
     if (!skip[row] && !good && row < *refused) *refused = (uint32_t)row;
   }
 }

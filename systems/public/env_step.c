@@ -313,8 +313,8 @@ static bool check_send(const struct env *env, const struct env_source *source, s
                  "there are no actions: give some, or call l2sr_env_decide before every step");
 }
 
-/* What the program gives always may. Draws by weights find a free action in every scan that runs: they are all at
- * least 1. */
+/* What the program gives always may. Draws by weights find a free action in every scan that runs: they are
+ * all at least 1. */
 bool env_checks(const struct env *env) {
   bool decided = !env->source.host && !env->source.memory;
   bool draws = env->sampler && env->sampler->kind == SAMPLER_DRAW;
