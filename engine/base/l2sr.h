@@ -73,9 +73,9 @@ typedef void l2sr_line(enum l2sr_level level, const char *text, void *context);
 
 struct l2sr_progress {
   const char *what, *unit; /* "training", "images" */
-  size_t done, total;
-  double seconds; /* since it began */
-  int ended;      /* it is over: nothing more is reported of it */
+  size_t done, total;      /* total 0: not known */
+  double seconds;          /* since it began, less those in which kernels compiled */
+  int ended;               /* it is over: nothing more is reported of it */
   double noted;
 };
 typedef void l2sr_advance(struct l2sr_progress *progress, void *context);
