@@ -163,6 +163,9 @@ enum option_concern {
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
     "reconstructor; a mask for a reconstructor, action by action (lbcs)")                                    \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
+  X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
+    "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
+    "empty: new parameters")                                                                                 \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
@@ -196,6 +199,9 @@ enum option_concern {
   X(learn, TEXT, reconstructor, "", 0, 0, NULL,                                                              \
     "checkpoint of the reconstructor that scores the policy's scans; empty: it is trained first, in "        \
     "train.output/reconstructor")                                                                            \
+  X(learn, TEXT, start, "", 0, 0, NULL,                                                                      \
+    "checkpoint whose policy is where the training of a policy starts, with a new optimiser; empty: new "    \
+    "parameters")                                                                                            \
   X(learn, CHOICE, algorithm, "a2c", 0, 0, "a2c|ppo",                                                        \
     "a2c: one update on all steps of a rollout. ppo: clipped updates on minibatches")                        \
   X(learn, U32, steps, "40960000", 1, 4294967295.0, NULL, "environment-steps, rounded up to whole rollouts") \
@@ -206,7 +212,7 @@ enum option_concern {
     "what an action is measured against. critic: the critic's estimate (published). group: the mean of the " \
     "other scans of the slice. group_critic: the critic's estimate of rewards less that mean")               \
   X(learn, CHOICE, clone, "none", 0, 0, "none|oracle|lbcs",                                                  \
-    "whom the policy imitates before it learns from rewards. oracle: the greedy oracle on training slices, "  \
+    "whom the policy imitates before it learns from rewards. oracle: the greedy oracle on training slices, " \
     "of sampler.candidates actions. lbcs: the order in which the mask sampler.mask was grown")               \
   X(learn, U32, clone_steps, "20480", 1, 4294967295.0, NULL,                                                 \
     "environment-steps of that teacher, rounded up to whole rollouts; learn.steps come after them")          \

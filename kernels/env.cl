@@ -4,15 +4,15 @@
 #define NO_LINE 0xffffffffu
 #define GROUP 256
 
-/* Finds the lowest row whose action is taken or out of range. Rows of `skip` take none. `before`: what the steps before
- * this one had refused; then there is no step. */
+/* Finds the lowest row whose action is out of range, or taken where `taken` asks for that too. Rows of `skip` take none.
+ * `before`: what the steps before this one had refused; then there is no step. */
 __kernel void env_check(__global const uint *restrict action, __global const uchar *restrict mask,
                         __global const uint *restrict skip, __global const uint *restrict before,
-                        __global uint *restrict refused, uint rows) {
+                        __global uint *restrict refused, uint taken, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows || skip[row] || before[0] != NO_LINE) return;
   uint line = action[row];
-  if (line >= ACTIONS || mask[(size_t)row * ACTIONS + line]) atomic_min(refused, row);
+  if (line >= ACTIONS || (taken && mask[(size_t)row * ACTIONS + line])) atomic_min(refused, row);
 }
 
 /* The free action that is nearest to this one, the lower one of two; NO_LINE: none is free. */

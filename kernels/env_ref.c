@@ -39,6 +39,7 @@ void env_check_prepare(struct host_args *args, struct random *random) {
   set_flags(random, args->in[2], args->rows);
   set_refused(random, args->in[3]);
   *(uint32_t *)args->out[4] = random_u32(random) % 2 ? NO_LINE : random_u32(random) % (uint32_t)args->rows;
+  args->value[5].u = random_u32(random) % 2;
 }
 
 /* One scan has no free action at all. */
@@ -114,7 +115,7 @@ void env_check_reference(const struct host_args *args) {
   uint32_t *refused = args->out[4];
   if (is_refused(args, 3)) return;
   for (size_t row = args->rows; row-- > 0;) {
-    bool good = action[row] < args->actions && !mask[row * args->actions + action[row]];
+    bool good = action[row] < args->actions && !(args->value[5].u && mask[row * args->actions + action[row]]);
     if (!skip[row] && !good && row < *refused) *refused = (uint32_t)row;
   }
 }

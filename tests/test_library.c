@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static void an_error_has_a_code_and_a_text(void **state) {
   struct error error;
@@ -177,6 +178,29 @@ static void progress_is_told(void **state) {
   l2sr_on_log(NULL, NULL, NULL);
 }
 
+/* Kernels that compile meanwhile take nothing from the speed; the progress of compiling is told in all
+ * seconds. */
+static void pauses_are_not_counted(void **state) {
+  struct heard work = {0}, aside = {0};
+  struct progress progress, other;
+  double start = clock_seconds();
+  (void)state;
+  progress_open(&progress, "loading", "slices", 7);
+  progress_open_aside(&other, "compiling", "kernels");
+  nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+  double seconds = clock_seconds() - start;
+  clock_pause(seconds);
+  l2sr_on_log(NULL, watch, &work);
+  progress_move(&progress, 3);
+  l2sr_on_log(NULL, watch, &aside);
+  progress_move(&other, 5);
+  l2sr_on_log(NULL, NULL, NULL);
+  assert_true(seconds >= 0.4);
+  assert_true(work.progress.seconds < 0.3);
+  assert_true(aside.progress.seconds >= 0.39);
+  assert_int_equal(aside.progress.total, 0); /* nobody knows */
+}
+
 /* ---- locks --------------------------------------------------------------------------------------------- */
 
 enum { TURNS = 20000 };
@@ -228,6 +252,7 @@ int main(void) {
       cmocka_unit_test(a_rescue_makes_it_an_error),
       cmocka_unit_test(the_log_goes_to_the_program),
       cmocka_unit_test(progress_is_told),
+      cmocka_unit_test(pauses_are_not_counted),
       cmocka_unit_test(a_lock_keeps_others_out),
       cmocka_unit_test(locks_have_an_order),
       cmocka_unit_test(a_lock_is_taken_again),

@@ -471,18 +471,35 @@ static void an_invalid_action_is_ignored(void **state) {
   uint32_t step[ENVS];
   l2sr_env *env = open_invalid(L2SR_INVALID_IGNORE, L2SR_RESET_DISABLED);
   (void)state;
-  step_by(env, N);
-  step_by(env, UINT32_MAX);
-  step_by(env, N / 2); /* a given one */
+  for (int t = 0; t < BUDGET; t++) step_by(env, N / 2); /* a given one */
   GOOD(l2sr_env_read(env, L2SR_ACQUIRED, mask, sizeof mask));
   read_words(env, L2SR_STEP, step);
   for (int i = 0; i < ENVS; i++) {
     int count = 0;
     for (int a = 0; a < N; a++) count += mask[i][a];
     assert_int_equal(count, INITIAL);
-    assert_int_equal(step[i], 3);
+    assert_int_equal(step[i], BUDGET);
   }
   GOOD(l2sr_env_close(env));
+}
+
+/* Whatever is done with those that are acquired. */
+static void an_action_out_of_range_is_refused(void **state) {
+  uint32_t actions[ENVS] = {0}, step[ENVS];
+  (void)state;
+  for (int invalid = L2SR_INVALID_ERROR; invalid <= L2SR_INVALID_MASK; invalid++)
+    for (int autoreset = L2SR_RESET_DISABLED; autoreset <= L2SR_RESET_NEXT_STEP; autoreset++) {
+      l2sr_env *env = open_invalid((enum l2sr_invalid)invalid, (enum l2sr_autoreset)autoreset);
+      actions[ENVS - 1] = N;
+      REFUSED(L2SR_WRONG_USAGE, "cannot take action 32: it is none", l2sr_env_step(env, actions));
+      actions[ENVS - 1] = UINT32_MAX;
+      REFUSED(L2SR_WRONG_USAGE, "cannot take action 4294967295: it is none", l2sr_env_step(env, actions));
+      read_words(env, L2SR_STEP, step);
+      for (int i = 0; i < ENVS; i++) assert_int_equal(step[i], 0);
+      for (uint32_t t = 0; t < BUDGET; t++) step_by(env, t);
+      if (autoreset == L2SR_RESET_NEXT_STEP) step_by(env, N); /* it takes none: scans begin */
+      GOOD(l2sr_env_close(env));
+    }
 }
 
 /* tests/cuda/test_cuda.c shares arrays by stand-ins for the drivers, tests/python/cuda.py on a card. */
@@ -506,9 +523,7 @@ static void an_invalid_action_is_replaced(void **state) {
   uint32_t action[ENVS];
   l2sr_env *env = open_invalid(L2SR_INVALID_MASK, L2SR_RESET_DISABLED);
   (void)state;
-  step_by(env, UINT32_MAX);
-  read_words(env, L2SR_ACTION, action);
-  for (int i = 0; i < ENVS; i++) assert_int_equal(action[i], N - 1);
+  step_by(env, N - 1);
   step_by(env, N - 1);
   read_words(env, L2SR_ACTION, action);
   for (int i = 0; i < ENVS; i++) assert_int_equal(action[i], N - 2);
@@ -1394,6 +1409,7 @@ int main(void) {
       cmocka_unit_test(a_refused_step_changes_nothing),
       cmocka_unit_test(an_invalid_action_is_named),
       cmocka_unit_test(an_invalid_action_is_ignored),
+      cmocka_unit_test(an_action_out_of_range_is_refused),
       cmocka_unit_test(cuda_is_of_nvidia),
       cmocka_unit_test(an_invalid_action_is_replaced),
       cmocka_unit_test(shapes_are_told),

@@ -51,14 +51,14 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
 
 /* ---- scene and options -------------------------------------------------------------------------------- */
 
-/* Where scenes are that are named without a path: installed beside the program, wherever it was put, or beside the
- * folder that it was built in; else where it is to be installed. */
+/* Where scenes are that are named without a path: installed beside the program, wherever it was put, or
+ * beside the folder that it was built in; else where it is to be installed. */
 static const char *scenes_folder(struct arena *arena) {
   char program[4096];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
   program[length] = 0;
-  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes", NULL};
+  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes", "../../scenes", NULL};
   const char *folder = folder_beside(arena, program, beside);
   return folder ? folder : L2SR_SCENES;
 }
@@ -307,8 +307,9 @@ static void hold_standard_files(void) {
 
 static void interrupted(int signal) {
   static const char plain[] = "l2sr: interrupted; unfinished files are removed\n",
-                    training[] = "l2sr: interrupted; unfinished files are removed; --resume goes on from the last "
-                                 "checkpoint\n";
+                    training[] =
+                        "l2sr: interrupted; unfinished files are removed; --resume goes on from the last "
+                        "checkpoint\n";
   const char *text = goes_on ? training : plain;
   store_abandon_all();
   if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(128 + signal);

@@ -73,9 +73,9 @@ typedef void l2sr_line(enum l2sr_level level, const char *text, void *context);
 
 struct l2sr_progress {
   const char *what, *unit; /* "training", "images" */
-  size_t done, total;
-  double seconds; /* since it began */
-  int ended;      /* it is over: nothing more is reported of it */
+  size_t done, total;      /* total 0: not known */
+  double seconds;          /* since it began, less those in which kernels compiled */
+  int ended;               /* it is over: nothing more is reported of it */
   double noted;
 };
 typedef void l2sr_advance(struct l2sr_progress *progress, void *context);
@@ -89,7 +89,8 @@ struct _cl_context;
 struct _cl_command_queue;
 struct _cl_mem;
 
-/* What a step does with an action that is acquired already or is none. */
+/* What a step does with an action that is acquired already. One that is no action, as 128 of 128 lines, is an
+ * error always. */
 enum l2sr_invalid {
   L2SR_INVALID_ERROR,  /* nothing is stepped: l2sr_env_wait refuses, and names environment and action. Arrays
                           stay, but for L2SR_ACTION and L2SR_RECONSTRUCTION */

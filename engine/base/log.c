@@ -58,12 +58,30 @@ double clock_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static _Thread_local double paused; /* seconds that were not the work's */
+
+double clock_work(void) {
+  return clock_seconds() - paused;
+}
+
+void clock_pause(double seconds) {
+  paused += seconds;
+}
+
 const char *plural(size_t count) {
   return count == 1 ? "" : "s";
 }
 
 void progress_open(struct progress *progress, const char *what, const char *unit, size_t total) {
-  *progress = (struct progress){what, unit, total, 0, clock_seconds(), 0};
+  *progress = (struct progress){.what = what, .unit = unit, .total = total, .started = clock_work()};
+}
+
+void progress_open_aside(struct progress *progress, const char *what, const char *unit) {
+  *progress = (struct progress){.what = what, .unit = unit, .started = clock_seconds(), .aside = true};
+}
+
+static double seconds_of(const struct progress *progress) {
+  return (progress->aside ? clock_seconds() : clock_work()) - progress->started;
 }
 
 static void report(struct progress *progress, bool ended) {
@@ -73,7 +91,7 @@ static void report(struct progress *progress, bool ended) {
                                 .unit = progress->unit,
                                 .done = progress->done,
                                 .total = progress->total,
-                                .seconds = clock_seconds() - progress->started,
+                                .seconds = seconds_of(progress),
                                 .ended = ended,
                                 .noted = progress->noted};
   to.advance(&shown, to.context);

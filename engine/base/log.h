@@ -18,15 +18,22 @@ void log_lines(const char *text);
 
 struct progress {
   const char *what, *unit;
-  size_t total, done;
+  size_t total, done; /* total 0: not known */
   double started, noted;
+  bool aside; /* its seconds are all seconds, and not those of the work alone */
 };
 
 void progress_open(struct progress *progress, const char *what, const char *unit, size_t total);
+void progress_open_aside(struct progress *progress, const char *what,
+                         const char *unit); /* of such other work */
 void progress_move(struct progress *progress, size_t done);
 void progress_close(struct progress *progress);
 
 double clock_seconds(void); /* monotonic */
+/* The same for this thread's work: it stands still while something else than the work takes time, as
+ * compiling kernels does. Whoever does that says how long it took. Speeds are counted by this clock. */
+double clock_work(void);
+void clock_pause(double seconds);
 
 const char *plural(size_t count); /* "s", or "" for one */
 

@@ -11,6 +11,7 @@
 #define L2SR_ENGINE_DEVICE_H
 
 #include "engine/base/error.h"
+#include "engine/base/log.h"
 
 #include <CL/cl.h>
 #include <stddef.h>
@@ -37,6 +38,14 @@ struct device_facts {
   bool keeps_programs; /* the driver has a cache of what it compiled, which ours would only double */
 };
 
+/* What engine/device/compile.h counts of a device. */
+struct compiling {
+  double seconds;
+  size_t count;
+  bool told;
+  struct progress progress; /* once it is told */
+};
+
 struct device {
   cl_context context;
   cl_device_id id;
@@ -52,6 +61,7 @@ struct device {
   const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
   struct arena *arena;                   /* holds what is kept until the device is closed */
   struct kept_program *programs;
+  struct compiling compiling;
 };
 
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
@@ -110,6 +120,8 @@ size_t device_list(device_see *see, void *context);
  * none. (platform.c) */
 typedef void device_see_platform(const char *name, cl_int code, const char *cause, void *context);
 size_t device_platforms(device_see_platform *see, void *context);
+/* Where PoCL keeps compiled kernels: it has no device where it cannot make that folder. (platform.c) */
+void device_pocl_cache(char *text, size_t size);
 bool device_none(struct error *error); /* says why there is no device at all */
 
 #endif

@@ -1,6 +1,7 @@
 #include "engine/device/fft.h"
 
 #include "engine/base/lock.h"
+#include "engine/device/compile.h"
 
 #include <clFFT.h>
 #include <fcntl.h>
@@ -101,8 +102,8 @@ static bool open_spare(struct fft *fft, struct error *error) {
   return fft->spare != NULL;
 }
 
-bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
-              struct error *error) {
+static bool make(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
+                 struct error *error) {
   HOLD(LOCK_TRANSFORMS);
   *fft = (struct fft){.device = device};
   if (!fft_takes(height) || !fft_takes(width))
@@ -115,14 +116,33 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
                  height, width, status);
 }
 
-void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
+/* The log, which is told of compiling, is called without the lock. */
+bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
+              struct error *error) {
+  struct compile compile;
+  compile_begin(device, &compile);
+  bool good = make(fft, device, height, width, batch, error);
+  compile_end(device, &compile, false);
+  return good;
+}
+
+static void enqueue(struct fft *fft, enum fft_direction direction, cl_mem data, cl_event *event) {
   HOLD(LOCK_TRANSFORMS);
   if (library.ended) {
     CL(fft->device, CL_INVALID_OPERATION);
     return;
   }
   CL(fft->device, clfftEnqueueTransform(fft->plan, direction == FFT_FORWARD ? CLFFT_FORWARD : CLFFT_BACKWARD,
-                                        1, &fft->device->queue, 0, NULL, NULL, &data, NULL, fft->spare));
+                                        1, &fft->device->queue, 0, NULL, event, &data, NULL, fft->spare));
+}
+
+void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
+  struct compile compile;
+  bool waits = !fft->launched[direction] && compile_launch(fft->device, &compile);
+  cl_event event = NULL;
+  enqueue(fft, direction, data, waits ? &event : NULL);
+  if (waits) compile_wait(fft->device, &compile, event);
+  fft->launched[direction] = true;
 }
 
 void fft_close(struct fft *fft) {

@@ -11,7 +11,7 @@ struct fft {
   size_t plan;  /* clfftPlanHandle */
   cl_mem spare; /* clFFT's scratch memory at some sizes; else NULL */
   size_t spare_bytes;
-  bool open;
+  bool open, launched[2]; /* by enum fft_direction */
 };
 
 /* Whether clFFT takes the length: a product of 2, 3, 5, 7, 11 and 13. */

@@ -1,6 +1,7 @@
 #include "engine/device/kernel.h"
 
 #include "engine/base/round.h"
+#include "engine/device/compile.h"
 #include "engine/device/profile.h"
 #include "engine/files/part.h"
 
@@ -11,7 +12,7 @@ enum { MACROS_MOST = 8 };
 struct built {
   cl_kernel kernel;
   cl_program program; /* owned by the first kernel of its file */
-  bool owner;
+  bool owner, launched;
 };
 
 struct kernels {
@@ -268,11 +269,7 @@ static void check_call(const struct kernel_desc *row, const struct arg *args) {
   REQUIRE(i == count_args(row), "%s takes %u arguments, %u were given", row->name, count_args(row), i);
 }
 
-static void launch(struct device *device, const struct kernel_desc *row, cl_kernel kernel, size_t local,
-                   size_t rows, const struct arg *args) {
-  check_call(row, args);
-  REQUIRE(rows <= UINT32_MAX, "%s for %zu rows; kernels count to 2^32 - 1", row->name, rows);
-  if (!rows) return;
+static void set_args(struct device *device, cl_kernel kernel, size_t rows, const struct arg *args) {
   cl_uint i = 0, count = (cl_uint)rows;
   for (; args[i].kind != ARG_END; i++) {
     if (args[i].kind == ARG_VALUE)
@@ -281,21 +278,35 @@ static void launch(struct device *device, const struct kernel_desc *row, cl_kern
       CL(device, clSetKernelArg(kernel, i, sizeof(cl_mem), &args[i].as.m));
   }
   CL(device, clSetKernelArg(kernel, i, sizeof count, &count));
+}
+
+/* A kernel's first launch may compile it. */
+static void launch(struct device *device, const struct kernel_desc *row, cl_kernel kernel, bool *launched,
+                   size_t local, size_t rows, const struct arg *args) {
+  struct compile compile;
+  check_call(row, args);
+  REQUIRE(rows <= UINT32_MAX, "%s for %zu rows; kernels count to 2^32 - 1", row->name, rows);
+  if (!rows) return;
+  set_args(device, kernel, rows, args);
+  bool waits = !*launched && compile_launch(device, &compile);
   size_t groups = row->launch == LAUNCH_GROUP ? rows : divide_up(rows, local);
   size_t global = groups * local;
   cl_event event = NULL;
   CL(device, clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, &local, 0, NULL,
-                                    device->profile ? &event : NULL));
-  if (event) profile_note(device, row->name, event);
+                                    waits || device->profile ? &event : NULL));
+  if (event && waits && device->profile) clRetainEvent(event);
+  if (waits) compile_wait(device, &compile, event);
+  if (event && device->profile) profile_note(device, row->name, event);
+  *launched = true;
   device->launches++;
 }
 
 void kernel_run(struct kernels *kernels, const char *name, size_t rows, const struct arg *args) {
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row, "there is no kernel row '%s'", name);
-  cl_kernel kernel = kernels->built[row - kernels->table->rows].kernel;
-  REQUIRE(kernel, "kernel %s was not built before the launch; name it in its system's kernels", name);
-  launch(kernels->device, row, kernel, row->group, rows, args);
+  struct built *built = &kernels->built[row - kernels->table->rows];
+  REQUIRE(built->kernel, "kernel %s was not built before the launch; name it in its system's kernels", name);
+  launch(kernels->device, row, built->kernel, &built->launched, row->group, rows, args);
 }
 
 /* ---- kernels specialised by layer --------------------------------------------------------------------- */
@@ -313,7 +324,8 @@ bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant
   const char *matrix = matrices[kernels->device->facts.matrix];
   struct source prelude, source;
   cl_int code = CL_SUCCESS;
-  *variant = (struct kernel_variant){.row = row, .group = group};
+  *variant =
+      (struct kernel_variant){.row = row, .group = group, .launched = ARENA_NEW(kernels->arena, bool, 1)};
   bool good = find_source(kernels, kernels->table->sources[0].name, &prelude, error) &&
               find_source(kernels, row->file, &source, error) &&
               program_build(
@@ -337,5 +349,5 @@ void kernel_variant_close(struct kernel_variant *variant) {
 void kernel_variant_run(struct kernels *kernels, const struct kernel_variant *variant, size_t rows,
                         const struct arg *args) {
   REQUIRE(variant->kernel, "a kernel variant was not opened before the launch");
-  launch(kernels->device, variant->row, variant->kernel, variant->group, rows, args);
+  launch(kernels->device, variant->row, variant->kernel, variant->launched, variant->group, rows, args);
 }

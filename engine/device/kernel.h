@@ -113,6 +113,7 @@ struct kernel_variant {
   cl_kernel kernel;
   cl_program program;
   size_t group; /* work-items a group */
+  bool *launched; /* before; of the kernels' memory */
 };
 bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
                          const char *macros, size_t group, struct error *error);

@@ -13,8 +13,7 @@ static const char *set_variable(const char *name) {
   return value && *value ? value : NULL;
 }
 
-/* Where PoCL keeps compiled kernels: it has no device where it cannot make that folder. */
-static void write_pocl_cache(char *text, size_t size) {
+void device_pocl_cache(char *text, size_t size) {
   const char *own = set_variable("POCL_CACHE_DIR"), *cache = set_variable("XDG_CACHE_HOME");
   const char *home = set_variable("HOME");
   if (own)
@@ -29,7 +28,7 @@ static void write_pocl_cache(char *text, size_t size) {
 
 static void write_cause(char *text, size_t size, const char *platform) {
   char cache[256];
-  write_pocl_cache(cache, sizeof cache);
+  device_pocl_cache(cache, sizeof cache);
   if (strstr(platform, "Portable Computing Language"))
     snprintf(
         text, size,

@@ -1,6 +1,7 @@
 #include "engine/device/program.h"
 
 #include "engine/base/log.h"
+#include "engine/device/compile.h"
 #include "engine/device/room.h"
 #include "engine/files/part.h"
 
@@ -161,6 +162,21 @@ static bool build_source(cl_program *program, struct device *device, const struc
   return false;
 }
 
+static bool load_or_build(cl_program *program, struct device *device, const struct source *prelude,
+                          const struct source *source, const char *options, const char *key,
+                          struct error *error) {
+  struct arena *arena = arena_open();
+  struct compile compile;
+  char *path = entry_path(arena, device, key);
+  compile_begin(device, &compile);
+  bool loaded = path && load_entry(program, device, path, options);
+  bool good = loaded || build_source(program, device, prelude, source, options, error);
+  if (good && !loaded && path) save_entry(*program, program_cache(arena, &device->facts), path);
+  compile_end(device, &compile, !loaded && !device->facts.keeps_programs);
+  arena_close(arena);
+  return good;
+}
+
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error) {
   struct arena *arena = arena_open();
@@ -173,12 +189,7 @@ bool program_build(cl_program *program, struct device *device, const struct sour
     return false;
   }
   if (!good) {
-    char *path = entry_path(arena, device, key);
-    good = path && load_entry(program, device, path, options);
-    if (!good) {
-      good = build_source(program, device, prelude, source, options, error);
-      if (good && path) save_entry(*program, program_cache(arena, &device->facts), path);
-    }
+    good = load_or_build(program, device, prelude, source, options, key, error);
     if (good && device->facts.keeps_programs) device_keep_program(device, key, *program);
   }
   arena_close(arena);

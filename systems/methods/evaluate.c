@@ -363,7 +363,7 @@ static bool goes_on(const struct work *work, struct error *error) {
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
   struct world *world = work->simulation.world;
   size_t most = world_capacity(world, TABLE_ENV);
-  double start = clock_seconds();
+  double start = clock_work();
   compare_scans(work, run);
   run->scans = work->evaluation->slices * trajectories_of(work, run);
   if (!make_room(work, run, error) ||
@@ -382,7 +382,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     gather_scans(work, run);
     progress_move(&work->progress, work->done += envs);
   }
-  run->seconds = clock_seconds() - start;
+  run->seconds = clock_work() - start;
   return device_finish(world_device(world), error) && check_masks(run, error);
 }
 

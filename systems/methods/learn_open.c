@@ -168,11 +168,11 @@ static void number_scans(struct learning *learning, uint32_t round) {
 #define MAY_DIFFER                                                                                           \
   "evaluate.", "phantom.", "train.", "alternate.", "data.path", "data.augment", "pgmri.", "loupe.", "tau.",  \
       "lbcs.", "sampler.tau_step", "data.split", "learn.save_every", "world.envs", "data.window",            \
-      "learn.reconstructor"
+      "learn.reconstructor", "learn.start"
 #define OF_PPO "learn.epochs", "learn.rows", "learn.ratio"
 #define OF_ORACLE "sampler.candidates"
 #define OF_CLONE "learn.clone_steps", "learn.clone_rate", OF_ORACLE
-static const char *const may_differ[2][3][16 + 8] = {
+static const char *const may_differ[2][3][17 + 8] = {
     [LEARN_A2C] = {[CLONE_NONE] = {MAY_DIFFER, OF_PPO, OF_CLONE, NULL},
                    [CLONE_ORACLE] = {MAY_DIFFER, OF_PPO, NULL},
                    [CLONE_LBCS] = {MAY_DIFFER, OF_PPO, OF_ORACLE, NULL}},

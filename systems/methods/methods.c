@@ -153,8 +153,9 @@ static bool run_reconstructor(struct stages *all, struct error *error) {
     config.policy = all->policy;
     config.round = all->stage.round;
     config.drawn = options.alternate.actions == ACTIONS_DRAWN;
-  } else if (has_stages(all->method) && !start_set(&options, all->arena, error)) {
-    return false;
+  } else {
+    if (has_stages(all->method) && !start_set(&options, all->arena, error)) return false;
+    if (*options.train.start) config.start = options.train.start;
   }
   options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
   if (!training_open(&training, all->device, &options, &config, error)) return false;
@@ -180,6 +181,7 @@ static bool run_policy(struct stages *all, struct error *error) {
   config.trains = all->method->policy;
   config.reconstructor = all->reconstructor;
   config.policy = all->policy;
+  if (!config.policy && *options.learn.start) config.policy_start = options.learn.start;
   config.steps = all->stage.round == 1 ? options.learn.steps : options.alternate.steps;
   config.round = all->stage.round - 1;
   bool good = all->method->grows ? all->method->grows->run(all->device, &options, &config, error)
@@ -336,7 +338,8 @@ bool method_train(struct device *device, const struct options *options, const st
                        .method = method_of(options),
                        .config = config};
   struct augment augment;
-  bool good = augment_read(&augment, options, error);
+  bool good =
+      augment_read(&augment, options, error) && start_parameters_check(all.method, options, device, error);
   if (good) good = has_stages(all.method) ? train_stages(&all, error) : run_reconstructor(&all, error);
   arena_close(all.arena);
   return good;

@@ -96,14 +96,15 @@ static bool open_policy(struct policy_training *training, const char *reconstruc
   return true;
 }
 
-/* Parameters and optimiser of another training's policy. */
-static bool start_from(struct policy_training *training, const char *path, struct error *error) {
+/* Parameters of another training's policy, and its optimiser where it goes on. */
+static bool start_from(struct policy_training *training, const char *path, bool goes_on,
+                       struct error *error) {
   struct optimiser *optimiser = &training->trainer.optimiser;
   struct store *store;
   if (!store_open(&store, path, error)) return fail_in(error, "the policy");
   double rate = optimiser->rate;
   bool good = checkpoint_read_parameters(store, "param", training->policy.graph, error) &&
-              checkpoint_read_optimiser(store, optimiser, error);
+              (!goes_on || checkpoint_read_optimiser(store, optimiser, error));
   store_close(store);
   optimiser->rate = rate;
   policy_changed(&training->policy);
@@ -245,9 +246,10 @@ static bool open_files(struct policy_training *training, const struct trainer_co
   run->train = split_data(&training->train);
   run->validation = split_data(&training->validation);
   run->origin[0].name = "reconstructor";
-  if (config->policy) run->origin[1].name = "policy";
+  run->start = "learn.start";
+  if (config->policy || config->policy_start) run->origin[1].name = config->policy ? "policy" : RUN_START;
   return checkpoint_hash(training->reconstructor.graph, run->origin[0].value, error) &&
-         (!config->policy || checkpoint_hash(training->policy.graph, run->origin[1].value, error)) &&
+         (!run->origin[1].name || checkpoint_hash(training->policy.graph, run->origin[1].value, error)) &&
          trainer_open_files(&training->trainer, config, error);
 }
 
@@ -263,7 +265,8 @@ bool policy_training_open(struct policy_training *training, struct device *devic
       open_data(training, config, error) && open_policy(training, config->reconstructor, error) &&
       open_reconstructor(training, config->reconstructor, error) && row->open(training, config, error) &&
       open_update(training, error) && trainer_open_history(&training->trainer, error) &&
-      (!config->policy || start_from(training, config->policy, error)) &&
+      (!config->policy || start_from(training, config->policy, true, error)) &&
+      (!config->policy_start || start_from(training, config->policy_start, false, error)) &&
       open_files(training, config, error) && device_finish(device, error))
     return true;
   policy_training_close(training);

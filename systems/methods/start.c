@@ -2,6 +2,7 @@
 
 #include "engine/files/part.h"
 #include "systems/sampling/acquisition.h"
+#include "systems/sampling/geometry.h"
 
 #include <string.h>
 
@@ -13,6 +14,61 @@ const char *start_checkpoint(const struct options *options) {
   if (*options->learn.reconstructor) return options->learn.reconstructor;
   return is_dense(options) || !strcmp(options->alternate.start, "sparse") ? NULL : options->alternate.start;
 }
+
+/* ---- train.start, learn.start -------------------------------------------------------------------------- */
+
+static bool train_start_counts(const struct method *method, const struct options *options,
+                               struct error *error) {
+  if (method->masks)
+    return fail_usage(
+        error,
+        "train.start starts a reconstructor, and train.method %s learns what chooses its samples beside it, "
+        "which no option starts; leave train.start out, or take train.method reconstructor",
+        method->name);
+  if ((method->policy || method->grows) && start_checkpoint(options))
+    return fail_usage(
+        error,
+        "train.start starts a reconstructor, and none is trained by train.*: %s names one that is "
+        "trained; leave one of the two out",
+        *options->learn.reconstructor ? "learn.reconstructor" : "alternate.start");
+  return true;
+}
+
+static bool check_train_start(const struct method *method, const struct options *options,
+                              struct device *device, struct error *error) {
+  struct reconstructor_setup setup = reconstructor_setup_of(device, NULL, options, 1);
+  setup.absolute = setup.train = true;
+  if (!*options->train.start) return true;
+  return train_start_counts(method, options, error) &&
+         (reconstructor_fits(&setup, options->train.start, error) || fail_in(error, "train.start"));
+}
+
+static bool check_learn_start(const struct method *method, const struct options *options,
+                              struct device *device, struct error *error) {
+  struct policy_setup setup = policy_setup_of(device, NULL, options, 1);
+  struct acquisition acquisition;
+  if (!*options->learn.start) return true;
+  if (!method->policy)
+    return fail_usage(error,
+                      "learn.start starts a policy, and train.method %s trains none; leave it out, or take "
+                      "l2s, l2sr or pgmri",
+                      method->name);
+  setup.dense = method->policy->dense;
+  struct arena *arena = arena_open();
+  bool good = acquisition_only(&acquisition, options, arena, error) &&
+              (policy_fits(&setup, geometry_of(&acquisition)->name, options->learn.start, error) ||
+               fail_in(error, "learn.start"));
+  arena_close(arena);
+  return good;
+}
+
+bool start_parameters_check(const struct method *method, const struct options *options, struct device *device,
+                            struct error *error) {
+  return check_train_start(method, options, device, error) &&
+         check_learn_start(method, options, device, error);
+}
+
+/* ---- the first reconstructor --------------------------------------------------------------------------- */
 
 bool start_check(const struct options *options, struct error *error) {
   const char *path = start_checkpoint(options);

@@ -182,9 +182,9 @@ static bool count_updates(struct training *training, struct error *error) {
 
 /* They say where, how long, what is printed; or are of other work. */
 #define MAY_DIFFER                                                                                           \
-  "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "lbcs.", "data.path", \
-      "data.split", \
-      "data.window", "train.epochs", "train.output", "train.log_every", "train.early_stopping", "world.envs"
+  "evaluate.", "phantom.", "reward.", "policy.", "learn.", "alternate.", "pgmri.", "lbcs.", "data.path",     \
+      "data.split", "data.window", "train.epochs", "train.output", "train.start", "train.log_every",         \
+      "train.early_stopping", "world.envs"
 static const char *const may_differ[] = {MAY_DIFFER,
                                          "acquisition.acceleration",
                                          "acquisition.horizon",
@@ -208,8 +208,9 @@ static const char *const masks_may_differ[] = {MAY_DIFFER,
 /* With new parameters and masks of heuristics it has no origin. */
 static bool set_origin(struct training *training, const struct trainer_config *config, struct error *error) {
   struct run_origin *origin = training->trainer.run.origin;
-  if (!config->policy) return true;
-  origin[0].name = "reconstructor";
+  if (!config->start && !config->policy) return true;
+  origin[0].name = config->policy ? "reconstructor" : RUN_START;
+  if (!config->policy) return checkpoint_hash(training->reconstructor.graph, origin[0].value, error);
   origin[1].name = "policy";
   origin[2].name = "actions";
   snprintf(origin[2].value, sizeof origin[2].value, "%s", config->drawn ? "drawn" : "best");
@@ -222,6 +223,9 @@ static bool open_files(struct training *training, const struct trainer_config *c
       .train = {training->train.dataset.hash, training->train.slices, &training->train.dataset},
       .validation = {training->validation.dataset.hash, training->validation.slices,
                      &training->validation.dataset},
+      .start = training->masks  ? NULL
+               : config->policy ? "learn.reconstructor"
+                                : "train.start",
       .may_differ = training->masks ? masks_may_differ : may_differ};
   return set_origin(training, config, error) && trainer_open_files(&training->trainer, config, error);
 }

@@ -250,6 +250,37 @@ static bool take(struct network_setup *network, struct store *store, struct erro
   return true;
 }
 
+static bool same_sizes(const struct policy_setup *own, const struct policy_setup *other,
+                       struct error *error) {
+  if (own->channels == other->channels && own->pools == other->pools && own->hidden == other->hidden)
+    return true;
+  return fail_usage(error,
+                    "its policy has policy.channels %u, policy.pools %u and policy.hidden %u, the scene says "
+                    "%u, %u and %u; "
+                    "set them to the file's, or start from another one",
+                    other->channels, other->pools, other->hidden, own->channels, own->pools, own->hidden);
+}
+
+static bool same_geometry(const struct policy *policy, const char *geometry, struct error *error) {
+  if (!*policy->geometry || !strcmp(policy->geometry, geometry)) return true;
+  return fail_usage(
+      error, "its policy chooses among %s, the scene's acquisition.geometry is %s; start from another one",
+      policy->geometry, geometry);
+}
+
+bool policy_fits(const struct policy_setup *setup, const char *geometry, const char *path,
+                 struct error *error) {
+  struct policy described = {.setup = *setup};
+  struct network_setup network = network_setup(&described);
+  struct store *store;
+  if (!store_open(&store, path, error)) return false;
+  bool good = facts_kind(desc_of(setup)->facts, store, error) && take(&network, store, error) &&
+              same_sizes(setup, &described.setup, error) && same_geometry(&described, geometry, error) &&
+              network_stored(&network, store, "param", error);
+  store_close(store);
+  return good || fail_in(error, "%s", path);
+}
+
 bool policy_measure(const struct policy_setup *setup, const char *path, struct network_need *need,
                     struct error *error) {
   struct policy described = {.setup = *setup};

@@ -117,6 +117,11 @@ bool policy_same(const struct policy *policy, struct store *store, struct error 
 bool policy_stored(const struct policy_setup *setup, struct store *store, const char *group,
                    struct error *error);
 
+/* Refuses a checkpoint whose policy is not that of the setup: its kind, sizes, parameters, and where it is
+ * known the geometry of its scans. Opens nothing on the device. */
+bool policy_fits(const struct policy_setup *setup, const char *geometry, const char *path,
+                 struct error *error);
+
 /* Whether the checkpoint is of PG-MRI's network. */
 bool policy_is_dense(const char *path, bool *dense, struct error *error);
 

@@ -391,6 +391,33 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
   return true;
 }
 
+static bool same_sizes(const struct reconstructor_setup *own, const struct reconstructor_setup *other,
+                       struct error *error) {
+  if (own->channels != other->channels || own->pools != other->pools)
+    return fail_usage(
+        error,
+        "its network has network.channels %u and network.pools %u, the scene says %u and %u; set them to "
+        "the file's, or start from another one",
+        other->channels, other->pools, own->channels, own->pools);
+  return !own->complex || own->absolute == other->absolute ||
+         fail_usage(
+             error,
+             "its network %s the magnitude of the complex image, and this training's %s; start from another "
+             "file",
+             other->absolute ? "takes" : "does not take", own->absolute ? "does" : "does not");
+}
+
+bool reconstructor_fits(const struct reconstructor_setup *setup, const char *path, struct error *error) {
+  struct reconstructor described = {.setup = *setup};
+  struct network_setup network = network_setup(&described);
+  struct store *store;
+  if (!store_open(&store, path, error)) return false;
+  bool good = take(&network, store, error) && same_sizes(setup, &described.setup, error) &&
+              network_stored(&network, store, "param", error);
+  store_close(store);
+  return good || fail_in(error, "%s", path);
+}
+
 bool reconstructor_begin(struct reconstructor *reconstructor, const char *path,
                          const struct reconstructor_setup *setup, uint32_t seed, struct error *error) {
   if (path) return reconstructor_load(reconstructor, path, setup, error);

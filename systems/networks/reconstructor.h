@@ -102,7 +102,10 @@ bool reconstructor_stored(const struct reconstructor_setup *setup, struct store 
 /* Opens the network of a checkpoint: channels, pools and whether it is absolute come from its attributes. */
 bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error);
-/* The same; path NULL: opens that of the setup, with new parameters. */
+/* Refuses a checkpoint whose network is not that of the setup: its kind, sizes, parameters. Opens nothing on
+ * the device. */
+bool reconstructor_fits(const struct reconstructor_setup *setup, const char *path, struct error *error);
+/* As reconstructor_load; path NULL: opens that of the setup, with new parameters. */
 bool reconstructor_begin(struct reconstructor *reconstructor, const char *path,
                          const struct reconstructor_setup *setup, uint32_t seed, struct error *error);
 

@@ -73,9 +73,10 @@ bool config_read(struct l2sr_config *config, const struct l2sr_config *given, st
 }
 
 /* Scenes that are named without a path: installed beside the library, wherever it was put, or beside the
- * folder that it was built in; else where it is to be installed. */
+ * folder that it was built in (build, or meson-python's build/cp311); else where it is to be installed. */
 static const char *scenes_folder(struct arena *arena) {
-  static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes", "../scenes", NULL};
+  static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes", "../scenes",
+                                   "../../scenes", NULL};
   Dl_info place;
   if (!dladdr((const void *)(uintptr_t)l2sr_version, &place) || !place.dli_fname) return L2SR_SCENES;
   const char *folder = folder_beside(arena, place.dli_fname, up);

@@ -11,7 +11,7 @@
 
 static void add_actions(struct env *env, struct schedule *schedule) {
   schedule_add(schedule, &system_env_place, env);
-  if (env->config.invalid == L2SR_INVALID_ERROR) schedule_add(schedule, &system_env_check, env);
+  schedule_add(schedule, &system_env_check, env);
 }
 
 static void fill_begin(struct env *env, struct schedule *schedule) {
@@ -313,11 +313,12 @@ static bool check_send(const struct env *env, const struct env_source *source, s
                  "there are no actions: give some, or call l2sr_env_decide before every step");
 }
 
-/* Draws by weights find a free action in every scan that runs: they are all at least 1. */
+/* What the program gives always may. Draws by weights find a free action in every scan that runs: they are
+ * all at least 1. */
 bool env_checks(const struct env *env) {
   bool decided = !env->source.host && !env->source.memory;
   bool draws = env->sampler && env->sampler->kind == SAMPLER_DRAW;
-  return env->config.invalid == L2SR_INVALID_ERROR && !(decided && draws);
+  return !decided || (env->config.invalid == L2SR_INVALID_ERROR && !draws);
 }
 
 /* With L2SR_RESET_NEXT_STEP the ended ones do not step. */

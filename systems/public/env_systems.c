@@ -38,11 +38,12 @@ static void run_check(struct world *world, void *context) {
   }
   kernel_run(world_kernels(world), "env_check", env->envs,
              ARGS(world_in(world, ENV_action), world_in(world, ENV_mask), flags(env->skip),
-                  flags(env->before), arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused)));
+                  flags(env->before), arg_buffer(ARG_INOUT, ELEMENT_U32, env->refused),
+                  arg_u32(env->config.invalid == L2SR_INVALID_ERROR)));
 }
 
 const struct system system_env_check = {.name = "env_check",
-                                        .doc = "find an action that is taken or out of range",
+                                        .doc = "find an action that is out of range, or taken",
                                         .reads = SET(ENV_action) | SET(ENV_mask),
                                         .kernels = {"env_check"},
                                         .run = run_check};

@@ -56,6 +56,22 @@ static const char *standard_value(const struct option *row, struct arena *arena)
   return value;
 }
 
+/* Options of which the network's shape, or what it is trained for, follows: none starts from it with another
+ * value. */
+static const char *const shapes[] = {
+    "network.input", "network.channels", "network.pools",        "policy.channels", "policy.pools",
+    "policy.hidden", "data.size",        "acquisition.geometry", "train.method",    NULL};
+
+/* How the new value is trained with all the same. */
+static const char *way_on(const struct run_files *run, const struct option *row, struct arena *arena) {
+  if (is_listed(row, shapes)) return "";
+  if (!run->start) return "; no option starts from its parameters, with another value it is trained anew";
+  return arena_text(arena,
+                    "; to train on from these parameters with other options, start a new training in another "
+                    "train.output with --set %s=%s",
+                    run->start, run_path(run, arena, "last.h5"));
+}
+
 static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
   struct arena *arena = arena_open();
   char *scene = scene_text(run->options);
@@ -69,8 +85,8 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
     if (strcmp(before, now))
       same = fail(error,
                   "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
-                  "train.output",
-                  row->section, row->name, before, now);
+                  "train.output%s",
+                  row->section, row->name, before, now, way_on(run, row, arena));
   }
   free(scene);
   arena_close(arena);
@@ -249,10 +265,32 @@ static bool compare_data(const struct run_data *data, const char *name, struct s
               name, selection, slices, data->hash, data->slices);
 }
 
+/* By the parameters that it started from, wherever their file is now. */
+static bool compare_start(const struct run_files *run, struct store *store, struct error *error) {
+  const char *now = NULL;
+  char before[65] = "";
+  bool started = store_text(store, "origin_" RUN_START, before, sizeof before);
+  for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++)
+    if (!strcmp(run->origin[i].name, RUN_START)) now = run->origin[i].value;
+  if (!started && !now) return true;
+  if (!started)
+    return fail(error, "it began with new parameters; leave %s out, or use another train.output", run->start);
+  if (!now)
+    return fail(error,
+                "it began with a checkpoint's parameters; name that in %s again, or use another train.output",
+                run->start);
+  return !strcmp(before, now) || fail(error,
+                                      "it began with the parameters %.16s, and those that %s names are "
+                                      "%.16s; name the checkpoint that it "
+                                      "began with, or use another train.output",
+                                      before, run->start, now);
+}
+
 static bool compare_origins(const struct run_files *run, struct store *store, struct error *error) {
   for (int i = 0; i < RUN_ORIGINS && run->origin[i].name; i++) {
     const struct run_origin *origin = &run->origin[i];
     char key[64], before[65] = "not known";
+    if (!strcmp(origin->name, RUN_START)) continue;
     snprintf(key, sizeof key, "origin_%s", origin->name);
     if (store_text(store, key, before, sizeof before) && !strcmp(before, origin->value)) continue;
     return fail(error,
@@ -294,6 +332,7 @@ static bool read_facts(const struct run_files *run, struct store *store, struct 
         network, run->network);
   return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
          compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
+         compare_start(run, store, error) &&
          (!run->optimiser || (checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&
                               checkpoint_read_optimiser(store, run->optimiser, error)));
 }

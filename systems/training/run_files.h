@@ -19,6 +19,7 @@ struct run_data {
 
 /* Inputs that it was made from, by name: the hash of another training's parameters, or how they were used. */
 enum { RUN_ORIGINS = 3 };
+#define RUN_START "start" /* the name of the parameters that it started from, where they were not new */
 struct run_origin {
   const char *name; /* NULL: none, and none follows */
   char value[65];
@@ -31,6 +32,7 @@ struct run_files {
   struct optimiser *optimiser; /* and the parameters, of its graph; NULL: it has none */
   struct run_data train, validation;
   struct run_origin origin[RUN_ORIGINS];
+  const char *start;             /* the option that starts a new training from its last.h5; NULL: none does */
   const char *network;           /* attribute of its checkpoints: what kind of network they hold */
   bool selects;                  /* it writes best.h5 too */
   const char *const *may_differ; /* keys of the scene, or whole sections as `section.`; another such list */

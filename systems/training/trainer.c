@@ -165,7 +165,7 @@ static bool look(struct trainer *trainer, const struct trainer_config *config, s
   if (!trainer->task->look(trainer, values, error) ||
       !check_finite(trainer, &trainer->task->train, values, error))
     return false;
-  double now = clock_seconds();
+  double now = clock_work();
   trainer->speed = (double)(trainer->done - pace->done) * trainer->work / (now - pace->seconds);
   *pace = (struct pace){trainer->done, now};
   record(trainer, config, &trainer->task->train, values);
@@ -188,7 +188,7 @@ static bool validate(struct trainer *trainer, const struct trainer_config *confi
                      struct error *error) {
   double values[TRAINER_VALUES] = {0};
   if (!device_finish(trainer->device, error)) return false;
-  double start = clock_seconds();
+  double start = clock_work();
   if (!trainer->task->validate(trainer, values, error) ||
       !check_finite(trainer, &trainer->task->validation, values, error))
     return false;
@@ -200,7 +200,7 @@ static bool validate(struct trainer *trainer, const struct trainer_config *confi
   record(trainer, config, &trainer->task->validation, values);
   tell(trainer);
   bool good = !trainer->run.folder || ((!best || trainer_save(trainer, "best.h5", error)) && keep_file(trainer, error));
-  pace->seconds += clock_seconds() - start;
+  pace->seconds += clock_work() - start;
   return good;
 }
 
@@ -246,7 +246,7 @@ static bool refuse_stop(struct trainer *trainer, struct error *error) {
 bool trainer_run(struct trainer *trainer, const struct trainer_config *config, struct error *error) {
   struct progress progress;
   uint64_t start = trainer->done;
-  struct pace pace = {start, clock_seconds()};
+  struct pace pace = {start, clock_work()};
   bool good = true;
   progress_open(&progress, "training", trainer->task->worked,
                 (size_t)((double)(trainer->wanted - start) * trainer->work));

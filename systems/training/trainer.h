@@ -107,6 +107,8 @@ struct trainer_config {
   const struct policy_trainer *trains; /* the policy that is trained (policy_training.h); NULL: a reconstructor */
   const char *reconstructor; /* what scores policies; NULL: one of new parameters */
   const char *policy;        /* what draws masks, or what a policy starts from; NULL: none */
+  const char
+      *policy_start; /* what a policy takes its parameters from, but not the optimiser; NULL: nothing */
   bool drawn;                /* it draws its actions; else it takes the most probable ones */
   uint64_t steps;            /* environment-steps of a policy */
   uint32_t round;            /* of an alternation: its scans, and how slices are moved, are others than in the rounds before */

@@ -3,11 +3,16 @@
 import copy
 import ctypes
 import gc
+import importlib.util
 import logging
 import os
 import pathlib
+import pickle
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import unittest
 import warnings
@@ -326,6 +331,427 @@ class Vector(unittest.TestCase):
             env.play("random", 2.5)
 
 
+class Leave(BaseException):
+    """What a time limit or a scheduler's warning raises."""
+
+
+def leave(number, frame):
+    raise Leave(number)
+
+
+class handled:
+    """With a handler of a signal."""
+
+    def __init__(self, number, handler=leave):
+        self.number, self.handler = number, handler
+
+    def __enter__(self):
+        self.before = signal.signal(self.number, self.handler)
+
+    def __exit__(self, *_):
+        signal.signal(self.number, self.before)
+
+
+def soon(number, seconds=0.05):
+    threading.Timer(seconds, os.kill, (os.getpid(), number)).start()
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM)
+
+
+class Signals(unittest.TestCase):
+    def test_they_end_a_play_between_steps(self):
+        env = make()
+        env.reset(seed=1)
+        for number in SIGNALS:
+            with handled(number), self.assertRaises(Leave):
+                soon(number)
+                env.play("random", 10_000_000)
+            env.play("random", BUDGET)
+            env.decide()
+            env.step(None)
+
+    def test_handlers_stay_and_may_only_look(self):
+        env, seen = make(), []
+        env.reset(seed=1)
+        look = lambda number, frame: seen.append(number)  # noqa: E731
+        with handled(signal.SIGUSR1, look):
+            signal.siginterrupt(signal.SIGUSR1, False)
+            before = l2sr._signals._action(signal.SIGUSR1)
+            soon(signal.SIGUSR1)
+            env.play("random", 3000)
+            signal.raise_signal(signal.SIGUSR1)
+            self.assertIs(signal.getsignal(signal.SIGUSR1), look)
+            self.assertEqual(l2sr._signals._function(before), l2sr._signals._function(l2sr._signals._action(signal.SIGUSR1)))
+        self.assertIn(signal.SIGUSR1, seen)
+
+    def test_a_step_that_is_left_is_over(self):
+        env, twin = make(), make()
+        env.reset(seed=1), twin.reset(seed=1)
+        for place in ("reset", "wait", "send"):
+            work = getattr(env.scans, place)
+
+            def left(*arguments, work=work):
+                work(*arguments)
+                raise Leave
+
+            with mock.patch.object(env.scans, place, left), self.assertRaises(Leave):
+                env.reset() if place == "reset" else env.step(np.full(ENVS, 7))
+            twin.reset() if place == "reset" else twin.step(np.full(ENVS, 7))
+            env.reset(), twin.reset()
+            np.testing.assert_array_equal(env.step(np.full(ENVS, 8))[0], twin.step(np.full(ENVS, 8))[0])
+
+    def test_handlers_that_a_driver_replaces_are_put_back(self):
+        """LLVM, which PoCL compiles with, swallows SIGUSR1."""
+        code = (
+            "import os, signal, sys\nimport numpy as np, l2sr\n"
+            "def handler(number, frame): raise InterruptedError(number)\n"
+            "for name in ('SIGUSR1', 'SIGUSR2', 'SIGHUP', 'SIGTERM'): signal.signal(getattr(signal, name), handler)\n"
+            "env = l2sr.VectorEnv({'data': {'size': 32}, 'acquisition': {'acceleration': [4], 'horizon': ['long']}}, 2, "
+            "data=np.random.rand(3, 32, 32))\n"
+            "for name in ('SIGUSR1', 'SIGUSR2', 'SIGHUP', 'SIGTERM'):\n"
+            "    try: os.kill(os.getpid(), getattr(signal, name)); print('lost', name)\n"
+            "    except InterruptedError: env.reset()\n"
+            "print('good')\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.stdout.split("\n")[-2:], ["good", ""], done.stdout + done.stderr)
+        self.assertNotIn("lost", done.stdout)
+
+    def test_what_the_log_raises_comes_out(self):
+        class Broken(logging.Handler):
+            def emit(self, record):
+                raise Leave(record.getMessage())
+
+        log, handler = logging.getLogger("l2sr"), Broken()
+        before = log.level
+        log.addHandler(handler), log.setLevel(logging.INFO)
+        try:
+            with self.assertRaisesRegex(Leave, "device"):
+                make()
+        finally:
+            log.removeHandler(handler), log.setLevel(before)
+        make().close()
+
+    def test_of_two_one_is_the_others_context(self):
+        from l2sr import _signals
+
+        first, second = KeyError(1), Leave(2)
+        with self.assertRaises(Leave) as raised:
+            with _signals.Calls():
+                _signals.keep(first), _signals.keep(second), _signals.keep(second)
+        self.assertIs(raised.exception.__context__, first)
+        with self.assertRaises(Leave) as raised:
+            with _signals.Calls():
+                _signals.keep(second)
+                raise ValueError("refused")
+        self.assertIsInstance(first.__context__, ValueError)
+        self.assertIsNone(first.__context__.__context__)
+        self.assertFalse(_signals.has_kept())
+
+
+class Seeds(unittest.TestCase):
+    """Without a seed one is drawn, as Gymnasium's environments do."""
+
+    def test_copies_differ(self):
+        envs = SyncVectorEnv([lambda: l2sr.Env(SCENE, data=images())] * 4)
+        self.assertGreater(len({seen.tobytes() for seen in envs.reset()[0]}), 1)
+        self.assertEqual(len({env.np_random_seed for env in envs.envs}), 4)
+        scans = {make().reset()[0].tobytes() for _ in range(4)}
+        self.assertGreater(len(scans), 1)
+
+    def test_what_was_drawn_is_told(self):
+        for ours in (make(), l2sr.Env(SCENE, data=images())):
+            seed = ours.np_random_seed
+            first, second = ours.reset()[0], ours.reset()[0]
+            self.assertEqual(ours.np_random_seed, seed)
+            again = ours.reset(seed=seed)[0]
+            np.testing.assert_array_equal(first, again)
+            np.testing.assert_array_equal(second, ours.reset()[0])  # the second goes on
+        self.assertEqual(ours.vector.facts["seed"], seed)
+
+    def test_generators_of_the_program(self):
+        one, two = make(), make()
+        one.np_random, two.np_random = (np.random.default_rng(3) for _ in range(2))
+        np.testing.assert_array_equal(one.reset()[0], two.reset()[0])
+        env = l2sr.Env(SCENE, data=images())
+        self.assertEqual(env.reset(seed=2**40 + 1)[0].tolist(), env.reset(seed=1)[0].tolist())
+
+    def test_a_seed_of_the_scene_is_one(self):
+        for given in ({"overrides": {"world.seed": 42}}, {"scene": {**SCENE, "world": {"seed": 42}}}, {"overrides": ["world.seed=42"]}):
+            env = make(**given)
+            self.assertEqual(env.np_random_seed, 42)
+            np.testing.assert_array_equal(env.reset()[0], make().reset(seed=42)[0])
+        with open(os.path.join(os.environ["L2SR_SOURCE"], "scenes/base.yaml")) as file:
+            self.assertIn("\n  seed: 42\n", file.read())  # what scenes say that say nothing
+
+    def test_restored_scans_go_on(self):
+        env, other = make(), make()
+        env.reset(seed=5)
+        other.restore(env.save())
+        np.testing.assert_array_equal(env.reset()[0], other.reset()[0])
+
+
+class Actions(unittest.TestCase):
+    def test_a_taken_one_is_an_error_and_none_always(self):
+        for invalid in ({}, {"invalid": "error"}, {"invalid": "mask"}, {"invalid": "ignore"}):
+            for mode in AutoresetMode:
+                env = make(autoreset_mode=mode, **invalid)
+                env.reset(seed=1)
+                for wrong in (SIZE, 99, -1, -(2**40), 2**32 + 3):
+                    with self.assertRaisesRegex(ValueError, rf"environment 2 cannot take action {wrong}: it is none"):
+                        env.step(np.where(np.arange(ENVS) == 2, wrong, 3))
+                self.assertEqual(env.array("step").__array__().tolist(), [0] * ENVS)
+                env.step(np.full(ENVS, 3))
+        env = make()
+        env.reset(seed=1)
+        env.step(np.full(ENVS, 3))
+        with self.assertRaisesRegex(ValueError, r"environment 0 cannot take action 3: it is acquired already"):
+            env.step(np.full(ENVS, 3))
+
+    def test_what_was_taken_in_its_place_is_told(self):
+        env = make(invalid="mask")
+        _, info = env.reset(seed=1)
+        self.assertNotIn("action", env.step(np.full(ENVS, 3))[4])
+        info = env.step(np.where(np.arange(ENVS) < 2, 3, 9))[4]
+        self.assertEqual(info["_action"].tolist(), [True, True, False, False, False])
+        self.assertEqual(info["action"].tolist(), [2, 2, 9, 9, 9])
+        last = env.step(np.where(np.arange(ENVS) < 1, 3, 10))[4]  # scans end with it
+        self.assertNotIn("action", last)
+        self.assertEqual((last["final_info"]["action"][0], last["final_info"]["_action"].sum()), (4, 1))
+        env.decide()
+        self.assertNotIn("action", env.step(None)[4])
+        one = l2sr.Env(SCENE, data=images(), invalid="mask")
+        one.reset(seed=1), one.step(3)
+        self.assertEqual(one.step(3)[4]["action"], 2)
+        self.assertNotIn("action", one.step(9)[4])
+
+    def test_samples_are_free(self):
+        env, one = make(), l2sr.Env(SCENE, data=images())
+        for space, single in ((env.action_space, False), (one.action_space, True)):
+            self.assertEqual(copy.deepcopy(space), space)
+            self.assertEqual(pickle.loads(pickle.dumps(space)), space)
+            space.seed(3)
+            self.assertIn(space.sample(), space)  # before a reset
+        env.reset(seed=1), one.reset(seed=1)
+        for _ in range(BUDGET):
+            env.step(env.action_space.sample())
+            one.step(one.action_space.sample())
+        self.assertIn(one.action_space.sample(), one.action_space)
+        env.close(), one.close()
+        self.assertIn(env.action_space.sample(), env.action_space)
+
+    def test_kinds_of_numbers(self):
+        given = [np.arange(ENVS), list(range(ENVS)), tuple(range(ENVS)), np.arange(ENVS)[:, None], np.ma.arange(ENVS)]
+        given += [] if torch is None else [torch.arange(ENVS), torch.arange(ENVS, dtype=torch.uint8)[:, None]]
+        env = make()
+        for actions in given:
+            env.reset(seed=1)
+            env.step(actions)
+            np.testing.assert_array_equal(env.scans.read("action"), np.arange(ENVS))
+        masked = np.ma.masked_array(np.arange(ENVS), np.arange(ENVS) == 1)
+        for wrong in (masked, [masked[0], 1, 2, 3, np.ma.masked], "abc", ["1"] * ENVS, np.ones(ENVS, bool), {}, [None] * ENVS):
+            with self.assertRaisesRegex((TypeError, ValueError), "action"):
+                env.step(wrong)
+        one = l2sr.Env(SCENE, data=images())
+        for action in (3, np.int64(4), np.array(5), np.array([6])) + (() if torch is None else (torch.tensor(7),)):
+            one.reset(seed=1), one.step(action)
+        for wrong in (None, "3", 2.5, [1, 2]):
+            with self.assertRaisesRegex((TypeError, ValueError), "action"):
+                one.step(wrong)
+
+
+class Types(unittest.TestCase):
+    """Taken where the meaning is plain, else refused by a text that says what to pass."""
+
+    def test_data(self):
+        plain, again = images(), {}
+        given = {"list": list(plain), "nested": plain.tolist(), "float64": plain.astype(">f8"), "unmasked": np.ma.array(plain)}
+        if torch is not None:
+            given |= {"tensor": torch.from_numpy(plain), "gradient": torch.from_numpy(plain).requires_grad_(True)}
+            given |= {"tensors": list(torch.from_numpy(plain))}
+        for what, data in given.items():
+            again[what] = make(data=data).reset(seed=1)[0]
+        expected = make(data=plain).reset(seed=1)[0]
+        for what, seen in again.items():
+            np.testing.assert_array_equal(seen, expected, what)
+        if torch is not None:
+            k_space = np.fft.fftshift(np.fft.fft2(plain), axes=(1, 2))[:, None].astype(np.complex64)
+            seen = [make(data=one, overrides={"data.kspace": "measured"}).reset(seed=1)[0]
+                    for one in (k_space, torch.from_numpy(k_space.conj()).conj())]
+            np.testing.assert_array_equal(*seen)
+
+    def test_data_that_is_refused(self):
+        plain = images()
+        masked = np.ma.masked_array(plain, plain > 0.5)
+        for data, text in (
+            (masked, "masked"), (list(masked), "masked"), (["a.h5", pathlib.Path("b.h5")], "list of paths"), (5, "data"),
+            ({"train": plain}, "data is"), ([plain, plain[:, :9]], "data"), (plain.astype(str), "type <U"), (object(), "data is"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex((TypeError, ValueError), text):
+                make(data=data)
+
+    @unittest.skipIf(importlib.util.find_spec("h5py") is None, "did not run: h5py is not installed")
+    def test_data_sets_of_h5py(self):
+        import h5py
+
+        with h5py.File(sorted(pathlib.Path("DATA/train").glob("*.h5"))[0]) as file:
+            make(data=file["reconstruction_esc"]).close()
+            with self.assertRaisesRegex(TypeError, "data set"):
+                make(data=file)
+
+    def test_paths(self):
+        for data in ("DATA", pathlib.Path("DATA"), b"DATA"):
+            make(data=data, overrides={"data": {"source": "auto", "fraction": np.float64(1), "slices": "all"}}).close()
+        scene = pathlib.Path("types.yaml")
+        scene.write_text("extends: quickstart_l2sr\n")
+        made = l2sr.Env(scene, data=pathlib.Path("DATA"))
+        made.reset(), made.vector.scans.draw("target", np.int64(0), pathlib.Path("types.png"))
+        self.assertTrue(pathlib.Path("types.png").exists())
+
+    def test_options(self):
+        for overrides in ({"data.exclude_constant": np.bool_(True)}, {"data": {"size": np.int64(SIZE)}}, {"data.size": np.array(SIZE)},
+                          {"acquisition.acceleration": np.array([4])}, {"acquisition": {"acceleration": (np.int32(4),)}},
+                          (line for line in ["data.size=32"])):
+            make(overrides=overrides).close()
+        make(scene={**SCENE, "data": {"size": np.int64(SIZE), "exclude_constant": np.bool_(True)}}).close()
+        make(num_envs=np.int64(2), autoreset_mode="same_step", copy=np.bool_(True), volumes=list(range(7)), metrics=("ssim", "psnr")).close()
+        for text, wrong in (
+            ("num_envs is '2'", {"num_envs": "2"}), ("num_envs is 2.5", {"num_envs": 2.5}), ("num_envs is None", {"num_envs": None}),
+            ("device is 0", {"device": 0}), ("autoreset_mode is 'now'", {"autoreset_mode": "now"}), ("SAME_STEP", {"autoreset_mode": 3}),
+            ("copy is 'no'", {"copy": "no"}), ("cuda is None", {"cuda": None}), ("mask_in_observation is 2", {"mask_in_observation": 2}),
+            ("observation is", {"observation": ["standardised"]}), ("scoring is", {"scoring": 1}), ("invalid is", {"invalid": None}),
+            ("convert is", {"convert": "torch"}), ("scene is 5", {"scene": 5}), ("scene is", {"scene": [SCENE]}),
+            ("reconstructor is 3", {"reconstructor": 3}), ("policy is", {"policy": ["p.h5"]}), ("split is 1", {"split": 1, "data": "DATA"}),
+            ("metrics is 5", {"metrics": 5}), ("override data.size is None", {"overrides": {"data.size": None}}),
+            ("overrides is 5", {"overrides": 5}), ("the scene is no", {"scene": {"data": {"size": object()}}}),
+            ("volumes", {"volumes": np.ma.masked_array(np.arange(7), np.arange(7) == 2)}), ("volumes", {"volumes": "abcdefg"}),
+            ("channels is", {"channels": 0}), ("dtype is", {"dtype": "int8"}), ("dtype", {"dtype": "no type"}),
+            ("uint8", {"dtype": np.uint8, "observation": "observation"}), ("dtype", {"dtype": np.uint8, "copy": False}),
+        ):
+            with self.subTest(text), self.assertRaisesRegex((TypeError, ValueError), text):
+                make(**{"num_envs": 2, **wrong})
+        with mock.patch.object(sys, "unraisablehook") as ignored:
+            with self.assertRaises(ValueError):
+                make(observation="image")
+            gc.collect()
+        ignored.assert_not_called()
+        with self.assertRaisesRegex(TypeError, "num_envs is not for one scan"):
+            l2sr.Env(SCENE, data=images(), num_envs=2)
+
+    def test_calls(self):
+        env = make()
+        env.reset(seed=np.uint8(3))
+        env.reset(options={"reset_mask": [True] + [False] * (ENVS - 1)})
+        for text, call in (
+            ("seed is 'a'", lambda: env.reset(seed="a")), ("options is", lambda: env.reset(options=[1])),
+            ("reset_mask", lambda: env.reset(options={"reset_mask": np.ma.masked_array([True] * ENVS, [True] + [False] * (ENVS - 1))})),
+            ("steps is '3'", lambda: env.play("random", "3")), ("sampler is", lambda: env.decide(["random"])),
+            ("slice is '1'", lambda: env.slice("1")), ("array is", lambda: env.array(3)), ("state is", lambda: env.restore("abc")),
+            ("row is", lambda: env.scans.draw("target", "0", "x.png")), ("path is 5", lambda: env.scans.draw("target", 0, 5)),
+            ("record is", lambda: l2sr.train("quickstart_l2sr", "none", data="DATA", record=3)),
+            ("resume is", lambda: l2sr.train("quickstart_l2sr", "none", data="DATA", resume="yes")),
+            ("output is", lambda: l2sr.train("quickstart_l2sr", 3, data="DATA")),
+            ("samplers is", lambda: l2sr.evaluate("quickstart_l2sr", data="DATA", samplers=3)),
+        ):
+            with self.subTest(text), self.assertRaisesRegex((TypeError, ValueError), text):
+                call()
+
+
+class Channels(unittest.TestCase):
+    def test_axes_and_pictures(self):
+        plain = play(make(), BUDGET)
+        for channels, shape in (("first", (1, SIZE, SIZE)), ("last", (SIZE, SIZE, 1))):
+            for way in ({}, {"dtype": "uint8"}, {"dtype": "float32"}, {"copy": False}, {"convert": np.asarray}, {"mask_in_observation": True}):
+                env = make(channels=channels, **way)
+                seen, last = (play(env, BUDGET)[k] for k in (0, BUDGET))
+                space, seen, last = env.single_observation_space, seen[0], last[3]["final_obs"]
+                if "mask_in_observation" in way:
+                    space, seen, last = space["observation"], seen["observation"], [one["observation"] for one in last]
+                self.assertEqual((space.shape, seen.shape[1:], seen.dtype), (shape, shape, space.dtype))
+                if way.get("copy", True) and "convert" not in way:
+                    expected = plain[0][0].reshape(seen.shape)
+                    self.assertIn(last[0], space)
+                    found = seen if seen.dtype == np.float32 else seen / 255 * 12 - 6
+                    np.testing.assert_allclose(found, expected, atol=0 if seen.dtype == np.float32 else 6.1 / 255)
+        self.assertEqual(make(observation="observation", dtype="float32").reset(seed=1)[0].dtype, np.float32)
+        one = l2sr.Env(SCENE, data=images(), channels="first", dtype="uint8")
+        self.assertIn(one.reset(seed=1)[0], one.observation_space)
+
+    @unittest.skipIf(torch is None, "no torch: apt install python3-torch")
+    def test_policies_for_pictures(self):
+        from sb3_contrib import MaskablePPO
+        from stable_baselines3.common.preprocessing import is_image_space
+
+        import l2sr.sb3
+
+        env = l2sr.sb3.VecEnv(SCENE, 4, data=images(size=64), overrides={"data.size": 64}, channels="first", dtype="uint8")
+        self.assertTrue(is_image_space(env.observation_space, check_channels=True))
+        MaskablePPO("CnnPolicy", env, n_steps=4, batch_size=16, n_epochs=1).learn(16)
+        env.close()
+
+
+def installed(name):
+    """Of a library that few have: tests/python/run.sh says which tests did not run."""
+    return unittest.skipIf(torch is None or importlib.util.find_spec(name) is None, f"did not run: {name} is not installed")
+
+
+class Libraries(unittest.TestCase):
+    """What steps environments of Gymnasium. Where random actions come from a library that knows no masks, taken ones are
+    replaced."""
+
+    def test_autoreset_modes_are_attributes(self):
+        for mode in AutoresetMode:
+            env = make(autoreset_mode=mode)
+            self.assertIs(env.autoreset_mode, mode)
+            self.assertIs(env.metadata["autoreset_mode"], mode)
+
+    @unittest.skipIf(torch is None, "no torch: apt install python3-torch")
+    def test_a_loop_as_cleanrls(self):
+        envs = wrappers.RecordEpisodeStatistics(make(autoreset_mode="SAME_STEP"))
+        agent = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(SIZE * SIZE, SIZE))
+        seen, info = envs.reset(seed=1)
+        lengths = []
+        for _ in range(2 * BUDGET):
+            logits = agent(torch.as_tensor(seen)).masked_fill(torch.as_tensor(info["action_mask"]) == 0, -1e9)
+            action = torch.distributions.Categorical(logits=logits).sample()
+            seen, reward, terminated, truncated, info = envs.step(action.numpy())
+            if "final_info" in info:
+                lengths += info["final_info"]["episode"]["l"].tolist() if "episode" in info["final_info"] else info["episode"]["l"].tolist()
+        self.assertEqual(lengths, [BUDGET] * 2 * ENVS)
+
+    @installed("torchrl")
+    def test_torchrl(self):
+        from torchrl.envs import GymWrapper
+        from torchrl.envs.utils import check_env_specs
+
+        for mode in ("SAME_STEP", "DISABLED"):
+            env = GymWrapper(make(3, invalid="mask", autoreset_mode=mode))
+            seen = env.rollout(2 * BUDGET, break_when_any_done=mode == "DISABLED")["observation"]
+            self.assertEqual(seen.shape, (3, BUDGET if mode == "DISABLED" else 2 * BUDGET, SIZE, SIZE))
+        check_env_specs(GymWrapper(l2sr.Env(SCENE, data=images(), invalid="mask")))
+
+    @installed("skrl")
+    def test_skrl(self):
+        from skrl.envs.wrappers.torch import wrap_env
+
+        env = wrap_env(make(3), wrapper="gymnasium")
+        env.reset()
+        for step in range(2 * BUDGET):
+            seen, reward, terminated, truncated, info = env.step(torch.full((3, 1), step % BUDGET))
+        self.assertEqual((seen.shape, terminated.tolist()), ((3, SIZE * SIZE), [[True]] * 3))
+
+    @installed("tianshou")
+    def test_tianshou(self):
+        from tianshou.env import DummyVectorEnv
+
+        envs = DummyVectorEnv([lambda: l2sr.Env(SCENE, data=images())] * 3)
+        envs.reset()
+        for step in range(BUDGET):
+            seen, reward, terminated, truncated, info = envs.step(np.full(3, step))
+        self.assertEqual((seen.shape, terminated.tolist()), ((3, SIZE, SIZE), [True] * 3))
+
+
 class Errors(unittest.TestCase):
     def test_kinds(self):
         cases = [
@@ -412,6 +838,7 @@ class Errors(unittest.TestCase):
         env.reset(seed=1)
         with self.assertRaisesRegex(ValueError, r'none; info\["action_mask"\] has those that are free'):
             env.step(np.full(ENVS, SIZE))
+        self.assertEqual(in_python("go on with --resume, or give --policy a/b.h5"), "go on with resume=True, or give policy=a/b.h5")
         path = "cannot open /data/l2sr_env_wait/L2SR_FREE: no such file"
         self.assertEqual(in_python(path), path)
 
@@ -427,7 +854,7 @@ class Errors(unittest.TestCase):
             env.reset()
         env.step_wait()
         for seed in (-1, 2**32, [1, 2], 0.5):
-            with self.assertRaises((ValueError, gymnasium.error.Error)):
+            with self.assertRaisesRegex((TypeError, ValueError), "seed is"):
                 env.reset(seed=seed)
         env.close()
         env.close()
@@ -578,6 +1005,8 @@ class StableBaselines(unittest.TestCase):
         self.assertEqual(seen.shape, (4, SIZE, SIZE))
         self.assertEqual(np.stack(env.env_method("action_masks")).shape, (4, SIZE))
         self.assertTrue(env.has_attr("action_masks") and not env.has_attr("no_such"))
+        self.one_result_an_environment(env)
+        env.seed(3), env.reset()
         for action in range(BUDGET):
             seen, reward, ended, infos = env.step(np.full(4, action))
         self.assertTrue(ended.all())
@@ -586,6 +1015,44 @@ class StableBaselines(unittest.TestCase):
         self.assertAlmostEqual(float(reward[2]), float(infos[2]["ssim"]), places=5)
         with self.assertRaisesRegex(ValueError, "copy"):
             l2sr.sb3.VecEnv(SCENE, 4, data=images(), copy=False)
+        env.close()
+
+    def one_result_an_environment(self, env):
+        """Or an error before the call."""
+        self.assertEqual([one.shape for one in env.env_method("array", "target")], [(SIZE, SIZE)] * 4)
+        self.assertEqual(len(set(env.env_method("slice", 3, indices=[0, -1]))), 1)
+        before = env.vector.scans.read("scan")
+        seen, info = env.env_method("reset", indices=2)[0]
+        self.assertEqual((seen.shape, info["action_mask"].shape), ((SIZE, SIZE), (SIZE,)))
+        self.assertEqual((env.vector.scans.read("scan") - before).tolist(), [0, 0, 4, 0])
+        self.assertEqual([mask().shape for mask in env.get_attr("action_masks")], [(SIZE,)] * 4)
+        self.assertEqual(env.get_attr("action_space", [1, 2]), [env.action_space] * 2)
+        before = env.vector.save()
+        for name, arguments in (("save", ()), ("decide", ("random",)), ("play", ("random",)), ("step", (np.zeros(4, int),)), ("close", ())):
+            with self.assertRaisesRegex(ValueError, f"call env.vector.{name}"):
+                env.env_method(name, *arguments)
+            with self.assertRaisesRegex(ValueError, f"call env.vector.{name}"):
+                env.get_attr(name)
+        with self.assertRaisesRegex(AttributeError, "no_such"):
+            env.env_method("no_such")
+        for indices in (4, [0, -5], "a"):
+            with self.assertRaisesRegex((TypeError, ValueError), "index"):
+                env.env_method("reset", indices=indices)
+        for name, indices in (("action_space", None), ("save", None), ("render_mode", [1])):
+            with self.assertRaises(ValueError):
+                env.set_attr(name, None, indices)
+        self.assertEqual(env.vector.save(), before)
+        env.set_attr("note", 7)
+        self.assertEqual(env.get_attr("note", [0, 3]), [7, 7])
+
+    def test_replaced_actions_are_told(self):
+        import l2sr.sb3
+
+        env = l2sr.sb3.VecEnv(SCENE, 2, data=images(), invalid="mask")
+        env.reset()
+        env.step(np.array([3, 4]))
+        self.assertEqual([one.get("action") for one in env.step(np.array([3, 5]))[3]], [2, None])
+        self.assertEqual([one.get("action") for one in env.step(np.array([9, 5]))[3]], [None, 6])
         env.close()
 
     def test_ppo_beats_random_lines(self):
@@ -662,6 +1129,62 @@ class Learning(unittest.TestCase):
         self.assertLess(len([one for one in told if one["kind"] == "look"]), 4)
         self.assertTrue(pathlib.Path("outside/policy_1/last.h5").exists())
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_any_signals_exception_comes_out(self):
+        arguments = {"data": "DATA", "overrides": {**SMALL, "train.method": "l2s", "learn.steps": 60000, "learn.log_every": 20}}
+        for number in SIGNALS:
+            told = []
+
+            def record(one, told=told, number=number):
+                told.append(one)
+                if one["kind"] == "look":
+                    soon(number, 0.01)
+
+            shutil.rmtree("left", ignore_errors=True)
+            with handled(number) as _, self.assertRaises(Leave):
+                l2sr.train("quickstart_l2sr", "left", record=record, **arguments)
+            self.assertLess(len([one for one in told if one["kind"] == "look"]), 4)
+            self.assertTrue(pathlib.Path("left/policy_1/last.h5").exists())
+        with handled(signal.SIGALRM), self.assertRaises(Leave):
+            soon(signal.SIGALRM, 0.3)
+            l2sr.evaluate("quickstart_l2sr", data="DATA", samplers="random", overrides={"evaluate.trajectories": 1024})
+
+    def test_what_record_raises_at_any_line_comes_out(self):
+        small = {"data.fraction": 0.1, "train.epochs": 2, "train.log_every": 1, "network.channels": 2, "network.pools": 1}
+        arguments = {"data": "DATA", "overrides": {**SMALL, **small}}
+        lines = l2sr.train("quickstart_l2sr", "lines", **arguments)["records"]
+        self.assertGreater(len(lines), 2)
+        for last in range(len(lines)):
+            seen = []
+
+            def record(line, seen=seen, last=last):
+                seen.append(line)
+                if len(seen) > last:
+                    raise Leave(last)
+
+            shutil.rmtree("lines")
+            with self.assertRaises(Leave):
+                l2sr.train("quickstart_l2sr", "lines", record=record, **arguments)
+        with self.assertRaisesRegex(Exception, "resume=True"):
+            l2sr.train("quickstart_l2sr", "lines", **arguments)
+        l2sr.train("quickstart_l2sr", "lines", resume=True, **arguments)
+
+    def test_a_handler_that_record_sets_stays(self):
+        self.addCleanup(signal.signal, signal.SIGUSR2, signal.getsignal(signal.SIGUSR2))
+        shutil.rmtree("sets", ignore_errors=True)
+        l2sr.train("quickstart_l2sr", "sets", data="DATA", overrides={**SMALL, "train.epochs": 1},
+                   record=lambda _: signal.signal(signal.SIGUSR2, leave))
+        with self.assertRaises(Leave):
+            signal.raise_signal(signal.SIGUSR2)
+
+    def test_a_signal_in_record_leaves_it_at_once(self):
+        def record(_):
+            signal.raise_signal(signal.SIGALRM)
+            self.fail("the handler has raised")
+
+        shutil.rmtree("once", ignore_errors=True)
+        with handled(signal.SIGALRM), self.assertRaises(Leave):
+            l2sr.train("quickstart_l2sr", "once", data="DATA", overrides=SMALL, record=record)
 
     def test_refusals(self):
         with self.assertRaises(FileNotFoundError):

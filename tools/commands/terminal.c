@@ -25,6 +25,11 @@ static void see_line(enum l2sr_level level, const char *text, void *context) {
 }
 
 static void print_progress(const struct l2sr_progress *progress, bool terminal) {
+  if (!progress->total) {
+    fprintf(stderr, "%s%s, %zu %s so far%s", terminal ? clear_line : "", progress->what, progress->done,
+            progress->unit, terminal ? "" : "\n");
+    return;
+  }
   double rate = progress->seconds > 0 ? (double)progress->done / progress->seconds : 0;
   double left = rate > 0 ? (double)(progress->total - progress->done) / rate : 0;
   fprintf(stderr, "%s%s %zu/%zu, %s %s/s, %.0f s left%s", terminal ? clear_line : "", progress->what,

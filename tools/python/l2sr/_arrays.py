@@ -123,6 +123,10 @@ class Array:
         """The same bytes as numbers of another type of the same size."""
         return Array(self.address, self.shape, dtype, self._owner, self.device[1] if self.device[0] == CUDA else None)
 
+    def as_shape(self, shape: tuple[int, ...]) -> Array:
+        """The same numbers with other axes."""
+        return Array(self.address, shape, self.dtype, self._owner, self.device[1] if self.device[0] == CUDA else None)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.device[0] != CPU:
             raise TypeError("this array is in CUDA's memory; take it by the from_dlpack of a library that knows CUDA")

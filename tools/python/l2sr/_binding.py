@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import importlib.resources
 import logging
 import os
 import pathlib
 import re
-import signal
-import threading
-from collections.abc import Iterator
+import subprocess
+import warnings
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
+from . import _values as values
+from ._signals import has_kept, keep, raise_kept
+
 log = logging.getLogger("l2sr")
-folder = pathlib.Path(__file__).parent
+
+
+def place(*names: str) -> pathlib.Path:
+    """A file of the package: beside this one, or in the folder that an editable installation builds in."""
+    beside = pathlib.Path(__file__).parent.joinpath(*names)
+    built = beside if beside.exists() else importlib.resources.files(__package__).joinpath(*names)
+    return built if isinstance(built, pathlib.Path) else beside
 
 
 class Slices(ctypes.Structure):
@@ -164,7 +172,7 @@ FUNCTIONS = {
 
 def _open() -> ctypes.CDLL:
     """The library in the package; else the one that is installed."""
-    beside = folder / "lib" / "libl2sr.so"
+    beside = place("lib", "libl2sr.so")
     library = ctypes.CDLL(str(beside) if beside.exists() else "libl2sr.so.0")
     for name, (result, arguments) in FUNCTIONS.items():
         function = getattr(library, name)
@@ -178,38 +186,10 @@ _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 
 @LINE  # type: ignore[untyped-decorator, unused-ignore]
 def _log_line(level: int, text: bytes, _context: object) -> None:
-    log.log(_LEVELS[level], "%s", text_of(text))
-
-
-@contextlib.contextmanager
-def interrupts_kept() -> Iterator[list[BaseException]]:
-    """Around calls that call back or take long: what a signal's handler raises meanwhile, as KeyboardInterrupt, is kept
-    and raised at the end. On the way into a callback it would be lost."""
-    kept: list[BaseException] = []
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield kept
-        return
-
-    def keep(number: int, frame: Any) -> None:
-        try:
-            handler(number, frame)
-        except BaseException as error:  # noqa: B902: raised below
-            kept.append(error)
-
-    signal.signal(signal.SIGINT, keep)
     try:
-        yield kept
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if kept:
-            raise kept[0]
-
-
-def name_bytes(what: str, value: Any) -> bytes:
-    if not isinstance(value, str) or "\0" in value:
-        raise ValueError(f"{what} is {value!r}; it must be a text without zero bytes")
-    return value.encode()
+        log.log(_LEVELS[level], "%s", text_of(text))
+    except BaseException as error:  # noqa: B902: the library's code must not be left by it
+        keep(error)
 
 
 def text_of(text: bytes) -> str:
@@ -217,9 +197,29 @@ def text_of(text: bytes) -> str:
 
 
 library.l2sr_on_log(_log_line, None, None)
-_program = os.fsencode(folder / "bin" / "l2sr")
-if os.path.exists(_program):  # its child looks at files that may be damaged
-    library.l2sr_look_with(_program)
+_program = os.fsencode(place("bin", "l2sr"))
+library.l2sr_look_with(_program)
+_program_is_known = False
+
+
+def check_program() -> None:
+    """libhdf5 crashes on some damaged files: a child of the program looks at every file first. Says where there is none."""
+    global _program_is_known
+    if _program_is_known:
+        return
+    try:
+        done = subprocess.run([_program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        fault = text_of(done.stderr).strip() if done.returncode else None
+    except (OSError, subprocess.SubprocessError) as error:
+        fault = str(error)
+    _program_is_known = True
+    if fault is not None:
+        warnings.warn(
+            f"the program {text_of(_program)}, which looks at files before they are opened, does not start: a damaged file can "
+            f"end Python; install l2sr again ({fault})",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 # ---- errors ----------------------------------------------------------------------------------------------------
 
@@ -230,16 +230,22 @@ BAD_FILE, STOPPED = 3, 9
 # What C's texts name, by the names of this package; a word within a path is none.
 _WORDS = {
     "struct l2sr_config": "the call",
+    "--resume": "resume=True",
     "l2sr_env_open": "VectorEnv",
     "l2sr_env_send": "step_async",
     "l2sr_env_wait": "step_wait",
     "L2SR_FREE": 'info["action_mask"]',
     "L2SR_RESET_SAME_STEP": "SAME_STEP",
 }
-_NAME = re.compile(r"(?<![\w./-])(?:struct l2sr_config|l2sr_env_\w+|L2SR_FREE|L2SR_RESET_SAME_STEP)(?![\w/-]|\.\w)")
+_NAME = re.compile(
+    r"(?<![\w./-])(?:struct l2sr_config|--resume|l2sr_env_\w+|L2SR_FREE|L2SR_RESET_SAME_STEP)"
+    r"(?![\w/-]|\.\w)"
+)
+_FLAG = re.compile(r"(?<![\w./-])--(reconstructor|policy|data) ")  # with its value
 
 
 def in_python(text: str) -> str:
+    text = _FLAG.sub(r"\1=", text)
     return _NAME.sub(lambda found: _WORDS.get(found[0], found[0].removeprefix("l2sr_env_")), text)
 
 
@@ -254,21 +260,11 @@ def error_of(code: int, config: Config | None = None) -> Exception:
 
 
 def check(code: int, config: Config | None = None) -> None:
-    if code:
-        raise error_of(code, config)
+    """Raises what was refused, and what the log's handlers have raised meanwhile."""
+    if code or has_kept():
+        raise_kept(error_of(code, config) if code else None)
 
 
-def choice(name: str, value: str, choices: tuple[str, ...]) -> int:
+def choice(what: str, value: Any, choices: tuple[str, ...]) -> int:
     """The number of a word in the enumeration of the header."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
-    return choices.index(value)
-
-
-def path_bytes(path: str | os.PathLike[str] | None) -> bytes | None:
-    if path is None:
-        return None
-    name = os.fsencode(path)
-    if b"\0" in name:
-        raise ValueError(f"{path!r} is no path: it has a zero byte")
-    return name
+    return choices.index(values.choice(what, value, choices))

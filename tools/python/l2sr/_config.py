@@ -5,78 +5,146 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
 
 from . import _binding as binding
+from . import _values as values
+from ._values import Path
 
-Path = Union[str, "os.PathLike[str]"]
-Overrides = Union[Mapping[str, Any], Sequence[str], None]
-Data = Union[Path, "np.ndarray[Any, Any]", None]
+Scene = Union[Path, Mapping[str, Any], None]
+Overrides = Union[Mapping[str, Any], Iterable[str], None]
+Data = Any  # a path, or an array of any library
+_DATA = (
+    "a folder of files, or an array (or tensor, data set of h5py, list of arrays): images [count, height, width] or complex "
+    "k-space [count, coils, height, width]"
+)
 
 
-def _value(value: Any) -> str:
+def _plain(value: Any) -> Any:
+    """Values of numpy and of paths as Python's own, for JSON and texts."""
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if values.is_array(value) and hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"it has {values.kind(value)}; give numbers, texts, truth values, paths or lists of these")
+
+
+def _value(key: str, value: Any) -> str:
     """As `--set` of the program takes it."""
+    if isinstance(value, (np.generic, os.PathLike)) or not isinstance(value, (bool, int, float, str, list, tuple)):
+        try:
+            value = _plain(value)
+        except TypeError:
+            raise TypeError(
+                f"override {key} is {values.kind(value)}; give a number, a text, a truth value, a path or a list of these"
+            ) from None
     if isinstance(value, (list, tuple)):
-        return f"[{','.join(_value(one) for one in value)}]"
+        return f"[{','.join(_value(key, one) for one in value)}]"
     return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
-def _lines(overrides: Overrides) -> list[bytes]:
-    """"section.key=value" of each; mappings may hold values, or sections of values."""
-    if overrides is None:
-        return []
-    if not isinstance(overrides, Mapping):
-        if isinstance(overrides, str):
-            raise ValueError(f"overrides is the text {overrides!r}; give a list of texts or a dictionary")
-        return [binding.name_bytes("an override", line) for line in overrides]
+def _flat(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings may hold values, or sections of values."""
     flat: dict[str, Any] = {}
     for name, value in overrides.items():
         section = isinstance(value, Mapping)
         flat.update({f"{name}.{key}": one for key, one in value.items()} if section else {name: value})
-    return [binding.name_bytes("an override", f"{key}={_value(value)}") for key, value in flat.items()]
+    return flat
 
 
-def _list(what: str, names: str | Sequence[str]) -> bytes:
-    """Names with commas between, or a list of them."""
-    return b",".join(binding.name_bytes(what, name) for name in ([names] if isinstance(names, str) else names))
+def _lines(overrides: Overrides) -> list[bytes]:
+    """"section.key=value" of each."""
+    if overrides is None:
+        return []
+    if isinstance(overrides, Mapping):
+        return [values.name_bytes("an override", f"{key}={_value(key, one)}") for key, one in _flat(overrides).items()]
+    if isinstance(overrides, (str, bytes)) or not isinstance(overrides, Iterable):
+        what = f"the text {overrides!r}" if isinstance(overrides, str) else values.kind(overrides)
+        raise ValueError(f"overrides is {what}; give a list of texts 'section.key=value' or a dictionary")
+    return [values.name_bytes("an override", line) for line in overrides]
 
 
-def _slices(data: np.ndarray[Any, Any], volumes: Any) -> tuple[binding.Slices, list[Any]]:
-    """Images [count, height, width], or complex k-space [count, coils, height, width]; and what must outlive them."""
-    k_space = np.iscomplexobj(data)
+def names_seed(scene: Scene, config: binding.Config) -> bool:
+    """Whether the caller says world.seed, other than in a file."""
+    own = isinstance(scene, Mapping) and "seed" in (scene.get("world") or {})
+    return own or any(config.overrides[k].startswith(b"world.seed=") for k in range(config.override_count))
+
+
+def _array(data: Any) -> np.ndarray[Any, Any]:
+    if isinstance(data, (list, tuple)) and data and all(values.is_path(one) for one in data):
+        raise TypeError("data is a list of paths; give the folder that holds the files in train, val and test, or arrays")
+    found = values.array("data", data, _DATA)
+    k_space = np.iscomplexobj(found)
     rank = 4 if k_space else 3
-    if data.ndim != rank:
+    if found.ndim != rank:
         wanted = "[count, coils, height, width] of complex k-space" if k_space else "[count, height, width] of images"
-        raise ValueError(f"data has shape {data.shape}; expected {wanted}")
-    if 0 in data.shape:
-        raise ValueError(f"data has shape {data.shape}; expected at least one in every direction")
-    values = np.ascontiguousarray(data, np.complex64 if k_space else np.float32)
+        raise ValueError(f"data has shape {found.shape}; expected {wanted}")
+    if 0 in found.shape:
+        raise ValueError(f"data has shape {found.shape}; expected at least one in every direction")
+    return np.ascontiguousarray(found, np.complex64 if k_space else np.float32)
+
+
+def _numbers(volumes: Any, count: int) -> np.ndarray[Any, Any]:
+    wanted = f"one whole number from 0 to {2**32 - 1} a slice, {(count,)}"
+    given = values.array("volumes", volumes, wanted)
+    numbered = given.dtype.kind in "iuf" and ((given % 1 == 0) & (given >= 0) & (given < 2**32)).all()
+    if given.shape != (count,) or not numbered:
+        raise ValueError(f"volumes has shape {given.shape} and type {given.dtype}; expected {wanted}")
+    return np.ascontiguousarray(given, np.uint32)
+
+
+def _slices(data: Any, volumes: Any) -> tuple[binding.Slices, list[Any]]:
+    """Images, or complex k-space; and what must outlive them."""
+    array = _array(data)
+    k_space = array.ndim == 4
     slices = binding.Slices(
-        values=values.ctypes.data,
-        count=data.shape[0],
-        coils=data.shape[1] if k_space else 0,
-        height=data.shape[-2],
-        width=data.shape[-1],
+        values=array.ctypes.data,
+        count=array.shape[0],
+        coils=array.shape[1] if k_space else 0,
+        height=array.shape[-2],
+        width=array.shape[-1],
     )
     if volumes is None:
-        return slices, [values]
-    given = np.asarray(volumes)
-    numbered = given.dtype.kind in "iuf" and ((given % 1 == 0) & (given >= 0) & (given < 2**32)).all()
-    if given.shape != data.shape[:1] or not numbered:
-        raise ValueError(
-            f"volumes has shape {given.shape} and type {given.dtype}; expected one whole number from 0 to {2**32 - 1} a "
-            f"slice, {data.shape[:1]}"
-        )
-    numbers = np.ascontiguousarray(given, np.uint32)
+        return slices, [array]
+    numbers = _numbers(volumes, array.shape[0])
     slices.volume = numbers.ctypes.data
-    return slices, [values, numbers]
+    return slices, [array, numbers]
+
+
+def _text(scene: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(scene), default=_plain, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"the scene is no dictionary of sections of values: {error}") from None
+
+
+def _set_scene(config: binding.Config, scene: Scene) -> None:
+    if isinstance(scene, Mapping):
+        config.text = values.name_bytes("the scene", _text(scene))
+    elif scene is None or values.is_path(scene):
+        config.scene = values.path_bytes("scene", scene)
+    else:
+        raise TypeError(f"scene is {values.kind(scene)}; it must be a path, the name of a scene, or a dictionary of sections")
+
+
+def _set_data(config: binding.Config, data: Data, volumes: Any) -> list[Any]:
+    if data is None or values.is_path(data):
+        if volumes is not None:
+            raise ValueError("volumes numbers the slices of an array; give data as one")
+        config.data = values.path_bytes("data", data)
+        return []
+    slices, keep = _slices(data, volumes)
+    config.slices = ctypes.pointer(slices)
+    return keep
 
 
 def make_config(
-    scene: Path | Mapping[str, Any] | None,
+    scene: Scene,
     *,
     device: str | None,
     data: Data,
@@ -89,29 +157,20 @@ def make_config(
     samplers: str | Sequence[str] | None = None,
 ) -> tuple[binding.Config, list[Any]]:
     """The structure, and what must live as long as it is read."""
-    lines = [b"data.split=" + binding.name_bytes("split", split)] if split else []
+    lines = [] if split is None else [b"data.split=" + values.name_bytes("split", split)]
     if samplers is not None:
-        lines.append(b"evaluate.samplers=[" + _list("samplers", samplers) + b"]")
+        lines.append(b"evaluate.samplers=[" + values.names_bytes("samplers", samplers) + b"]")
     lines += _lines(overrides)
-    keep: list[Any] = []
     config = binding.Config(
         overrides=(ctypes.c_char_p * len(lines))(*lines),
         override_count=len(lines),
-        device=None if device is None else binding.name_bytes("device", device),
-        reconstructor=binding.path_bytes(reconstructor),
-        policy=binding.path_bytes(policy),
+        device=None if device is None else values.name_bytes("device", device),
+        reconstructor=values.path_bytes("reconstructor", reconstructor),
+        policy=values.path_bytes("policy", policy),
     )
-    if isinstance(scene, Mapping):
-        config.text = json.dumps(scene).encode()
-    else:
-        config.scene = binding.path_bytes(scene)
+    _set_scene(config, scene)
     if metrics is not None:
-        config.metrics = _list("metrics", metrics)
-    if isinstance(data, np.ndarray):
-        slices, keep = _slices(data, volumes)
-        config.slices = ctypes.pointer(slices)
-    elif volumes is not None:
-        raise ValueError("volumes numbers the slices of an array; give data as one")
-    else:
-        config.data = binding.path_bytes(data)
+        config.metrics = values.names_bytes("metrics", metrics)
+    keep = _set_data(config, data, volumes)
+    binding.check_program()
     return config, keep

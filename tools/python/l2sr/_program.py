@@ -2,10 +2,10 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import NoReturn
+
+from ._binding import place
 
 
 def main() -> NoReturn:
-    program = Path(__file__).parent / "bin" / "l2sr"
-    os.execv(program, [sys.argv[0], *sys.argv[1:]])
+    os.execv(place("bin", "l2sr"), [sys.argv[0], *sys.argv[1:]])

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from . import _binding as binding
+from . import _values as values
 from ._arrays import Array
 from ._binding import check, library
+from ._signals import Calls, raise_kept
+
+_REFUSED = re.compile(r"(environment (\d+) cannot take action )\d+")
 
 
 class Handle:
@@ -20,7 +25,7 @@ class Handle:
     def __init__(self, config: binding.Config) -> None:
         self.value = ctypes.c_void_p()
         self._process = os.getpid()
-        with binding.interrupts_kept():
+        with Calls(opens=True):
             check(library.l2sr_env_open(ctypes.byref(config), ctypes.byref(self.value)), config)
 
     def __reduce__(self) -> NoReturn:
@@ -45,6 +50,10 @@ class Scans:
         self._arrays: dict[tuple[str, str], Array] = {}
         self._actions = np.zeros(self.facts["envs"], np.uint32)
         self._actions_address = self._actions.ctypes.data
+        self._wanted = f"one whole number an environment, {self._actions.shape}"
+        self._given = self._actions
+        self.under_way = False
+        self.sent: np.ndarray[Any, Any] | None = None  # the actions that a program has given to the last step
 
     @property
     def handle(self) -> Handle:
@@ -56,6 +65,10 @@ class Scans:
     def value(self) -> ctypes.c_void_p:
         return self.handle.value
 
+    @property
+    def closed(self) -> bool:
+        return self._open is None
+
     def close(self) -> None:
         self._arrays = {}
         self._open = None
@@ -63,23 +76,27 @@ class Scans:
     # ---- steps -------------------------------------------------------------------------------------------------
 
     def reset(self, mask: np.ndarray[Any, Any] | None = None, seed: int | None = None) -> None:
-        if seed is not None and not 0 <= seed < 2**32:
-            raise ValueError(f"seed is {seed}; it must be from 0 to {2**32 - 1}")
         which = None if mask is None else np.ascontiguousarray(mask, np.uint8)
-        number = None if seed is None else ctypes.byref(ctypes.c_uint32(int(seed)))
-        check(library.l2sr_env_reset(self.value, None if which is None else which.ctypes.data, number))
+        number = None if seed is None else ctypes.byref(ctypes.c_uint32(seed))
+        with Calls():
+            check(library.l2sr_env_reset(self.value, None if which is None else which.ctypes.data, number))
+        self.facts["seed"] = self.facts["seed"] if seed is None else seed
+
+    def _plain(self, actions: Any) -> np.ndarray[Any, Any]:
+        given = values.array("actions", actions, self._wanted)
+        if given.shape == (*self._actions.shape, 1):
+            given = given[:, 0]
+        if given.shape != self._actions.shape:
+            raise ValueError(f"actions have shape {given.shape} and type {given.dtype}; expected {self._wanted}")
+        return given
 
     def _take(self, actions: Any) -> int:
         """The address of the actions as the library's numbers; what is no such number becomes one that is no action."""
-        if hasattr(actions, "detach"):  # a tensor, perhaps of another device
-            actions = actions.detach().cpu()
-        given = np.asarray(actions)
-        given = given.astype(given.dtype.newbyteorder("="), copy=False)
-        if given.shape != self._actions.shape or given.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions have shape {given.shape} and type {given.dtype}; expected one whole number an environment, "
-                f"{self._actions.shape}"
-            )
+        plain = type(actions) is np.ndarray and actions.dtype.isnative and actions.shape == self._actions.shape
+        given = actions if plain else self._plain(actions)
+        if given.dtype.kind not in "iu":
+            raise ValueError(f"actions have shape {given.shape} and type {given.dtype}; expected {self._wanted}")
+        self._given = given
         np.copyto(self._actions, given, casting="unsafe")
         if given.dtype.itemsize > 4:
             wide = np.ascontiguousarray(given).view(np.uint32)[1::2]  # little-endian: every device of the library is
@@ -91,21 +108,45 @@ class Scans:
 
     def send(self, actions: Any) -> None:
         """Starts a step; None takes the actions that `decide` chose."""
-        check(library.l2sr_env_send(self.value, None if actions is None else self._take(actions)))
+        address = None if actions is None else self._take(actions)
+        before, self.under_way = self.under_way, True  # before it is, for a signal's handler may raise in between
+        code = library.l2sr_env_send(self.value, address)
+        if code:
+            self.under_way = before
+        else:
+            self.sent = None if actions is None else self._actions
+        check(code)
 
     def wait(self) -> None:
-        check(library.l2sr_env_wait(self.value))
+        code = library.l2sr_env_wait(self.value)
+        self.under_way = False
+        if code and self.sent is not None:
+            raise_kept(self._with_given(binding.error_of(code)))
+        check(code)
+
+    def _with_given(self, error: Exception) -> Exception:
+        """Names the action that was given, as -1, of which the library has got 32 bits."""
+        found = _REFUSED.match(str(error))
+        return type(error)(f"{found[1]}{self._given[int(found[2])]}{str(error)[found.end():]}") if found else error
 
     def settle(self) -> np.ndarray[Any, Any]:
         """Waits for what an interrupted call may have left under way; gives the slices of the scans that run then."""
         library.l2sr_env_wait(self.value)
+        self.under_way = False
         return self.read("slice")
 
     def decide(self, sampler: str) -> None:
-        check(library.l2sr_env_decide(self.value, binding.name_bytes("sampler", sampler)))
+        with Calls():
+            check(library.l2sr_env_decide(self.value, values.name_bytes("sampler", sampler)))
 
     def play(self, sampler: str, steps: int) -> None:
-        check(library.l2sr_env_play(self.value, binding.name_bytes("sampler", sampler), steps))
+        name = values.name_bytes("sampler", sampler)
+        before, self.under_way = self.under_way, True
+        code = library.l2sr_env_play(self.value, name, steps)
+        if code:
+            self.under_way = before
+        self.sent = None
+        check(code)
 
     # ---- arrays ------------------------------------------------------------------------------------------------
 
@@ -152,8 +193,7 @@ class Scans:
     def slice(self, number: int) -> tuple[str, int]:
         """The path of a slice's volume, and its number there."""
         path, inside = ctypes.c_char_p(), ctypes.c_size_t()
-        if not 0 <= number < self.facts["slices"]:
-            raise ValueError(f"slice is {number}; it must be from 0 to {self.facts['slices'] - 1}")
+        number = values.whole("slice", number, 0, self.facts["slices"] - 1)
         check(library.l2sr_env_slice(self.value, number, ctypes.byref(path), ctypes.byref(inside)))
         return os.fsdecode(path.value or b""), inside.value
 
@@ -165,11 +205,13 @@ class Scans:
         return state.raw
 
     def restore(self, state: bytes) -> None:
-        state = bytes(memoryview(state))
+        try:
+            state = bytes(memoryview(state))
+        except TypeError:
+            raise TypeError(f"the state is {values.kind(state)}; give the bytes that save() has given") from None
         check(library.l2sr_env_restore(self.value, state, len(state)))
 
     def draw(self, name: str, row: int, path: str | os.PathLike[str]) -> None:
         array = binding.choice("array", name, binding.ARRAYS)
-        if not 0 <= row < self.facts["envs"]:
-            raise ValueError(f"row is {row}; it must be from 0 to {self.facts['envs'] - 1}")
-        check(library.l2sr_env_draw(self.value, array, row, binding.path_bytes(path)))
+        row = values.whole("row", row, 0, self.facts["envs"] - 1)
+        check(library.l2sr_env_draw(self.value, array, row, values.path_bytes("path", path)))

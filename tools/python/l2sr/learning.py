@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from . import _binding as binding
+from . import _values as values
 from ._binding import check, library
-from ._config import Data, Overrides, Path, make_config
+from ._config import Data, Overrides, Scene, make_config
+from ._signals import Calls, has_kept, keep
+from ._values import Path
 
 Record = Callable[[dict[str, Any]], Any]
 
@@ -25,7 +28,7 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray[Any, 
 
 
 def train(
-    scene: Path | Mapping[str, Any] | None = None,
+    scene: Scene = None,
     output: Path | None = None,
     *,
     data: Path | None = None,
@@ -43,25 +46,31 @@ def train(
     Returns {"output": the folder with checkpoints and log, "records": this call's lines, "columns": the numbers in them
     as arrays by name}.
     """
+    values.function("record", record)
+    if data is not None and not values.is_path(data):
+        raise ValueError("training reads the splits train and val of a folder; give data as its path, in place of an array")
     config, _ = make_config(scene, device=device, data=data, overrides=overrides)
     records: list[dict[str, Any]] = []
-    raised: list[BaseException] = []
+
+    def tell(line: bytes) -> None:
+        records.append(json.loads(binding.text_of(line)))
+        if record is not None:
+            with calls.outside():
+                record(records[-1])
 
     def see(line: bytes | None, _context: object) -> int:
         try:
-            if line is not None:
-                records.append(json.loads(binding.text_of(line)))
-                if record is not None:
-                    record(records[-1])
-        except BaseException as error:  # noqa: B902: the C code below must not be left by it
-            raised.append(error)
-        return len(raised) + len(kept)
+            calls.renew() if line is None else tell(line)
+        except BaseException as error:  # noqa: B902: the library's code must not be left by it
+            keep(error)
+        return has_kept()
 
-    folder = binding.path_bytes(output)
-    with binding.interrupts_kept() as kept:
-        code = library.l2sr_train(ctypes.byref(config), folder, int(resume), binding.RECORD(see), None)
-    if code == binding.STOPPED and raised:
-        raise raised[0]
+    folder = values.path_bytes("output", output)
+    goes_on = values.truth("resume", resume)
+    with Calls(opens=True) as calls:
+        code = library.l2sr_train(ctypes.byref(config), folder, int(goes_on), binding.RECORD(see), None)
+        if code != binding.STOPPED:  # else for what is kept
+            check(code, config)
     check(code, config)
     return {"output": None if folder is None else os.fsdecode(folder), "records": records, "columns": _columns(records)}
 
@@ -116,7 +125,7 @@ def _table(table: ctypes.c_void_p) -> dict[str, Any]:
 
 
 def evaluate(
-    scene: Path | Mapping[str, Any] | None = None,
+    scene: Scene = None,
     *,
     data: Data = None,
     device: str | None = None,
@@ -139,7 +148,7 @@ def evaluate(
     numbers; "mean" and "deviation" of each metric at the end of a scan; "scores" of each [scans, steps + 1]; "returns",
     "mask" [scans, actions], "action" [scans, steps], and "images" with the option evaluate.images.
     """
-    config, keep = make_config(
+    config, slices = make_config(
         scene,
         device=device,
         data=data,
@@ -152,11 +161,19 @@ def evaluate(
         samplers=samplers,
     )
     table = ctypes.c_void_p()
+
+    def stop(_context: object) -> int:
+        try:
+            calls.renew()
+        except BaseException as error:  # noqa: B902: the library's code must not be left by it
+            keep(error)
+        return has_kept()
+
     try:
-        with binding.interrupts_kept() as kept:
-            config.stop = binding.STOP(lambda _: len(kept))
+        with Calls(opens=True) as calls:
+            config.stop = binding.STOP(stop)
             check(library.l2sr_evaluate(ctypes.byref(config), ctypes.byref(table)), config)
-        del keep  # it lived while the slices were read
+        del slices  # they lived while the slices were read
         return _table(table)
     finally:
         if table:
