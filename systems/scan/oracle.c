@@ -216,9 +216,8 @@ const struct system system_decide_oracle = {
 
 void oracle_adapt(const struct simulation *simulation, struct system *system) {
   const struct observation *observation = observation_chosen(simulation->options);
-  system->reads |= observation->kspace;
-  if (observation->rank_one) {
-    system->reads |= SET(SCENE_phase);
+  if (observation->rank_one) { /* else its candidates are observed, in their own list */
+    system->reads |= observation->kspace | SET(SCENE_phase);
     system->writes |= SET(ENV_base);
   }
   if (is_average(simulation)) system->writes |= SET(SCENE_mean_quality);
