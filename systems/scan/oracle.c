@@ -209,7 +209,7 @@ static void run_oracle(struct world *world, void *context) {
 const struct system system_decide_oracle = {
     .name = "decide_oracle",
     .doc = "the free action whose image is best by the truth",
-    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step),
+    .reads = SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step),
     .writes = SET(ENV_action) | SET(ENV_log_prob) | SET(CANDIDATE_action) | SET(CANDIDATE_quality),
     .kernels = {"oracle_base", "oracle_list", "oracle_mean", "oracle_choose"},
     .run = run_oracle};
@@ -217,7 +217,7 @@ const struct system system_decide_oracle = {
 void oracle_adapt(const struct simulation *simulation, struct system *system) {
   const struct observation *observation = observation_chosen(simulation->options);
   if (observation->rank_one) { /* else its candidates are observed, in their own list */
-    system->reads |= observation->kspace | SET(SCENE_phase);
+    system->reads |= observation->kspace | SET(SCENE_phase) | SET(ENV_slice);
     system->writes |= SET(ENV_base);
   }
   if (is_average(simulation)) system->writes |= SET(SCENE_mean_quality);
