@@ -20,6 +20,7 @@ struct world {
   component_set bound;             /* columns whose memory belongs to another (world_bind) ... */
   size_t bound_rows[COLUMNS_MOST]; /* ... and the rows that it has */
   bool strict;                     /* what was declared is compared with what was asked for */
+  const char *without;             /* "SYSTEM USE COLUMN", a declaration that does not count; NULL: all do */
   struct world_use use;            /* whose reads and writes are in force */
 };
 
@@ -106,6 +107,11 @@ static bool check_room(const struct world_setup *setup, const struct device *dev
       (double)device->facts.largest / 0x1p20, fit, advice(setup->schema, fit ? grow_table : largest));
 }
 
+/* Guards are tried by taking a declaration away (tests/cli/undeclared.sh). */
+static const char *find_without(bool strict) {
+  return strict ? getenv("L2SR_UNDECLARED") : NULL;
+}
+
 static bool is_strict(void) {
 #ifdef __OPTIMIZE__
   return getenv("L2SR_STRICT");
@@ -125,6 +131,7 @@ static struct world *make(struct device *device, struct kernels *kernels, const 
                           .width = setup->width,
                           .half = setup->half,
                           .strict = is_strict()};
+  world->without = find_without(world->strict);
   memcpy(world->rows, setup->rows, sizeof world->rows);
   memcpy(world->capacity, setup->rows, sizeof world->capacity);
   memcpy(world->shape, setup->shape, sizeof world->shape);
@@ -314,15 +321,25 @@ static void refuse(const struct world *world, unsigned component, const char *wh
   REQUIRE(false, "system %s did not declare its %s of column %s.%s", world->use.system->name, what, table, row->name);
 }
 
+static bool is_without(const struct world *world, unsigned component, const char *use) {
+  const struct component_desc *row = &world->schema->components[component];
+  char text[160];
+  snprintf(text, sizeof text, "%s %s %s.%s", world->use.system->name, use, world->schema->table_names[row->table],
+           row->name);
+  return !strcmp(text, world->without);
+}
+
 static void ask_read(struct world *world, unsigned component) {
-  if (!world_reads(world, component)) refuse(world, component, "read");
+  if (!world_reads(world, component) || (world->without && is_without(world, component, "reads")))
+    refuse(world, component, "read");
   world->use.reads |= SET(component);
 }
 
 /* part: it writes some rows. */
 static void ask_write(struct world *world, unsigned component, bool part) {
   const struct system *system = world->use.system;
-  if (!system || !((system->writes | (part ? system->parts : 0)) & SET(component)))
+  if (!system || !((system->writes | (part ? system->parts : 0)) & SET(component)) ||
+      (world->without && is_without(world, component, "writes")))
     refuse(world, component, "write");
   world->use.writes |= SET(component);
 }

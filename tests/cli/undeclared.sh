@@ -1,0 +1,50 @@
+#!/bin/sh
+# Takes every declaration of every system that trainings run away, one at a time: the guard must name it. tools/check --long
+# runs it: some hundred trainings of seconds.
+# undeclared.sh L2SR [METHOD...]
+set -u
+. "${0%/*}/setup.sh"
+shift
+[ $# -gt 0 ] || set -- reconstructor l2s pgmri loupe tau_step lbcs
+export L2SR_STRICT=1
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data}
+acquisition: {horizon: [long]}
+network: {channels: 2, pools: 1}
+policy: {channels: 2, pools: 1, hidden: 8}
+train: {epochs: 1, batch: 4, initial_accelerations: [32], accelerations: [4]}
+learn: {steps: 112, scans: 8, validations: 1}
+pgmri: {epochs: 1, batch: 2, trajectories: 2}
+tau: {steps: 2, hidden: 8}
+lbcs: {slices: 2, candidates: 3}
+Y
+run "phantom" "$l2sr" phantom data --train 1 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
+
+# uses METHOD: "SYSTEM reads|writes TABLE.column", one a line, of the training's lists
+uses() {
+  "$l2sr" describe schedule scene.yaml --set train.method="$1" | awk '
+    /^evaluate: / { exit }
+    /^[a-z]+: [a-z ]+ \((before|after|for|one|every|a step) / { next }
+    /^carried / { next }
+    $1 == "reads" || $1 == "writes" || $1 == "parts" {
+      for (i = 2; i <= NF; i++) print name, ($1 == "reads" ? "reads" : "writes"), $i
+      next
+    }
+    { name = $1 == "repeat" ? $2 : $1; sub(":$", "", name) }' | sort -u
+}
+
+for method; do
+  rm -rf whole
+  run "$method" "$l2sr" train scene.yaml --method "$method" --output whole --quiet
+  uses "$method" >uses
+  while read -r use; do
+    rm -rf one
+    what="$method without $use"
+    tried=$((tried + 1))
+    L2SR_UNDECLARED="$use" "$l2sr" train scene.yaml --method "$method" --output one --quiet >out 2>err </dev/null
+    grep -q "system ${use%% *} did not declare its [a-z]* of column ${use##* }" err || complain "$what is not noticed"
+  done <uses
+  echo "$method: $(wc -l <uses) declarations"
+done
+echo "$tried tried, $failed failed"
+[ $failed = 0 ]
