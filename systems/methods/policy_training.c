@@ -247,9 +247,11 @@ static bool open_files(struct policy_training *training, const struct trainer_co
   run->validation = split_data(&training->validation);
   run->origin[0].name = "reconstructor";
   run->start = "learn.start";
-  if (config->policy || config->policy_start) run->origin[1].name = config->policy ? "policy" : RUN_START;
+  struct run_origin *policy = &run->origin[run->origin[1].name ? 2 : 1]; /* the row may have one of its own */
+  bool starts = config->policy || config->policy_start;
+  if (starts) policy->name = config->policy ? "policy" : RUN_START;
   return checkpoint_hash(training->reconstructor.graph, run->origin[0].value, error) &&
-         (!run->origin[1].name || checkpoint_hash(training->policy.graph, run->origin[1].value, error)) &&
+         (!starts || checkpoint_hash(training->policy.graph, policy->value, error)) &&
          trainer_open_files(&training->trainer, config, error);
 }
 
