@@ -153,11 +153,16 @@ static const struct system draw_validation = {
 /* ---- the row -------------------------------------------------------------------------------------------- */
 
 static void add_forward(struct training *training, struct schedule *schedule) {
-  bool adaptive = training->trainer.options->tau.adaptive;
+  const struct options *options = training->trainer.options;
+  bool adaptive = options->tau.adaptive;
   schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->trainer.options);
   schedule_add(schedule, &repeat_steps, training);
   struct system *sample = schedule_add(schedule, &forward_sampler, training);
   if (adaptive) sample->writes |= SET(BATCH_input);
+  if (options->acquisition.geometry == GEOMETRY_POINTS && options->tau.steps == 1) { /* before it, nothing is drawn */
+    sample->reads &= ~FORWARD_READS(SAMPLER);
+    sample->writes &= ~FORWARD_WRITES(SAMPLER);
+  }
   if (adaptive) schedule_add(schedule, &look, training);
   schedule_add(schedule, &system_end, NULL);
   schedule_add(schedule, &forward_last, training);

@@ -85,7 +85,8 @@ static bool print_components(struct call *call, struct error *error) {
   static const struct column columns[] = {{"table", 7, false}, {"name", 15, false}, {"element", 7, false},
                                           {"shape", 5, false}, {"keep", 5, false},  {"doc", 0, false},
                                           {NULL, 0, false}};
-  static const char *const keeps[] = {"scene", "saved", "step", "port"};
+  static const char *const keeps[] = {[KEEP_SCENE] = "scene", [KEEP_SAVED] = "saved", [KEEP_STEP] = "step",
+                                      [KEEP_PORT] = "port",   [KEEP_STATE] = "state", [KEEP_MARK] = "mark"};
   const struct schema *schema = &component_schema;
   (void)error;
   print_header(call, columns);
