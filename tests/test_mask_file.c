@@ -58,6 +58,7 @@ static void what_numpy_writes_is_taken(void **state) {
   expect_text("0 1 1 # 1\n0 1 0", "011010");
   expect_text("False\nTrue\nTrue\nFalse\nTrue\nFalse\n", "011010");
   expect_text("+1 -0 1e0 0E+5 1 0", "101010");
+  expect_text("\xef\xbb\xbf" "0 1 1 0 1 0", "011010"); /* as editors mark UTF-8 */
 }
 
 static void digits_are_taken(void **state) {
@@ -89,6 +90,7 @@ static void equal_rows_are_one_mask(void **state) {
 
 static void other_texts_are_refused(void **state) {
   (void)state;
+  expect_refusal("0101010101010101010101010101010101010101010101010101010101010101010101012", "holds '2'");
   expect_refusal("011020\n", "mask.txt holds '2'; it must hold 6 values 0 or 1");
   expect_refusal("0 1 0.5 0 0 0", "holds '0.5'; it must hold 6 values 0 or 1");
   expect_refusal("0 1 nan 0 0 0", "holds 'nan'");

@@ -67,6 +67,10 @@ static bool end_word(struct reading *reading, struct word *word, struct error *e
 static bool add_character(struct reading *reading, struct word *word, int c, struct error *error) {
   bool digit = c == '0' || c == '1', longer = word->length == WORD - 1;
   if (word->digits && !digit) reading->count -= word->length;
+  if (longer && word->digits && !digit) { /* what was good is not to blame */
+    word->text[0] = (char)c;
+    word->text[word->length = 1] = 0;
+  }
   if (longer && !(word->digits && digit)) return refuse_word(reading, word, error);
   word->digits &= digit;
   if (!longer) word->text[word->length++] = (char)c;
@@ -74,10 +78,18 @@ static bool add_character(struct reading *reading, struct word *word, int c, str
   return true;
 }
 
+static const unsigned char utf8_mark[] = {0xef, 0xbb, 0xbf};
+
 static bool read_words(struct reading *reading, FILE *file, struct error *error) {
   struct word word = {.digits = true};
   bool comment = false;
+  size_t mark = 0, all = sizeof utf8_mark;
   for (int c; (c = fgetc(file)) != EOF;) {
+    if (mark < all && c == utf8_mark[mark]) { /* editors put it before UTF-8 */
+      mark++;
+      continue;
+    }
+    mark = all;
     comment = c != '\n' && (comment || c == '#');
     bool between = comment || isspace(c) || c == ',' || c == ';';
     if (!between && !add_character(reading, &word, c, error)) return false;

@@ -68,8 +68,11 @@ static const char *way_on(const struct run_files *run, const struct option *row,
   if (!run->start) return "; no option starts from its parameters, with another value it is trained anew";
   return arena_text(arena,
                     "; to train on from these parameters with other options, start a new training in another "
-                    "train.output with --set %s=%s",
-                    run->start, run_path(run, arena, "last.h5"));
+                    "train.output with --set %s=%s%s",
+                    run->start, run_path(run, arena, "last.h5"),
+                    strcmp(run->start, "learn.start")
+                        ? ""
+                        : ", and with the reconstructor that stands beside it as train.start or learn.reconstructor");
 }
 
 static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {

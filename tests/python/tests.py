@@ -371,6 +371,34 @@ class Signals(unittest.TestCase):
             env.decide()
             env.step(None)
 
+    def test_closing_lets_them_out(self):
+        with handled(signal.SIGALRM):
+            env = make()
+            close = l2sr._scans.library.l2sr_env_close
+
+            def closes(handle):
+                signal.raise_signal(signal.SIGALRM)
+                return close(handle)
+
+            with mock.patch.object(l2sr._scans.Handle.__del__, "__defaults__", (closes, os.getpid)), self.assertRaises(Leave):
+                env.close()
+            self.assertTrue(env.scans.closed)
+            env.close()
+            self.assertTrue(env.closed)
+
+    def test_a_handler_while_a_handle_opens_leaves_no_thread(self):
+        start = threading.Thread.start
+
+        def starts(thread):
+            signal.raise_signal(signal.SIGALRM)
+            start(thread)
+
+        with handled(signal.SIGALRM), mock.patch.object(threading.Thread, "start", starts), self.assertRaises(Leave):
+            make()
+        gc.collect()
+        self.assertEqual(l2sr._signals._actions._calls, 0)
+        self.assertFalse([one for one in threading.enumerate() if one.name == "l2sr signals"])
+
     def test_handlers_stay_and_may_only_look(self):
         env, seen = make(), []
         env.reset(seed=1)

@@ -70,8 +70,9 @@ class Scans:
         return self._open is None
 
     def close(self) -> None:
-        self._arrays = {}
-        self._open = None
+        with Calls():  # what a handler raises while the handle is closed must not end in its __del__
+            self._arrays = {}
+            self._open = None
 
     # ---- steps -------------------------------------------------------------------------------------------------
 

@@ -83,6 +83,11 @@ class _Keeper:
             return keep(error)
 
 
+def _own(handler: Any) -> Any:
+    """The program's, where a keeper stands in its place."""
+    return handler.handler if isinstance(handler, _Keeper) else handler
+
+
 def _action(number: int) -> bytes | None:
     """What the process does at the signal, as struct sigaction; None: there is no such signal."""
     action = ctypes.create_string_buffer(512)
@@ -117,7 +122,7 @@ class _Actions:
     def enter(self) -> None:
         with self._lock:
             if not self._calls:
-                found = {number: (getsignal(number), _action(number)) for number in _NUMBERS}
+                found = {number: (_own(getsignal(number)), _action(number)) for number in _NUMBERS}
                 self._before = {number: (handler, action) for number, (handler, action) in found.items() if action}
                 self._over = threading.Event()
                 self._thread = threading.Thread(target=self._watch, args=(self._over,), name="l2sr signals", daemon=True)
@@ -134,8 +139,7 @@ class _Actions:
             had = any(_function(action))
             if not had and (handled or number == signal.SIGFPE):
                 continue  # PoCL survives a kernel's division by zero by its handler of SIGFPE
-            now = getsignal(number)
-            is_same = (now.handler if isinstance(now, _Keeper) else now) is handler
+            is_same = _own(getsignal(number)) is handler
             if is_same and _function(action) != _function(_action(number) or b""):
                 _libc.sigaction(number, action, None)
 
@@ -156,17 +160,18 @@ class Calls:
     raised at its end. `opens`: they may load a driver."""
 
     def __init__(self, opens: bool = False) -> None:
-        self._opens, self._outside = opens, True
+        self._opens, self._entered, self._outside = opens, False, True
         self._replaced: list[int] = []
 
     def __enter__(self) -> Calls:
         if _thread.raised is None:
             _thread.raised = []
-        if self._opens:
-            _actions.enter()
         self._outside, _thread.outside = _thread.outside, False
         try:
-            self.renew()
+            self.renew()  # first: a handler that raises must not leave the rest half done
+            if self._opens:
+                _actions.enter()
+                self._entered = True
         except BaseException:
             self._leave()
             raise
@@ -205,7 +210,8 @@ class Calls:
             self._give_back()
 
     def _leave(self) -> None:
-        if self._opens:
+        if self._entered:
+            self._entered = False
             _actions.leave()
         self._give_back()
         _thread.outside = self._outside
