@@ -173,7 +173,8 @@ static void add_backward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &repeat_back, training);
   struct system *back = schedule_add(schedule, &backward_sampler, training);
   if (adaptive) back->writes |= SET(BATCH_output_gradient);
-  if (adaptive) schedule_add(schedule, &look_back, training);
+  struct system *seen = adaptive ? schedule_add(schedule, &look_back, training) : NULL;
+  if (seen && training->trainer.options->tau.steps == 1) seen->writes &= ~SET(BATCH_input_gradient);
   schedule_add(schedule, &system_end, NULL);
 }
 
