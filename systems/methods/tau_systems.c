@@ -131,7 +131,6 @@ static void run_draw(struct world *world, void *context) {
   struct tau *tau = &training->tau;
   const uint32_t start = 0x80000000u;
   size_t first = training->validation.sample, images = world_rows(world, TABLE_ENV);
-  training->reconstructor.watch.world = NULL; /* its passes are within those of the sampler */
   tau_watch(tau, world);
   if (tau->adaptive) world_touch(world, FORWARD_READS(RECONSTRUCTOR), FORWARD_WRITES(RECONSTRUCTOR));
   tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);

@@ -310,6 +310,7 @@ void tau_look(struct tau *tau, uint32_t part, size_t images) {
 
 /* After the last step the image of all lines is for the loss alone. */
 void tau_run(struct tau *tau, size_t images) {
+  tau->reconstructor->watch.world = NULL; /* its passes are within those of the sampler; whoever runs it binds it anew */
   graph_set_images(tau->graph, images);
   for (uint32_t part = 0; part <= tau->steps; part++) {
     forward_part(tau, part, images);

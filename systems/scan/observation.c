@@ -12,8 +12,7 @@ static const struct observation of_coils = {.kspace = SET(SLICE_coil_kspace) | S
                                             .open = observe_coils_open,
                                             .cells = true};
 static const struct observation of_complex = {.kspace = SET(SLICE_kspace), .open = observe_complex_open};
-static const struct observation of_complex_coil = {.kspace = SET(SLICE_coil_kspace) | SET(SLICE_coils),
-                                                   .open = observe_complex_open};
+static const struct observation of_complex_coil = {.kspace = SET(SLICE_coil_kspace), .open = observe_complex_open};
 
 const struct observation *observation_chosen(const struct options *options) {
   bool measured = options->data.kspace == KSPACE_MEASURED;
