@@ -43,7 +43,7 @@ what='one table of both'
 says out 'measured k-space'
 run "report" "$l2sr" report two --output page
 what='the page of both'
-says page/report.txt 'data.kspace: '
+says page/report.txt 'data.kspace='
 
 refuse 2 'data.kspace is measured, and data.source names reconstructions' evaluate scene \
   --set data.source=reconstruction_rss
