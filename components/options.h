@@ -5,17 +5,17 @@
 
 #include "engine/base/option.h"
 
-/* What a key of section data concerns. Results are compared where keys of CONCERNS_TEST have equal values and the
+/* What a key concerns: each of section data, and of others those that say where, how long and what is printed. Results are compared where keys of CONCERNS_TEST have equal values and the
  * slices are the same; no other key keeps them apart. */
 enum option_concern {
-  CONCERNS_NONE,     /* not of the data */
+  CONCERNS_NONE,     /* how something is computed that is not the data */
   CONCERNS_TEST,     /* what a tested slice is, or how it is scored */
   CONCERNS_SLICES,   /* which slices are tested: they are in the results, and compared themselves */
   CONCERNS_TRAINING, /* how a training sees its slices */
-  CONCERNS_PLACE     /* where the files are, and how they are read: the results do not change */
+  CONCERNS_PLACE     /* where files are, how they are read, how long, what is kept or printed: numbers do not change */
 };
 
-/* X(section, type, name, default, low, high, choices, help), in section data with what it concerns behind */
+/* X(section, type, name, default, low, high, choices, help), and what it concerns where that is said */
 #define DATA_OPTIONS(X)                                                                                      \
   X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test", CONCERNS_PLACE)\
   X(data, CHOICE, split, "test", 0, 0, "train|val|test|all",                                                 \
@@ -80,7 +80,7 @@ enum option_concern {
     "actions acquired after the start; 0: by the acceleration")
 #define WORLD_OPTIONS(X)                                                                                     \
   X(world, U32, envs, "256", 1, 65536, NULL,                                                                 \
-    "environments (scans) stepped side by side; results do not change")                                      \
+    "environments (scans) stepped side by side; results do not change", CONCERNS_PLACE)                      \
   X(world, U32, seed, "42", 0, 4294967295.0, NULL, "seed of all random numbers")                             \
   X(world, CHOICE, observation, "f32", 0, 0, "f32|f16", "storage of the zero-filled magnitude")
 #define SAMPLER_OPTIONS(X)                                                                                   \
@@ -162,11 +162,11 @@ enum option_concern {
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
     "reconstructor; a mask for a reconstructor, action by action (lbcs)")                                    \
-  X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves")                          \
+  X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves", CONCERNS_PLACE)          \
   X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
-    "empty: new parameters")                                                                                 \
-  X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
+    "empty: new parameters", CONCERNS_PLACE)                                                                 \
+  X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices", CONCERNS_PLACE)           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
     "ssim: minus the SSIM of the un-normalised image. ssim_uniform: minus the SSIM of the 7x7 uniform "      \
@@ -190,18 +190,18 @@ enum option_concern {
     "mixture: initial acceleration of each pair; N over it is the number of initial actions (points: N "     \
     "over its root is the side of the square)")                                                              \
   X(train, U32, early_stopping, "0", 0, 1000000, NULL,                                                       \
-    "stops after this many epochs without a better validation loss; 0: never")                               \
-  X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two lines of the log")                    \
+    "stops after this many epochs without a better validation loss; 0: never", CONCERNS_PLACE)               \
+  X(train, U32, log_every, "10", 1, 100000, NULL, "updates between two lines of the log", CONCERNS_PLACE)    \
   X(train, CHOICE, keep_activations, "auto", 0, 0, "auto|never|always",                                      \
     "a policy learns from the activations of its rollout (always), computes them again (never), or keeps "   \
-    "them where they fit (auto); the numbers are the same")
+    "them where they fit (auto); the numbers are the same", CONCERNS_PLACE)
 #define LEARN_OPTIONS(X)                                                                                     \
   X(learn, TEXT, reconstructor, "", 0, 0, NULL,                                                              \
     "checkpoint of the reconstructor that scores the policy's scans; empty: it is trained first, in "        \
-    "train.output/reconstructor")                                                                            \
+    "train.output/reconstructor", CONCERNS_PLACE)                                                            \
   X(learn, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose policy is where the training of a policy starts, with a new optimiser; empty: new "    \
-    "parameters")                                                                                            \
+    "parameters", CONCERNS_PLACE)                                                                            \
   X(learn, CHOICE, algorithm, "a2c", 0, 0, "a2c|ppo",                                                        \
     "a2c: one update on all steps of a rollout. ppo: clipped updates on minibatches")                        \
   X(learn, U32, steps, "40960000", 1, 4294967295.0, NULL, "environment-steps, rounded up to whole rollouts") \
@@ -245,7 +245,7 @@ enum option_concern {
   X(learn, U32, rows, "64", 1, 4294967295.0, NULL, "ppo: steps in a minibatch")                              \
   X(learn, U32, validations, "10", 1, 100000, NULL,                                                          \
     "number of validations in the training; best.h5 has the best score")                                     \
-  X(learn, U32, save_every, "500", 1, 1000000000, NULL, "rollouts between two checkpoints")                  \
+  X(learn, U32, save_every, "500", 1, 1000000000, NULL, "rollouts between two checkpoints", CONCERNS_PLACE)  \
   X(learn, U32, log_every, "20", 1, 1000000, NULL, "rollouts between two lines of the log")
 #define ALTERNATE_OPTIONS(X)                                                                                 \
   X(alternate, TEXT, start, "sparse", 0, 0, NULL,                                                            \
@@ -290,16 +290,16 @@ enum option_concern {
   X(pgmri, F64, gamma, "0.9", 0, 1, NULL, "nongreedy: discount factor")                                      \
   X(pgmri, U32, batch, "4", 1, 65536, NULL, "slices in a minibatch")                                         \
   X(pgmri, U32, accumulation, "4", 1, 65536, NULL, "minibatches in an update")                               \
-  X(pgmri, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices")                           \
+  X(pgmri, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices", CONCERNS_PLACE)           \
   X(pgmri, F64, rate, "0.00005", 0, 1000000000, NULL, "learning rate of the first epoch (Adam)")             \
   X(pgmri, CHOICE, schedule, "milestones", 0, 0, "step|milestones",                                          \
     "when the rate is multiplied by rate_factor")                                                            \
   X(pgmri, F64, rate_factor, "0.5", 0, 1, NULL, "factor of the rate at every step or milestone")             \
   X(pgmri, U32, rate_every, "40", 1, 1000000, NULL, "schedule step: epochs between two steps")               \
   X(pgmri, LIST, milestones, "10,20,30,40", 0, 0, NULL, "schedule milestones: the epochs, from 0")           \
-  X(pgmri, LIST, keep, "0,9,19,29,39,49", 0, 0, NULL, "epochs, from 0, whose policy is kept as epoch_N.h5")  \
+  X(pgmri, LIST, keep, "0,9,19,29,39,49", 0, 0, NULL, "epochs, from 0, whose policy is kept as epoch_N.h5", CONCERNS_PLACE) \
   X(pgmri, U32, save_every, "500", 1, 1000000000, NULL,                                                      \
-    "updates between two last.h5; it is written after every epoch too")                                      \
+    "updates between two last.h5; it is written after every epoch too", CONCERNS_PLACE)                      \
   X(pgmri, U32, log_every, "20", 1, 1000000, NULL, "updates between two lines of the log")
 #define LOUPE_OPTIONS(X)                                                                                     \
   X(loupe, CHOICE, masks, "batch", 0, 0, "batch|sample",                                                     \

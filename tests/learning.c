@@ -1,6 +1,6 @@
 #include "tests/learning.h"
 
-#include "systems/methods/train.h"
+#include "systems/methods/fit.h"
 
 void set_learning(struct learning_run *run, struct folder *folder, struct device *device, const char *output,
                   uint64_t rollouts) {
@@ -20,7 +20,7 @@ void set_learning(struct learning_run *run, struct folder *folder, struct device
   options->learn.validations = 3;
   options->learn.log_every = 1;
   options->learn.rate = 0.001;
-  run->config = (struct trainer_config){.trains = &policy_trainer_l2s,
+  run->config = (struct training_config){.task = &task_policy,
                                         .folder = output ? support_path(folder, output) : NULL,
                                         .reconstructor = support_path(folder, "unet/best.h5"),
                                         .steps = ROWS * rollouts - 1,
@@ -28,7 +28,7 @@ void set_learning(struct learning_run *run, struct folder *folder, struct device
 }
 
 static bool try_open(struct learning_run *run, struct error *error) {
-  return policy_training_open(&run->learning.base, run->device, &run->options, &run->config, error);
+  return training_open(&run->training, run->device, &run->options, &run->config, error);
 }
 
 void open_learning(struct learning_run *run) {
@@ -44,21 +44,21 @@ void refuse_learning(struct learning_run *run, const char *part) {
 
 void run_learning(struct learning_run *run) {
   struct error error;
-  assert_good(trainer_run(&run->learning.base.trainer, &run->config, &error), &error);
+  assert_good(trainer_run(&run->training, &run->config, &error), &error);
 }
 
 void close_learning(struct learning_run *run) {
-  policy_training_close(&run->learning.base);
+  training_close(&run->training);
   arena_close(run->arena);
 }
 
 void train_unet(struct learning_run *run, const char *output) {
   struct training training;
-  struct trainer_config config = {.folder = support_path(run->folder, output), .kernel_folder = ""};
+  struct training_config config = {.task = &task_reconstructor, .folder = support_path(run->folder, output), .kernel_folder = ""};
   struct error error;
   run->options.train.output = config.folder;
   assert_good(training_open(&training, run->device, &run->options, &config, &error), &error);
-  assert_good(trainer_run(&training.trainer, &config, &error), &error);
+  assert_good(trainer_run(&training, &config, &error), &error);
   training_close(&training);
   arena_close(run->arena);
 }

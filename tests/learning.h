@@ -13,8 +13,8 @@ struct learning_run {
   struct device *device;
   struct arena *arena;
   struct options options;
-  struct trainer_config config;
-  struct learning learning;
+  struct training_config config;
+  struct training training;
 };
 
 /* 3 lines, then 5; its reconstructor is unet/best.h5. output: a folder's name; NULL: nothing is written. */

@@ -13,7 +13,7 @@ static void open_moving(struct run *run, const char *words) {
 }
 
 static float *column_of(struct run *run, struct feed *feed, unsigned column) {
-  struct world *world = feed->simulation.world;
+  struct world *world = feed->split->simulation.world;
   struct error error;
   size_t floats = world_column_bytes(world, column) / sizeof(float);
   float *values = ARENA_NEW(run->arena, float, floats * feed->slices);
@@ -24,7 +24,7 @@ static float *column_of(struct run *run, struct feed *feed, unsigned column) {
 
 static void begin(struct run *run, uint32_t epoch) {
   struct error error;
-  assert_good(feed_epoch(&run->training.train, epoch, &error), &error);
+  assert_good(feed_epoch(&fitting_of(&run->training)->train, epoch, &error), &error);
 }
 
 static int drawn_shift(uint32_t word) {
@@ -51,7 +51,7 @@ static void move(const float *from, float *to, struct philox words, uint32_t kin
 }
 
 static void check_images(struct run *run, const float *loaded, uint32_t kinds, uint32_t epoch) {
-  const float *image = column_of(run, &run->training.train, SLICE_image);
+  const float *image = column_of(run, &fitting_of(&run->training)->train, SLICE_image);
   float expected[N * N];
   for (uint32_t s = 0; s < SLICES; s++) {
     move(loaded + s * N * N, expected, random_words(run->options.world.seed, STREAM_MOVE, s, epoch), kinds);
@@ -60,8 +60,8 @@ static void check_images(struct run *run, const float *loaded, uint32_t kinds, u
 }
 
 static void check_close(struct run *run, struct run *other, unsigned column, double most) {
-  const float *a = column_of(run, &run->training.train, column),
-              *b = column_of(other, &other->training.train, column);
+  const float *a = column_of(run, &fitting_of(&run->training)->train, column),
+              *b = column_of(other, &fitting_of(&other->training)->train, column);
   for (int s = 0; s < SLICES; s++) assert_true(fabsf(a[s] - b[s]) <= most * fabsf(b[s]));
 }
 
@@ -77,14 +77,14 @@ static void images_are_moved_as_drawn(void **state) {
   (void)state;
   open_moving(&still, "");
   begin(&still, 0);
-  const float *loaded = column_of(&still, &still.training.train, SLICE_image);
+  const float *loaded = column_of(&still, &fitting_of(&still.training)->train, SLICE_image);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     open_moving(&run, rows[i].words);
     for (uint32_t epoch = 0; epoch < 3; epoch++) {
       begin(&run, epoch % 2);
       check_images(&run, loaded, rows[i].kinds, epoch % 2);
     }
-    run.training.train.setup.round = 5;
+    fitting_of(&run.training)->train.setup.round = 5;
     begin(&run, 1);
     check_images(&run, loaded, rows[i].kinds, (5 << 20) + 1);
     close_run(&run);
@@ -103,9 +103,9 @@ static void what_follows_and_what_stays(void **state) {
   check_close(&run, &still, SLICE_std, 1e-5);
   check_close(&run, &still, SLICE_peak, 1e-5);
   check_close(&run, &still, SLICE_data_range, 0);
-  assert_memory_equal(column_of(&run, &run.training.validation, SLICE_image),
-                      column_of(&still, &still.training.validation, SLICE_image),
-                      sizeof(float) * N * N * run.training.validation.slices);
+  assert_memory_equal(column_of(&run, &fitting_of(&run.training)->validation, SLICE_image),
+                      column_of(&still, &fitting_of(&still.training)->validation, SLICE_image),
+                      sizeof(float) * N * N * fitting_of(&run.training)->validation.slices);
   assert_false(world_has(still.training.train.simulation.world, SLICE_original));
   close_run(&run);
   close_run(&still);

@@ -44,13 +44,13 @@ static void write_mask(const char *name, const char *geometry, const uint32_t *a
 
 static void read_rows(struct learning_run *run, unsigned component, void *to) {
   struct error error;
-  support_get(run->learning.base.trainer.world, component, 0, ROWS, to);
+  support_get(training_world(&run->training), component, 0, ROWS, to);
   assert_good(device_finish(&device, &error), &error);
 }
 
 /* Scans of the oracle without a policy, of the same slices. */
 static void play_oracle(struct learning_run *run, uint32_t actions[ROWS]) {
-  struct policy_training *training = &run->learning.base;
+  struct training *training = &run->training;
   struct split *split = &training->train;
   struct simulation oracle;
   struct simulation_plan plan = {.slices = SLICES,
@@ -82,20 +82,20 @@ static void the_oracle_teaches(void **state) {
   run.options.learn.group = 3;
   run.options.learn.baseline = BASELINE_GROUP;
   open_learning(&run);
-  assert_int_equal(run.learning.base.trainer.wanted, TAUGHT + ROLLOUTS);
-  learn_step(&run.learning);
+  assert_int_equal(run.training.wanted, TAUGHT + ROLLOUTS);
+  learn_step(&run.training);
   read_rows(&run, ROLLOUT_action, found);
   read_rows(&run, ROLLOUT_slice, slices);
   play_oracle(&run, expected);
   assert_memory_equal(found, expected, sizeof found);
   for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(slices[i], i % SCANS);
   for (int i = 1; i < TAUGHT; i++) {
-    run.learning.base.trainer.done++;
-    assert_true(clone_teaches(&run.learning));
+    run.training.done++;
+    assert_true(clone_teaches(&run.training));
   }
-  run.learning.base.trainer.done++;
-  assert_false(clone_teaches(&run.learning));
-  learn_step(&run.learning);
+  run.training.done++;
+  assert_false(clone_teaches(&run.training));
+  learn_step(&run.training);
   read_rows(&run, ROLLOUT_slice, slices);
   for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(slices[i], (TAUGHT * SCANS / 3 + i % SCANS / 3) % SLICES);
   close_learning(&run);
@@ -107,7 +107,7 @@ static void an_order_teaches(void **state) {
   (void)state;
   set_options(&run, CLONE_LBCS, NULL);
   open_learning(&run);
-  learn_step(&run.learning);
+  learn_step(&run.training);
   read_rows(&run, ROLLOUT_action, found);
   for (size_t i = 0; i < ROWS; i++) assert_int_equal(found[i], order[i / SCANS]);
   close_learning(&run);
@@ -116,7 +116,7 @@ static void an_order_teaches(void **state) {
 /* ---- the loss ------------------------------------------------------------------------------------------ */
 
 static void add_gradient(struct learning_run *run) {
-  struct rollout *rollout = &run->learning.rollout;
+  struct rollout *rollout = &learning_of(&run->training)->rollout;
   struct schedule *schedule = ARENA_NEW(run->arena, struct schedule, 1);
   struct error error;
   rollout->first = 0;
@@ -125,14 +125,14 @@ static void add_gradient(struct learning_run *run) {
   rollout_add_gradient(rollout, schedule);
   assert_good(schedule_close(schedule, &error), &error);
   assert_good(schedule_prepare(schedule, rollout->simulation->kernels, &error), &error);
-  schedule_run(schedule, run->learning.base.trainer.world);
+  schedule_run(schedule, training_world(&run->training));
 }
 
 /* Of the last rollout's choices: mean over its rows, with the policy as it is. */
 static double cross_entropy(struct learning_run *run) {
   static float terms[4 * ROWS];
   double sum = 0;
-  graph_zero_gradients(run->learning.base.policy.graph);
+  graph_zero_gradients(run->training.policy.graph);
   add_gradient(run);
   read_rows(run, ROLLOUT_terms, terms);
   for (size_t i = 0; i < ROWS; i++) sum += (double)terms[4 * i] / ROWS;
@@ -145,7 +145,7 @@ static void set_value(struct graph *graph, size_t place, float value) {
 
 /* Central differences. */
 static void check_gradient(struct learning_run *run, size_t place) {
-  struct graph *graph = run->learning.base.policy.graph;
+  struct graph *graph = run->training.policy.graph;
   struct error error;
   float value, slope;
   double loss[2];
@@ -155,11 +155,11 @@ static void check_gradient(struct learning_run *run, size_t place) {
   assert_good(device_finish(&device, &error), &error);
   for (int k = 0; k < 2; k++) {
     set_value(graph, place, value + (k ? 1e-2f : -1e-2f));
-    policy_changed(&run->learning.base.policy);
+    policy_changed(&run->training.policy);
     loss[k] = cross_entropy(run);
   }
   set_value(graph, place, value);
-  policy_changed(&run->learning.base.policy);
+  policy_changed(&run->training.policy);
   double expected = (loss[1] - loss[0]) / 2e-2;
   if (fabs(expected - (double)slope) > 2e-4 + 0.03 * fabs(expected))
     fail_msg("parameter %zu: the gradient is %.6g, differences give %.6g", place, (double)slope, expected);
@@ -170,10 +170,10 @@ static void gradients_are_of_the_cross_entropy(void **state) {
   (void)state;
   set_options(&run, CLONE_ORACLE, NULL);
   open_learning(&run);
-  learn_step(&run.learning);
-  clone_begin(&run.learning);
-  run.learning.rollout.update.value_weight = 0;
-  struct graph *graph = run.learning.base.policy.graph;
+  learn_step(&run.training);
+  clone_begin(&run.training);
+  learning_of(&run.training)->rollout.update.value_weight = 0;
+  struct graph *graph = run.training.policy.graph;
   int checked = 0;
   for (int p = 0; p < graph->parameters; p++) {
     if (!strstr(graph->parameter[p].name, "fc_out")) continue;
@@ -184,7 +184,7 @@ static void gradients_are_of_the_cross_entropy(void **state) {
   float advantage[ROWS];
   read_rows(&run, ROLLOUT_advantage, advantage);
   for (size_t i = 0; i < ROWS; i++) assert_true(advantage[i] == 1);
-  clone_end(&run.learning);
+  clone_end(&run.training);
   close_learning(&run);
 }
 
@@ -203,7 +203,7 @@ static void the_loss_falls(void **state) {
     run.options.learn.epochs = 2;
     open_learning(&run);
     run_learning(&run);
-    const struct history *looks = &run.learning.base.trainer.looks;
+    const struct history *looks = &run.training.looks;
     double first = looks->value[LEARN_policy_loss][0], last = looks->value[LEARN_policy_loss][59];
     print_message("cross-entropy %.3f, then %.3f\n", first, last);
     assert_true(first > 2.5 && last < 0.5 * first);
@@ -214,7 +214,7 @@ static void the_loss_falls(void **state) {
 }
 
 static void *read_parameters(struct learning_run *run, size_t *bytes) {
-  const struct graph *graph = run->learning.base.policy.graph;
+  const struct graph *graph = run->training.policy.graph;
   struct error error;
   *bytes = sizeof(float) * graph->elements;
   void *values = arena_new(run->arena, *bytes);
@@ -239,8 +239,8 @@ static void kept_activations_change_nothing(void **state) {
     runs[k].options.learn.scans = 2; /* emulation is slow */
     runs[k].options.train.keep_activations = keeps[k];
     open_learning(&runs[k]);
-    assert_int_equal(runs[k].learning.rollout.keeps, keeps[k] == KEEP_ALWAYS);
-    learn_step(&runs[k].learning);
+    assert_int_equal(learning_of(&runs[k].training)->rollout.keeps, keeps[k] == KEEP_ALWAYS);
+    learn_step(&runs[k].training);
     values[k] = read_parameters(&runs[k], &bytes);
   }
   assert_memory_equal(values[0], values[1], bytes);
@@ -254,9 +254,9 @@ static void teaching_allocates_nothing(void **state) {
   (void)state;
   set_options(&run, CLONE_ORACLE, NULL);
   open_learning(&run);
-  learn_step(&run.learning);
+  learn_step(&run.training);
   uint64_t allocations = device.allocations, bytes = device.bytes;
-  learn_step(&run.learning);
+  learn_step(&run.training);
   assert_good(device_finish(&device, &error), &error);
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);
@@ -271,7 +271,7 @@ struct copying {
   uint64_t at;
 };
 
-static void copy_folder(const struct trainer *trainer, const struct trainer_record *record, void *context) {
+static void copy_folder(const struct training *trainer, const struct log_record *record, void *context) {
   const struct copying *copying = context;
   static const char *const names[] = {"last.h5", "best.h5", "log.jsonl", EVENTS_NAME};
   struct error error;
@@ -302,13 +302,13 @@ static void go_on(enum learn_clone clone, const char *whole, const char *cut, ui
     run->config.context = &copying;
     run->config.resume = k;
     open_learning(run);
-    assert_int_equal(run->learning.base.trainer.done, k ? at - 1 : 0);
+    assert_int_equal(run->training.done, k ? at - 1 : 0);
     run_learning(run);
     values[k] = read_parameters(run, &bytes);
   }
   assert_memory_equal(values[0], values[1], bytes);
   for (int v = 0; v < LEARN_explained; v++)
-    assert_memory_equal(runs[0].learning.base.trainer.looks.value[v], runs[1].learning.base.trainer.looks.value[v],
+    assert_memory_equal(runs[0].training.looks.value[v], runs[1].training.looks.value[v],
                         sizeof(double) * (TAUGHT + ROLLOUTS));
   for (int k = 0; k < 2; k++) close_learning(&runs[k]);
 }
@@ -327,7 +327,7 @@ static void other_teachers_are_refused(void **state) {
   set_options(&run, CLONE_LBCS, "again");
   open_learning(&run);
   run_learning(&run);
-  policy_training_close(&run.learning.base);
+  training_close(&run.training);
   run.config.resume = true;
   run.options.learn.clone = CLONE_NONE;
   refuse_learning(&run, "learn.clone was lbcs and is none now");

@@ -2,7 +2,7 @@
  * slices and among the candidates that the seed says; what is stored; going on; what is refused. */
 #include "kernels/kernels.h"
 #include "systems/methods/method.h"
-#include "systems/methods/split.h"
+#include "systems/training/split.h"
 #include "systems/sampling/geometry.h"
 #include "tests/training.h"
 
@@ -29,7 +29,7 @@ static void copy_file(const struct grown *grown, const char *name) {
   arena_close(arena);
 }
 
-static void see(const struct trainer *trainer, const struct trainer_record *record, void *context) {
+static void see(const struct training *trainer, const struct log_record *record, void *context) {
   struct grown *grown = context;
   struct error error;
   if (strcmp(record->kind, "look")) return;
@@ -66,15 +66,15 @@ static const char *reconstructor(void) {
 }
 
 static bool try_grow(struct run *run, struct grown *grown, const char *output, bool resume, struct error *error) {
-  struct trainer_config config = {.folder = support_path(&folder, output),
+  struct training_config config = {.task = method_of(&run->options)->stages[1],
+                                  .folder = support_path(&folder, output),
                                   .resume = resume,
                                   .reconstructor = reconstructor(),
                                   .see = see,
                                   .context = grown,
                                   .kernel_folder = ""};
   grown->folder = config.folder;
-  const struct mask_grower *grower = method_of(&run->options)->grows;
-  return grower->check(&run->options, error) && grower->run(&device, &run->options, &config, error);
+  return training_stage(&device, &run->options, &config, error);
 }
 
 static struct grown grow(struct run *run, const char *output, bool resume) {
@@ -102,7 +102,7 @@ static struct simulation_plan plan_brute(const struct split *split, size_t slice
 }
 
 static void open_brute(struct brute *brute, struct run *run) {
-  struct trainer_config config = {.kernel_folder = ""};
+  struct training_config config = {.kernel_folder = ""};
   struct error error;
   size_t slices;
   *brute = (struct brute){.run = run, .split = {.options = run->options}};

@@ -129,7 +129,7 @@ static void copy_file(const struct copying *copying, const char *name) {
 }
 
 /* Copies the folder after so many rollouts, as a training that is killed then leaves it. */
-static void copy_folder(const struct trainer *trainer, const struct trainer_record *record, void *context) {
+static void copy_folder(const struct training *trainer, const struct log_record *record, void *context) {
   const struct copying *copying = context;
   struct error error;
   if (record != &trainer->task->train || trainer->done != copying->at) return;
@@ -164,8 +164,8 @@ static void go_on(enum learn_algorithm algorithm, enum learn_baseline baseline, 
   set_variant(&run, algorithm, baseline);
   run.config.resume = true;
   open_learning(&run);
-  assert_int_equal(run.learning.base.trainer.done, (at - 1) / SAVE_EVERY * SAVE_EVERY);
-  assert_int_equal(run.learning.base.trainer.wanted, ROLLOUTS);
+  assert_int_equal(run.training.done, (at - 1) / SAVE_EVERY * SAVE_EVERY);
+  assert_int_equal(run.training.wanted, ROLLOUTS);
   run_learning(&run);
   close_learning(&run);
   assert_same_files(whole, cut);
@@ -198,7 +198,7 @@ static void weights_follow_their_schedules(void **state) {
   run.options.learn.entropy_floor = 0.01;
   open_learning(&run);
   run_learning(&run);
-  const struct history *looks = &run.learning.base.trainer.looks;
+  const struct history *looks = &run.training.looks;
   for (size_t i = 0; i < ROLLOUTS; i++) {
     double progress = (double)i / ROLLOUTS, cosine = (1 + cos(acos(-1) * progress)) / 2;
     assert_true(fabs(looks->value[LEARN_rate][i] - (0.001 - 0.0009 * progress)) < 1e-9);
@@ -215,9 +215,9 @@ static void a_finished_training_changes_nothing(void **state) {
   set_options(&run, "done");
   run.config.resume = true;
   open_learning(&run);
-  assert_int_equal(run.learning.base.trainer.done, ROLLOUTS);
-  assert_int_equal(run.learning.base.trainer.looks.count, ROLLOUTS);
-  assert_int_equal(run.learning.base.trainer.validations.count, 3);
+  assert_int_equal(run.training.done, ROLLOUTS);
+  assert_int_equal(run.training.looks.count, ROLLOUTS);
+  assert_int_equal(run.training.validations.count, 3);
   run_learning(&run);
   close_learning(&run);
   assert_same_files("done", "a2c");
@@ -231,7 +231,7 @@ static void launches_change_nothing(void **state) {
     run.options.learn.scans = 16;
     run.options.world.envs = k ? 5 : 16;
     open_learning(&run);
-    assert_int_equal(run.learning.rollout.launch, run.options.world.envs);
+    assert_int_equal(learning_of(&run.training)->rollout.launch, run.options.world.envs);
     run_learning(&run);
     close_learning(&run);
   }
@@ -245,9 +245,9 @@ static void a_step_allocates_nothing(void **state) {
   set_options(&run, NULL);
   run.options.learn.algorithm = LEARN_PPO;
   open_learning(&run);
-  learn_step(&run.learning);
+  learn_step(&run.training);
   uint64_t allocations = device.allocations, bytes = device.bytes;
-  learn_step(&run.learning);
+  learn_step(&run.training);
   assert_good(device_finish(&device, &error), &error);
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);
@@ -269,9 +269,9 @@ static void rounds_number_their_scans_after_those_before(void **state) {
     run.options.data.most = 7;
     run.config.round = round;
     open_learning(&run);
-    assert_int_equal(run.learning.first_scan, expected[round]);
-    learn_step(&run.learning);
-    support_get(run.learning.base.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
+    assert_int_equal(learning_of(&run.training)->first_scan, expected[round]);
+    learn_step(&run.training);
+    support_get(run.training.train.simulation.world, ROLLOUT_slice, 0, SCANS, slice);
     for (uint32_t e = 0; e < SCANS; e++) assert_int_equal(slice[e], (expected[round] + e) % 7);
     close_learning(&run);
   }
@@ -288,16 +288,16 @@ static void a_round_takes_up_the_policy(void **state) {
   run.config.round = 1;
   run.options.learn.rate = 0;
   open_learning(&run);
-  assert_int_equal(run.learning.base.trainer.optimiser.step, ROLLOUTS);
-  assert_true(run.learning.base.trainer.optimiser.rate == 0 && run.learning.base.trainer.done == 0);
+  assert_int_equal(run.training.optimiser.step, ROLLOUTS);
+  assert_true(run.training.optimiser.rate == 0 && run.training.done == 0);
   run_learning(&run);
-  double score = run.learning.base.trainer.validations.value[0][0], best = run.learning.base.trainer.best;
+  double score = run.training.validations.value[0][0], best = run.training.best;
   close_learning(&run);
   set_options(&run, NULL);
   run.config.policy = support_path(&folder, "round_2/last.h5");
   open_learning(&run);
   struct error error;
-  assert_good(split_score(&run.learning.base.validation, NULL, &score, &error), &error);
+  assert_good(split_score(&run.training.validation, NULL, &score, &error), &error);
   assert_true(score == best); /* a rate of 0 has left it as it was */
   close_learning(&run);
 }
@@ -310,23 +310,23 @@ static void choices_are_counted(void **state) {
   (void)state;
   set_options(&run, "choices");
   open_learning(&run);
-  struct policy_training *training = &run.learning.base;
+  struct training *training = &run.training;
   size_t slices = training->validation.report.slices, lines = training->acquisition.lines;
   run_learning(&run);
   for (uint32_t t = 0; t < training->acquisition.budget; t++) {
     size_t sum = 0;
-    for (size_t i = 0; i < lines; i++) sum += training->choices[t * lines + i];
+    for (size_t i = 0; i < lines; i++) sum += policy_learning_of(training)->choices[t * lines + i];
     assert_int_equal(sum, slices);
   }
   for (size_t i = 0; i < lines; i++) {
     size_t sum = 0;
-    for (uint32_t t = 0; t < training->acquisition.budget; t++) sum += training->choices[t * lines + i];
+    for (uint32_t t = 0; t < training->acquisition.budget; t++) sum += policy_learning_of(training)->choices[t * lines + i];
     assert_true(sum <= (acquisition_is_initial(&training->acquisition, i) ? 0 : slices));
   }
   uint32_t *kept = ARENA_NEW(folder.arena, uint32_t, training->acquisition.budget * lines);
-  memcpy(kept, training->choices, training->acquisition.budget * lines * sizeof *kept);
-  assert_good(split_score(&training->validation, training->choices, &score, &error), &error);
-  assert_memory_equal(kept, training->choices, training->acquisition.budget * lines * sizeof *kept);
+  memcpy(kept, policy_learning_of(training)->choices, training->acquisition.budget * lines * sizeof *kept);
+  assert_good(split_score(&training->validation, policy_learning_of(training)->choices, &score, &error), &error);
+  assert_memory_equal(kept, policy_learning_of(training)->choices, training->acquisition.budget * lines * sizeof *kept);
   close_learning(&run);
   struct store *store;
   uint32_t *stored;
@@ -349,8 +349,8 @@ static void rounds_have_orders_of_their_own(void **state) {
     run.options.learn.epochs = 1;
     run.config.round = round;
     open_learning(&run);
-    learn_step(&run.learning);
-    memcpy(order[round], run.learning.base.order, sizeof order[round]);
+    learn_step(&run.training);
+    memcpy(order[round], policy_learning_of(&run.training)->order, sizeof order[round]);
     close_learning(&run);
   }
   assert_memory_not_equal(order[0], order[1], sizeof order[0]);
@@ -374,8 +374,8 @@ static void the_optimiser_follows_the_algorithm(void **state) {
     run.options.learn.algorithm = rows[i].algorithm;
     run.options.learn.optimiser = rows[i].wanted;
     open_learning(&run);
-    assert_int_equal(run.learning.base.trainer.optimiser.setup.kind, rows[i].kind);
-    assert_true(run.learning.base.trainer.optimiser.setup.epsilon == 1e-5);
+    assert_int_equal(run.training.optimiser.setup.kind, rows[i].kind);
+    assert_true(run.training.optimiser.setup.epsilon == 1e-5);
     close_learning(&run);
   }
   assert_string_equal(option_find(&option_table, "learn.epochs")->standard, "10");
@@ -394,7 +394,7 @@ static void decibels_are_not_scaled(void **state) {
   run.config.steps = ROWS;
   open_learning(&run);
   run_learning(&run);
-  double reward = run.learning.base.trainer.looks.value[LEARN_reward][0];
+  double reward = run.training.looks.value[LEARN_reward][0];
   if (!(reward > 5 && reward < 60)) fail_msg("the reward of PSNR is %g", reward);
   close_learning(&run);
 }
@@ -410,16 +410,16 @@ static void diverge(const char *output, uint32_t log_every, uint32_t save_every,
   run.options.learn.log_every = log_every;
   open_learning(&run);
   for (int updates = 0; updates < 3; updates++) {
-    learn_step(&run.learning);
-    run.learning.base.trainer.done++;
+    learn_step(&run.training);
+    run.training.done++;
   }
-  assert_good(trainer_save(&run.learning.base.trainer, "last.h5", &error), &error);
-  policy_training_close(&run.learning.base);
+  assert_good(trainer_save(&run.training, "last.h5", &error), &error);
+  training_close(&run.training);
   run.config.resume = true;
   open_learning(&run);
-  run.learning.base.trainer.optimiser.setup.clip = 0;
-  run.learning.base.trainer.optimiser.rate = 1e30;
-  assert_false(trainer_run(&run.learning.base.trainer, &run.config, &error));
+  run.training.optimiser.setup.clip = 0;
+  run.training.optimiser.rate = 1e30;
+  assert_false(trainer_run(&run.training, &run.config, &error));
   assert_holds(error.text, part);
   close_learning(&run);
   set_options(&run, output);
@@ -524,7 +524,7 @@ static void other_origins_are_refused(void **state) {
   run.config.round = 1;
   run.config.resume = true;
   open_learning(&run);
-  policy_training_close(&run.learning.base);
+  training_close(&run.training);
   run.config.policy = support_path(&folder, "launch_16/last.h5");
   refuse_learning(&run, "it was trained with policy ");
   run.config.policy = support_path(&folder, "a2c/last.h5");
@@ -545,9 +545,9 @@ static void networks_are_refused_in_one_text(void **state) {
   open_learning(&run);
   cl_ulong left = device.bytes - before;
   for (bool good = true; good; left -= left / 64) {
-    policy_training_close(&run.learning.base);
+    training_close(&run.training);
     device.facts.memory = before + left;
-    good = policy_training_open(&run.learning.base, &device, &run.options, &run.config, &error);
+    good = training_open(&run.training, &device, &run.options, &run.config, &error);
   }
   device.facts.memory = memory;
   assert_holds(error.text, "training needs ");
@@ -571,9 +571,9 @@ static void activations_are_kept_beside_the_reconstructor(void **state) {
   run.options.world.envs = SCANS;
   run.options.train.keep_activations = KEEP_ALWAYS;
   open_learning(&run);
-  assert_int_equal(run.learning.base.policy.batch, ROWS);
-  assert_true(run.learning.rollout.keeps && run.learning.base.policy.blocks);
-  policy_training_close(&run.learning.base);
+  assert_int_equal(run.training.policy.batch, ROWS);
+  assert_true(learning_of(&run.training)->rollout.keeps && run.training.policy.blocks);
+  training_close(&run.training);
   device.facts.memory = before + ((cl_ulong)64 << 20); /* what libraries may take */
   refuse_learning(&run, "train.keep_activations is always, and a rollout's cannot be kept");
   device.facts.memory = memory;
@@ -594,8 +594,8 @@ static void numbers_of_scans_do_not_wrap(void **state) {
   refuse_learning(&run, "rollouts in 5 rounds are more than the 715827882 whose scans and passes have numbers");
   run.options.alternate.steps = UINT32_MAX - 7 * ROWS;
   open_learning(&run);
-  assert_true(run.learning.first_scan > UINT32_MAX - UINT32_MAX / 5 - 200);
-  learn_step(&run.learning);
+  assert_true(learning_of(&run.training)->first_scan > UINT32_MAX - UINT32_MAX / 5 - 200);
+  learn_step(&run.training);
   close_learning(&run);
 }
 
@@ -604,7 +604,7 @@ static void refuse_saved(struct learning_run *run, const char *part) {
   struct copying copying = {"saved", "damaged", 0};
   struct learning_run next;
   struct error error;
-  assert_good(trainer_save(&run->learning.base.trainer, "last.h5", &error), &error);
+  assert_good(trainer_save(&run->training, "last.h5", &error), &error);
   assert_good(folder_make(support_path(&folder, copying.to), &error), &error);
   copy_file(&copying, "last.h5");
   copy_file(&copying, "best.h5");
@@ -622,37 +622,38 @@ static void damaged_values_are_refused(void **state) {
   set_options(&run, "saved");
   open_learning(&run);
   run_learning(&run);
-  struct learning *learning = &run.learning;
-  uint64_t best_at = learning->base.trainer.best_at;
-  learning->base.trainer.best_at = ROLLOUTS + 1;
+  struct training *training = &run.training;
+  struct learning *learning = learning_of(training);
+  uint64_t best_at = training->best_at;
+  training->best_at = ROLLOUTS + 1;
   refuse_saved(&run, "it has best_at 8; expected a number from 0 to 7");
-  learning->base.trainer.best_at = best_at;
+  training->best_at = best_at;
   learning->first_scan = 5;
   refuse_saved(&run, "it has first_scan 5; expected scans from 0 on");
   learning->first_scan = 0;
-  learning->base.trainer.done = ROLLOUTS + 1;
+  training->done = ROLLOUTS + 1;
   refuse_saved(&run, "it has 8 rollouts, and 7 are wanted");
-  learning->base.trainer.done = ROLLOUTS;
-  learning->base.trainer.looks.count = ROLLOUTS + 2;
+  training->done = ROLLOUTS;
+  training->looks.count = ROLLOUTS + 2;
   refuse_saved(&run, "log/look/rollouts is longer than its training");
-  learning->base.trainer.looks.count = ROLLOUTS;
-  learning->base.trainer.best = NAN;
+  training->looks.count = ROLLOUTS;
+  training->best = NAN;
   refuse_saved(&run, "it has best nan; expected a number from");
-  learning->base.trainer.best = INFINITY;
+  training->best = INFINITY;
   refuse_saved(&run, "it has best inf");
-  learning->base.trainer.best = -INFINITY;
+  training->best = -INFINITY;
   refuse_saved(&run, "it has best -inf");
-  learning->base.trainer.best = 2;
+  training->best = 2;
   refuse_saved(&run, "which is none of the validations in its log");
-  learning->base.trainer.best = learning->base.trainer.validations.value[0][0];
-  learning->base.policy.setup.channels++;
+  training->best = training->validations.value[0][0];
+  training->policy.setup.channels++;
   refuse_saved(&run, "its attribute network_channels is ");
-  learning->base.policy.setup.channels--;
-  learning->base.policy.budget++;
+  training->policy.setup.channels--;
+  training->policy.budget++;
   refuse_saved(&run, "its attribute scan_budget is 6; expected 5: the file is damaged");
-  learning->base.policy.budget--;
-  device_write(&device, learning->base.trainer.optimiser.second, 0, sizeof nan_value, &nan_value);
-  assert_false(trainer_save(&learning->base.trainer, "last.h5", &error));
+  training->policy.budget--;
+  device_write(&device, training->optimiser.second, 0, sizeof nan_value, &nan_value);
+  assert_false(trainer_save(training, "last.h5", &error));
   assert_holds(error.text, "has become nan at element 0 and is not written");
   close_learning(&run);
 }

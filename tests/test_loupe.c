@@ -15,7 +15,7 @@ static void set_options(struct run *run, const char *output) {
 }
 
 static float *read_weights(struct run *run) {
-  return read_floats(run->arena, run->training.loupe.graph->values, N);
+  return read_floats(run->arena, training_loupe(&run->training)->graph->values, N);
 }
 
 /* 36 of 1,024 points are given and 220 drawn. */
@@ -55,7 +55,7 @@ static tensor reconstruct(const struct run *run, struct graph *graph, tensor see
  * probabilities. */
 static float *gradient_by_hand(struct run *run) {
   struct training *training = &run->training;
-  struct loupe *loupe = &training->loupe;
+  struct loupe *loupe = training_loupe(training);
   struct kernels *kernels = training->train.simulation.kernels;
   struct net_loupe_setup net = {.size = N,
                                 .points = run->options.acquisition.geometry == GEOMETRY_POINTS,
@@ -103,8 +103,8 @@ static void check_update(void (*set)(struct run *run, const char *output), bool 
   run.options.train.rate = 0;
   start_run(&run);
   training_step(&run.training, 0, BATCH);
-  size_t count = run.training.loupe.acquisition.lines;
-  const float *found = read_floats(run.arena, run.training.loupe.graph->gradients, count);
+  size_t count = training_loupe(&run.training)->acquisition.lines;
+  const float *found = read_floats(run.arena, training_loupe(&run.training)->graph->gradients, count);
   const float *expected = gradient_by_hand(&run);
   double largest = 0, off = largest_difference(found, expected, count);
   for (size_t i = 0; i < count; i++) largest = fmax(largest, fabs(expected[i]));
@@ -137,7 +137,7 @@ static void check_fused(bool complex) {
     start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.blocks != NULL, fused);
     training_step(&run[fused].training, 0, BATCH);
-    gradient[fused] = read_floats(run[fused].arena, run[fused].training.loupe.graph->gradients, N);
+    gradient[fused] = read_floats(run[fused].arena, training_loupe(&run[fused].training)->graph->gradients, N);
     device.facts.matrix = matrix;
   }
   for (int i = 0; i < N; i++) largest = fmax(largest, fabs(gradient[0][i]));
@@ -158,11 +158,11 @@ static void the_rate_of_the_probabilities_is_their_own(void **state) {
   run.options.loupe.rate = 0.5;
   run.options.train.rate_every = 1;
   start_run(&run);
-  run.training.trainer.done = run.training.trainer.each; /* both rates have made a step */
+  run.training.done = run.training.each; /* both rates have made a step */
   const float *before = read_weights(&run);
   training_step(&run.training, 0, BATCH);
   const float *after = read_weights(&run);
-  const float *gradient = read_floats(run.arena, run.training.loupe.graph->gradients, N);
+  const float *gradient = read_floats(run.arena, training_loupe(&run.training)->graph->gradients, N);
   for (int i = 0; i < N; i++) assert_true(fabs(before[i] - 0.05 * gradient[i] - after[i]) < 1e-6);
   close_run(&run);
 }
@@ -172,7 +172,7 @@ static void the_rate_of_the_probabilities_is_their_own(void **state) {
 /* Before backward, which reuses their place. */
 static float *draw_masks(struct run *run, uint32_t number, uint32_t first) {
   struct training *training = &run->training;
-  struct loupe *loupe = &training->loupe;
+  struct loupe *loupe = training_loupe(training);
   loupe_number(loupe, number, first);
   loupe_forward(loupe, BATCH);
   return read_floats(run->arena, graph_value(loupe->graph, loupe->net.mask), BATCH * N);
@@ -246,7 +246,7 @@ static void a_step_allocates_nothing(void **state) {
 /* Where not all fit, fewer images a pass: the mask's graph has room beside the network. */
 static void memory_is_left_for_the_mask(void **state) {
   struct run run;
-  struct trainer_config config = {.kernel_folder = ""};
+  struct training_config config = {.task = &task_loupe, .kernel_folder = ""};
   struct error error;
   cl_ulong memory = device.facts.memory;
   uint64_t before = device.bytes;
@@ -258,7 +258,7 @@ static void memory_is_left_for_the_mask(void **state) {
   device.facts.memory = before + whole * 3 / 4;
   assert_good(training_open(&run.training, &device, &run.options, &config, &error), &error);
   assert_true(run.training.reconstructor.batch < BATCH);
-  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   training_step(&run.training, 0, BATCH);
   assert_good(device_finish(&device, &error), &error);
   device.facts.memory = memory;
@@ -302,7 +302,7 @@ static void the_stored_mask_is_the_most_probable_one(void **state) {
 }
 
 static const struct graph *graph_of(const struct training *training) {
-  return training->loupe.graph;
+  return training_loupe(training)->graph;
 }
 
 static void going_on_equals_never_stopping(void **state) {

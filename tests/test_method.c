@@ -2,7 +2,7 @@
  * the program's, and a task for the trainer. It learns, is told, validated, kept, and gone on with as every other;
  * what its systems carry from one update to the next is in its checkpoints, and what its log tells is drawn. */
 #include "systems/methods/methods.h"
-#include "systems/methods/train.h"
+#include "systems/methods/fit.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/scan/systems.h"
 #include "tests/training.h"
@@ -12,20 +12,22 @@
 #include <string.h>
 
 struct toy {
-  struct trainer trainer;
-  struct feed feed;
+  struct feed train, validation;
   struct graph *graph;
   tensor in, out;
   struct loss loss;
-  struct schedule update;
   double last; /* loss */
   uint32_t replayed;
 };
 
+static struct toy *toy_of(const struct training *training) {
+  return training_own(training, sizeof(struct toy));
+}
+
 /* ---- its systems ---------------------------------------------------------------------------------------- */
 
 static void run_forward(struct world *world, void *context) {
-  struct toy *toy = context;
+  struct toy *toy = toy_of(context);
   world_touch(world, SET(BATCH_input), SET(BATCH_output));
   graph_set_images(toy->graph, world_rows(world, TABLE_ENV));
   graph_forward(toy->graph);
@@ -38,7 +40,7 @@ static const struct system forward_toy = {.name = "forward_toy",
                                           .run = run_forward};
 
 static void run_learn(struct world *world, void *context) {
-  struct toy *toy = context;
+  struct toy *toy = toy_of(context);
   size_t images = world_rows(world, TABLE_ENV);
   const struct loss_target target = {world_in(world, ENV_slice).as.m, world_in(world, SLICE_image).as.m,
                                      world_in(world, SLICE_mean).as.m, world_in(world, SLICE_std).as.m,
@@ -47,7 +49,7 @@ static void run_learn(struct world *world, void *context) {
   loss_run(&toy->loss, &target, world_in(world, BATCH_output).as.m, world_out(world, BATCH_output_gradient).as.m,
            images, 1.0 / (double)images);
   graph_backward(toy->graph);
-  optimise_step(&toy->trainer.optimiser);
+  optimise_step(&((struct training *)context)->optimiser);
 }
 
 static const struct system learn_toy = {.name = "learn_toy",
@@ -74,10 +76,10 @@ static const struct system count_toy = {.name = "count_toy",
 
 /* A replay: play fills a row of it, an update reads them all. */
 static void run_store(struct world *world, void *context) {
-  const struct toy *toy = context;
+  const struct training *training = context;
   uint32_t row[N];
-  for (size_t i = 0; i < N; i++) row[i] = (uint32_t)toy->trainer.done + 1;
-  world_write(world, ENV_rank, toy->trainer.done % BATCH, 1, row);
+  for (size_t i = 0; i < N; i++) row[i] = (uint32_t)training->done + 1;
+  world_write(world, ENV_rank, training->done % BATCH, 1, row);
 }
 
 static const struct system store_toy = {.name = "store_toy",
@@ -87,44 +89,120 @@ static const struct system store_toy = {.name = "store_toy",
 
 /* From the fourth update on, before which one of the runs is cut. */
 static void run_replay(struct world *world, void *context) {
-  struct toy *toy = context;
+  const struct training *training = context;
   uint32_t rows[BATCH][N];
   world_read(world, ENV_rank, 0, BATCH, rows);
-  for (size_t i = 0; i < BATCH && toy->trainer.done >= 4; i++) toy->replayed += rows[i][N - 1];
+  for (size_t i = 0; i < BATCH && training->done >= 4; i++) toy_of(training)->replayed += rows[i][N - 1];
 }
 
 static const struct system replay_toy = {
     .name = "replay_toy", .doc = "all that the replay holds", .reads = SET(ENV_rank), .run = run_replay};
 
-static void add_update(struct toy *toy, struct schedule *schedule) {
-  feed_add_batch(&toy->feed, schedule);
-  schedule_add(schedule, &forward_toy, toy);
-  schedule_add(schedule, &learn_toy, toy);
-  schedule_add(schedule, &count_toy, toy);
-  schedule_add(schedule, &store_toy, toy);
-  schedule_add(schedule, &replay_toy, toy);
+static void fill_update(struct training *training, struct schedule *schedule) {
+  feed_add_batch(&toy_of(training)->train, schedule);
+  schedule_add(schedule, &forward_toy, training);
+  schedule_add(schedule, &learn_toy, training);
+  schedule_add(schedule, &count_toy, training);
+  schedule_add(schedule, &store_toy, training);
+  schedule_add(schedule, &replay_toy, training);
 }
 
-static void add_all(struct trainer *trainer, struct schedule *schedule) {
-  struct toy *toy = (struct toy *)trainer;
-  feed_add_masks(&toy->feed, schedule);
-  add_update(toy, schedule);
+static void fill_masks(struct training *training, struct schedule *schedule) {
+  feed_add_masks(&toy_of(training)->train, schedule);
 }
+
+static const struct schedule *masks_of(struct training *training) {
+  return &toy_of(training)->train.masks;
+}
+
+/* ---- its network ---------------------------------------------------------------------------------------- */
+
+static bool open_network(struct training *training, struct error *error) {
+  struct toy *toy = toy_of(training);
+  struct world *world = training_world(training);
+  struct graph_setup plan = {
+      .device = training->device, .kernels = training->train.simulation.kernels, .batch = BATCH, .train = true};
+  graph_open(&toy->graph);
+  toy->in = graph_input(toy->graph, "input", 1, N, N);
+  toy->out = conv2d(toy->graph, toy->in, "only", 1, 3);
+  if (!graph_plan(toy->graph, &plan, error)) return false;
+  graph_start(toy->graph, training->options->world.seed);
+  world_bind(world, BATCH_input, graph_value(toy->graph, toy->in), BATCH);
+  world_bind(world, BATCH_output, graph_value(toy->graph, toy->out), BATCH);
+  world_bind(world, BATCH_output_gradient, graph_gradient(toy->graph, toy->out), BATCH);
+  return true;
+}
+
+static void close_network(struct training *training) {
+  graph_close(toy_of(training)->graph);
+}
+
+static struct graph *graph_of(const struct training *training) {
+  return toy_of(training)->graph;
+}
+
+static struct optimiser_setup optimiser(const struct options *options) {
+  (void)options;
+  return optimise_defaults(OPTIMISER_ADAM, 0.02);
+}
+
+static bool write_network(const struct training *training, struct store *store, struct error *error) {
+  return store_put_text(store, "network", "toy", error) &&
+         checkpoint_write_parameters(store, "param", toy_of(training)->graph, error);
+}
+
+static const struct task_network network_toy = {
+    .open = open_network, .close = close_network, .graph = graph_of, .optimiser = optimiser, .write = write_network};
 
 /* ---- its task ------------------------------------------------------------------------------------------- */
 
-static bool begin(struct trainer *trainer, uint64_t epoch, struct error *error) {
-  return feed_epoch(&((struct toy *)trainer)->feed, (uint32_t)epoch, error);
+static struct feed *feed_of(const struct training *training, const struct split *split) {
+  return split == &training->validation ? &toy_of(training)->validation : &toy_of(training)->train;
 }
 
-static void step(struct trainer *trainer) {
-  struct toy *toy = (struct toy *)trainer;
-  feed_deal(&toy->feed, trainer->done % trainer->each * BATCH, BATCH);
-  schedule_run(&toy->update, trainer->world);
+static bool describe(struct training *training, struct error *error) {
+  struct toy *toy = toy_of(training);
+  struct feed_setup setup = {.batch = BATCH}, other = {.batch = BATCH, .validate = true};
+  return feed_describe(&toy->train, &training->train, &setup, training->arena, error) &&
+         feed_describe(&toy->validation, &training->validation, &other, training->arena, error);
 }
 
-static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
-  struct toy *toy = (struct toy *)trainer;
+static struct simulation_plan plan(const struct training *training, const struct split *split, size_t slices) {
+  return feed_plan(feed_of(training, split), slices);
+}
+
+static bool load(struct training *training, struct split *split, struct error *error) {
+  return feed_open(feed_of(training, split), error);
+}
+
+/* Of the two whole minibatches of every epoch. */
+static bool open_task(struct training *training, struct error *error) {
+  training->each = training->save_every = 2;
+  training->wanted = 2 * training->config.steps;
+  training->look_every = training->event_each = training->event_per = 1;
+  training->work = BATCH;
+  return loss_open(&toy_of(training)->loss, training->device, training->train.simulation.kernels, LOSS_MSE, N, N,
+                   BATCH, error);
+}
+
+static void close_task(struct training *training) {
+  struct toy *toy = toy_of(training);
+  if (toy->loss.device) loss_close(&toy->loss);
+  feed_close(&toy->validation);
+  feed_close(&toy->train);
+}
+
+static bool begin(struct training *training, uint64_t epoch, struct error *error) {
+  return feed_epoch(&toy_of(training)->train, (uint32_t)epoch, error);
+}
+
+static void step(struct training *training) {
+  feed_deal(&toy_of(training)->train, training->done % training->each * BATCH, BATCH);
+  training_run_list(training, 1);
+}
+
+static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  struct toy *toy = toy_of(training);
   double each[BATCH];
   if (!loss_read(&toy->loss, BATCH, each, error)) return false;
   for (int i = 0; i < BATCH; i++) values[0] += each[i] / BATCH;
@@ -132,114 +210,62 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
   return true;
 }
 
-static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
+static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   (void)error;
-  values[0] = ((struct toy *)trainer)->last;
+  values[0] = toy_of(training)->last;
   return true;
 }
 
-static bool write(const struct trainer *trainer, struct store *store, struct error *error) {
-  return store_put_text(store, "network", "toy", error) &&
-         checkpoint_write_parameters(store, "param", ((const struct toy *)trainer)->graph, error);
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[] = {"data.", "world.", NULL};
+  (void)options;
+  return keys;
 }
 
-static bool read(struct trainer *trainer, struct store *store, struct error *error) {
-  (void)trainer, (void)store, (void)error;
-  return true;
+static const struct log_value values[] = {{"loss", "loss/train", "the loss"}, {NULL, NULL, NULL}};
+static const struct task task_toy = {
+    .name = "toy",
+    .network = "toy",
+    .unit = "update",
+    .worked = "images",
+    .reads = reads,
+    .more = "epochs of the toy",
+    .advice = "do nothing",
+    .bytes = sizeof(struct toy),
+    .networks = {&network_toy},
+    .lists = {{"masks", "before every epoch", .unit = true, .fill = fill_masks, .other = masks_of},
+              {"update", "for every minibatch", .unit = true, .fill = fill_update}},
+    .train = {"look", values, 1},
+    .validation = {"validation", values, 1},
+    .select = SELECT_LOWEST,
+    .epochs = true,
+    .plan = plan,
+    .describe = describe,
+    .load = load,
+    .open = open_task,
+    .close = close_task,
+    .begin = begin,
+    .step = step,
+    .look = look,
+    .validate = validate};
+
+static bool try_toy(struct training *training, const struct options *options, const char *folder_of_toy,
+                    uint64_t epochs, bool resume, struct error *error) {
+  struct training_config config = {
+      .task = &task_toy, .folder = folder_of_toy, .resume = resume, .steps = epochs, .kernel_folder = ""};
+  return training_open(training, &device, options, &config, error);
 }
 
-static const struct trainer_value values[] = {{"loss", "loss/train", "the loss"}, {NULL, NULL, NULL}};
-static const struct task task_toy = {.network = "toy",
-                                     .unit = "update",
-                                     .worked = "images",
-                                     .train = {"look", values, 1},
-                                     .validation = {"validation", values, 1},
-                                     .select = SELECT_LOWEST,
-                                     .epochs = true,
-                                     .more = "epochs of the toy",
-                                     .advice = "do nothing",
-                                     .add = add_all,
-                                     .begin = begin,
-                                     .step = step,
-                                     .look = look,
-                                     .validate = validate,
-                                     .write = write,
-                                     .read = read};
-
-/* ---- opening -------------------------------------------------------------------------------------------- */
-
-static void open_feed(struct toy *toy, const struct options *options) {
-  struct feed_setup setup = {
-      .device = &device, .options = options, .split = SPLIT_TRAIN, .batch = BATCH, .kernel_folder = ""};
+static void open_toy(struct training *training, const struct options *options, const char *folder_of_toy,
+                     uint64_t epochs, bool resume) {
   struct error error;
-  feed_describe(&toy->feed, &setup);
-  schedule_open(&toy->update, &component_schema);
-  add_all(&toy->trainer, &toy->update);
-  assert_good(schedule_close(&toy->update, &error), &error);
-  setup.columns = toy->update.touched;
-  assert_good(feed_open(&toy->feed, &setup, &error), &error);
+  assert_good(try_toy(training, options, folder_of_toy, epochs, resume, &error), &error);
 }
 
-static void open_network(struct toy *toy, const struct options *options) {
-  struct kernels *kernels = toy->feed.simulation.kernels;
-  struct graph_setup plan = {.device = &device, .kernels = kernels, .batch = BATCH, .train = true};
-  struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, 0.02);
-  struct world *world = toy->feed.simulation.world;
+static void run_toy(struct training *training) {
+  struct training_config config = {.kernel_folder = ""};
   struct error error;
-  graph_open(&toy->graph);
-  toy->in = graph_input(toy->graph, "input", 1, N, N);
-  toy->out = conv2d(toy->graph, toy->in, "only", 1, 3);
-  assert_good(graph_plan(toy->graph, &plan, &error), &error);
-  graph_start(toy->graph, options->world.seed);
-  assert_good(loss_open(&toy->loss, &device, kernels, LOSS_MSE, N, N, BATCH, &error), &error);
-  assert_good(optimise_open(&toy->trainer.optimiser, toy->graph, &adam, &error), &error);
-  world_bind(world, BATCH_input, graph_value(toy->graph, toy->in), BATCH);
-  world_bind(world, BATCH_output, graph_value(toy->graph, toy->out), BATCH);
-  world_bind(world, BATCH_output_gradient, graph_gradient(toy->graph, toy->out), BATCH);
-}
-
-/* Of the two whole minibatches of every epoch. */
-static bool try_toy(struct toy *toy, const struct options *options, const char *folder_of_toy, uint64_t epochs,
-                    bool resume, struct error *error) {
-  static const char *const may_differ[] = {"train.", NULL};
-  struct trainer_config config = {.folder = folder_of_toy, .resume = resume, .kernel_folder = ""};
-  *toy = (struct toy){
-      .trainer = {.task = &task_toy, .arena = arena_open(), .device = &device, .options = options}};
-  open_feed(toy, options);
-  open_network(toy, options);
-  struct trainer *trainer = &toy->trainer;
-  struct run_data data = {toy->feed.dataset.hash, toy->feed.slices, &toy->feed.dataset};
-  trainer->world = toy->feed.simulation.world;
-  trainer->each = trainer->save_every = 2;
-  trainer->wanted = 2 * epochs;
-  trainer->look_every = trainer->event_each = trainer->event_per = 1;
-  trainer->work = BATCH;
-  trainer->run = (struct run_files){.train = data, .validation = data, .may_differ = may_differ};
-  schedule_open(&toy->update, &component_schema);
-  add_update(toy, &toy->update);
-  return schedule_close(&toy->update, error) &&
-         schedule_prepare(&toy->update, toy->feed.simulation.kernels, error) &&
-         trainer_open_history(trainer, error) && trainer_open_files(trainer, &config, error);
-}
-
-static void open_toy(struct toy *toy, const struct options *options, const char *folder_of_toy, uint64_t epochs,
-                     bool resume) {
-  struct error error;
-  assert_good(try_toy(toy, options, folder_of_toy, epochs, resume, &error), &error);
-}
-
-static void run_toy(struct toy *toy) {
-  struct trainer_config config = {.kernel_folder = ""};
-  struct error error;
-  assert_good(trainer_run(&toy->trainer, &config, &error), &error);
-}
-
-static void close_toy(struct toy *toy) {
-  trainer_close(&toy->trainer);
-  loss_close(&toy->loss);
-  graph_close(toy->graph);
-  feed_close(&toy->feed);
-  arena_close(toy->trainer.arena);
+  assert_good(trainer_run(training, &config, &error), &error);
 }
 
 static void set_options(struct options *options, struct arena *arena) {
@@ -250,40 +276,40 @@ static void set_options(struct options *options, struct arena *arena) {
 
 /* ---- tests ---------------------------------------------------------------------------------------------- */
 
-static void read_toy(struct toy *toy, struct arena *arena, float **parameters, float quality[BATCH]) {
-  *parameters = read_floats(arena, toy->graph->values, toy->graph->elements);
-  support_get(toy->trainer.world, ENV_quality, 0, BATCH, quality);
+static void read_toy(const struct training *toy, struct arena *arena, float **parameters, float quality[BATCH]) {
+  *parameters = read_floats(arena, graph_of(toy)->values, graph_of(toy)->elements);
+  support_get(training_world(toy), ENV_quality, 0, BATCH, quality);
 }
 
 /* Six epochs at once against two and then four: parameters, the log, and the column that is carried. */
 static void it_learns_and_goes_on(void **state) {
   struct arena *arena = arena_open();
   struct options options;
-  struct toy whole, half, rest;
+  struct training whole, half, rest;
   float *parameters[2], quality[2][BATCH];
   (void)state;
   set_options(&options, arena);
   open_toy(&whole, &options, support_path(&folder, "toy"), 6, false);
   run_toy(&whole);
-  const struct history *looks = &whole.trainer.looks;
+  const struct history *looks = &whole.looks;
   assert_int_equal(looks->count, 12);
   assert_true(looks->value[0][11] < 0.8 * looks->value[0][0]);
   open_toy(&half, &options, support_path(&folder, "toy_halves"), 2, false);
   run_toy(&half);
-  close_toy(&half);
+  training_close(&half);
   open_toy(&rest, &options, support_path(&folder, "toy_halves"), 6, true);
-  assert_int_equal(rest.trainer.done, 4);
+  assert_int_equal(rest.done, 4);
   run_toy(&rest);
   read_toy(&whole, arena, &parameters[0], quality[0]);
   read_toy(&rest, arena, &parameters[1], quality[1]);
-  assert_memory_equal(parameters[0], parameters[1], sizeof(float) * whole.graph->elements);
+  assert_memory_equal(parameters[0], parameters[1], sizeof(float) * graph_of(&whole)->elements);
   assert_memory_equal(quality[0], quality[1], sizeof quality[0]);
   assert_true(quality[0][0] > 0);
-  assert_int_equal(whole.replayed, 5 * (3 + 4 + 5 + 6 + 7 + 8 + 9 + 10));
-  assert_int_equal(rest.replayed, whole.replayed);
-  assert_memory_equal(looks->value[0], rest.trainer.looks.value[0], sizeof(double) * 12);
-  close_toy(&whole);
-  close_toy(&rest);
+  assert_int_equal(toy_of(&whole)->replayed, 5 * (3 + 4 + 5 + 6 + 7 + 8 + 9 + 10));
+  assert_int_equal(toy_of(&rest)->replayed, toy_of(&whole)->replayed);
+  assert_memory_equal(looks->value[0], rest.looks.value[0], sizeof(double) * 12);
+  training_close(&whole);
+  training_close(&rest);
   arena_close(arena);
 }
 
@@ -298,25 +324,25 @@ static void has_line(const struct chart_line *line, const char *name, size_t poi
 static void its_log_is_drawn(void **state) {
   struct arena *arena = arena_open();
   struct options options;
-  struct toy toy;
+  struct training toy;
   struct error error;
   (void)state;
   set_options(&options, arena);
   open_toy(&toy, &options, support_path(&folder, "toy_drawn"), 3, false);
-  assert_good(curves_draw(&toy.trainer, &error), &error);
+  assert_good(curves_draw(&toy, &error), &error);
   assert_false(file_is_there(support_path(&folder, "toy_drawn/curves.png"))); /* nothing is told yet */
   run_toy(&toy);
-  struct chart_panels panels = curves_panels(&toy.trainer);
+  struct chart_panels panels = curves_panels(&toy);
   assert_int_equal(panels.count, 1);
   assert_string_equal(panels.chart[0].across, "epoch");
   assert_string_equal(panels.chart[0].up, "loss");
   assert_int_equal(panels.chart[0].line_count, 2);
-  has_line(&panels.chart[0].lines[0], "training", 6, 0.5, toy.trainer.looks.value[0]);
-  has_line(&panels.chart[0].lines[1], "validation", 3, 1, toy.trainer.validations.value[0]);
+  has_line(&panels.chart[0].lines[0], "training", 6, 0.5, toy.looks.value[0]);
+  has_line(&panels.chart[0].lines[1], "validation", 3, 1, toy.validations.value[0]);
   assert_true(panels.chart[0].from == 0 && panels.chart[0].to == 3);
-  assert_good(curves_draw(&toy.trainer, &error), &error);
+  assert_good(curves_draw(&toy, &error), &error);
   assert_true(file_is_there(support_path(&folder, "toy_drawn/curves.png")));
-  close_toy(&toy);
+  training_close(&toy);
   arena_close(arena);
 }
 
@@ -326,13 +352,13 @@ static bool is_uniform(const struct options *options) {
 
 /* A task that says its curves gets these, by its options, and one that counts no epochs its own axis. */
 static void a_task_says_its_curves(void **state) {
-  static const struct trainer_curve curves[] = {{"%s", "looks", .looks = true, .minus = true},
+  static const struct log_curve curves[] = {{"%s", "looks", .looks = true, .minus = true},
                                                 {"%s", "hidden", .shown = is_uniform},
                                                 {"loss", "validation", .validation = true},
                                                 {.up = NULL}};
   struct arena *arena = arena_open();
   struct options options;
-  struct toy toy;
+  struct training toy;
   (void)state;
   set_options(&options, arena);
   open_toy(&toy, &options, support_path(&folder, "toy_said"), 2, false);
@@ -340,17 +366,17 @@ static void a_task_says_its_curves(void **state) {
   struct task said = task_toy;
   said.curves = curves;
   said.epochs = false;
-  toy.trainer.task = &said;
-  struct chart_panels panels = curves_panels(&toy.trainer);
+  toy.task = &said;
+  struct chart_panels panels = curves_panels(&toy);
   assert_int_equal(panels.count, 2);
   assert_string_equal(panels.chart[0].up, "SSIM");
   assert_string_equal(panels.chart[0].across, "updates of 5 images");
   assert_int_equal(panels.chart[0].line_count, 1);
-  assert_true(panels.chart[0].lines[0].y[3] == -toy.trainer.looks.value[0][3]);
+  assert_true(panels.chart[0].lines[0].y[3] == -toy.looks.value[0][3]);
   assert_true(panels.chart[0].lines[0].x[3] == 4 && panels.chart[0].to == 4);
   assert_string_equal(panels.chart[1].lines[0].name, "validation");
-  toy.trainer.task = &task_toy;
-  close_toy(&toy);
+  toy.task = &task_toy;
+  training_close(&toy);
   arena_close(arena);
 }
 
@@ -362,20 +388,19 @@ static herr_t delete_dataset(hid_t file, const char *name) {
 static void refuse_without(const struct options *options, const char *name,
                            herr_t (*delete)(hid_t file, const char *name)) {
   const char *path = support_path(&folder, "toy_carried/last.h5");
-  struct toy toy;
+  struct training toy;
   struct error error;
   hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
   assert_true(file >= 0 && delete(file, name) >= 0 && H5Fclose(file) >= 0);
   assert_false(try_toy(&toy, options, support_path(&folder, "toy_carried"), 2, true, &error));
   assert_non_null(strstr(error.text, name));
-  close_toy(&toy);
 }
 
 /* Carried columns are there by their names; without one the checkpoint is refused, as without its updates. */
 static void what_it_carries_is_kept(void **state) {
   struct arena *arena = arena_open();
   struct options options;
-  struct toy toy;
+  struct training toy;
   struct store *store;
   struct error error;
   float quality[BATCH];
@@ -384,15 +409,19 @@ static void what_it_carries_is_kept(void **state) {
   set_options(&options, arena);
   open_toy(&toy, &options, support_path(&folder, "toy_carried"), 1, false);
   run_toy(&toy);
-  support_get(toy.trainer.world, ENV_quality, 0, BATCH, quality);
+  support_get(training_world(&toy), ENV_quality, 0, BATCH, quality);
   assert_good(store_open(&store, support_path(&folder, "toy_carried/last.h5"), &error), &error);
   assert_good(store_read_known(store, "carried/ENV.quality", STORE_U8, sizeof bytes, bytes, &error), &error);
   store_close(store);
   assert_memory_equal(bytes, quality, sizeof bytes);
-  close_toy(&toy);
+  training_close(&toy);
   refuse_without(&options, "carried/ENV.quality", delete_dataset);
   refuse_without(&options, "updates", H5Adelete);
   arena_close(arena);
+}
+
+static bool is_policy(const struct method *method) {
+  return method->stages[1] && method->stages[1]->gamma;
 }
 
 /* No method of the program leaves anything for the next unit but parameters and optimisers; lbcs its mask. */
@@ -409,7 +438,7 @@ static void methods_carry_nothing(void **state) {
       options.train.method = method;
       options.acquisition.geometry = geometry;
       bool good = method_lists(&lists, &options, arena, &error);
-      assert_true(good || (method_list[method]->policy && geometry == GEOMETRY_POINTS)); /* chosen at once */
+      assert_true(good || (is_policy(method_list[method]) && geometry == GEOMETRY_POINTS)); /* chosen at once */
       for (int i = 0; i < lists.count; i++) {
         const struct schedule *schedule = lists.list[i].schedule;
         if (!strcmp(lists.list[i].name, "masks") || !strcmp(lists.list[i].name, "play")) written = 0;

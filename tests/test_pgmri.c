@@ -30,6 +30,7 @@ struct bench {
   struct simulation simulation;
   struct policy policy;
   struct trajectories trajectories;
+  struct schedule play, gradient_list;
   size_t elements;
   float *gradient;
   uint32_t next; /* slice number */
@@ -60,6 +61,15 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
   bench->gradient = ARENA_NEW(bench->arena, float, bench->elements);
 }
 
+static void open_list(struct bench *bench, struct schedule *list,
+                      void (*fill)(struct trajectories *trajectories, struct schedule *schedule)) {
+  struct error error;
+  schedule_open(list, &component_schema);
+  fill(&bench->trajectories, list);
+  assert_good(schedule_close(list, &error), &error);
+  assert_good(schedule_prepare(list, bench->simulation.kernels, &error), &error);
+}
+
 static void open_bench(struct bench *bench, struct device *device, struct config config) {
   struct error error;
   *bench = (struct bench){.arena = arena_open()};
@@ -84,7 +94,9 @@ static void open_bench(struct bench *bench, struct device *device, struct config
                                      .greedy = config.greedy,
                                      .baseline = !config.no_baseline,
                                      .gamma = gamma_};
-  assert_good(trajectories_open(&bench->trajectories, &setup, &error), &error);
+  trajectories_open(&bench->trajectories, &setup);
+  open_list(bench, &bench->play, trajectories_add_play);
+  open_list(bench, &bench->gradient_list, trajectories_add_gradient);
 }
 
 static void close_bench(struct bench *bench) {
@@ -102,10 +114,10 @@ static void read_gradient(struct bench *bench) {
 
 /* One estimate of the gradient, over MOST slices. */
 static void estimate(struct bench *bench) {
-  trajectories_play(&bench->trajectories, bench->next, MOST);
+  trajectories_play(&bench->trajectories, &bench->play, bench->next, MOST);
   bench->next += MOST;
   graph_zero_gradients(bench->policy.graph);
-  trajectories_gradient(&bench->trajectories);
+  schedule_run(&bench->gradient_list, bench->simulation.world);
   read_gradient(bench);
 }
 
@@ -369,7 +381,7 @@ static void gradient_is_of_the_loss_in(struct device *device, struct config conf
       moved[i] = (float)((double)values[i] + (side ? reach : -reach) * (double)way[i] / norm);
     device_write(bench.simulation.device, graph->values, 0, sizeof(float) * bench.elements, moved);
     policy_changed(&bench.policy);
-    trajectories_gradient(&bench.trajectories);
+    schedule_run(&bench.gradient_list, bench.simulation.world);
     support_get(bench.simulation.world, STATE_terms, 0, images, terms);
     for (size_t i = 0; i < images; i++) loss[side] += (double)terms[2 * i];
   }
@@ -470,10 +482,10 @@ static void short_updates_are_parts(void **state) {
     struct bench bench;
     open_bench(&bench, *state, (struct config){.greedy = greedy, .draws = DRAWS, .batch = 64, .slices = 20});
     struct world *world = bench.simulation.world;
-    trajectories_play(&bench.trajectories, 0, MOST);
+    trajectories_play(&bench.trajectories, &bench.play, 0, MOST);
     support_get(world, ROLLOUT_action, 0, STEPS * DRAWS * MOST, action);
     support_get(world, ROLLOUT_advantage, 0, STEPS * DRAWS * MOST, advantage);
-    trajectories_play(&bench.trajectories, 0, FEW);
+    trajectories_play(&bench.trajectories, &bench.play, 0, FEW);
     assert_int_equal(trajectories_images(&bench.trajectories),
                      FEW + (STEPS - 1) * FEW * (greedy ? 1 : DRAWS));
     support_get(world, ROLLOUT_action, 0, STEPS * DRAWS * FEW, few_action);

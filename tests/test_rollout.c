@@ -23,6 +23,7 @@ struct bench {
   struct simulation simulation;
   struct policy policy;
   struct rollout rollout;
+  struct schedule list; /* its play */
   uint32_t played; /* rollouts */
 };
 
@@ -64,7 +65,11 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
   open_policy(bench, device, batch);
   struct rollout_setup setup = *wanted;
   setup.simulation = &bench->simulation;
-  assert_good(rollout_open(&bench->rollout, &setup, &error), &error);
+  rollout_open(&bench->rollout, &setup);
+  schedule_open(&bench->list, &component_schema);
+  rollout_add_play(&bench->rollout, &bench->list);
+  assert_good(schedule_close(&bench->list, &error), &error);
+  assert_good(schedule_prepare(&bench->list, bench->simulation.kernels, &error), &error);
 }
 
 static void open_launches(struct bench *bench, struct device *device, size_t scans, size_t launch,
@@ -86,7 +91,7 @@ static void close_bench(struct bench *bench) {
 
 static void play(struct bench *bench) {
   struct error error;
-  rollout_play(&bench->rollout, &bench->rollout.play, bench->played++ * (uint32_t)bench->rollout.scans);
+  rollout_play(&bench->rollout, &bench->list, bench->played++ * (uint32_t)bench->rollout.scans);
   assert_good(device_finish(bench->simulation.device, &error), &error);
 }
 

@@ -89,7 +89,7 @@ static void open_whole(struct whole *whole, const struct run *run) {
                               .channels = (int)run->options.tau.channels,
                               .pools = (int)run->options.tau.pools,
                               .steps = run->options.tau.steps,
-                              .budget = run->training.tau.acquisition.budget,
+                              .budget = training_tau(&run->training)->acquisition.budget,
                               .seed = run->options.world.seed,
                               .slope = 10,
                               .view = (enum net_view_kind)run->options.network.input,
@@ -104,7 +104,7 @@ static void open_whole(struct whole *whole, const struct run *run) {
 }
 
 static void copy_parameters(const struct whole *whole, const struct run *run) {
-  const struct graph *graphs[] = {tau_parameters(&run->training.tau), run->training.reconstructor.graph};
+  const struct graph *graphs[] = {tau_parameters(training_tau(&run->training)), run->training.reconstructor.graph};
   assert_int_equal(whole->graph->parameters, graphs[0]->parameters + graphs[1]->parameters);
   for (int g = 0; g < 2; g++)
     for (int i = 0; i < graphs[g]->parameters; i++) {
@@ -115,13 +115,13 @@ static void copy_parameters(const struct whole *whole, const struct run *run) {
 }
 
 static void copy_input(const struct whole *whole, const struct run *run, tensor from, tensor to) {
-  device_copy(&device, graph_value(run->training.tau.graph, from), 0, graph_value(whole->graph, to), 0,
+  device_copy(&device, graph_value(training_tau(&run->training)->graph, from), 0, graph_value(whole->graph, to), 0,
               sizeof(float) * BATCH * graph_elements(whole->graph, to));
 }
 
 static void run_in_one(struct whole *whole, struct run *run) {
   const struct training *training = &run->training;
-  const struct net_tau *net = &training->tau.net;
+  const struct net_tau *net = &training_tau(training)->net;
   const struct loss_target target = target_of(run);
   struct loss loss;
   struct error error;
@@ -140,15 +140,15 @@ static void run_in_one(struct whole *whole, struct run *run) {
 }
 
 static void deal(struct run *run, size_t images) {
-  struct feed *feed = &run->training.train;
+  struct feed *feed = &fitting_of(&run->training)->train;
   struct error error;
   struct schedule *schedule = ARENA_NEW(run->arena, struct schedule, 1);
   schedule_open(schedule, &component_schema);
   feed_add_batch(feed, schedule);
   assert_good(schedule_close(schedule, &error), &error);
   feed_deal(feed, 0, images);
-  reconstructor_bind(&run->training.reconstructor, feed->simulation.world);
-  schedule_run(schedule, feed->simulation.world);
+  reconstructor_bind(&run->training.reconstructor, feed->split->simulation.world);
+  schedule_run(schedule, feed->split->simulation.world);
 }
 
 /* An update's gradients, the parameters left as they are. Of the reconstructor also what its last pass alone
@@ -163,22 +163,22 @@ static struct gradients run_update(struct run *run) {
   struct gradients found;
   const size_t images = run->options.train.batch;
   graph_zero_gradients(reconstructor->graph);
-  graph_zero_gradients(tau_parameters(&training->tau));
+  graph_zero_gradients(tau_parameters(training_tau(training)));
   const struct loss_target target = target_of(run);
   deal(run, images);
   run_steps(run, 0, images);
   reconstructor_forward(reconstructor, images);
-  loss_run(&training->loss, &target, reconstructor->output, reconstructor->output_gradient, images,
+  loss_run(&fitting_of(training)->loss, &target, reconstructor->output, reconstructor->output_gradient, images,
            1.0 / (double)images);
   reconstructor_backward(reconstructor, images);
   found.last = read_gradients(run, reconstructor->graph);
-  for (uint32_t part = training->tau.steps; part; part--) {
-    tau_backward(&training->tau, part, images);
-    if (!training->tau.adaptive) break;
+  for (uint32_t part = training_tau(training)->steps; part; part--) {
+    tau_backward(training_tau(training), part, images);
+    if (!training_tau(training)->adaptive) break;
     reconstructor_backward_level(reconstructor, images, part > 1);
   }
   found.network = read_gradients(run, reconstructor->graph);
-  found.sampler = read_gradients(run, tau_parameters(&training->tau));
+  found.sampler = read_gradients(run, tau_parameters(training_tau(training)));
   return found;
 }
 
@@ -216,7 +216,7 @@ static void check_update(void (*set)(struct run *run, const char *output), uint3
   open_whole(&whole, &run);
   copy_parameters(&whole, &run);
   run_in_one(&whole, &run);
-  const struct graph *sampler = tau_parameters(&run.training.tau),
+  const struct graph *sampler = tau_parameters(training_tau(&run.training)),
                      *network = run.training.reconstructor.graph;
   float *expected = gather(&run, network, whole.graph);
   check("the sampler's gradient", found.sampler, gather(&run, sampler, whole.graph), sampler->elements, 1e-3);
@@ -254,12 +254,12 @@ static void check_fused(void (*set)(struct run *run, const char *output), uint32
     if (complex) set_complex(&run[fused]);
     start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.blocks != NULL, fused);
-    assert_int_equal(run[fused].training.tau.sampler.blocks != NULL, fused && set == set_wide_points);
+    assert_int_equal(training_tau(&run[fused].training)->sampler.blocks != NULL, fused && set == set_wide_points);
     found[fused] = run_update(&run[fused]);
     subtract(found[fused].network, found[fused].last, run[0].training.reconstructor.graph->elements);
     device.facts.matrix = matrix;
   }
-  size_t sampler = tau_parameters(&run[0].training.tau)->elements,
+  size_t sampler = tau_parameters(training_tau(&run[0].training))->elements,
          network = run[0].training.reconstructor.graph->elements;
   check("the sampler's gradient", found[1].sampler, found[0].sampler, sampler, 5e-3);
   check("what the last pass gives", found[1].last, found[0].last, network, 5e-3);
@@ -318,8 +318,8 @@ static void the_rate_of_the_sampler_is_its_own(void **state) {
   run.options.tau.rate = 0.5;
   run.options.train.rate_every = 1;
   start_run(&run);
-  run.training.trainer.done = run.training.trainer.each; /* both rates have made a step */
-  const struct graph *graph = run.training.tau.graph;
+  run.training.done = run.training.each; /* both rates have made a step */
+  const struct graph *graph = training_tau(&run.training)->graph;
   const float *before = read_values(&run, graph);
   training_step(&run.training, 0, BATCH);
   const float *after = read_values(&run, graph), *gradient = read_gradients(&run, graph);
@@ -338,9 +338,9 @@ static void micro_batches_change_nothing(void **state) {
     if (k) run[k].options.network.batch = 2;
     start_run(&run[k]);
     training_step(&run[k].training, BATCH, BATCH);
-    gradient[k] = read_gradients(&run[k], run[k].training.tau.graph);
+    gradient[k] = read_gradients(&run[k], training_tau(&run[k].training)->graph);
   }
-  assert_true(distance(gradient[1], gradient[0], run[0].training.tau.graph->elements) < 1e-3);
+  assert_true(distance(gradient[1], gradient[0], training_tau(&run[0].training)->graph->elements) < 1e-3);
   for (int k = 0; k < 2; k++) close_run(&run[k]);
 }
 
@@ -417,7 +417,7 @@ static void every_step_takes_its_lines(void **state) {
   set_options(&run, NULL);
   run.options.tau.steps = 4;
   start_run(&run);
-  struct tau *tau = &run.training.tau;
+  struct tau *tau = training_tau(&run.training);
   deal(&run, BATCH);
   run_steps(&run, 20, BATCH);
   const float *mask[5];
@@ -442,7 +442,7 @@ static void every_step_takes_its_lines(void **state) {
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
 static bool open_within(struct run *run, cl_ulong bytes, struct error *error) {
-  struct trainer_config config = {.kernel_folder = ""};
+  struct training_config config = {.task = &task_tau_step, .kernel_folder = ""};
   cl_ulong memory = device.facts.memory;
   device.facts.memory = device.bytes + bytes;
   bool good = training_open(&run->training, &device, &run->options, &config, error);
@@ -467,7 +467,7 @@ static void check_room(void (*set)(struct run *run, const char *output), bool fu
   assert_int_equal(device.bytes, before);
   assert_good(open_within(&run, whole * 3 / 4, &error), &error);
   assert_true(run.training.reconstructor.batch < ROOM);
-  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   training_step(&run.training, 0, ROOM);
   assert_good(device_finish(&device, &error), &error);
   training_close(&run.training);
@@ -495,7 +495,7 @@ static void so_is_what_the_sampler_of_points_leaves_no_room_for(void **state) {
 /* ---- files --------------------------------------------------------------------------------------------- */
 
 static const struct graph *graph_of(const struct training *training) {
-  return tau_parameters(&training->tau);
+  return tau_parameters(training_tau(training));
 }
 
 static void going_on_equals_never_stopping(void **state) {
@@ -520,7 +520,7 @@ static uint8_t *scan_points(struct run *run, bool fused) {
   struct masks_setup setup = {.device = &device,
                             .kernels = simulation->kernels,
                             .options = &run->options,
-                            .acquisition = training->tau.acquisition,
+                            .acquisition = training_tau(training)->acquisition,
                             .batch = SCANNED};
   struct tau tau;
   struct error error;
@@ -576,8 +576,8 @@ static void other_trainings_are_refused(void **state) {
   set_options(&run, "halves");
   run.options.train.optimiser = OPTIMISER_ADAM;
   open_run(&run, true);
-  run.training.tau.noise_seed = 7;
-  assert_good(trainer_save(&run.training.trainer, "last.h5", &error), &error);
+  training_tau(&run.training)->noise_seed = 7;
+  assert_good(trainer_save(&run.training, "last.h5", &error), &error);
   training_close(&run.training);
   refuse(&run, "its attribute sampler_noise_seed is 7; expected 42: the file is damaged");
   set_options(&run, NULL);

@@ -3,7 +3,9 @@
 #include "engine/device/fft.h"
 #include "engine/files/probe.h"
 #include "systems/data/phantom.h"
-#include "systems/methods/train.h"
+#include "systems/methods/fit.h"
+#include "systems/methods/method.h"
+#include "systems/networks/tau.h"
 #include "tests/scans.h"
 
 #include <pthread.h>
@@ -73,19 +75,20 @@ static void set_options(struct job *job, struct options *options, enum train_met
 static void train(struct job *job, enum train_method method) {
   struct options options;
   struct training training;
-  struct trainer_config config = {.kernel_folder = ""};
+  struct training_config config = {.kernel_folder = ""};
   struct error error;
   set_options(job, &options, method);
+  config.task = method_of(&options)->stages[0];
   config.folder = options.train.output;
   assert_good(training_open(&training, &job->device, &options, &config, &error), &error);
-  assert_good(trainer_run(&training.trainer, &config, &error), &error);
-  const struct history *history = &training.trainer.validations;
+  assert_good(trainer_run(&training, &config, &error), &error);
+  const struct history *history = &training.validations;
   size_t bytes = sizeof(double) * history->count;
   double *values = arena_new(job->arena, EPOCH_VALUES * bytes);
   for (size_t v = 0; v < EPOCH_VALUES; v++) memcpy(values + v * history->count, history->value[v], bytes);
   keep(job, "validations", values, EPOCH_VALUES * bytes);
   keep_parameters(job, training.reconstructor.graph);
-  if (training.tau.graph) keep_parameters(job, training.tau.graph);
+  if (training.task == &task_tau_step) keep_parameters(job, training_tau(&training)->graph);
   training_close(&training);
   const char *place = arena_text(job->arena, "%s-%s", options.train.output, job->name);
   assert_int_equal(rename(options.train.output, place), 0);

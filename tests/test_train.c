@@ -14,7 +14,7 @@ static void set_options(struct run *run, const char *output) {
 
 /* A value of the validation after an epoch, from 1. */
 static double value_after(const struct run *run, size_t value, uint64_t epoch) {
-  return run->training.trainer.validations.value[value][epoch - 1];
+  return run->training.validations.value[value][epoch - 1];
 }
 
 static float *read_parameters(struct run *run) {
@@ -31,14 +31,15 @@ static void mixtures_are_the_published_ones(void **state) {
     double chance;
   } expected[] = {{32, 0}, {21, 0.1028}, {16, 0.1429}, {21, 0.0031}, {16, 0.0476}, {16, 0}};
   struct run run;
-  struct feed feed = {0};
+  struct split split = {0};
+  struct feed feed = {.split = &split};
   struct error error;
   (void)state;
   set_options(&run, NULL);
-  feed.options = run.options;
-  feed.options.data.size = 128;
-  feed.options.train.accelerations = "4,4,4,6,6,8";
-  feed.options.train.initial_accelerations = "4,6,8,6,8,8";
+  split.options = run.options;
+  split.options.data.size = 128;
+  split.options.train.accelerations = "4,4,4,6,6,8";
+  split.options.train.initial_accelerations = "4,6,8,6,8,8";
   assert_good(feed_pairs(&feed, &error), &error);
   assert_int_equal(feed.pairs, 6);
   for (size_t p = 0; p < 6; p++) {
@@ -52,7 +53,7 @@ static void mixtures_are_the_published_ones(void **state) {
 static void read_masks(struct feed *feed, uint32_t epoch, uint8_t mask[SLICES][N]) {
   struct error error;
   assert_good(feed_epoch(feed, epoch, &error), &error);
-  support_get(feed->simulation.world, EPOCH_mask, 0, SLICES, mask);
+  support_get(feed->split->simulation.world, EPOCH_mask, 0, SLICES, mask);
 }
 
 /* The central lines always, the others as often as their chance says: within 4.5 deviations. */
@@ -66,7 +67,7 @@ static void masks_by_chance_have_their_expectation(void **state) {
   open_run(&run, false);
   for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
     uint8_t mask[SLICES][N];
-    read_masks(&run.training.train, epoch, mask);
+    read_masks(&fitting_of(&run.training)->train, epoch, mask);
     for (int s = 0; s < SLICES; s++)
       for (int line = 0; line < N; line++) seen[line] += mask[s][line];
   }
@@ -86,21 +87,21 @@ static void masks_are_fresh_in_training_and_fixed_in_validation(void **state) {
   (void)state;
   set_options(&run, NULL);
   open_run(&run, false);
-  struct feed *feed = &run.training.train;
+  struct feed *feed = &fitting_of(&run.training)->train;
   for (uint32_t epoch = 0; epoch < 2; epoch++) {
     read_masks(feed, epoch, mask[epoch]);
-    support_get(feed->simulation.world, EPOCH_slice, 0, SLICES, slice[epoch]);
+    support_get(feed->split->simulation.world, EPOCH_slice, 0, SLICES, slice[epoch]);
   }
   assert_memory_not_equal(mask[0], mask[1], sizeof mask[0]);
   assert_memory_not_equal(slice[0], slice[1], sizeof slice[0]);
   unsigned all = 0;
   for (int i = 0; i < SLICES; i++) all |= 1u << slice[1][i];
   assert_int_equal(all, (1u << SLICES) - 1);
-  feed = &run.training.validation;
+  feed = &fitting_of(&run.training)->validation;
   for (uint32_t epoch = 0; epoch < 2; epoch++) {
     struct error error;
     assert_good(feed_epoch(feed, epoch, &error), &error);
-    support_get(feed->simulation.world, EPOCH_mask, 0, feed->slices, mask[epoch]);
+    support_get(feed->split->simulation.world, EPOCH_mask, 0, feed->slices, mask[epoch]);
   }
   assert_memory_equal(mask[0], mask[1], feed->slices * N);
   close_run(&run);
@@ -119,7 +120,7 @@ static void exact_masks_keep_their_budgets(void **state) {
   run.options.train.initial_accelerations = "8,2";
   run.options.world.envs = 7;
   open_run(&run, false);
-  read_masks(&run.training.train, 1, mask);
+  read_masks(&fitting_of(&run.training)->train, 1, mask);
   for (int s = 0; s < SLICES; s++) {
     unsigned lines = 0;
     for (int line = 0; line < N; line++) lines += mask[s][line];
@@ -213,7 +214,7 @@ static void check_update(const char *augment) {
   open_run(&run, false);
   size_t elements = run.training.reconstructor.graph->elements;
   const float *before = read_parameters(&run);
-  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   training_step(&run.training, 0, BATCH);
   const float *after = read_parameters(&run), *input = make_input(&run);
   const float *expected = step_by_hand(&run, input); /* the environments still hold the batch's slices */
@@ -245,7 +246,7 @@ static void micro_batches_change_nothing(void **state) {
     elements = run[k].training.reconstructor.graph->elements;
     assert_int_equal(run[k].training.reconstructor.batch, k ? 2 : BATCH);
     before = read_parameters(&run[k]);
-    read_masks(&run[k].training.train, 0, mask[k]);
+    read_masks(&fitting_of(&run[k].training)->train, 0, mask[k]);
     training_step(&run[k].training, BATCH, BATCH);
     after[k] = read_parameters(&run[k]);
   }
@@ -262,7 +263,7 @@ static void a_step_allocates_nothing(void **state) {
   set_options(&run, NULL);
   run.options.train.clip = 1;
   open_run(&run, false);
-  assert_good(feed_epoch(&run.training.train, 0, &error), &error);
+  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   training_step(&run.training, 0, BATCH);
   uint64_t allocations = device.allocations, bytes = device.bytes;
   for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
@@ -283,9 +284,9 @@ static void the_loss_goes_down(void **state) {
   run.options.train.epochs = 12;
   open_run(&run, false);
   run_epochs(&run);
-  const double *loss = run.training.trainer.validations.value[EPOCH_LOSS];
+  const double *loss = run.training.validations.value[EPOCH_LOSS];
   if (loss[11] > loss[0] - 0.2) fail_msg("the loss went from %g to %g", loss[0], loss[11]);
-  assert_true(run.training.trainer.best <= value_after(&run, EPOCH_VAL_LOSS, 12));
+  assert_true(run.training.best <= value_after(&run, EPOCH_VAL_LOSS, 12));
   close_run(&run);
 }
 
@@ -318,14 +319,15 @@ static void rates_follow_the_schedule(void **state) {
   set_options(&run, NULL);
   run.options.train.rate = 1;
   run.options.train.rate_every = 2;
-  run.training.trainer.options = &run.options;
-  assert_true(fabs(training_rate(&run.training, 1, 1) - 1) < 1e-12);
-  assert_true(fabs(training_rate(&run.training, 1, 5) - 0.01) < 1e-12);
+  struct fitting fitting = {0};
+  run.training = (struct training){.task = &task_reconstructor, .options = &run.options, .own = &fitting};
+  assert_true(fabs(fit_rate(&run.training, 1, 1) - 1) < 1e-12);
+  assert_true(fabs(fit_rate(&run.training, 1, 5) - 0.01) < 1e-12);
   run.options.train.schedule = SCHEDULE_MILESTONES;
-  run.training.milestone[0] = 3;
-  run.training.milestones = 1;
-  assert_true(fabs(training_rate(&run.training, 1, 2) - 1) < 1e-12);
-  assert_true(fabs(training_rate(&run.training, 1, 3) - 0.1) < 1e-12);
+  fitting_of(&run.training)->milestone[0] = 3;
+  fitting_of(&run.training)->milestones = 1;
+  assert_true(fabs(fit_rate(&run.training, 1, 2) - 1) < 1e-12);
+  assert_true(fabs(fit_rate(&run.training, 1, 3) - 0.1) < 1e-12);
   arena_close(run.arena);
 }
 
@@ -338,8 +340,8 @@ static void training_stops_early(void **state) {
   run.options.train.early_stopping = 2;
   open_run(&run, false);
   run_epochs(&run);
-  assert_int_equal(training_epoch(&run.training), 3);
-  assert_int_equal(run.training.trainer.best_at / run.training.trainer.each, 1);
+  assert_int_equal(fit_epoch(&run.training), 3);
+  assert_int_equal(run.training.best_at / run.training.each, 1);
   close_run(&run);
 }
 
@@ -395,7 +397,7 @@ static void memory_is_refused_or_shared(void **state) {
 
 static void a_loss_of_nan_stops(void **state) {
   struct run run;
-  struct trainer_config config = {.kernel_folder = ""};
+  struct training_config config = {.kernel_folder = ""};
   struct error error;
   (void)state;
   set_options(&run, "nan");
@@ -407,21 +409,21 @@ static void a_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   device_write(&device, run.training.reconstructor.graph->values, 0, sizeof nan_value, &nan_value);
-  assert_false(trainer_run(&run.training.trainer, &config, &error));
+  assert_false(trainer_run(&run.training, &config, &error));
   assert_holds(error.text, "the loss of update 1 of epoch 2 (slices of its minibatch: file");
   assert_holds(error.text, "nan after 6 updates (6 steps of the optimiser); the last good checkpoint is");
   assert_holds(error.text, "nan/last.h5; lower train.rate or set train.clip and train anew");
   close_run(&run);
   set_options(&run, "nan");
   open_run(&run, true); /* it is still good */
-  assert_int_equal(training_epoch(&run.training), 1);
+  assert_int_equal(fit_epoch(&run.training), 1);
   close_run(&run);
 }
 
 /* One update an epoch, so large that only the validation after it sees what it did. */
 static void a_validation_loss_of_nan_stops(void **state) {
   struct run run;
-  struct trainer_config config = {.kernel_folder = ""};
+  struct training_config config = {.kernel_folder = ""};
   struct error error;
   (void)state;
   set_options(&run, "diverged");
@@ -433,7 +435,7 @@ static void a_validation_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   run.options.train.rate = 1e38;
-  assert_false(trainer_run(&run.training.trainer, &config, &error));
+  assert_false(trainer_run(&run.training, &config, &error));
   assert_holds(error.text, "the validation loss is ");
   assert_int_equal(error.code, L2SR_DIVERGED);
   assert_holds(error.text, " after 2 updates (2 steps of the optimiser); the last good checkpoint is ");
@@ -442,7 +444,7 @@ static void a_validation_loss_of_nan_stops(void **state) {
   set_options(&run, "diverged");
   run.options.train.batch = SLICES;
   open_run(&run, true); /* it is still good */
-  assert_int_equal(training_epoch(&run.training), 1);
+  assert_int_equal(fit_epoch(&run.training), 1);
   close_run(&run);
 }
 
@@ -646,9 +648,9 @@ static void a_best_checkpoint_that_went_is_noticed(void **state) {
   run.options.train.epochs = 2;
   open_run(&run, true);
   run_epochs(&run);
-  run.training.trainer.best_at = run.training.trainer.each; /* as where the second epoch was the worse one */
-  run.training.trainer.best = value_after(&run, EPOCH_VAL_LOSS, 1);
-  assert_good(trainer_save(&run.training.trainer, "last.h5", &error), &error);
+  run.training.best_at = run.training.each; /* as where the second epoch was the worse one */
+  run.training.best = value_after(&run, EPOCH_VAL_LOSS, 1);
+  assert_good(trainer_save(&run.training, "last.h5", &error), &error);
   training_close(&run.training);
   assert_int_equal(unlink(best), 0);
   run.options.train.epochs = 3;
@@ -710,14 +712,14 @@ static void a_log_goes_on_less_often(void **state) {
   run.options.train.batch = run.options.train.log_every = run.options.train.epochs = 1;
   open_run(&run, false);
   run_epochs(&run);
-  size_t looks = run.training.trainer.looks.count;
-  assert_int_equal(looks, run.training.train.slices);
+  size_t looks = run.training.looks.count;
+  assert_int_equal(looks, fitting_of(&run.training)->train.slices);
   training_close(&run.training);
   run.options.train.log_every = 1000;
   run.options.train.epochs = 4;
   open_run(&run, true);
   run_epochs(&run);
-  assert_int_equal(run.training.trainer.looks.count, looks + 3);
+  assert_int_equal(run.training.looks.count, looks + 3);
   close_run(&run);
 }
 

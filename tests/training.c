@@ -1,5 +1,6 @@
 #include "tests/training.h"
 
+#include "systems/methods/method.h"
 #include "systems/scan/systems.h"
 
 #include <math.h>
@@ -37,13 +38,13 @@ void set_complex(struct run *run) {
   run->options.data.scale = 0x1p-13;
 }
 
-static struct trainer_config config_of(const struct run *run, bool resume) {
+static struct training_config config_of(const struct run *run, bool resume) {
   const char *output = run->options.train.output;
-  return (struct trainer_config){.folder = *output ? output : NULL, .resume = resume, .kernel_folder = ""};
+  return (struct training_config){.task = method_of(&run->options)->stages[0], .folder = *output ? output : NULL, .resume = resume, .kernel_folder = ""};
 }
 
 void open_run(struct run *run, bool resume) {
-  struct trainer_config config = config_of(run, resume);
+  struct training_config config = config_of(run, resume);
   struct error error;
   assert_good(training_open(&run->training, &device, &run->options, &config, &error), &error);
 }
@@ -51,7 +52,7 @@ void open_run(struct run *run, bool resume) {
 void start_run(struct run *run) {
   struct error error;
   open_run(run, false);
-  assert_good(feed_epoch(&run->training.train, 0, &error), &error);
+  assert_good(feed_epoch(&fitting_of(&run->training)->train, 0, &error), &error);
 }
 
 void close_run(struct run *run) {
@@ -60,13 +61,13 @@ void close_run(struct run *run) {
 }
 
 void run_epochs(struct run *run) {
-  struct trainer_config config = {.kernel_folder = ""};
+  struct training_config config = {.kernel_folder = ""};
   struct error error;
-  assert_good(trainer_run(&run->training.trainer, &config, &error), &error);
+  assert_good(trainer_run(&run->training, &config, &error), &error);
 }
 
 void refuse_open(struct run *run, bool resume, const char *part) {
-  struct trainer_config config = config_of(run, resume);
+  struct training_config config = config_of(run, resume);
   struct error error;
   assert_false(training_open(&run->training, &device, &run->options, &config, &error));
   assert_holds(error.text, part);
@@ -94,7 +95,7 @@ void show_slices(struct run *run, struct tau *tau, uint32_t first, size_t images
 }
 
 void run_steps(struct run *run, uint32_t first, size_t images) {
-  struct tau *tau = &run->training.tau;
+  struct tau *tau = training_tau(&run->training);
   show_slices(run, tau, first, images);
   for (uint32_t part = 0; part <= tau->steps; part++) {
     tau_forward(tau, part, images);
@@ -127,7 +128,7 @@ static void compare_histories(const struct history *a, const struct history *b, 
 static void compare_runs(struct run *whole, struct run *rest, const struct graph *a, const struct graph *b) {
   assert_memory_equal(read_floats(whole->arena, a->values, a->elements),
                       read_floats(rest->arena, b->values, b->elements), sizeof(float) * a->elements);
-  const struct trainer *one = &whole->training.trainer, *other = &rest->training.trainer;
+  const struct training *one = &whole->training, *other = &rest->training;
   compare_histories(&one->looks, &other->looks, 3);
   compare_histories(&one->validations, &other->validations, EPOCH_VALUES);
   assert_int_equal(one->optimiser.step, other->optimiser.step);
@@ -148,7 +149,7 @@ void check_going_on(void (*set)(struct run *run, const char *output),
   run_epochs(&half);
   close_run(&half);
   open_run(&rest, true);
-  assert_int_equal(training_epoch(&rest.training), 1);
+  assert_int_equal(fit_epoch(&rest.training), 1);
   run_epochs(&rest);
   compare_runs(&whole, &rest, graph(&whole.training), graph(&rest.training));
   close_run(&rest);

@@ -3,7 +3,9 @@
 #ifndef L2SR_TESTS_TRAINING_H
 #define L2SR_TESTS_TRAINING_H
 
-#include "systems/methods/train.h"
+#include "systems/methods/fit.h"
+#include "systems/networks/loupe.h"
+#include "systems/networks/tau.h"
 #include "tests/support.h"
 
 enum { N = 32, SLICES = 12, BATCH = 5 };

@@ -43,8 +43,7 @@ static bool is_named(const struct options *options, bool (*is_kind)(const struct
 }
 
 struct simulation_plan evaluate_plan(const struct options *options) {
-  const struct policy_trainer *trained = method_of(options)->policy;
-  bool dense = trained && trained->dense && *options->evaluate.policy;
+  bool dense = method_of(options)->beside[0] == &network_pgmri && *options->evaluate.policy;
   return (struct simulation_plan){.score_every_step = options->evaluate.curves || dense,
                                   .dense = dense,
                                   .metrics = options->evaluate.metrics,

@@ -5,36 +5,31 @@
 
 #include "engine/base/log.h"
 #include "systems/methods/method.h"
-#include "systems/methods/policy_training.h"
-#include "systems/networks/checkpoint.h"
-#include "systems/networks/reconstructor.h"
+#include "systems/methods/policy_task.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
-#include "systems/training/lists.h"
 
 #include <string.h>
 
+/* Own state of the task. */
 struct lbcs {
-  struct trainer trainer; /* first: the task knows it by this */
-  struct split train, validation;
-  struct reconstructor reconstructor;
-  struct acquisition acquisition;
-  struct schedule grow, validate;
   size_t slices;   /* of a step */
   uint32_t *order; /* room for one of all training slices */
   float *room;     /* for a number of each action, or of each validation scan */
 };
 
+enum lbcs_list { LBCS_GROW, LBCS_VALIDATE }; /* places of its lists */
+
+static struct lbcs *lbcs_of(const struct training *training) {
+  return training_own(training, sizeof(struct lbcs));
+}
+
 /* Not simulation_set: points are not drawn here, and masks are not the scan's own. */
 static const struct sampler sampler_grown = {
     .name = "lbcs", .doc = "the action that is best on average", .kind = SAMPLER_AVERAGE_ORACLE};
-
-static struct lbcs *lbcs_of(struct trainer *trainer) {
-  return (struct lbcs *)trainer;
-}
 
 /* ---- systems ------------------------------------------------------------------------------------------- */
 
@@ -76,38 +71,28 @@ static const struct system take_action = {.name = "take_action",
 
 static const struct system *const lbcs_systems[] = {&wear_mask, &take_action, NULL};
 
-static void add_grow(struct lbcs *lbcs, struct schedule *schedule) {
-  struct simulation *simulation = &lbcs->train.simulation;
+static void fill_grow(struct training *training, struct schedule *schedule) {
+  struct simulation *simulation = &training->train.simulation;
   simulation_add_restart(simulation, schedule);
   schedule_add(schedule, &wear_mask, simulation);
   oracle_adapt(simulation, schedule_add(schedule, &system_decide_oracle, simulation));
   schedule_add(schedule, &take_action, simulation);
 }
 
-static const struct metric *metric_of(const struct lbcs *lbcs) {
-  return &metric_list[lbcs->trainer.options->reward.metric];
+static const struct metric *metric_of(const struct training *training) {
+  return &metric_list[training->options->reward.metric];
 }
 
-static void add_validate(struct lbcs *lbcs, struct schedule *schedule) {
-  struct simulation *simulation = &lbcs->validation.simulation;
+static void fill_validate(struct training *training, struct schedule *schedule) {
+  struct simulation *simulation = &training->validation.simulation;
   simulation_add_restart(simulation, schedule);
   schedule_add(schedule, &wear_mask, simulation);
   simulation_add_observe(simulation, schedule);
   simulation_add_reconstruct(simulation, schedule);
-  schedule_add(schedule, metric_of(lbcs)->system, simulation);
+  schedule_add(schedule, metric_of(training)->system, simulation);
 }
 
-static bool build_schedules(struct lbcs *lbcs, struct error *error) {
-  lbcs->train.simulation.sampler = &sampler_grown;
-  lbcs->train.simulation.acquisition = lbcs->acquisition;
-  schedule_open(&lbcs->grow, &component_schema);
-  add_grow(lbcs, &lbcs->grow);
-  schedule_open(&lbcs->validate, &component_schema);
-  add_validate(lbcs, &lbcs->validate);
-  return schedule_close(&lbcs->grow, error) && schedule_close(&lbcs->validate, error);
-}
-
-/* ---- plans --------------------------------------------------------------------------------------------- */
+/* ---- data ---------------------------------------------------------------------------------------------- */
 
 /* Scans of a step stand side by side, so that candidates of several fill the network's passes. Only the
  * candidates, in a world of their own, are observed: they share what that needs. */
@@ -135,19 +120,23 @@ static struct simulation_plan plan_validation(const struct options *options, siz
                                   .network = true};
 }
 
-static bool describe(struct lists *lists, const struct options *options, struct arena *arena,
-                     struct error *error) {
-  struct lbcs *lbcs = ARENA_NEW(arena, struct lbcs, 1);
-  struct simulation_plan train = plan_train(options, 1, 1), validation = plan_validation(options, 1);
-  *lbcs = (struct lbcs){.trainer = {.options = options}};
-  if (!simulation_describe(&lbcs->train.simulation, options, &train, &sampler_grown, error) ||
-      !simulation_describe(&lbcs->validation.simulation, options, &validation, &sampler_grown, error) ||
-      !build_schedules(lbcs, error))
-    return false;
-  lists_put(lists, "mask", "grow", "for every action", &lbcs->grow);
-  lists_put(lists, "mask", "validate", "one scan of every validation slice, with the mask so far",
-            &lbcs->validate);
-  return true;
+static struct simulation_plan plan(const struct training *training, const struct split *split, size_t slices) {
+  return split == &training->validation ? plan_validation(&split->options, slices)
+                                        : plan_train(&split->options, slices, training->acquisition.budget);
+}
+
+/* Its oracle tries as many candidates as lbcs.candidates says. */
+static void set(struct options *options) {
+  options->sampler.candidates = options->lbcs.candidates;
+}
+
+static bool describe_split(struct training *training, struct split *split, struct error *error) {
+  struct simulation_plan room = plan(training, split, 1);
+  return simulation_describe(&split->simulation, &split->options, &room, &sampler_grown, error);
+}
+
+static bool describe(struct training *training, struct error *error) {
+  return describe_split(training, &training->train, error) && describe_split(training, &training->validation, error);
 }
 
 /* ---- options ------------------------------------------------------------------------------------------- */
@@ -164,7 +153,7 @@ static bool check_slices(const struct options *options, struct error *error) {
   size_t slices;
   train.options.data.split = SPLIT_TRAIN;
   if (!options->lbcs.slices) return true;
-  if (!split_find(&train, &(struct trainer_config){0}, &slices, error))
+  if (!split_find(&train, &(struct training_config){0}, &slices, error))
     return fail_in(error, "training data");
   split_close(&train);
   return options->lbcs.slices <= slices || refuse_slices(options, slices, error);
@@ -189,56 +178,24 @@ static bool check_candidates(const struct options *options, const struct acquisi
       geometry->name, free_actions);
 }
 
-static bool check(const struct options *options, struct error *error) {
-  struct acquisition acquisition;
-  struct arena *arena = arena_open();
-  bool good =
-      options->network.input == INPUT_MAGNITUDE ||
-      fail_usage(error, "train.method is lbcs, which looks at magnitudes, and network.input is complex; set "
-                        "it to magnitude");
-  good = good && acquisition_only(&acquisition, options, arena, error) &&
-         check_candidates(options, &acquisition, error) && check_slices(options, error);
-  arena_close(arena);
-  return good;
+static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                  uint32_t rounds, struct error *error) {
+  (void)device, (void)rounds;
+  return (options->network.input == INPUT_MAGNITUDE ||
+          fail_usage(error, "train.method is lbcs, which looks at magnitudes, and network.input is complex; set it "
+                            "to magnitude")) &&
+         check_candidates(options, acquisition, error) && check_slices(options, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static void set_split(struct lbcs *lbcs, struct split *split, enum data_split which) {
-  split->options = *lbcs->trainer.options;
-  split->options.data.split = which;
-  split->options.sampler.candidates = split->options.lbcs.candidates;
-}
-
-static bool open_train(struct lbcs *lbcs, const struct trainer_config *config, struct error *error) {
-  struct split *split = &lbcs->train;
-  size_t slices;
-  set_split(lbcs, split, SPLIT_TRAIN);
-  return (split_find(split, config, &slices, error) &&
-          split_load(split, lbcs->trainer.device,
-                     plan_train(&split->options, slices, lbcs->acquisition.budget), config,
-                     lbcs->trainer.arena, error)) ||
-         fail_in(error, "training data");
-}
-
-static bool open_validation(struct lbcs *lbcs, const struct trainer_config *config, struct error *error) {
-  struct split *split = &lbcs->validation;
-  size_t slices;
-  set_split(lbcs, split, SPLIT_VAL);
-  if (!split_find(split, config, &slices, error)) return fail_in(error, "validation data");
-  struct simulation_plan plan = plan_validation(&split->options, slices);
-  plan.kernels = lbcs->train.simulation.kernels;
-  return split_load(split, lbcs->trainer.device, plan, config, lbcs->trainer.arena, error) ||
-         fail_in(error, "validation data");
-}
-
 /* Slices that are left out at loading may be those that were counted before. */
-static bool count_slices(struct lbcs *lbcs, struct error *error) {
-  const struct options *options = lbcs->trainer.options;
-  size_t loaded = lbcs->train.report.slices, wanted = options->lbcs.slices, slices = wanted ? wanted : loaded;
-  uint32_t candidates = options->lbcs.candidates ? options->lbcs.candidates : lbcs->acquisition.lines;
+static bool count_slices(struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  size_t loaded = training->train.report.slices, wanted = options->lbcs.slices, slices = wanted ? wanted : loaded;
+  uint32_t candidates = options->lbcs.candidates ? options->lbcs.candidates : training->acquisition.lines;
   if (wanted > loaded) return refuse_slices(options, loaded, error);
-  lbcs->slices = slices;
+  lbcs_of(training)->slices = slices;
   if (slices <= UINT32_MAX / candidates) return true;
   return fail_usage(
       error,
@@ -247,19 +204,12 @@ static bool count_slices(struct lbcs *lbcs, struct error *error) {
       slices, candidates, UINT32_MAX);
 }
 
-static bool open_reconstructor(struct lbcs *lbcs, const char *path, struct error *error) {
-  struct reconstructor_setup setup = reconstructor_setup_of(
-      lbcs->trainer.device, lbcs->train.simulation.kernels, lbcs->trainer.options, SIZE_MAX);
-  if (!reconstructor_load(&lbcs->reconstructor, path, &setup, error))
-    return fail_in(error, "the reconstructor");
-  lbcs->train.simulation.reconstructor = lbcs->validation.simulation.reconstructor = &lbcs->reconstructor;
+/* Once both splits are there: their lists decide by its sampler, for that acquisition. */
+static bool load(struct training *training, struct split *split, struct error *error) {
+  (void)error;
+  split->simulation.sampler = &sampler_grown;
+  split->simulation.acquisition = training->acquisition;
   return true;
-}
-
-static bool open_schedules(struct lbcs *lbcs, struct error *error) {
-  struct kernels *kernels = lbcs->train.simulation.kernels;
-  return build_schedules(lbcs, error) && schedule_prepare(&lbcs->grow, kernels, error) &&
-         schedule_prepare(&lbcs->validate, kernels, error);
 }
 
 static const struct system load_initial = {.name = "load_initial",
@@ -267,108 +217,74 @@ static const struct system load_initial = {.name = "load_initial",
                                            .writes = SET(SCENE_grown)};
 
 /* Validation scans have the mask of the training's world. */
-static bool open_mask(struct lbcs *lbcs, struct error *error) {
-  struct world *world = lbcs->train.simulation.world, *other = lbcs->validation.simulation.world;
-  struct arena *arena = lbcs->trainer.arena;
-  size_t actions = lbcs->acquisition.lines, envs = world_capacity(other, TABLE_ENV);
+static bool open_mask(struct training *training, struct error *error) {
+  struct lbcs *lbcs = lbcs_of(training);
+  struct world *world = training_world(training);
+  struct arena *arena = training->arena;
+  size_t actions = training->acquisition.lines, envs = world_capacity(training->validation.simulation.world, TABLE_ENV);
   uint8_t *initial = arena_try(arena, actions);
-  lbcs->order = arena_try_array(arena, sizeof(uint32_t), lbcs->train.report.slices);
+  lbcs->order = arena_try_array(arena, sizeof(uint32_t), training->train.report.slices);
   lbcs->room = arena_try_array(arena, sizeof(float), actions > envs ? actions : envs);
   if (!initial || !lbcs->order || !lbcs->room)
     return fail_memory(error, "no host memory for a mask of %zu", actions);
-  acquisition_initial(&lbcs->acquisition, initial);
+  acquisition_initial(&training->acquisition, initial);
   world_put(world, &load_initial, SCENE_grown, 0, 1, initial);
-  world_share(other, world, SET(SCENE_grown));
   return true;
 }
 
-static bool count_steps(struct lbcs *lbcs, struct error *error) {
-  struct trainer *trainer = &lbcs->trainer;
-  const struct options *options = trainer->options;
-  size_t candidates = oracle_candidates(&lbcs->train.options, &lbcs->acquisition);
-  trainer->wanted = lbcs->acquisition.budget;
-  trainer->each = trainer->look_every = trainer->save_every = options->lbcs.log_every;
-  trainer->world = lbcs->train.simulation.world;
-  trainer->work = (double)lbcs->slices * (double)candidates / (double)trainer->wanted;
-  trainer->event_each = trainer->event_per = 1;
-  log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step",
-           lbcs->acquisition.initial_lines, lbcs->acquisition.budget, geometry_of(&lbcs->acquisition)->one,
-           (double)candidates * (double)lbcs->slices, lbcs->slices, plural(lbcs->slices));
-  return trainer_open_history(trainer, error);
+static void count_steps(struct training *training) {
+  const struct options *options = training->options;
+  const struct acquisition *acquisition = &training->acquisition;
+  size_t candidates = oracle_candidates(&training->train.options, acquisition), slices = lbcs_of(training)->slices;
+  training->wanted = acquisition->budget;
+  training->each = training->look_every = training->save_every = options->lbcs.log_every;
+  training->work = (double)slices * (double)candidates / (double)training->wanted;
+  training->event_each = training->event_per = 1;
+  log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step", acquisition->initial_lines,
+           acquisition->budget, geometry_of(acquisition)->one, (double)candidates * (double)slices, slices,
+           plural(slices));
 }
 
-/* They say where and what is printed; or are of other work. */
-static const char *const may_differ[] = {
-    "evaluate.",  "phantom.",    "train.",      "learn.",       "alternate.",   "pgmri.",
-    "loupe.",     "tau.",        "sampler.",    "policy.",      "data.path",    "data.split",
-    "world.envs", "data.window", "reward.form", "reward.scale", "data.augment", NULL};
-
-static bool open_files(struct lbcs *lbcs, const struct trainer_config *config, struct error *error) {
-  struct run_files *run = &lbcs->trainer.run;
-  *run = (struct run_files){.train = split_data(&lbcs->train),
-                            .validation = split_data(&lbcs->validation),
-                            .origin = {{.name = "reconstructor"}},
-                            .may_differ = may_differ};
-  return checkpoint_hash(lbcs->reconstructor.graph, run->origin[0].value, error) &&
-         trainer_open_files(&lbcs->trainer, config, error);
-}
-
-static void close_all(struct lbcs *lbcs) {
-  trainer_close(&lbcs->trainer);
-  reconstructor_close(&lbcs->reconstructor);
-  split_close(&lbcs->validation);
-  split_close(&lbcs->train);
-  arena_close(lbcs->trainer.arena);
-}
-
-static bool open_all(struct lbcs *lbcs, struct device *device, const struct options *options,
-                     const struct trainer_config *config, struct error *error) {
-  *lbcs = (struct lbcs){
-      .trainer = {.task = &task_lbcs, .arena = arena_open(), .device = device, .options = options}};
-  return acquisition_only(&lbcs->acquisition, options, lbcs->trainer.arena, error) &&
-         open_train(lbcs, config, error) && count_slices(lbcs, error) &&
-         open_validation(lbcs, config, error) && open_reconstructor(lbcs, config->reconstructor, error) &&
-         open_schedules(lbcs, error) && open_mask(lbcs, error) && count_steps(lbcs, error) &&
-         open_files(lbcs, config, error) && device_finish(device, error);
+static bool open(struct training *training, struct error *error) {
+  if (!count_slices(training, error) || !open_mask(training, error)) return false;
+  count_steps(training);
+  return true;
 }
 
 /* ---- the task ------------------------------------------------------------------------------------------ */
 
-static void add_all(struct trainer *trainer, struct schedule *schedule) {
-  add_grow(lbcs_of(trainer), schedule);
-}
-
 /* A part of the slices is drawn by seed and step. */
-static void draw_slices(struct lbcs *lbcs) {
-  size_t slices = lbcs->train.report.slices;
+static void draw_slices(struct training *training) {
+  struct lbcs *lbcs = lbcs_of(training);
+  size_t slices = training->train.report.slices;
   struct random random;
   if (lbcs->slices == slices) return;
-  random_start(&random, lbcs->trainer.options->world.seed, STREAM_ORDER, (uint32_t)lbcs->trainer.done);
+  random_start(&random, training->options->world.seed, STREAM_ORDER, (uint32_t)training->done);
   random_order(&random, lbcs->order, slices);
-  slice_cache_order(&lbcs->train.simulation, lbcs->order, slices);
+  slice_cache_order(&training->train.simulation, lbcs->order, slices);
 }
 
-static void step(struct trainer *trainer) {
-  struct lbcs *lbcs = lbcs_of(trainer);
-  struct simulation *simulation = &lbcs->train.simulation;
-  draw_slices(lbcs);
-  simulation->taken = (uint32_t)trainer->done;
-  simulation_restart(simulation, 0, lbcs->slices);
-  schedule_run(&lbcs->grow, simulation->world);
+static void step(struct training *training) {
+  struct simulation *simulation = &training->train.simulation;
+  draw_slices(training);
+  simulation->taken = (uint32_t)training->done;
+  simulation_restart(simulation, 0, lbcs_of(training)->slices);
+  training_run_list(training, LBCS_GROW);
 }
 
 static const struct system save_choice = {.name = "save_choice",
                                           .doc = "the action that was added, and its score, for the log",
                                           .reads = SET(ROLLOUT_action) | SET(SCENE_mean_quality)};
 
-static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
-  struct lbcs *lbcs = lbcs_of(trainer);
+static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  struct lbcs *lbcs = lbcs_of(training);
+  struct world *world = training_world(training);
   uint32_t action;
-  struct world_use before = world_enter(trainer->world, &save_choice);
-  world_read(trainer->world, ROLLOUT_action, trainer->done - 1, 1, &action);
-  world_read(trainer->world, SCENE_mean_quality, 0, 1, lbcs->room);
-  world_leave(trainer->world, before);
-  if (!device_finish(trainer->device, error)) return false;
+  struct world_use before = world_enter(world, &save_choice);
+  world_read(world, ROLLOUT_action, training->done - 1, 1, &action);
+  world_read(world, SCENE_mean_quality, 0, 1, lbcs->room);
+  world_leave(world, before);
+  if (!device_finish(training->device, error)) return false;
   values[LBCS_score] = lbcs->room[action];
   values[LBCS_action] = action;
   return true;
@@ -377,22 +293,22 @@ static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct 
 /* With the column of the scene's metric. */
 static const struct system save_scores = {.name = "save_scores", .doc = "scores of the validation scans"};
 
-static bool validate(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
-  struct lbcs *lbcs = lbcs_of(trainer);
-  struct simulation *simulation = &lbcs->validation.simulation;
-  const struct metric *metric = metric_of(lbcs);
-  size_t slices = lbcs->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
+static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  float *room = lbcs_of(training)->room;
+  struct simulation *simulation = &training->validation.simulation;
+  const struct metric *metric = metric_of(training);
+  size_t slices = training->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
   struct system save = save_scores;
   bool good = true;
   save.reads = SET(metric->env);
-  simulation->taken = (uint32_t)trainer->done;
+  simulation->taken = (uint32_t)training->done;
   for (size_t first = 0; good && first < slices; first += most) {
     size_t envs = slices - first < most ? slices - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
-    schedule_run(&lbcs->validate, simulation->world);
-    world_get(simulation->world, &save, metric->env, 0, envs, lbcs->room);
-    good = device_finish(trainer->device, error);
-    for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * lbcs->room[i]) / (double)slices;
+    training_run_list(training, LBCS_VALIDATE);
+    world_get(simulation->world, &save, metric->env, 0, envs, room);
+    good = device_finish(training->device, error);
+    for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * room[i]) / (double)slices;
   }
   return good;
 }
@@ -405,11 +321,11 @@ static const struct system load_mask = {.name = "load_mask",
                                         .parts = SET(ROLLOUT_action)};
 
 /* The mask, as samplers read it, and its actions in the order that they were taken in. */
-static bool write_mask(const struct lbcs *lbcs, struct arena *arena, struct store *store,
+static bool write_mask(const struct training *training, struct arena *arena, struct store *store,
                        struct error *error) {
-  struct world *world = lbcs->trainer.world;
-  size_t actions = lbcs->acquisition.lines, size = lbcs->acquisition.size, taken = lbcs->trainer.done;
-  bool points = geometry_of(&lbcs->acquisition)->points;
+  struct world *world = training_world(training);
+  size_t actions = training->acquisition.lines, size = training->acquisition.size, taken = training->done;
+  bool points = geometry_of(&training->acquisition)->points;
   const size_t shape[] = {points ? size : actions, size};
   uint8_t *mask = ARENA_NEW(arena, uint8_t, actions);
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
@@ -422,93 +338,101 @@ static bool write_mask(const struct lbcs *lbcs, struct arena *arena, struct stor
          store_write(store, "order", STORE_U32, 1, &taken, order, false, error);
 }
 
-static bool write(const struct trainer *trainer, struct store *store, struct error *error) {
-  const struct lbcs *lbcs = (const struct lbcs *)trainer;
+static bool write(const struct training *training, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
-  bool good = store_put_text(store, "network", task_lbcs.network, error) &&
-              store_put_text(store, "scan_geometry", geometry_of(&lbcs->acquisition)->name, error) &&
-              write_mask(lbcs, arena, store, error);
+  bool good = store_put_text(store, "network", training->task->network, error) &&
+              store_put_text(store, "scan_geometry", geometry_of(&training->acquisition)->name, error) &&
+              write_mask(training, arena, store, error);
   arena_close(arena);
   return good;
 }
 
 /* The column that is carried must be the initial mask with these actions. */
-static bool check_order(const struct lbcs *lbcs, const uint32_t *order, const uint8_t *mask,
+static bool check_order(const struct training *training, const uint32_t *order, const uint8_t *mask,
                         struct arena *arena) {
-  size_t actions = lbcs->acquisition.lines;
+  size_t actions = training->acquisition.lines;
   uint8_t *grown = ARENA_NEW(arena, uint8_t, actions);
-  acquisition_initial(&lbcs->acquisition, grown);
-  for (size_t i = 0; i < lbcs->trainer.done; i++) {
+  acquisition_initial(&training->acquisition, grown);
+  for (size_t i = 0; i < training->done; i++) {
     if (order[i] >= actions || grown[order[i]]) return false;
     grown[order[i]] = 1;
   }
   return !memcmp(grown, mask, actions);
 }
 
-static bool read_order(struct lbcs *lbcs, struct arena *arena, struct store *store, struct error *error) {
-  struct world *world = lbcs->trainer.world;
-  size_t taken = lbcs->trainer.done;
+static bool read_order(struct training *training, struct arena *arena, struct store *store, struct error *error) {
+  struct world *world = training_world(training);
+  size_t taken = training->done;
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, lbcs->acquisition.lines);
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, training->acquisition.lines);
   if (!store_read_known(store, "order", STORE_U32, taken, order, error)) return false;
   struct world_use before = world_enter(world, &load_mask);
   world_read(world, SCENE_grown, 0, 1, mask);
   world_write(world, ROLLOUT_action, 0, taken, order);
   world_leave(world, before);
   if (!device_finish(world_device(world), error)) return false;
-  return check_order(lbcs, order, mask, arena) ||
+  return check_order(training, order, mask, arena) ||
          fail_file(error,
                    "its mask is not the initial one with the %zu action%s of its order: the file is damaged, "
                    "start anew in another train.output",
                    taken, plural(taken));
 }
 
-static bool read(struct trainer *trainer, struct store *store, struct error *error) {
+static bool read(struct training *training, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
-  bool good = read_order(lbcs_of(trainer), arena, store, error);
+  bool good = read_order(training, arena, store, error);
   arena_close(arena);
   return good;
 }
 
-static const struct trainer_value look_values[] = {
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[] = {"data.", "acquisition.", "world.", "network.", "reward.metric", "lbcs.", NULL};
+  (void)options;
+  return keys;
+}
+
+static const struct log_value look_values[] = {
 #define X(name, tag, doc) {#name, tag, doc},
     LBCS_VALUES(X)
 #undef X
         {NULL, NULL, NULL}};
 
-static const struct trainer_curve curves[] = {
+static const struct log_curve curves[] = {
     {"%s", "training", .looks = true, .value = LBCS_score},
     {"%s", "validation", .validation = true},
     {.up = NULL}};
 
-const struct task task_lbcs = {.network = "lbcs",
-                               .unit = "step",
-                               .worked = "images",
-                               .train = {"look", look_values, 1 << LBCS_score},
-                               .validation = {"validation", policy_score_values, 1},
-                               .scores = true,
-                               .across = "actions beside the initial ones",
-                               .curves = curves,
-                               .more = "acquisition.budget",
-                               .advice =
-                                   "name a reconstructor whose images are finite in learn.reconstructor",
-                               .add = add_all,
-                               .step = step,
-                               .look = look,
-                               .validate = validate,
-                               .write = write,
-                               .read = read};
-
-static bool run(struct device *device, const struct options *options, const struct trainer_config *config,
-                struct error *error) {
-  struct lbcs lbcs;
-  bool good =
-      open_all(&lbcs, device, options, config, error) && trainer_run_stage(&lbcs.trainer, config, error);
-  close_all(&lbcs);
-  return good;
-}
-
-static const struct mask_grower grower = {check, run, describe};
+const struct task task_lbcs = {
+    .name = "mask",
+    .network = "lbcs",
+    .unit = "step",
+    .worked = "images",
+    .reads = reads,
+    .more = "acquisition.budget",
+    .advice = "name a reconstructor whose images are finite in learn.reconstructor",
+    .one_setting = true,
+    .bytes = sizeof(struct lbcs),
+    .networks = {&network_fixed_reconstructor},
+    .lists = {[LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
+              [LBCS_VALIDATE] = {"validate", "one scan of every validation slice, with the mask so far",
+                                 .validates = true, .fill = fill_validate}},
+    .train = {"look", look_values, 1 << LBCS_score},
+    .validation = {"validation", policy_score_values, 1},
+    .scores = true,
+    .across = "actions beside the initial ones",
+    .curves = curves,
+    .set = set,
+    .shares = SET(SCENE_grown),
+    .plan = plan,
+    .check = check,
+    .describe = describe,
+    .load = load,
+    .open = open,
+    .step = step,
+    .look = look,
+    .validate = validate,
+    .write = write,
+    .read = read};
 
 const struct method method_lbcs = {
     .name = "lbcs",
@@ -518,4 +442,4 @@ const struct method method_lbcs = {
         "LBCS, Gozcu et al. 2018, arXiv:1805.01266; in parts (sLBCS), Sanchez et al. 2020, arXiv:1902.00386",
     .networks = "none; a U-Net first",
     .systems = lbcs_systems,
-    .grows = &grower};
+    .stages = {&task_reconstructor, &task_lbcs}};

@@ -2,7 +2,7 @@
 #ifndef L2SR_SYSTEMS_LBCS_H
 #define L2SR_SYSTEMS_LBCS_H
 
-#include "systems/training/trainer.h"
+#include "systems/training/training.h"
 
 /* Values of a step that is looked at: name, TensorBoard's, meaning. */
 #define LBCS_VALUES(X)                                                                                       \

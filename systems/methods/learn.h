@@ -1,10 +1,10 @@
-/* Trains a policy by reinforcement (PROTOCOL 1.7): rollouts of all scans, generalised advantages, A2C or PPO, with a
- * reconstructor that only scores and does not change. Validation scans take the policy's most probable actions; the
- * highest mean of the scene's metric is the best. */
+/* Trains a policy by reinforcement (PROTOCOL 1.7): rollouts of all scans, generalised advantages, A2C or PPO,
+ * with a reconstructor that only scores and does not change. Validation scans take the policy's most probable
+ * actions; the highest mean of the scene's metric is the best. */
 #ifndef L2SR_SYSTEMS_LEARN_H
 #define L2SR_SYSTEMS_LEARN_H
 
-#include "systems/methods/policy_training.h"
+#include "systems/methods/policy_task.h"
 #include "systems/methods/rollout_facts.h"
 
 /* Values of a rollout that is looked at: name, TensorBoard's, meaning. */
@@ -28,16 +28,16 @@ enum learn_value {
       LEARN_VALUE_COUNT
 };
 
-/* What plays and learns while a teacher decides. */
+/* While a teacher decides. */
 struct clone {
-  uint64_t rollouts; /* of the teacher, before those of the policy */
-  struct schedule play, update;
+  uint64_t rollouts;           /* of the teacher, before those of the policy */
   struct policy_update before; /* of the rollout, while the teacher decides */
   size_t members;
 };
 
+/* Own state of the task. */
 struct learning {
-  struct policy_training base; /* first: its row's functions know it by this */
+  struct policy_learning policy; /* first */
   struct rollout rollout;
   struct rollout_copy copy;
   struct clone clone;
@@ -45,25 +45,30 @@ struct learning {
   uint32_t epoch;      /* of PPO's, the running one */
 };
 
+struct learning *learning_of(const struct training *training);
+
+/* Places of its lists. */
+enum learn_list { LEARN_CLONE, LEARN_IMITATE, LEARN_PLAY, LEARN_UPDATE, LEARN_VALIDATE };
+
 /* One rollout and what is learnt from it; only enqueues. */
-void learn_step(struct learning *learning);
-void learn_add_update(struct policy_training *training, struct schedule *schedule);
-void learn_add_passes(struct learning *learning, struct schedule *schedule); /* of advantages as they are */
+void learn_step(struct training *training);
+void learn_fill_update(struct training *training, struct schedule *schedule);
+void learn_fill_passes(struct training *training,
+                       struct schedule *schedule); /* takes advantages as they are */
+bool learn_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
 /* The rate of a first update: learn.rate scaled to learn.scans; 16 are those of the published code. */
 double learn_scaled_rate(const struct options *options);
-bool learn_normalises(const struct options *options);
 
-extern const struct policy_trainer policy_trainer_l2s;
 extern const struct task task_policy;
 extern const struct system *const learn_systems[];
 
 /* ---- imitating a teacher (learn_clone.c) ---------------------------------------------------------------
  *
- * A policy imitates a teacher before it learns from rewards (learn.clone, PROTOCOL 1.7). The first rollouts of its first
- * stage are the teacher's: the policy sees the states that the teacher visits, the teacher decides, and an update lowers
- * the cross-entropy of its choices. They stand in ROLLOUT as any; a choice of the teacher has advantage 1, so that the
- * policy's loss is the cross-entropy. Where the critic alone is measured against, it learns the returns of these scans,
- * with its weight; else it does not learn. */
+ * A policy imitates a teacher before it learns from rewards (learn.clone, PROTOCOL 1.7). The first rollouts
+ * of its first stage are the teacher's: the policy sees the states that the teacher visits, the teacher
+ * decides, and an update lowers the cross-entropy of its choices. They stand in ROLLOUT as any; a choice of
+ * the teacher has advantage 1, so that the policy's loss is the cross-entropy. Where the critic alone is
+ * measured against, it learns the returns of these scans, with its weight; else it does not learn. */
 
 /* Refuses a mask without an order that the scene's scans can follow. */
 bool clone_check(const struct options *options, struct error *error);
@@ -71,15 +76,16 @@ bool clone_check(const struct options *options, struct error *error);
 uint64_t clone_rollouts(const struct options *options, uint64_t rows);
 /* What its simulation has room for beside the policy's. */
 void clone_plan(const struct options *options, struct simulation_plan *plan);
-/* Builds its lists over the learning's rollout; they point into both. */
-bool clone_build(struct learning *learning, struct error *error);
-/* After clone_build: the kernels, the teacher's order, and how long it teaches. */
-bool clone_open(struct learning *learning, const struct trainer_config *config, struct error *error);
+/* Its lists; of no systems where there is no teacher. */
+void clone_fill_play(struct training *training, struct schedule *schedule);
+void clone_fill_update(struct training *training, struct schedule *schedule);
+/* The teacher's order, and how long it teaches; the rollout is open. */
+bool clone_open(struct training *training, struct error *error);
 
 /* Whether the unit that is next is the teacher's; before and after it. */
-bool clone_teaches(const struct learning *learning);
-void clone_begin(struct learning *learning);
-void clone_end(struct learning *learning);
+bool clone_teaches(const struct training *training);
+void clone_begin(struct training *training);
+void clone_end(struct training *training);
 
 extern const struct system *const clone_systems[];
 

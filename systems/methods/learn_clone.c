@@ -1,6 +1,5 @@
 #include "systems/methods/learn.h"
 
-#include "engine/base/log.h"
 #include "engine/base/round.h"
 #include "systems/data/digest.h"
 #include "systems/sampling/geometry.h"
@@ -135,77 +134,70 @@ static const struct system praise = {.name = "praise",
 
 const struct system *const clone_systems[] = {&praise, NULL};
 
-static void add_play(struct learning *learning, struct schedule *schedule) {
-  struct rollout *rollout = &learning->rollout;
-  rollout->simulation->teacher = teacher_of(learning->base.trainer.options);
+void clone_fill_play(struct training *training, struct schedule *schedule) {
+  struct rollout *rollout = &learning_of(training)->rollout;
+  if (training->options->learn.clone == CLONE_NONE) return;
+  rollout->simulation->teacher = teacher_of(training->options);
   rollout_add_play(rollout, schedule);
   rollout->simulation->teacher = NULL;
   struct system *last = schedule_add(schedule, &praise, rollout);
   if (rollout->normalises) last->writes |= SET(ROLLOUT_normalised);
 }
 
-bool clone_build(struct learning *learning, struct error *error) {
-  struct clone *clone = &learning->clone;
-  schedule_open(&clone->play, &component_schema);
-  schedule_open(&clone->update, &component_schema);
-  if (learning->base.trainer.options->learn.clone == CLONE_NONE) return true;
-  add_play(learning, &clone->play);
-  learn_add_passes(learning, &clone->update);
-  return schedule_close(&clone->play, error) && schedule_close(&clone->update, error);
+void clone_fill_update(struct training *training, struct schedule *schedule) {
+  if (training->options->learn.clone != CLONE_NONE) learn_fill_passes(training, schedule);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static const struct system load_teacher = {
-    .name = "load_teacher", .doc = "the order of the mask that teaches", .writes = SET(SCENE_weight), .loads = true};
+static const struct system load_teacher = {.name = "load_teacher",
+                                           .doc = "the order of the mask that teaches",
+                                           .writes = SET(SCENE_weight),
+                                           .loads = true};
 
 /* Another mask under the same name is another teacher. */
-static bool open_order(struct learning *learning, struct error *error) {
-  struct policy_training *training = &learning->base;
-  const struct options *options = training->trainer.options;
-  struct run_origin *origin = &training->trainer.run.origin[1];
+static bool open_order(struct training *training, struct error *error) {
+  const struct options *options = training->options;
   struct digest digest = digest_file(options->sampler.mask);
   struct arena *arena = arena_open();
   uint32_t *table = ARENA_NEW(arena, uint32_t, training->acquisition.lines);
   bool good = fill_order(options, &training->acquisition, arena, table, error);
-  if (good) world_put(training->trainer.world, &load_teacher, SCENE_weight, 0, 1, table);
-  origin->name = "mask";
-  snprintf(origin->value, sizeof origin->value, "%08x%08x", digest.word[0], digest.word[1]);
+  if (good) world_put(training_world(training), &load_teacher, SCENE_weight, 0, 1, table);
+  training_made_from(training, "mask", arena_text(arena, "%08x%08x", digest.word[0], digest.word[1]));
   arena_close(arena);
   return good;
 }
 
-bool clone_open(struct learning *learning, const struct trainer_config *config, struct error *error) {
-  const struct options *options = learning->base.trainer.options;
-  struct clone *clone = &learning->clone;
-  struct kernels *kernels = learning->base.train.simulation.kernels;
-  if (config->round || options->learn.clone == CLONE_NONE) return true;
-  clone->rollouts = clone_rollouts(options, learning->rollout.rows);
-  return clone_build(learning, error) && schedule_prepare(&clone->play, kernels, error) &&
-         schedule_prepare(&clone->update, kernels, error) &&
-         (options->learn.clone != CLONE_LBCS || open_order(learning, error));
+bool clone_open(struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  struct learning *learning = learning_of(training);
+  if (training->config.round || options->learn.clone == CLONE_NONE) return true;
+  learning->clone.rollouts = clone_rollouts(options, learning->rollout.rows);
+  return options->learn.clone != CLONE_LBCS || open_order(training, error);
 }
 
 /* ---- teaching ------------------------------------------------------------------------------------------ */
 
-bool clone_teaches(const struct learning *learning) {
-  return learning->base.trainer.done < learning->clone.rollouts;
+bool clone_teaches(const struct training *training) {
+  return training->done < learning_of(training)->clone.rollouts;
 }
 
 /* The cross-entropy alone, and the critic where its estimate is what counts later. */
-void clone_begin(struct learning *learning) {
-  const struct options *options = learning->base.trainer.options;
+void clone_begin(struct training *training) {
+  const struct options *options = training->options;
+  struct learning *learning = learning_of(training);
   struct rollout *rollout = &learning->rollout;
   learning->clone.before = rollout->update;
   learning->clone.members = rollout->group.members;
   rollout->update.entropy_weight = rollout->update.clip = 0;
   if (rollout->baseline != BASELINE_CRITIC) rollout->update.value_weight = 0;
   rollout->group.members = rollout->simulation->group = 1;
-  learning->base.trainer.optimiser.rate =
+  training->optimiser.rate =
       options->learn.clone_rate > 0 ? options->learn.clone_rate : learn_scaled_rate(options);
 }
 
-void clone_end(struct learning *learning) {
+void clone_end(struct training *training) {
+  struct learning *learning = learning_of(training);
   struct rollout *rollout = &learning->rollout;
   rollout->update = learning->clone.before;
   rollout->group.members = learning->clone.members;

@@ -24,26 +24,34 @@ double method_gamma(const char *scene) {
   struct arena *arena = arena_open();
   const char *name = scene_value(scene, "train", "method", arena), *text = NULL;
   const struct method *method = name ? method_named(name) : NULL;
-  if (method && method->policy && method->policy->section)
-    text = scene_value(scene, method->policy->section, "gamma", arena);
+  for (size_t i = 0; method && method->stages[i]; i++)
+    if (method->stages[i]->gamma) text = scene_value(scene, method->stages[i]->gamma, "gamma", arena);
   double gamma = text ? strtod(text, NULL) : NAN;
   arena_close(arena);
   return gamma;
 }
 
-const char *method_stages(const struct method *method) {
-  if (method->alternates) return "reconstructor, then both in turn";
-  if (method->grows) return "reconstructor, mask";
-  return method->policy ? "reconstructor, policy" : "one";
+const char *method_stages(const struct method *method, struct arena *arena) {
+  const char *text = method->stages[0]->name;
+  if (!method->stages[1]) return "one";
+  for (size_t i = 1; method->stages[i]; i++)
+    text = arena_text(arena, "%s%s%s", text,
+                      !method->alternates ? ", "
+                      : i > 1             ? " and "
+                                          : ", then ",
+                      method->stages[i]->name);
+  return method->alternates ? arena_text(arena, "%s in turn", text) : text;
 }
 
 /* ---- networks ------------------------------------------------------------------------------------------ */
 
-/* Two of the reconstructor, two of every method; some are NULL or named before. */
+enum { PLACES = 2 * METHOD_NETWORKS };
+
+/* Two of the reconstructor, PLACES of every method; some are NULL or named before. */
 static const struct network_desc *named(size_t place) {
   if (place < 2) return network_of_reconstructor(place);
-  const struct method *method = method_list[place / 2 - 1];
-  return place % 2 ? method->network_of_points : method->network;
+  const struct network_desc *network = method_list[(place - 2) / PLACES]->beside[(place - 2) % PLACES / 2];
+  return network && place % 2 ? network->of_points : network;
 }
 
 static bool named_before(size_t place) {
@@ -53,17 +61,17 @@ static bool named_before(size_t place) {
 }
 
 const struct network_desc *network_at(size_t place) {
-  for (size_t i = 0; i < 2 * (METHOD_COUNT + 1); i++)
+  for (size_t i = 0; i < 2 + PLACES * METHOD_COUNT; i++)
     if (named(i) && !named_before(i) && !place--) return named(i);
   return NULL;
 }
 
 void method_networks(const struct options *options, const struct network_desc *networks[NETWORKS_MOST + 1]) {
-  const struct method *method = method_of(options);
-  bool points = geometry_chosen(options)->points && method->network_of_points;
-  networks[0] = network_of_reconstructor(options->network.input == INPUT_COMPLEX);
-  networks[1] = points ? method->network_of_points : method->network;
-  networks[2] = NULL;
+  const struct network_desc *const *beside = method_of(options)->beside;
+  bool points = geometry_chosen(options)->points;
+  *networks++ = network_of_reconstructor(options->network.input == INPUT_COMPLEX);
+  for (; *beside; beside++) *networks++ = points && (*beside)->of_points ? (*beside)->of_points : *beside;
+  *networks = NULL;
 }
 
 bool method_check_networks(const struct options *options, struct error *error) {

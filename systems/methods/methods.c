@@ -2,9 +2,7 @@
 
 #include "engine/base/log.h"
 #include "systems/methods/evaluate.h"
-#include "systems/methods/policy_training.h"
 #include "systems/methods/start.h"
-#include "systems/methods/train.h"
 #include "systems/scan/augment.h"
 
 #include <errno.h>
@@ -14,38 +12,40 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* After that of a reconstructor. */
-static bool has_stages(const struct method *method) {
-  return method->policy || method->grows;
-}
-
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
-static bool add_start(struct lists *lists, const struct options *options, struct arena *arena,
-                      struct error *error) {
-  struct options *first = ARENA_NEW(arena, struct options, 1);
-  *first = *options;
-  return start_checkpoint(options) ||
-         (start_set(first, arena, error) &&
-          training_list(lists, first, "reconstructor", false, arena, error));
+static bool has_stages(const struct method *method) {
+  return method->stages[1];
 }
 
-static bool add_stages(struct lists *lists, const struct options *options, struct arena *arena,
-                       struct error *error) {
+/* A stage of a name that was there before is that once more. */
+static const char *list_name(const struct method *method, size_t place, struct arena *arena) {
+  const struct task *task = method->stages[place];
+  if (!has_stages(method)) return "train";
+  for (size_t i = 0; i < place; i++)
+    if (!strcmp(method->stages[i]->name, task->name)) return arena_text(arena, "%s again", task->name);
+  return task->name;
+}
+
+static bool add_stage(struct lists *lists, const struct options *options, size_t place, struct arena *arena,
+                      struct error *error) {
   const struct method *method = method_of(options);
-  if (!has_stages(method)) return training_list(lists, options, "train", false, arena, error);
-  return add_start(lists, options, arena, error) &&
-         (method->grows ? method->grows->describe(lists, options, arena, error)
-                        : policy_training_describe(method->policy, lists, options, arena, error)) &&
-         (!method->alternates ||
-          training_list(lists, options, "reconstructor again", true, arena, error));
+  struct options *own = ARENA_NEW(arena, struct options, 1);
+  *own = *options;
+  if (has_stages(method) && !place) {
+    if (start_checkpoint(options)) return true;
+    if (!start_set(own, arena, error)) return false;
+  }
+  return training_describe(method->stages[place], list_name(method, place, arena), lists, own, arena, error);
 }
 
 bool method_lists(struct lists *lists, const struct options *options, struct arena *arena,
                   struct error *error) {
+  const struct method *method = method_of(options);
   *lists = (struct lists){0};
-  return method_check_networks(options, error) && add_stages(lists, options, arena, error) &&
-         evaluate_list(lists, options, arena, error);
+  bool good = method_check_networks(options, error);
+  for (size_t i = 0; good && method->stages[i]; i++) good = add_stage(lists, options, i, arena, error);
+  return good && evaluate_list(lists, options, arena, error);
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------- */
@@ -69,125 +69,110 @@ static const char *path_of(const struct stages *all, const char *stage, const ch
                     *file ? "/" : "", file);
 }
 
-static void name_stage(char name[32], const struct method *method, bool policy, uint32_t round) {
-  const char *what = !policy ? "reconstructor" : method->grows ? "mask" : "policy";
+static void name_stage(char name[32], const struct task *task, uint32_t round) {
   if (round)
-    snprintf(name, 32, "%s_%u", what, round);
+    snprintf(name, 32, "%s_%u", task->name, round);
   else
-    snprintf(name, 32, "%s", what);
+    snprintf(name, 32, "%s", task->name);
+}
+
+static size_t place_of(const struct stages *all, const struct task *task) {
+  size_t place = 0;
+  while (all->method->stages[place] != task) place++;
+  return place;
+}
+
+/* The folder of the stage after the running one; "": there is none. */
+static void name_next(const struct stages *all, char name[32]) {
+  const struct task *next = all->method->stages[place_of(all, all->stage.task) + 1];
+  uint32_t round = all->stage.round ? all->stage.round : 1;
+  *name = 0;
+  if (!next && !all->method->alternates) return;
+  name_stage(name, next ? next : all->method->stages[1], next ? round : round + 1);
 }
 
 /* A stage is not changed under the next one, which was made from it. */
-static bool check_next(struct trainer *trainer, void *context, struct error *error) {
+static bool check_next(struct training *training, void *context, struct error *error) {
   const struct stages *all = context;
-  bool epochs = trainer->task->epochs;
-  uint64_t per = epochs ? trainer->each : 1;
+  bool epochs = training->task->epochs;
+  uint64_t per = epochs ? training->each : 1;
   char next[32];
-  name_stage(next, all->method, !all->stage.policy, all->stage.policy ? all->stage.round : all->stage.round + 1);
-  if (!*all->stage.name || trainer_done(trainer) || !file_is_there(path_of(all, next, "last.h5"))) return true;
+  name_next(all, next);
+  if (!*all->stage.name || !*next || trainer_done(training) || !file_is_there(path_of(all, next, "last.h5")))
+    return true;
   return fail(error,
               "%llu of %llu %ss are done, and %s was made from it as it is; set the steps or epochs back to "
               "what they were, or move %s and the stages after it away",
-              (unsigned long long)(trainer->done / per), (unsigned long long)(trainer->wanted / per),
-              epochs ? "epoch" : trainer->task->unit,
-              path_of(all, next, ""), path_of(all, next, ""));
+              (unsigned long long)(training->done / per), (unsigned long long)(training->wanted / per),
+              epochs ? "epoch" : training->task->unit, path_of(all, next, ""), path_of(all, next, ""));
 }
 
-/* The first reconstructor's stage tells its SSIM, even where it is trained by another loss. */
-static size_t scored(const struct stage *stage, const struct task *task) {
-  if (stage->policy) return task->selected;
-  return stage->round ? EPOCH_VAL_SCORE : EPOCH_VAL_SSIM;
-}
-
-static void tell_scores(struct stage *stage, const struct trainer *trainer) {
-  const struct history *history = &trainer->validations;
-  size_t value = scored(stage, trainer->task);
+static void tell_scores(struct stage *stage, const struct training *training) {
+  const struct history *history = &training->validations;
+  const double *score = history->value[training->task->score];
   stage->best = NAN;
   for (size_t i = 0; i < history->count; i++)
-    if (trainer->task->select != SELECT_NOTHING && history->at[i] == (double)trainer->best_at)
-      stage->best = history->value[value][i];
-  stage->score = history->count ? history->value[value][history->count - 1] : NAN;
+    if (training->task->select != SELECT_NOTHING && history->at[i] == (double)training->best_at)
+      stage->best = score[i];
+  stage->score = history->count ? score[history->count - 1] : NAN;
 }
 
-static bool end_stage(struct trainer *trainer, void *context, struct error *error) {
+static bool end_stage(struct training *training, void *context, struct error *error) {
   struct stages *all = context;
-  tell_scores(&all->stage, trainer);
-  return !all->config->end || all->config->end(trainer, &all->stage, all->config->context, error);
+  tell_scores(&all->stage, training);
+  return !all->config->end || all->config->end(training, &all->stage, all->config->context, error);
 }
 
-static struct trainer_config config_of(struct stages *all) {
-  return (struct trainer_config){.folder = *all->options->train.output ? path_of(all, all->stage.name, "") : NULL,
-                                 .resume = all->config->resume,
-                                 .see = all->config->see,
-                                 .stop = all->config->stop,
-                                 .context = all->config->context,
-                                 .opened = check_next,
-                                 .ended = end_stage,
-                                 .stage = all,
-                                 .kernel_folder = all->config->kernel_folder};
+/* How often what bears its name was trained before; a first reconstructor that is named was, too. */
+static uint32_t trained_before(const struct stages *all) {
+  const struct task *const *stage = all->method->stages, *task = all->stage.task;
+  uint32_t before = all->stage.round ? all->stage.round - 1 : 0;
+  for (; *stage != task; stage++) before += !strcmp((*stage)->name, task->name);
+  return before;
 }
 
-/* ---- a reconstructor ----------------------------------------------------------------------------------- */
-
-/* Options of the reconstructor's part of a round: what alternate.* says. */
-static void set_round(struct options *options, uint32_t round) {
-  const double divisor = pow(options->alternate.divisor, round - 1.0);
-  options->train.epochs = options->alternate.epochs;
-  options->train.batch = options->alternate.batch;
-  options->train.rate = options->alternate.rate / divisor;
-  options->train.schedule = SCHEDULE_STEP;
-  options->train.rate_factor = options->alternate.rate_factor;
-  options->train.rate_every = options->alternate.rate_every;
-  options->train.optimiser = OPTIMISER_ADAM;
-  options->train.clip = options->train.weight_decay = 0;
-  options->train.early_stopping = options->alternate.early_stopping;
+static struct training_config config_of(struct stages *all) {
+  const struct task *task = all->stage.task;
+  const struct options *options = all->options;
+  const char *before = task->reconstructs ? all->reconstructor : all->policy;
+  return (struct training_config){.task = task,
+                                  .folder = *options->train.output ? path_of(all, all->stage.name, "") : NULL,
+                                  .resume = all->config->resume,
+                                  .reconstructor = all->reconstructor,
+                                  .policy = all->policy,
+                                  .start = before ? NULL : start_parameters(task, options),
+                                  .drawn = options->alternate.actions == ACTIONS_DRAWN,
+                                  .steps =
+                                      all->stage.round > 1 ? options->alternate.steps : options->learn.steps,
+                                  .round = trained_before(all),
+                                  .see = all->config->see,
+                                  .stop = all->config->stop,
+                                  .context = all->config->context,
+                                  .opened = check_next,
+                                  .ended = end_stage,
+                                  .stage = all,
+                                  .kernel_folder = all->config->kernel_folder};
 }
 
-static bool run_reconstructor(struct stages *all, struct error *error) {
-  struct options options = *all->options;
-  struct trainer_config config = config_of(all);
-  struct training training;
-  if (all->stage.round) {
-    set_round(&options, all->stage.round);
-    config.start = all->reconstructor;
-    config.policy = all->policy;
-    config.round = all->stage.round;
-    config.drawn = options.alternate.actions == ACTIONS_DRAWN;
-  } else {
-    if (has_stages(all->method) && !start_set(&options, all->arena, error)) return false;
-    if (*options.train.start) config.start = options.train.start;
-  }
-  options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
-  if (!training_open(&training, all->device, &options, &config, error)) return false;
-  bool good = trainer_run_stage(&training.trainer, &config, error);
-  training_close(&training);
-  all->reconstructor = path_of(all, all->stage.name, "best.h5");
-  return good;
+static bool set_options(const struct stages *all, struct options *options, struct error *error) {
+  const struct stage *stage = &all->stage;
+  *options = *all->options;
+  if (stage->round && all->method->set) all->method->set(options, stage->task, stage->round);
+  return stage->round || !*stage->name || start_set(options, all->arena, error);
 }
 
-/* ---- a policy, or a mask ------------------------------------------------------------------------------- */
-
-/* alternate.* sets the rounds after the first. */
-static void set_policy_round(struct options *options, uint32_t round) {
-  if (round > 1 && options->alternate.policy_rate > 0) options->learn.rate = options->alternate.policy_rate;
-  options->learn.rate /= pow(options->alternate.policy_divisor, round - 1.0);
-  if (round > 1 && options->alternate.entropy >= 0) options->learn.entropy = options->alternate.entropy;
-}
-
-static bool run_policy(struct stages *all, struct error *error) {
-  struct options options = *all->options;
-  struct trainer_config config = config_of(all);
-  set_policy_round(&options, all->stage.round);
-  config.trains = all->method->policy;
-  config.reconstructor = all->reconstructor;
-  config.policy = all->policy;
-  if (!config.policy && *options.learn.start) config.policy_start = options.learn.start;
-  config.steps = all->stage.round == 1 ? options.learn.steps : options.alternate.steps;
-  config.round = all->stage.round - 1;
-  bool good = all->method->grows ? all->method->grows->run(all->device, &options, &config, error)
-                                 : policy_training_run(all->device, &options, &config, error);
-  all->policy = path_of(all, all->stage.name, "last.h5");
-  return good;
+/* The stages after it take its reconstructor, or its policy. */
+static bool train_stage(struct stages *all, struct error *error) {
+  const struct task *task = all->stage.task;
+  struct options options;
+  struct training_config config = config_of(all);
+  if (!set_options(all, &options, error)) return false;
+  if (task->reconstructs)
+    options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
+  if (!training_stage(all->device, &options, &config, error)) return false;
+  *(task->reconstructs ? &all->reconstructor : &all->policy) =
+      path_of(all, all->stage.name, task->reconstructs ? "best.h5" : "last.h5");
+  return true;
 }
 
 /* ---- stages.jsonl -------------------------------------------------------------------------------------- */
@@ -249,12 +234,18 @@ static bool note_best(struct stages *all, struct error *error) {
   return true;
 }
 
-static bool run_stage(struct stages *all, uint32_t round, bool policy, struct error *error) {
-  all->stage = (struct stage){.policy = policy, .round = round};
-  name_stage(all->stage.name, all->method, policy, round);
+static bool run_stage(struct stages *all, uint32_t round, size_t place, struct error *error) {
+  all->stage = (struct stage){.task = all->method->stages[place], .round = round};
+  name_stage(all->stage.name, all->stage.task, round);
   log_info("stage %s", all->stage.name);
-  if (!(policy ? run_policy : run_reconstructor)(all, error)) return fail_in(error, "%s", all->stage.name);
-  return note_stage(all, error);
+  return (train_stage(all, error) || fail_in(error, "%s", all->stage.name)) && note_stage(all, error);
+}
+
+/* All stages after the first. */
+static bool run_others(struct stages *all, uint32_t round, struct error *error) {
+  for (size_t place = 1; all->method->stages[place]; place++)
+    if (!run_stage(all, round, place, error)) return false;
+  return true;
 }
 
 /* ---- rounds -------------------------------------------------------------------------------------------- */
@@ -271,7 +262,7 @@ static bool is_over(const struct stages *all) {
 
 static bool run_round(struct stages *all, struct error *error) {
   uint32_t round = all->best.rounds + 1;
-  if (!run_stage(all, round, true, error) || !run_stage(all, round, false, error)) return false;
+  if (!run_others(all, round, error)) return false;
   if (!all->best.round || all->stage.best > all->best.score)
     all->best = (struct best_round){.round = round, .score = all->stage.best};
   all->best.rounds = round;
@@ -280,8 +271,8 @@ static bool run_round(struct stages *all, struct error *error) {
 
 static bool run_stages(struct stages *all, struct error *error) {
   all->reconstructor = start_checkpoint(all->options);
-  if (!all->reconstructor && !run_stage(all, 0, false, error)) return false;
-  if (!all->method->alternates) return run_stage(all, 1, true, error);
+  if (!all->reconstructor && !run_stage(all, 0, 0, error)) return false;
+  if (!all->method->alternates) return run_others(all, 1, error);
   while (!is_over(all))
     if (!run_round(all, error)) return false;
   return note_best(all, error);
@@ -292,10 +283,11 @@ static bool run_stages(struct stages *all, struct error *error) {
 static bool open_log(struct stages *all, struct error *error) {
   const char *folder = all->options->train.output;
   if (file_is_there(path_of(all, "", "last.h5")))
-    return fail(error,
-                "%s holds the training of one network (last.h5), train.method %s makes a folder of stages; choose "
-                "another train.output",
-                folder, all->method->name);
+    return fail(
+        error,
+        "%s holds the training of one network (last.h5), train.method %s makes a folder of stages; choose "
+        "another train.output",
+        folder, all->method->name);
   all->made = !folder_is_there(folder);
   if (!run_hold(&all->log, folder, path_of(all, "", "stages.jsonl"), error)) return false;
   if (all->config->resume || (fseek(all->log, 0, SEEK_END) == 0 && ftell(all->log) == 0)) return true;
@@ -308,7 +300,7 @@ static bool open_log(struct stages *all, struct error *error) {
 static void forget_stages(const struct stages *all) {
   struct stat status;
   char first[32];
-  name_stage(first, all->method, true, 1);
+  name_stage(first, all->method->stages[1], 1);
   bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, first, ""));
   if (begun || fstat(fileno(all->log), &status) || status.st_size) return;
   unlink(path_of(all, "", "stages.jsonl"));
@@ -317,14 +309,15 @@ static void forget_stages(const struct stages *all) {
 
 /* Before the reconstructor is trained. */
 static bool check_options(const struct stages *all, struct error *error) {
-  const struct method *method = all->method;
-  uint32_t rounds = method->alternates ? all->options->alternate.rounds : 1;
-  return method->grows ? method->grows->check(all->options, error)
-                       : policy_training_check(method->policy, all->device, all->options, rounds, error);
+  uint32_t rounds = all->method->alternates ? all->options->alternate.rounds : 1;
+  for (size_t place = 1; all->method->stages[place]; place++)
+    if (!training_check(all->method->stages[place], all->device, all->options, rounds, error)) return false;
+  return true;
 }
 
 static bool train_stages(struct stages *all, struct error *error) {
-  bool good = check_options(all, error) && start_check(all->options, error) && open_log(all, error) && run_stages(all, error);
+  bool good = check_options(all, error) && start_check(all->options, error) && open_log(all, error) &&
+              run_stages(all, error);
   if (!good && all->log) forget_stages(all);
   if (all->log) fclose(all->log);
   return good;
@@ -332,15 +325,17 @@ static bool train_stages(struct stages *all, struct error *error) {
 
 bool method_train(struct device *device, const struct options *options, const struct method_config *config,
                   struct error *error) {
+  const struct method *method = method_of(options);
   struct stages all = {.arena = arena_open(),
                        .device = device,
                        .options = options,
-                       .method = method_of(options),
+                       .method = method,
+                       .stage = {.task = method->stages[0]},
                        .config = config};
   struct augment augment;
-  bool good =
-      augment_read(&augment, options, error) && start_parameters_check(all.method, options, device, error);
-  if (good) good = has_stages(all.method) ? train_stages(&all, error) : run_reconstructor(&all, error);
+  bool good = augment_read(&augment, options, error) &&
+              start_parameters_check(method, options, device, error) &&
+              (has_stages(method) ? train_stages : train_stage)(&all, error);
   arena_close(all.arena);
   return good;
 }

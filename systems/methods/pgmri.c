@@ -2,20 +2,10 @@
 
 #include "engine/base/round.h"
 #include "systems/methods/method.h"
-#include "systems/methods/trajectories.h"
 #include "systems/scan/slice_cache.h"
 
-struct pgmri {
-  struct policy_training base; /* first: its row's functions know it by this */
-  struct trajectories trajectories;
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
-  size_t slices, group; /* to train on; of an update */
-  uint64_t ordered;     /* epochs whose order was drawn last; 0: none */
-};
-
-static struct pgmri *pgmri_of(struct policy_training *training) {
-  return (struct pgmri *)training;
+struct pgmri *pgmri_of(const struct training *training) {
+  return training_own(training, sizeof(struct pgmri));
 }
 
 static size_t group_of(const struct options *options) {
@@ -34,12 +24,10 @@ static bool check_keep(const struct options *options, struct error *error) {
   return true;
 }
 
-static bool check(const struct options *options, uint32_t budget, uint32_t rounds, struct error *error) {
+static bool check_estimator(const struct options *options, struct error *error) {
   bool greedy = options->pgmri.estimator == PGMRI_GREEDY, baseline = options->pgmri.baseline;
   uint32_t draws = options->pgmri.trajectories, milestone[MILESTONES_MOST];
   size_t milestones;
-  (void)budget;
-  (void)rounds;
   if (!baseline && !greedy)
     return fail_usage(error,
                       "pgmri.baseline is false and pgmri.estimator nongreedy; only the greedy one goes "
@@ -56,136 +44,161 @@ static bool check(const struct options *options, uint32_t budget, uint32_t round
                       draws, options->pgmri.batch, options->pgmri.accumulation,
                       (double)draws * options->pgmri.batch * options->pgmri.accumulation);
   if (options->learn.clone != CLONE_NONE)
-    return fail_usage(error, "learn.clone is %s, and train.method pgmri learns from rewards alone; set it to none, or "
-                             "train.method to l2s or l2sr",
-                      options->learn.clone == CLONE_LBCS ? "lbcs" : "oracle");
+    return fail_usage(
+        error,
+        "learn.clone is %s, and train.method pgmri learns from rewards alone; set it to none, or "
+        "train.method to l2s or l2sr",
+        options->learn.clone == CLONE_LBCS ? "lbcs" : "oracle");
   return baseline_refuse(options, "pgmri.trajectories and pgmri.baseline", error) &&
          check_keep(options, error) &&
          optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, milestone, &milestones,
                                   error);
 }
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
-
-static void describe(struct policy_training *training) {
-  trajectories_describe(&pgmri_of(training)->trajectories, &training->train.simulation);
+static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                  uint32_t rounds, struct error *error) {
+  struct policy_setup setup = policy_task_setup(device, NULL, options, SIZE_MAX, true);
+  (void)acquisition, (void)rounds;
+  return network_check(&network_pgmri, options, error) && check_estimator(options, error) &&
+         policy_check(&setup, error);
 }
 
-static void add_play(struct policy_training *training, struct schedule *schedule) {
-  trajectories_add_play(&pgmri_of(training)->trajectories, schedule);
+/* It is rewarded in every step. */
+static void set(struct options *options) {
+  options->reward.form = REWARD_DENSE;
 }
 
-static void add_update(struct policy_training *training, struct schedule *schedule) {
-  trajectories_add_gradient(&pgmri_of(training)->trajectories, schedule);
-  policy_training_add_optimise(training, schedule);
-}
+/* ---- data ---------------------------------------------------------------------------------------------- */
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
-
-static struct simulation_plan plan(const struct options *options, bool validates, size_t slices,
-                                   size_t budget) {
-  size_t envs = options->world.envs, group = group_of(options);
-  if (validates)
-    return trajectories_validation_plan(options, slices, envs < slices ? envs : slices, budget + 1);
+static struct simulation_plan plan(const struct training *training, const struct split *split,
+                                   size_t slices) {
+  const struct options *options = &split->options;
+  size_t envs = options->world.envs, group = group_of(options), budget = training->acquisition.budget;
+  bool validates = split == &training->validation;
+  if (envs > slices) envs = slices;
   struct simulation_plan plan =
-      trajectories_plan(options, slices, group, options->pgmri.trajectories, budget);
-  plan.together = group;
+      validates ? trajectories_validation_plan(options, slices, envs, budget + 1)
+                : trajectories_plan(options, slices, group, options->pgmri.trajectories, budget);
+  plan.together = validates ? plan.envs : group;
+  plan.network = true;
   return plan;
 }
 
-static size_t rows_of(const struct options *options, size_t budget) {
-  return budget * group_of(options) * options->pgmri.trajectories;
+static bool describe(struct training *training, struct error *error) {
+  if (!policy_task_describe(training, error)) return false;
+  trajectories_describe(&pgmri_of(training)->trajectories, &training->train.simulation);
+  return true;
 }
 
-static bool open_trajectories(struct pgmri *pgmri, struct error *error) {
-  const struct options *options = pgmri->base.trainer.options;
-  struct trajectories_setup setup = {.simulation = &pgmri->base.train.simulation,
+/* ---- the policy ---------------------------------------------------------------------------------------- */
+
+static bool open_policy(struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  size_t rows = training->acquisition.budget * group_of(options) * options->pgmri.trajectories;
+  policy_learning_of(training)->rows = rows;
+  return policy_task_open(
+      training, policy_task_setup(training->device, training->train.simulation.kernels, options, rows, true),
+      NULL, error);
+}
+
+static struct optimiser_setup optimiser(const struct options *options) {
+  return optimise_defaults(OPTIMISER_ADAM, options->pgmri.rate);
+}
+
+static bool fits(struct device *device, const struct options *options, const char *path,
+                 struct error *error) {
+  return policy_task_fits(device, options, true, path, error);
+}
+
+static const struct task_network policy = {.open = open_policy, .optimiser = optimiser, POLICY_NETWORK};
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static void open_trajectories(struct training *training) {
+  const struct options *options = training->options;
+  struct trajectories_setup setup = {.simulation = &training->train.simulation,
                                      .batch = options->pgmri.batch,
                                      .minibatches = options->pgmri.accumulation,
                                      .draws = options->pgmri.trajectories,
                                      .greedy = options->pgmri.estimator == PGMRI_GREEDY,
                                      .baseline = options->pgmri.baseline,
                                      .gamma = options->pgmri.gamma};
-  struct optimiser_setup adam = optimise_defaults(OPTIMISER_ADAM, options->pgmri.rate);
-  return trajectories_open(&pgmri->trajectories, &setup, error) &&
-         optimise_open(&pgmri->base.trainer.optimiser, pgmri->base.policy.graph, &adam, error);
+  trajectories_open(&pgmri_of(training)->trajectories, &setup);
 }
 
 /* An epoch has whole updates only; the last minibatch of the slices may be short. */
-static bool count_updates(struct pgmri *pgmri, struct error *error) {
-  struct trainer *trainer = &pgmri->base.trainer;
-  const struct options *options = trainer->options;
-  trainer->each = divide_up(pgmri->slices, options->pgmri.batch) / options->pgmri.accumulation;
-  if (!trainer->each)
+static bool count_updates(struct training *training, struct error *error) {
+  const struct pgmri *pgmri = pgmri_of(training);
+  const struct options *options = training->options;
+  training->each = divide_up(pgmri->slices, options->pgmri.batch) / options->pgmri.accumulation;
+  if (!training->each)
     return fail(error,
                 "training slices: %zu, minibatches: %zu of pgmri.batch %u; an update takes "
                 "pgmri.accumulation %u of them; lower one of the two",
                 pgmri->slices, divide_up(pgmri->slices, options->pgmri.batch), options->pgmri.batch,
                 options->pgmri.accumulation);
-  trainer->wanted = trainer->each * options->pgmri.epochs;
-  trainer->look_every = options->pgmri.log_every;
-  trainer->save_every = options->pgmri.save_every;
-  trainer->work = (double)(pgmri->group * (1 + options->pgmri.trajectories * pgmri->trajectories.steps));
-  trainer->event_each = trainer->event_per = 1;
+  training->wanted = training->each * options->pgmri.epochs;
+  training->look_every = options->pgmri.log_every;
+  training->save_every = options->pgmri.save_every;
+  training->work = (double)(pgmri->group * (1 + options->pgmri.trajectories * pgmri->trajectories.steps));
+  training->event_each = training->event_per = 1;
   return true;
 }
 
-/* They say where, how long, and what is printed or kept; or are of other work. */
-static const char *const may_differ[] = {"evaluate.",    "phantom.",     "train.",     "loupe.",
-                                         "tau.",         "alternate.",   "learn.",     "sampler.",
-                                         "data.path",    "data.split",   "world.envs", "data.window",
-                                         "data.augment", "pgmri.epochs", "pgmri.keep", "pgmri.save_every",
-                                         "reward.form",  "lbcs.",        NULL};
-
-static bool open(struct policy_training *training, const struct trainer_config *config, struct error *error) {
+static bool open(struct training *training, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
-  const struct options *options = training->trainer.options;
-  (void)config;
-  training->trainer.run.may_differ = may_differ;
-  pgmri->group = group_of(options);
+  pgmri->group = group_of(training->options);
   pgmri->slices = training->train.report.slices;
-  return optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, pgmri->milestone,
+  open_trajectories(training);
+  return optimise_read_milestones("pgmri.milestones", training->options->pgmri.milestones, pgmri->milestone,
                                   &pgmri->milestones, error) &&
-         open_trajectories(pgmri, error) && count_updates(pgmri, error) &&
-         policy_training_room(training, pgmri->slices, error);
+         count_updates(training, error) &&
+         policy_task_room(training, pgmri->slices, "pgmri.batch or pgmri.accumulation", error);
 }
 
-/* ---- the task ------------------------------------------------------------------------------------------ */
+/* ---- an update ----------------------------------------------------------------------------------------- */
 
-static void shuffle(struct pgmri *pgmri, uint64_t epoch) {
+static void shuffle(struct training *training, uint64_t epoch) {
+  struct pgmri *pgmri = pgmri_of(training);
+  uint32_t *order = pgmri->policy.order;
   struct random random;
-  random_start(&random, pgmri->base.trainer.options->world.seed, STREAM_ORDER, (uint32_t)epoch);
-  random_order(&random, pgmri->base.order, pgmri->slices);
-  slice_cache_order(&pgmri->base.train.simulation, pgmri->base.order, pgmri->slices);
+  random_start(&random, training->options->world.seed, STREAM_ORDER, (uint32_t)epoch);
+  random_order(&random, order, pgmri->slices);
+  slice_cache_order(&training->train.simulation, order, pgmri->slices);
 }
 
 /* A multiple of the slices, so that slice number i takes entry i of the order; scans have numbers of their
  * own up to q times as large. */
-static uint32_t first_slice(const struct pgmri *pgmri, uint64_t epoch) {
-  uint64_t slices = pgmri->slices,
-           most = UINT32_MAX / pgmri->base.trainer.options->pgmri.trajectories / slices;
+static uint32_t first_slice(const struct training *training, uint64_t epoch) {
+  uint64_t slices = pgmri_of(training)->slices,
+           most = UINT32_MAX / training->options->pgmri.trajectories / slices;
   return (uint32_t)(most ? epoch % most * slices : 0);
 }
 
-static double rate_of(const struct pgmri *pgmri, uint64_t epoch) {
-  const struct options *options = pgmri->base.trainer.options;
+static double rate_of(const struct training *training, uint64_t epoch) {
+  const struct options *options = training->options;
+  const struct pgmri *pgmri = pgmri_of(training);
   double rate = options->pgmri.rate, factor = options->pgmri.rate_factor;
   return options->pgmri.schedule == SCHEDULE_STEP
              ? optimise_step_rate(rate, factor, options->pgmri.rate_every, (uint32_t)epoch)
              : optimise_milestone_rate(rate, factor, pgmri->milestone, pgmri->milestones, (uint32_t)epoch);
 }
 
+void pgmri_step(struct training *training, uint32_t first, size_t slices) {
+  trajectories_play(&pgmri_of(training)->trajectories, &training->list[PGMRI_PLAY], first, slices);
+  training_run_list(training, PGMRI_UPDATE);
+}
+
 /* Going on may begin in the middle of an epoch. */
-static void step(struct trainer *trainer) {
-  struct pgmri *pgmri = (struct pgmri *)trainer;
-  uint64_t epoch = trainer->done / trainer->each;
-  size_t first = trainer->done % trainer->each * pgmri->group, left = pgmri->slices - first;
-  if (pgmri->ordered != epoch + 1) shuffle(pgmri, epoch);
+static void step(struct training *training) {
+  struct pgmri *pgmri = pgmri_of(training);
+  uint64_t epoch = training->done / training->each;
+  size_t first = training->done % training->each * pgmri->group, left = pgmri->slices - first;
+  if (pgmri->ordered != epoch + 1) shuffle(training, epoch);
   pgmri->ordered = epoch + 1;
-  trainer->optimiser.rate = rate_of(pgmri, epoch);
-  trajectories_play(&pgmri->trajectories, first_slice(pgmri, epoch) + (uint32_t)first,
-                    left < pgmri->group ? left : pgmri->group);
-  schedule_run(&pgmri->base.update, pgmri->base.train.simulation.world);
+  training->optimiser.rate = rate_of(training, epoch);
+  pgmri_step(training, first_slice(training, epoch) + (uint32_t)first,
+             left < pgmri->group ? left : pgmri->group);
 }
 
 static const struct system save_update = {.name = "save_update",
@@ -193,85 +206,102 @@ static const struct system save_update = {.name = "save_update",
                                           .reads = SET(STATE_terms) | SET(ROLLOUT_reward)};
 
 /* Tells the return of the last update. */
-static bool look(struct trainer *trainer, double values[TRAINER_VALUES], struct error *error) {
-  struct pgmri *pgmri = (struct pgmri *)trainer;
-  struct world *world = pgmri->base.train.simulation.world;
+static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  struct pgmri *pgmri = pgmri_of(training);
+  struct world *world = training_world(training);
   const struct trajectories *trajectories = &pgmri->trajectories;
+  const float *terms = pgmri->policy.terms, *rewards = pgmri->policy.rewards;
   size_t images = trajectories_images(trajectories), scans = trajectories->slices * trajectories->setup.draws;
   struct world_use before = world_enter(world, &save_update);
-  world_read(world, STATE_terms, 0, images, pgmri->base.terms);
-  world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->base.rewards);
+  world_read(world, STATE_terms, 0, images, pgmri->policy.terms);
+  world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->policy.rewards);
   world_leave(world, before);
-  if (!device_finish(trainer->device, error)) return false;
+  if (!device_finish(training->device, error)) return false;
   for (size_t i = 0; i < images; i++) {
-    values[PGMRI_loss] += pgmri->base.terms[2 * i];
-    values[PGMRI_entropy] += pgmri->base.terms[2 * i + 1] / (double)images;
+    values[PGMRI_loss] += terms[2 * i];
+    values[PGMRI_entropy] += terms[2 * i + 1] / (double)images;
   }
-  for (size_t i = 0; i < trajectories->steps * scans; i++)
-    values[PGMRI_reward] += pgmri->base.rewards[i] / (double)scans;
-  values[PGMRI_rate] = trainer->optimiser.rate;
-  return optimise_norm(&trainer->optimiser, &values[PGMRI_gradient_norm], error);
+  for (size_t i = 0; i < trajectories->steps * scans; i++) values[PGMRI_reward] += rewards[i] / (double)scans;
+  values[PGMRI_rate] = training->optimiser.rate;
+  return optimise_norm(&training->optimiser, &values[PGMRI_gradient_norm], error);
 }
 
 /* pgmri.keep counts epochs from 0. */
-static bool keeps(const struct trainer *trainer, char name[TRAINER_NAME]) {
+static bool keeps(const struct training *training, char name[TRAINING_NAME]) {
   char number[24];
-  snprintf(number, sizeof number, "%llu", (unsigned long long)(trainer->done / trainer->each - 1));
-  snprintf(name, TRAINER_NAME, "epoch_%s.h5", number);
-  return option_has(trainer->options->pgmri.keep, number);
+  snprintf(number, sizeof number, "%llu", (unsigned long long)(training->done / training->each - 1));
+  snprintf(name, TRAINING_NAME, "epoch_%s.h5", number);
+  return option_has(training->options->pgmri.keep, number);
 }
 
-static const struct trainer_value look_values[] = {
+/* ---- the row ------------------------------------------------------------------------------------------- */
+
+static void fill_play(struct training *training, struct schedule *schedule) {
+  trajectories_add_play(&pgmri_of(training)->trajectories, schedule);
+}
+
+static void fill_update(struct training *training, struct schedule *schedule) {
+  trajectories_add_gradient(&pgmri_of(training)->trajectories, schedule);
+  policy_task_add_optimise(training, schedule);
+}
+
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[] = {POLICY_READS, "pgmri.", NULL};
+  (void)options;
+  return keys;
+}
+
+static const struct log_value look_values[] = {
 #define X(name, tag, doc) {#name, tag, doc},
     PGMRI_VALUES(X)
 #undef X
         {NULL, NULL, NULL}};
 
-static const struct trainer_curve curves[] = {
+static const struct log_curve curves[] = {
     {"reward of a scan", "training", .looks = true, .value = PGMRI_reward},
     {"%s", "validation", .validation = true},
     {"entropy of a choice", "training", .looks = true, .value = PGMRI_entropy},
     {.up = NULL}};
 
-const struct task task_pgmri = {.network = "pgmri",
-                                .unit = "update",
-                                .worked = "images",
-                                .train = {"look", look_values, (1 << PGMRI_VALUE_COUNT) - 1},
-                                .validation = {"validation", policy_score_values, 1},
-                                .epochs = true,
-                                .scores = true,
-                                .curves = curves,
-                                .more = "pgmri.epochs",
-                                .advice = "lower pgmri.rate",
-                                .add = policy_training_add,
-                                .step = step,
-                                .look = look,
-                                .validate = policy_training_validate,
-                                .write = policy_training_write,
-                                .read = policy_training_read,
-                                .keeps = keeps};
-
-const struct policy_trainer policy_trainer_pgmri = {.task = &task_pgmri,
-                                                    .network = &network_pgmri,
-                                                    .dense = true,
-                                                    .section = "pgmri",
-                                                    .bytes = sizeof(struct pgmri),
-                                                    .lower = "pgmri.batch or pgmri.accumulation",
-                                                    .play = "for every update",
-                                                    .update = "after every play",
-                                                    .validate = "one scan of every validation slice",
-                                                    .check = check,
-                                                    .plan = plan,
-                                                    .rows = rows_of,
-                                                    .describe = describe,
-                                                    .open = open,
-                                                    .add_play = add_play,
-                                                    .add_update = add_update};
+const struct task task_pgmri = {
+    .name = "policy",
+    .network = "pgmri",
+    .unit = "update",
+    .worked = "images",
+    .reads = reads,
+    .start = "learn.start",
+    .onward = "learn.start",
+    .gamma = "pgmri",
+    .more = "pgmri.epochs",
+    .advice = "lower pgmri.rate",
+    .one_setting = true,
+    .bytes = sizeof(struct pgmri),
+    .networks = {&policy, &network_fixed_reconstructor},
+    .lists = {[PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
+              [PGMRI_UPDATE] = {"update", "after every play", .unit = true, .fill = fill_update},
+              [PGMRI_VALIDATE] = {"validate", "one scan of every validation slice", .validates = true,
+                                  .other = policy_task_scan}},
+    .train = {"look", look_values, (1 << PGMRI_VALUE_COUNT) - 1},
+    .validation = {"validation", policy_score_values, 1},
+    .epochs = true,
+    .scores = true,
+    .curves = curves,
+    .set = set,
+    .plan = plan,
+    .check = check,
+    .fits = fits,
+    .describe = describe,
+    .load = policy_task_load,
+    .open = open,
+    .step = step,
+    .look = look,
+    .validate = policy_task_validate,
+    .keeps = keeps};
 
 const struct method method_pgmri = {
     .name = "pgmri",
     .doc = "a policy that looks at reconstructions, rewarded after every action",
     .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
     .networks = "policy; a U-Net first",
-    .network = &network_pgmri,
-    .policy = &policy_trainer_pgmri};
+    .beside = {&network_pgmri},
+    .stages = {&task_reconstructor, &task_pgmri}};

@@ -6,7 +6,8 @@
 #ifndef L2SR_SYSTEMS_PGMRI_H
 #define L2SR_SYSTEMS_PGMRI_H
 
-#include "systems/methods/policy_training.h"
+#include "systems/methods/policy_task.h"
+#include "systems/methods/trajectories.h"
 
 /* Values of an update that is looked at: name, TensorBoard's, meaning. */
 #define PGMRI_VALUES(X)                                                                                      \
@@ -22,7 +23,24 @@ enum pgmri_value {
       PGMRI_VALUE_COUNT
 };
 
-extern const struct policy_trainer policy_trainer_pgmri;
+/* Own state of the task. */
+struct pgmri {
+  struct policy_learning policy; /* first */
+  struct trajectories trajectories;
+  uint32_t milestone[MILESTONES_MOST];
+  size_t milestones;
+  size_t slices, group; /* to train on; of an update */
+  uint64_t ordered;     /* epochs whose order was drawn last; 0: none */
+};
+
+struct pgmri *pgmri_of(const struct training *training);
+
+/* Places of its lists. */
+enum pgmri_list { PGMRI_PLAY, PGMRI_UPDATE, PGMRI_VALIDATE };
+
+/* One update of slices number first, first + 1 ... of the order; only enqueues. */
+void pgmri_step(struct training *training, uint32_t first, size_t slices);
+
 extern const struct task task_pgmri;
 
 #endif

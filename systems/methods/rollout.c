@@ -1,7 +1,7 @@
 #include "systems/methods/rollout.h"
 
 #include "engine/base/round.h"
-#include "systems/methods/policy_training.h"
+#include "systems/methods/policy_task.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/slice_cache.h"
 
@@ -66,7 +66,7 @@ static void open_group(struct rollout *rollout, const struct rollout_setup *setu
                                        .scale = members > 1 ? leave_one_out(members) : 1};
 }
 
-bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error) {
+void rollout_open(struct rollout *rollout, const struct rollout_setup *setup) {
   struct simulation *simulation = setup->simulation;
   *rollout = (struct rollout){.simulation = simulation,
                               .scans = setup->scans,
@@ -89,10 +89,6 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
   open_group(rollout, setup);
   write_order(rollout);
   load_last_value(simulation->world);
-  schedule_open(&rollout->play, &component_schema);
-  rollout_add_play(rollout, &rollout->play);
-  return schedule_close(&rollout->play, error) &&
-         schedule_prepare(&rollout->play, simulation->kernels, error);
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */

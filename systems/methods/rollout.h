@@ -33,7 +33,6 @@ struct rollout {
   uint32_t first_scan;         /* of the rollout that is played */
   size_t most;                 /* rows of an update, to normalise */
   size_t first, count, row;    /* rows of the running update, and the running pass's first */
-  struct schedule play;
 };
 
 /* For rollouts of at most `rows` steps of scans, and passes through the policy or launches of at most
@@ -45,10 +44,10 @@ struct simulation_plan rollout_plan(const struct options *options, size_t slices
 bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 
 /* After simulation_set: scans are as long as its acquisition says. */
-bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, struct error *error);
+void rollout_open(struct rollout *rollout, const struct rollout_setup *setup);
 
-/* All enqueue. The scans with numbers from first_scan on, from begin to reward, and their advantages: by the rollout's
- * own list, or one that another builds of rollout_add_play. */
+/* Only enqueues. The scans with numbers from first_scan on, from begin to reward, and their advantages, by a list that
+ * rollout_add_play has filled. */
 void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t first_scan);
 /* The systems of a play. */
 void rollout_add_play(struct rollout *rollout, struct schedule *schedule);

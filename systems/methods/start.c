@@ -17,55 +17,60 @@ const char *start_checkpoint(const struct options *options) {
 
 /* ---- train.start, learn.start -------------------------------------------------------------------------- */
 
-static bool train_start_counts(const struct method *method, const struct options *options,
-                               struct error *error) {
-  if (method->masks)
-    return fail_usage(
-        error,
-        "train.start starts a reconstructor, and train.method %s learns what chooses its samples beside it, "
-        "which no option starts; leave train.start out, or take train.method reconstructor",
-        method->name);
-  if ((method->policy || method->grows) && start_checkpoint(options))
-    return fail_usage(
-        error,
-        "train.start starts a reconstructor, and none is trained by train.*: %s names one that is "
-        "trained; leave one of the two out",
-        *options->learn.reconstructor ? "learn.reconstructor" : "alternate.start");
-  return true;
+static const char *value_of(const struct options *options, const char *key) {
+  return *(const option_TEXT *)((const char *)options + option_find(&option_table, key)->offset);
 }
 
-static bool check_train_start(const struct method *method, const struct options *options,
-                              struct device *device, struct error *error) {
-  struct reconstructor_setup setup = reconstructor_setup_of(device, NULL, options, 1);
-  setup.absolute = setup.train = true;
-  if (!*options->train.start) return true;
-  return train_start_counts(method, options, error) &&
-         (reconstructor_fits(&setup, options->train.start, error) || fail_in(error, "train.start"));
+/* The stage that the key starts; NULL: none. */
+static const struct task *started_by(const struct method *method, const char *key) {
+  for (size_t i = 0; method->stages[i]; i++)
+    if (method->stages[i]->start && !strcmp(method->stages[i]->start, key)) return method->stages[i];
+  return NULL;
 }
 
-static bool check_learn_start(const struct method *method, const struct options *options,
-                              struct device *device, struct error *error) {
-  struct policy_setup setup = policy_setup_of(device, NULL, options, 1);
-  struct acquisition acquisition;
-  if (!*options->learn.start) return true;
-  if (!method->policy)
-    return fail_usage(error,
-                      "learn.start starts a policy, and train.method %s trains none; leave it out, or take "
-                      "l2s, l2sr or pgmri",
-                      method->name);
-  setup.dense = method->policy->dense;
+/* Of several stages the first is left out where its reconstructor is there. */
+static bool is_left_out(const struct method *method, const struct task *task, const struct options *options) {
+  return method->stages[1] && task == method->stages[0] && start_checkpoint(options);
+}
+
+static const char *list_starting(const char *key, struct arena *arena) {
+  const char *text = "";
+  for (const struct method *const *method = method_list; *method; method++)
+    if (started_by(*method, key)) text = arena_text(arena, "%s%s%s", text, *text ? ", " : "", (*method)->name);
+  return text;
+}
+
+static bool refuse_start(const struct method *method, const char *key, const char *what, struct error *error) {
   struct arena *arena = arena_open();
-  bool good = acquisition_only(&acquisition, options, arena, error) &&
-              (policy_fits(&setup, geometry_of(&acquisition)->name, options->learn.start, error) ||
-               fail_in(error, "learn.start"));
+  fail_usage(error,
+             "%s starts %s, and train.method %s trains none that starts so; leave it out, or take one of %s",
+             key, what, method->name, list_starting(key, arena));
   arena_close(arena);
-  return good;
+  return false;
+}
+
+static bool check_start(const struct method *method, const char *key, const char *what, const struct options *options,
+                        struct device *device, struct error *error) {
+  const struct task *task = started_by(method, key);
+  if (!*value_of(options, key)) return true;
+  if (!task) return refuse_start(method, key, what, error);
+  if (is_left_out(method, task, options))
+    return fail_usage(error,
+                      "%s starts %s, and none is trained by train.*: %s names one that is trained; leave one of the "
+                      "two out",
+                      key, what, *options->learn.reconstructor ? "learn.reconstructor" : "alternate.start");
+  return task->fits(device, options, value_of(options, key), error) || fail_in(error, "%s", key);
 }
 
 bool start_parameters_check(const struct method *method, const struct options *options, struct device *device,
                             struct error *error) {
-  return check_train_start(method, options, device, error) &&
-         check_learn_start(method, options, device, error);
+  return check_start(method, "train.start", "a reconstructor", options, device, error) &&
+         check_start(method, "learn.start", "a policy", options, device, error);
+}
+
+const char *start_parameters(const struct task *task, const struct options *options) {
+  const char *path = task->start ? value_of(options, task->start) : "";
+  return *path ? path : NULL;
 }
 
 /* ---- the first reconstructor --------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@ bool start_check(const struct options *options, struct error *error);
  * before anything is. */
 bool start_parameters_check(const struct method *method, const struct options *options, struct device *device,
                             struct error *error);
+/* What the scene names for a stage to start with; NULL: nothing. */
+const char *start_parameters(const struct task *task, const struct options *options);
 /* Sets train.* and data.augment of one that is trained first; the texts are in the arena. */
 bool start_set(struct options *options, struct arena *arena, struct error *error);
 

@@ -1,6 +1,6 @@
 #include "systems/methods/trajectories.h"
 
-#include "systems/methods/policy_training.h"
+#include "systems/methods/policy_task.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 
@@ -43,22 +43,12 @@ size_t trajectories_images(const struct trajectories *trajectories) {
                    trajectories->setup.greedy);
 }
 
-static bool build(struct trajectories *trajectories, struct schedule *schedule,
-                  void (*fill)(struct trajectories *trajectories, struct schedule *schedule),
-                  struct error *error) {
-  schedule_open(schedule, &component_schema);
-  fill(trajectories, schedule);
-  return schedule_close(schedule, error) &&
-         schedule_prepare(schedule, trajectories->setup.simulation->kernels, error);
-}
-
 void trajectories_describe(struct trajectories *trajectories, struct simulation *simulation) {
   *trajectories = (struct trajectories){
       .setup = {.simulation = simulation, .baseline = simulation->options->pgmri.baseline}};
 }
 
-bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,
-                       struct error *error) {
+void trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup) {
   struct simulation *simulation = setup->simulation;
   const struct world *world = simulation->world;
   *trajectories = (struct trajectories){
@@ -74,8 +64,6 @@ bool trajectories_open(struct trajectories *trajectories, const struct trajector
           "%zu slices with %zu draws; there are %zu environments", trajectories->most, setup->draws,
           world_capacity(world, TABLE_ENV));
   simulation->trajectories.minibatch = setup->batch;
-  return build(trajectories, &trajectories->play, trajectories_add_play, error) &&
-         build(trajectories, &trajectories->gradient, trajectories_add_gradient, error);
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
@@ -109,7 +97,7 @@ void trajectories_add_play(struct trajectories *trajectories, struct schedule *s
   schedule_add(schedule, &advantage, trajectories)->reads |= SET(baseline ? ROLLOUT_centred : ROLLOUT_reward);
 }
 
-void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t slices) {
+void trajectories_play(struct trajectories *trajectories, const struct schedule *play, uint32_t first, size_t slices) {
   struct simulation *simulation = trajectories->setup.simulation;
   REQUIRE(slices && slices <= trajectories->most, "%zu slices; an update takes %zu", slices,
           trajectories->most);
@@ -122,7 +110,7 @@ void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t
   simulation->trajectories.row = simulation->rollout_row = 0;
   simulation->rows = (struct rollout_rows){.stride = slices * trajectories->setup.draws};
   simulation_number(simulation, first, slices);
-  schedule_run(&trajectories->play, simulation->world);
+  schedule_run(play, simulation->world);
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
@@ -190,10 +178,6 @@ void trajectories_add_gradient(struct trajectories *trajectories, struct schedul
   schedule_add(schedule, &loss, trajectories);
   schedule_add(schedule, &system_backward_policy, simulation)->reads &= ~SET(BATCH_value_gradient);
   schedule_add(schedule, &system_end, NULL);
-}
-
-void trajectories_gradient(struct trajectories *trajectories) {
-  schedule_run(&trajectories->gradient, trajectories->setup.simulation->world);
 }
 
 const struct system *const trajectories_systems[] = {&advantage, &repeat_passes, &gather, &loss, NULL};

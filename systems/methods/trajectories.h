@@ -28,7 +28,6 @@ struct trajectories {
   size_t steps, most;          /* of a scan; slices of an update */
   size_t slices;               /* of the last play */
   struct scan_group group;     /* the draws of a slice, of the last play */
-  struct schedule play, gradient;
 };
 
 /* For updates of at most `most` slices with q draws each, by pgmri.estimator; the caller adds what is its own. */
@@ -43,19 +42,17 @@ struct simulation_plan trajectories_validation_plan(const struct options *option
    SET(ROLLOUT_centred))
 
 /* After simulation_set: scans are as long as its acquisition says. */
-bool trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup,
-                       struct error *error);
+void trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup);
 
-/* Both enqueue. The scans of slices number first, first + 1 ... of SLICE_order; what each draw was worth. The
- * last minibatch may be short: its mean is over fewer slices. */
-void trajectories_play(struct trajectories *trajectories, uint32_t first, size_t slices);
-/* The policy's gradients become those of their loss, in as many passes as that takes. */
-void trajectories_gradient(struct trajectories *trajectories);
+/* Only enqueues. The scans of slices number first, first + 1 ... of SLICE_order, and what each draw was worth, by a
+ * list that trajectories_add_play has filled. The last minibatch may be short: its mean is over fewer slices. */
+void trajectories_play(struct trajectories *trajectories, const struct schedule *play, uint32_t first, size_t slices);
 
-size_t
-trajectories_images(const struct trajectories *trajectories); /* that the policy saw in the last play */
+/* Images that the policy saw in the last play. */
+size_t trajectories_images(const struct trajectories *trajectories);
 
-/* The systems of each, for lists of the caller's; without a device: what these follow from. */
+/* Systems for lists of the caller's: of a play; and those by which the policy's gradients become those of their loss, in
+ * as many passes as that takes. Without a device: what these follow from. */
 void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule);
 void trajectories_add_gradient(struct trajectories *trajectories, struct schedule *schedule);
 void trajectories_describe(struct trajectories *trajectories, struct simulation *simulation);

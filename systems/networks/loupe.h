@@ -1,5 +1,5 @@
 /* LOUPE: a mask learned together with the reconstructor by back-propagation (PROTOCOL 3.2). The masks and
- * their way back stand here; systems/methods/train.h trains mask and reconstructor on one loss. Scans are observed as
+ * their way back stand here; systems/methods/fit.h trains mask and reconstructor on one loss. Scans are observed as
  * ever (systems/scan/simulation.h: `batch`), with a way back in one launch; where there is none for what the
  * reconstructor takes, the mask's graph goes on to that (systems/networks/net_view.h). */
 #ifndef L2SR_SYSTEMS_LOUPE_H

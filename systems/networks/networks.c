@@ -222,6 +222,7 @@ const struct network_desc network_tau_step = {
     .doc = "tau-step sampler of lines: from reconstruction and acquired frequencies to the next lines",
     .facts = tau_step_facts,
     .keys = {"tau.steps", "tau.hidden", "data.size"},
+    .of_points = &network_tau_step_points,
     TAU_STEP_ROW};
 
 const struct network_desc network_tau_step_points = {

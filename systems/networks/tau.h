@@ -1,5 +1,5 @@
 /* tau-step sequential sampling (PROTOCOL 3.3): the sampler of systems/networks/net_tau.h beside the reconstructor that
- * it looks through. systems/methods/train.h trains both on one loss; a simulation scans with them (sampler tau_step).
+ * it looks through. systems/methods/fit.h trains both on one loss; a simulation scans with them (sampler tau_step).
  */
 #ifndef L2SR_SYSTEMS_TAU_H
 #define L2SR_SYSTEMS_TAU_H

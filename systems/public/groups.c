@@ -1,6 +1,5 @@
 #include "systems/public/groups.h"
 
-#include "systems/methods/feed.h"
 #include "systems/methods/learn.h"
 #include "systems/methods/method.h"
 #include "systems/methods/rollout.h"
@@ -8,6 +7,7 @@
 #include "systems/public/env_systems.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
+#include "systems/training/feed.h"
 
 static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_reset,
@@ -62,7 +62,7 @@ static const struct system *const load_systems[] = {&system_move_slices,
 
 /* Systems of several methods. */
 static const struct system *const *const shared[] = {
-    load_systems,    scan_systems,         feed_systems,  policy_training_systems,
+    load_systems,    scan_systems,         feed_systems, policy_task_systems,
     rollout_systems, trajectories_systems, clone_systems, env_systems};
 enum { SHARED = sizeof shared / sizeof *shared };
 

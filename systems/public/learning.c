@@ -66,8 +66,8 @@ static void tell(struct train *train, void (*print)(FILE *file, const void *what
   free(line);
 }
 
-static void print_record(FILE *file, const void *trainer, const void *record) {
-  trainer_print(trainer, record, file);
+static void print_record(FILE *file, const void *training, const void *record) {
+  trainer_print(training, record, file);
 }
 
 static void print_stage(FILE *file, const void *stage, const void *none) {
@@ -80,8 +80,8 @@ static void print_best(FILE *file, const void *best, const void *none) {
   method_print_best(best, file);
 }
 
-static void see(const struct trainer *trainer, const struct trainer_record *record, void *context) {
-  tell(context, print_record, trainer, record);
+static void see(const struct training *training, const struct log_record *record, void *context) {
+  tell(context, print_record, training, record);
 }
 
 static void see_stage(const struct stage *stage, void *context) {

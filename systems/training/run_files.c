@@ -41,6 +41,7 @@ static bool is_listed(const struct option *row, const char *const list[]) {
   for (size_t i = 0; list[i]; i++) {
     size_t length = strlen(list[i]);
     bool section = list[i][length - 1] == '.';
+    if (section && row->concerns == CONCERNS_TRAINING) continue;
     if (section ? !strncmp(key, list[i], length) : !strcmp(key, list[i])) return true;
   }
   return false;
@@ -81,7 +82,7 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
   bool same = scene ? true : fail_memory(error, "no host memory for the scene's text");
   for (size_t i = 0; same && i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
-    if (is_listed(row, run->may_differ)) continue;
+    if (row->concerns == CONCERNS_PLACE || !is_listed(row, run->reads)) continue;
     const char *before = scene_value(stored, row->section, row->name, arena);
     const char *now = scene_value(scene, row->section, row->name, arena);
     if (!before) before = standard_value(row, arena);

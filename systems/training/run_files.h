@@ -35,7 +35,10 @@ struct run_files {
   const char *start;             /* the option that starts a new training from its last.h5; NULL: none does */
   const char *network;           /* attribute of its checkpoints: what kind of network they hold */
   bool selects;                  /* it writes best.h5 too */
-  const char *const *may_differ; /* keys of the scene, or whole sections as `section.`; another such list */
+  /* Keys of the scene that its numbers follow from, as `section.name`, or as `section.` all of a section but those
+   * that only say how a training sees its slices; a training goes on where they are the same. Keys that say where
+   * files are, how long it trains and what is printed (CONCERNS_PLACE) never count. */
+  const char *const *reads;
   FILE *log, *events;            /* log.jsonl, EVENTS_NAME; NULL: none */
 };
 

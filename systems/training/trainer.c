@@ -1,4 +1,4 @@
-#include "systems/training/trainer.h"
+#include "systems/training/training.h"
 
 #include "engine/base/log.h"
 #include "engine/files/events.h"
@@ -9,147 +9,147 @@
 #include <string.h>
 #include <time.h>
 
-const char *trainer_path(const struct trainer *trainer, const char *name) {
-  return run_path(&trainer->run, trainer->arena, name);
+const char *trainer_path(const struct training *training, const char *name) {
+  return run_path(&training->run, training->arena, name);
 }
 
-double trainer_epochs(const struct trainer *trainer) {
-  return trainer->each ? (double)trainer->done / (double)trainer->each : 0;
+double trainer_epochs(const struct training *training) {
+  return training->each ? (double)training->done / (double)training->each : 0;
 }
 
-static const char *metric_of(const struct trainer *trainer) {
-  return metric_list[trainer->options->reward.metric].name;
+static const char *metric_of(const struct training *training) {
+  return metric_list[training->options->reward.metric].name;
 }
 
-static const struct history *history_of(const struct trainer *trainer, const struct trainer_record *record) {
-  return record == &trainer->task->train ? &trainer->looks : &trainer->validations;
+static const struct history *history_of(const struct training *training, const struct log_record *record) {
+  return record == &training->task->train ? &training->looks : &training->validations;
 }
 
 /* ---- history ------------------------------------------------------------------------------------------- */
 
-static bool make_room(struct trainer *trainer, struct history *history, const struct trainer_record *record,
+static bool make_room(struct training *training, struct history *history, const struct log_record *record,
                       uint64_t room, struct error *error) {
-  bool good = (history->at = arena_try_array(trainer->arena, sizeof(double), room));
+  bool good = (history->at = arena_try_array(training->arena, sizeof(double), room));
   for (size_t v = 0; good && record->values[v].name; v++)
-    good = (history->value[v] = arena_try_array(trainer->arena, sizeof(double), room));
+    good = (history->value[v] = arena_try_array(training->arena, sizeof(double), room));
   history->room = room;
   return good || fail_memory(error, "no host memory for the log of %llu %ss; lower %s",
-                             (unsigned long long)trainer->wanted, trainer->task->unit, trainer->task->more);
+                             (unsigned long long)training->wanted, training->task->unit, training->task->more);
 }
 
-bool trainer_open_history(struct trainer *trainer, struct error *error) {
-  uint64_t validations = trainer->wanted / trainer->each + 2;
-  uint64_t looks = trainer->wanted / trainer->look_every + (trainer->task->epochs ? validations : 0) + 2;
-  return make_room(trainer, &trainer->looks, &trainer->task->train, looks, error) &&
-         make_room(trainer, &trainer->validations, &trainer->task->validation, validations, error);
+bool trainer_open_history(struct training *training, struct error *error) {
+  uint64_t validations = training->wanted / training->each + 2;
+  uint64_t looks = training->wanted / training->look_every + (training->task->epochs ? validations : 0) + 2;
+  return make_room(training, &training->looks, &training->task->train, looks, error) &&
+         make_room(training, &training->validations, &training->task->validation, validations, error);
 }
 
-static void keep(const struct trainer *trainer, struct history *history, const struct trainer_record *record,
-                 const double values[TRAINER_VALUES]) {
+static void keep(const struct training *training, struct history *history, const struct log_record *record,
+                 const double values[TRAINING_VALUES]) {
   REQUIRE(history->count < history->room, "the log has room for %zu %ss", history->room, record->kind);
-  history->at[history->count] = (double)trainer->done;
+  history->at[history->count] = (double)training->done;
   for (size_t v = 0; record->values[v].name; v++) history->value[v][history->count] = values[v];
   history->count++;
 }
 
 /* ---- the log ------------------------------------------------------------------------------------------- */
 
-void trainer_print(const struct trainer *trainer, const struct trainer_record *record, FILE *file) {
-  const struct task *task = trainer->task;
-  const struct history *history = history_of(trainer, record);
+void trainer_print(const struct training *training, const struct log_record *record, FILE *file) {
+  const struct task *task = training->task;
+  const struct history *history = history_of(training, record);
   bool validation = record == &task->validation;
   fprintf(file, "{\"kind\":\"%s\"", record->kind);
-  if (task->epochs) fprintf(file, ",\"epoch\":%.6g", trainer_epochs(trainer));
-  fprintf(file, ",\"%ss\":%llu", task->unit, (unsigned long long)trainer->done);
-  if (!task->epochs) fprintf(file, ",\"%s\":%.0f", task->worked, (double)trainer->done * trainer->work);
-  if (validation && task->scores) fprintf(file, ",\"metric\":\"%s\"", metric_of(trainer));
+  if (task->epochs) fprintf(file, ",\"epoch\":%.6g", trainer_epochs(training));
+  fprintf(file, ",\"%ss\":%llu", task->unit, (unsigned long long)training->done);
+  if (!task->epochs) fprintf(file, ",\"%s\":%.0f", task->worked, (double)training->done * training->work);
+  if (validation && task->scores) fprintf(file, ",\"metric\":\"%s\"", metric_of(training));
   for (size_t v = 0; record->values[v].name; v++) {
     fprintf(file, ",\"%s\":", record->values[v].name);
     json_number(file, history->value[v][history->count - 1]);
   }
   if (validation && task->select != SELECT_NOTHING)
     fprintf(file, ",\"best_%s\":%llu", task->epochs ? "epoch" : task->unit,
-            (unsigned long long)(trainer->best_at / (task->epochs ? trainer->each : 1)));
-  fprintf(file, ",\"%s_per_second\":%.5g}\n", task->worked, trainer->speed);
+            (unsigned long long)(training->best_at / (task->epochs ? training->each : 1)));
+  fprintf(file, ",\"%s_per_second\":%.5g}\n", task->worked, training->speed);
   fflush(file);
 }
 
-static uint64_t event_step(const struct trainer *trainer) {
-  return trainer->event_before + trainer->done * trainer->event_each / trainer->event_per;
+static uint64_t event_step(const struct training *training) {
+  return training->event_before + training->done * training->event_each / training->event_per;
 }
 
-static void add_event(const struct trainer *trainer, const struct trainer_record *record) {
-  const struct history *history = history_of(trainer, record);
-  struct event_scalar scalars[TRAINER_VALUES];
-  char tags[TRAINER_VALUES][EVENT_TAG];
+static void add_event(const struct training *training, const struct log_record *record) {
+  const struct history *history = history_of(training, record);
+  struct event_scalar scalars[TRAINING_VALUES];
+  char tags[TRAINING_VALUES][EVENT_TAG];
   size_t count = 0;
   for (size_t v = 0; record->values[v].name; v++) {
     const char *tag = record->values[v].tag, *metric = tag ? strstr(tag, "%s") : NULL;
     if (!tag || isnan(history->value[v][history->count - 1])) continue;
-    snprintf(tags[count], EVENT_TAG, "%s%s", metric ? metric_of(trainer) : tag, metric ? metric + 2 : "");
+    snprintf(tags[count], EVENT_TAG, "%s%s", metric ? metric_of(training) : tag, metric ? metric + 2 : "");
     scalars[count] = (struct event_scalar){tags[count], history->value[v][history->count - 1]};
     count++;
   }
-  if (count) events_add(trainer->run.events, (double)time(NULL), event_step(trainer), scalars, count);
-  fflush(trainer->run.events);
+  if (count) events_add(training->run.events, (double)time(NULL), event_step(training), scalars, count);
+  fflush(training->run.events);
 }
 
-static void add_picture(const struct trainer *trainer) {
+static void add_picture(const struct training *training) {
   struct arena *arena = arena_open();
-  struct event_picture picture = trainer->task->picture(trainer, arena);
-  events_add_picture(trainer->run.events, (double)time(NULL), event_step(trainer), &picture);
-  fflush(trainer->run.events);
+  struct event_picture picture = training->task->picture(training, arena);
+  events_add_picture(training->run.events, (double)time(NULL), event_step(training), &picture);
+  fflush(training->run.events);
   arena_close(arena);
 }
 
 /* Keeps the values and tells them. */
-static void record(struct trainer *trainer, const struct trainer_config *config,
-                   const struct trainer_record *kind, const double values[TRAINER_VALUES]) {
-  bool validation = kind == &trainer->task->validation;
-  keep(trainer, validation ? &trainer->validations : &trainer->looks, kind, values);
-  if (trainer->run.log) trainer_print(trainer, kind, trainer->run.log);
-  if (trainer->run.events) add_event(trainer, kind);
-  if (trainer->run.events && validation && trainer->task->picture) add_picture(trainer);
-  if (config->see) config->see(trainer, kind, config->context);
+static void record(struct training *training, const struct training_config *config,
+                   const struct log_record *kind, const double values[TRAINING_VALUES]) {
+  bool validation = kind == &training->task->validation;
+  keep(training, validation ? &training->validations : &training->looks, kind, values);
+  if (training->run.log) trainer_print(training, kind, training->run.log);
+  if (training->run.events) add_event(training, kind);
+  if (training->run.events && validation && training->task->picture) add_picture(training);
+  if (config->see) config->see(training, kind, config->context);
 }
 
-static void tell(const struct trainer *trainer) {
-  const struct task *task = trainer->task;
-  const struct history *history = &trainer->validations;
+static void tell(const struct training *training) {
+  const struct task *task = training->task;
+  const struct history *history = &training->validations;
   char text[400] = "";
   size_t used = 0;
   for (size_t v = 0; task->validation.values[v].name; v++)
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.5g", v ? ", " : "",
                              task->validation.values[v].name, history->value[v][history->count - 1]);
-  uint64_t per = task->epochs ? trainer->each : 1;
+  uint64_t per = task->epochs ? training->each : 1;
   log_info("%s %llu of %llu: %s%s", task->epochs ? "epoch" : task->unit,
-           (unsigned long long)(trainer->done / per), (unsigned long long)(trainer->wanted / per), text,
-           trainer->best_at == trainer->done ? ", best" : "");
+           (unsigned long long)(training->done / per), (unsigned long long)(training->wanted / per), text,
+           training->best_at == training->done ? ", best" : "");
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-bool trainer_refuse(const struct trainer *trainer, const char *what, double value, struct error *error) {
+bool trainer_refuse(const struct training *training, const char *what, double value, struct error *error) {
   struct arena *arena = arena_open();
-  const char *last = trainer->run.folder ? run_path(&trainer->run, arena, "last.h5") : "";
+  const char *last = training->run.folder ? run_path(&training->run, arena, "last.h5") : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; the last good checkpoint is %s", last)
                                          : "; no checkpoint was written before";
-  const char *steps = trainer->optimiser.device
-                          ? arena_text(arena, " (%llu step%s of the optimiser)", (unsigned long long)trainer->optimiser.step,
-                                       plural(trainer->optimiser.step))
+  const char *steps = training->optimiser.device
+                          ? arena_text(arena, " (%llu step%s of the optimiser)", (unsigned long long)training->optimiser.step,
+                                       plural(training->optimiser.step))
                           : "";
   fail_as(error, L2SR_DIVERGED, "%s is %g after %llu %s%s%s%s; %s and train anew", what, value,
-          (unsigned long long)trainer->done, trainer->task->unit, plural(trainer->done), steps, kept,
-          trainer->task->advice);
+          (unsigned long long)training->done, training->task->unit, plural(training->done), steps, kept,
+          training->task->advice);
   arena_close(arena);
   return false;
 }
 
-static bool check_finite(const struct trainer *trainer, const struct trainer_record *kind,
-                         const double values[TRAINER_VALUES], struct error *error) {
+static bool check_finite(const struct training *training, const struct log_record *kind,
+                         const double values[TRAINING_VALUES], struct error *error) {
   for (size_t v = 0; kind->values[v].name; v++)
     if ((kind->finite >> v & 1) && !isfinite(values[v]))
-      return trainer_refuse(trainer, kind->values[v].doc, values[v], error);
+      return trainer_refuse(training, kind->values[v].doc, values[v], error);
   return true;
 }
 
@@ -159,128 +159,117 @@ struct pace {
   double seconds;
 };
 
-static bool look(struct trainer *trainer, const struct trainer_config *config, struct pace *pace,
+static bool look(struct training *training, const struct training_config *config, struct pace *pace,
                  struct error *error) {
-  double values[TRAINER_VALUES] = {0};
-  if (!trainer->task->look(trainer, values, error) ||
-      !check_finite(trainer, &trainer->task->train, values, error))
+  double values[TRAINING_VALUES] = {0};
+  if (!training->task->look(training, values, error) ||
+      !check_finite(training, &training->task->train, values, error))
     return false;
   double now = clock_work();
-  trainer->speed = (double)(trainer->done - pace->done) * trainer->work / (now - pace->seconds);
-  *pace = (struct pace){trainer->done, now};
-  record(trainer, config, &trainer->task->train, values);
+  training->speed = (double)(training->done - pace->done) * training->work / (now - pace->seconds);
+  *pace = (struct pace){training->done, now};
+  record(training, config, &training->task->train, values);
   return true;
 }
 
-static bool is_better(const struct trainer *trainer, double value) {
-  enum trainer_select select = trainer->task->select;
+static bool is_better(const struct training *training, double value) {
+  enum task_select select = training->task->select;
   if (select == SELECT_NOTHING) return false;
-  return !trainer->best_at || (select == SELECT_LOWEST ? value < trainer->best : value > trainer->best);
+  return !training->best_at || (select == SELECT_LOWEST ? value < training->best : value > training->best);
 }
 
-static bool keep_file(const struct trainer *trainer, struct error *error) {
-  char name[TRAINER_NAME];
-  if (!trainer->task->keeps || !trainer->task->keeps(trainer, name)) return true;
-  return trainer_save(trainer, name, error);
+static bool keep_file(const struct training *training, struct error *error) {
+  char name[TRAINING_NAME];
+  if (!training->task->keeps || !training->task->keeps(training, name)) return true;
+  return trainer_save(training, name, error);
 }
 
-static bool validate(struct trainer *trainer, const struct trainer_config *config, struct pace *pace,
+static bool validate(struct training *training, const struct training_config *config, struct pace *pace,
                      struct error *error) {
-  double values[TRAINER_VALUES] = {0};
-  if (!device_finish(trainer->device, error)) return false;
+  double values[TRAINING_VALUES] = {0};
+  if (!device_finish(training->device, error)) return false;
   double start = clock_work();
-  if (!trainer->task->validate(trainer, values, error) ||
-      !check_finite(trainer, &trainer->task->validation, values, error))
+  if (!training->task->validate(training, values, error) ||
+      !check_finite(training, &training->task->validation, values, error))
     return false;
-  bool best = is_better(trainer, values[trainer->task->selected]);
+  bool best = is_better(training, values[training->task->selected]);
   if (best) {
-    trainer->best = values[trainer->task->selected];
-    trainer->best_at = trainer->done;
+    training->best = values[training->task->selected];
+    training->best_at = training->done;
   }
-  record(trainer, config, &trainer->task->validation, values);
-  tell(trainer);
-  bool good = !trainer->run.folder || ((!best || trainer_save(trainer, "best.h5", error)) && keep_file(trainer, error));
+  record(training, config, &training->task->validation, values);
+  tell(training);
+  bool good = !training->run.folder || ((!best || trainer_save(training, "best.h5", error)) && keep_file(training, error));
   pace->seconds += clock_work() - start;
   return good;
 }
 
 /* Every so many units, of an epoch where there are epochs, and at the end. */
-static bool is_due(const struct trainer *trainer, uint64_t every) {
-  uint64_t counted = trainer->task->epochs ? trainer->done % trainer->each : trainer->done;
-  return !counted || counted % every == 0 || trainer->done == trainer->wanted;
+static bool is_due(const struct training *training, uint64_t every) {
+  uint64_t counted = training->task->epochs ? training->done % training->each : training->done;
+  return !counted || counted % every == 0 || training->done == training->wanted;
 }
 
 /* Says what follows a unit. */
-static bool follow_up(struct trainer *trainer, const struct trainer_config *config, struct pace *pace,
+static bool follow_up(struct training *training, const struct training_config *config, struct pace *pace,
                       struct error *error) {
-  bool ended = trainer->done % trainer->each == 0 || trainer->done == trainer->wanted;
-  if (is_due(trainer, trainer->look_every) && !look(trainer, config, pace, error)) return false;
-  if (ended && !validate(trainer, config, pace, error)) return false;
-  return !trainer->run.folder || !is_due(trainer, trainer->save_every) ||
-         trainer_save(trainer, "last.h5", error);
+  bool ended = training->done % training->each == 0 || training->done == training->wanted;
+  if (is_due(training, training->look_every) && !look(training, config, pace, error)) return false;
+  if (ended && !validate(training, config, pace, error)) return false;
+  return !training->run.folder || !is_due(training, training->save_every) ||
+         trainer_save(training, "last.h5", error);
 }
 
-bool trainer_done(const struct trainer *trainer) {
-  return trainer->done >= trainer->wanted ||
-         (trainer->patience && trainer->done - trainer->best_at >= trainer->patience * trainer->each);
+bool trainer_done(const struct training *training) {
+  return training->done >= training->wanted ||
+         (training->patience && training->done - training->best_at >= training->patience * training->each);
 }
 
-static bool run_unit(struct trainer *trainer, const struct trainer_config *config, struct pace *pace,
+static bool run_unit(struct training *training, const struct training_config *config, struct pace *pace,
                      struct error *error) {
-  const struct task *task = trainer->task;
-  if (task->begin && trainer->done % trainer->each == 0 &&
-      !task->begin(trainer, trainer->done / trainer->each, error))
+  const struct task *task = training->task;
+  if (task->begin && training->done % training->each == 0 &&
+      !task->begin(training, training->done / training->each, error))
     return false;
-  task->step(trainer);
-  trainer->done++;
-  return follow_up(trainer, config, pace, error);
+  task->step(training);
+  training->done++;
+  return follow_up(training, config, pace, error);
 }
 
 /* An epoch goes on from its start alone: what was saved there stays. */
-static bool refuse_stop(struct trainer *trainer, struct error *error) {
-  if (trainer->run.folder && !trainer->task->epochs && !trainer_save(trainer, "last.h5", error)) return false;
-  return fail_as(error, L2SR_STOPPED, "stopped by the program after %llu of %llu %ss", (unsigned long long)trainer->done,
-                 (unsigned long long)trainer->wanted, trainer->task->unit);
+static bool refuse_stop(struct training *training, struct error *error) {
+  if (training->run.folder && !training->task->epochs && !trainer_save(training, "last.h5", error)) return false;
+  return fail_as(error, L2SR_STOPPED, "stopped by the program after %llu of %llu %ss", (unsigned long long)training->done,
+                 (unsigned long long)training->wanted, training->task->unit);
 }
 
-bool trainer_run(struct trainer *trainer, const struct trainer_config *config, struct error *error) {
+bool trainer_run(struct training *training, const struct training_config *config, struct error *error) {
   struct progress progress;
-  uint64_t start = trainer->done;
+  uint64_t start = training->done;
   struct pace pace = {start, clock_work()};
   bool good = true;
-  progress_open(&progress, "training", trainer->task->worked,
-                (size_t)((double)(trainer->wanted - start) * trainer->work));
-  while (good && !trainer_done(trainer)) {
-    good = run_unit(trainer, config, &pace, error);
-    progress_move(&progress, (size_t)((double)(trainer->done - start) * trainer->work));
-    if (good && config->stop && !trainer_done(trainer) && config->stop(config->context))
-      good = refuse_stop(trainer, error);
+  progress_open(&progress, "training", training->task->worked,
+                (size_t)((double)(training->wanted - start) * training->work));
+  while (good && !trainer_done(training)) {
+    good = run_unit(training, config, &pace, error);
+    progress_move(&progress, (size_t)((double)(training->done - start) * training->work));
+    if (good && config->stop && !trainer_done(training) && config->stop(config->context))
+      good = refuse_stop(training, error);
   }
   progress_close(&progress);
-  if (good && trainer->done < trainer->wanted)
-    log_info("stopped early: no better validation for %u epoch%s", trainer->patience,
-             plural(trainer->patience));
+  if (good && training->done < training->wanted)
+    log_info("stopped early: no better validation for %u epoch%s", training->patience,
+             plural(training->patience));
   return good;
-}
-
-bool trainer_run_stage(struct trainer *trainer, const struct trainer_config *config, struct error *error) {
-  return (!config->opened || config->opened(trainer, config->stage, error)) &&
-         trainer_run(trainer, config, error) &&
-         (!config->ended || config->ended(trainer, config->stage, error));
-}
-
-void trainer_close(struct trainer *trainer) {
-  run_close(&trainer->run);
-  if (trainer->optimiser.device) optimise_close(&trainer->optimiser);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static bool write_history(const struct trainer *trainer, const struct trainer_record *record,
+static bool write_history(const struct training *training, const struct log_record *record,
                           struct store *store, struct error *error) {
-  const struct history *history = history_of(trainer, record);
+  const struct history *history = history_of(training, record);
   char name[64];
-  snprintf(name, sizeof name, "log/%s/%ss", record->kind, trainer->task->unit);
+  snprintf(name, sizeof name, "log/%s/%ss", record->kind, training->task->unit);
   bool good = store_write(store, name, STORE_F64, 1, &history->count, history->at, false, error);
   for (size_t v = 0; good && record->values[v].name; v++) {
     snprintf(name, sizeof name, "log/%s/%s", record->kind, record->values[v].name);
@@ -292,74 +281,88 @@ static bool write_history(const struct trainer *trainer, const struct trainer_re
 /* ---- what is carried ----------------------------------------------------------------------------------- */
 
 /* A unit carries a column that it reads before it writes it: an earlier unit has left it. */
-static bool find_carried(struct trainer *trainer, struct error *error) {
+static bool find_carried(struct training *training, struct error *error) {
   struct arena *arena = arena_open();
-  struct schedule *schedule = ARENA_NEW(arena, struct schedule, 1);
-  schedule_open(schedule, world_schema(trainer->world));
-  trainer->task->add(trainer, schedule);
-  bool good = schedule_close(schedule, error);
-  trainer->carried = schedule->carried;
+  struct schedule *unit = ARENA_NEW(arena, struct schedule, 1);
+  const struct task_list *row = training->task->lists;
+  schedule_open(unit, &component_schema);
+  for (; row < training->task->lists + TASK_LISTS; row++)
+    if (row->unit) row->fill(training, unit);
+  bool good = schedule_close(unit, error);
+  training->carried = unit->carried;
   arena_close(arena);
   return good;
 }
 
 /* Calls for every column that is carried: its dataset, rows, and room for it. */
-static bool each_carried(const struct trainer *trainer, struct store *store,
-                         bool (*call)(const struct trainer *trainer, struct store *store, unsigned component,
+static bool each_carried(const struct training *training, struct store *store,
+                         bool (*call)(const struct training *training, struct store *store, unsigned component,
                                       const char *name, size_t shape[2], void *data, struct error *error),
                          struct error *error) {
-  const struct schema *schema = world_schema(trainer->world);
+  const struct schema *schema = world_schema(training_world(training));
   bool good = true;
   for (unsigned c = 0; good && c < schema->component_count; c++) {
     const struct component_desc *row = &schema->components[c];
-    if (!(trainer->carried & SET(c))) continue;
+    if (!(training->carried & SET(c))) continue;
     struct arena *arena = arena_open();
-    size_t shape[] = {world_capacity(trainer->world, row->table), world_column_bytes(trainer->world, c)};
+    size_t shape[] = {world_capacity(training_world(training), row->table), world_column_bytes(training_world(training), c)};
     const char *name = arena_text(arena, "carried/%s.%s", schema->table_names[row->table], row->name);
     void *data = arena_try_array(arena, shape[0], shape[1]);
-    good = data ? call(trainer, store, c, name, shape, data, error)
+    good = data ? call(training, store, c, name, shape, data, error)
                 : fail_memory(error, "no host memory for %s", name);
     arena_close(arena);
   }
   return good;
 }
 
-static bool write_column(const struct trainer *trainer, struct store *store, unsigned component,
+static bool write_column(const struct training *training, struct store *store, unsigned component,
                          const char *name, size_t shape[2], void *data, struct error *error) {
   const struct system save = {.name = "save", .doc = "a column that a unit leaves to the next", .reads = SET(component)};
-  world_get(trainer->world, &save, component, 0, shape[0], data);
-  return device_finish(trainer->device, error) &&
+  world_get(training_world(training), &save, component, 0, shape[0], data);
+  return device_finish(training->device, error) &&
          store_write(store, name, STORE_U8, 2, shape, data, false, error);
 }
 
-static bool read_carried_column(const struct trainer *trainer, struct store *store, unsigned component,
+static bool read_carried_column(const struct training *training, struct store *store, unsigned component,
                                 const char *name, size_t shape[2], void *data, struct error *error) {
   if (!store_read_known(store, name, STORE_U8, shape[0] * shape[1], data, error)) return false;
   const struct system load = {.name = "load", .doc = "a column that a unit has left", .writes = SET(component)};
-  world_put(trainer->world, &load, component, 0, shape[0], data);
+  world_put(training_world(training), &load, component, 0, shape[0], data);
   return true;
 }
 
 /* ---- what a checkpoint holds --------------------------------------------------------------------------- */
 
-static bool write_state(const struct trainer *trainer, struct store *store, struct error *error) {
+static bool write_state(const struct training *training, struct store *store, struct error *error) {
   char key[32];
-  snprintf(key, sizeof key, "%ss", trainer->task->unit);
-  return store_put_number(store, key, (double)trainer->done, error) &&
-         (trainer->task->select == SELECT_NOTHING ||
-          (store_put_number(store, "best", trainer->best, error) &&
-           store_put_number(store, "best_at", (double)trainer->best_at, error))) &&
-         write_history(trainer, &trainer->task->train, store, error) &&
-         write_history(trainer, &trainer->task->validation, store, error) &&
-         each_carried(trainer, store, write_column, error);
+  snprintf(key, sizeof key, "%ss", training->task->unit);
+  return store_put_number(store, key, (double)training->done, error) &&
+         (training->task->select == SELECT_NOTHING ||
+          (store_put_number(store, "best", training->best, error) &&
+           store_put_number(store, "best_at", (double)training->best_at, error))) &&
+         write_history(training, &training->task->train, store, error) &&
+         write_history(training, &training->task->validation, store, error) &&
+         each_carried(training, store, write_column, error);
 }
 
-bool trainer_save(const struct trainer *trainer, const char *name, struct error *error) {
+static bool write_task(const struct training *training, struct store *store, struct error *error) {
+  for (const struct task_network *const *network = training->task->networks; *network; network++)
+    if ((*network)->write && !(*network)->write(training, store, error)) return false;
+  return !training->task->write || training->task->write(training, store, error);
+}
+
+static bool read_task(struct training *training, struct store *store, struct error *error) {
+  for (const struct task_network *const *network = training->task->networks; *network; network++)
+    if ((*network)->read && !(*network)->read(training, store, error)) return false;
+  return !training->task->read || training->task->read(training, store, error);
+}
+
+bool trainer_save(const struct training *training, const char *name, struct error *error) {
   struct store *store;
-  if (!run_flush(&trainer->run, error) || !store_create(&store, trainer_path(trainer, name), error))
+  if (!run_flush(&training->run, error) || !store_create(&store, trainer_path(training, name), error))
     return false;
-  if (trainer->task->write(trainer, store, error) && run_write(&trainer->run, store, error) &&
-      write_state(trainer, store, error))
+  if (write_task(training, store, error) && run_write(&training->run, store, error) &&
+      write_state(training, store, error))
     return store_commit(store, error);
   store_close(store);
   return false;
@@ -375,7 +378,7 @@ static bool read_column(struct store *store, const char *name, size_t count, dou
   return true;
 }
 
-static bool has_values(const struct trainer_record *record, struct store *store, struct error *error) {
+static bool has_values(const struct log_record *record, struct store *store, struct error *error) {
   char name[64];
   for (size_t v = 0; record->values[v].name; v++) {
     snprintf(name, sizeof name, "log/%s/%s", record->kind, record->values[v].name);
@@ -389,16 +392,16 @@ static bool has_values(const struct trainer_record *record, struct store *store,
 }
 
 /* With room for all that may follow: it may have been logged more often than it is now. */
-static bool read_history(struct trainer *trainer, struct history *history,
-                         const struct trainer_record *record, struct store *store, struct error *error) {
+static bool read_history(struct training *training, struct history *history,
+                         const struct log_record *record, struct store *store, struct error *error) {
   struct store_shape shape;
   char name[64];
-  snprintf(name, sizeof name, "log/%s/%ss", record->kind, trainer->task->unit);
+  snprintf(name, sizeof name, "log/%s/%ss", record->kind, training->task->unit);
   if (!store_shape(store, name, &shape, error)) return false;
   if (!has_values(record, store, error)) return false;
-  if (shape.rank != 1 || shape.size[0] > trainer->done)
+  if (shape.rank != 1 || shape.size[0] > training->done)
     return fail_file(error, "%s is longer than its training: the file is damaged", name);
-  if (!make_room(trainer, history, record, shape.size[0] + history->room, error)) return false;
+  if (!make_room(training, history, record, shape.size[0] + history->room, error)) return false;
   history->count = shape.size[0];
   bool good = read_column(store, name, history->count, history->at, true, error);
   for (size_t v = 0; good && record->values[v].name; v++) {
@@ -409,32 +412,32 @@ static bool read_history(struct trainer *trainer, struct history *history,
 }
 
 /* A best value that no validation had would keep best.h5 from ever being replaced. */
-static bool check_best(const struct trainer *trainer, struct error *error) {
-  const struct history *history = &trainer->validations;
+static bool check_best(const struct training *training, struct error *error) {
+  const struct history *history = &training->validations;
   for (size_t i = 0; i < history->count; i++)
-    if (history->at[i] == (double)trainer->best_at &&
-        history->value[trainer->task->selected][i] == trainer->best)
+    if (history->at[i] == (double)training->best_at &&
+        history->value[training->task->selected][i] == training->best)
       return true;
-  if (!trainer->best_at && !history->count) return true;
+  if (!training->best_at && !history->count) return true;
   return fail_file(error,
                    "it has best %g at best_at %llu, which is none of the validations in its log: the file is "
                    "damaged, start anew in another train.output",
-                   trainer->best, (unsigned long long)trainer->best_at);
+                   training->best, (unsigned long long)training->best_at);
 }
 
-static bool read_best(struct trainer *trainer, struct store *store, struct error *error) {
+static bool read_best(struct training *training, struct store *store, struct error *error) {
   double best_at;
-  if (trainer->task->select == SELECT_NOTHING) return true;
-  if (!checkpoint_whole(store, "best_at", (double)trainer->done, &best_at, error) ||
-      !checkpoint_number(store, "best", -1e15, 1e15, &trainer->best, error))
+  if (training->task->select == SELECT_NOTHING) return true;
+  if (!checkpoint_whole(store, "best_at", (double)training->done, &best_at, error) ||
+      !checkpoint_number(store, "best", -1e15, 1e15, &training->best, error))
     return false;
-  trainer->best_at = (uint64_t)best_at;
-  return check_best(trainer, error) &&
-         run_has_best(&trainer->run, !trainer->best_at || trainer->best_at == trainer->done, error);
+  training->best_at = (uint64_t)best_at;
+  return check_best(training, error) &&
+         run_has_best(&training->run, !training->best_at || training->best_at == training->done, error);
 }
 
-static bool read_done(struct trainer *trainer, struct store *store, struct error *error) {
-  const struct task *task = trainer->task;
+static bool read_done(struct training *training, struct store *store, struct error *error) {
+  const struct task *task = training->task;
   double done;
   char key[32];
   snprintf(key, sizeof key, "%ss", task->unit);
@@ -444,23 +447,23 @@ static bool read_done(struct trainer *trainer, struct store *store, struct error
                      "train anew in another train.output (evaluate still takes its networks)",
                      key);
   if (!checkpoint_whole(store, key, 1e15, &done, error)) return false;
-  trainer->done = (uint64_t)done;
-  if (trainer->done <= trainer->wanted) return true;
+  training->done = (uint64_t)done;
+  if (training->done <= training->wanted) return true;
   return fail_file(error, "it has %.0f %s%s, and %llu are wanted; raise %s", done, task->unit,
-                   plural(trainer->done), (unsigned long long)trainer->wanted, task->more);
+                   plural(training->done), (unsigned long long)training->wanted, task->more);
 }
 
 static bool read_state(struct store *store, void *context, struct error *error) {
-  struct trainer *trainer = context;
-  const struct task *task = trainer->task;
-  if (!read_done(trainer, store, error) ||
-      !read_history(trainer, &trainer->looks, &task->train, store, error) ||
-      !read_history(trainer, &trainer->validations, &task->validation, store, error) ||
-      !read_best(trainer, store, error) || !each_carried(trainer, store, read_carried_column, error) ||
-      !task->read(trainer, store, error))
+  struct training *training = context;
+  const struct task *task = training->task;
+  if (!read_done(training, store, error) ||
+      !read_history(training, &training->looks, &task->train, store, error) ||
+      !read_history(training, &training->validations, &task->validation, store, error) ||
+      !read_best(training, store, error) || !each_carried(training, store, read_carried_column, error) ||
+      !read_task(training, store, error))
     return false;
-  log_info("going on from %s after %llu %s%s", trainer_path(trainer, "last.h5"),
-           (unsigned long long)trainer->done, task->unit, plural(trainer->done));
+  log_info("going on from %s after %llu %s%s", trainer_path(training, "last.h5"),
+           (unsigned long long)training->done, task->unit, plural(training->done));
   return true;
 }
 
@@ -468,16 +471,17 @@ static bool write_best(void *context, struct error *error) {
   return trainer_save(context, "best.h5", error);
 }
 
-bool trainer_open_files(struct trainer *trainer, const struct trainer_config *config, struct error *error) {
-  bool selects = trainer->task->select != SELECT_NOTHING;
-  trainer->run.folder = config->folder;
-  trainer->run.options = trainer->options;
-  trainer->run.device = trainer->device;
-  trainer->run.optimiser = trainer->optimiser.device ? &trainer->optimiser : NULL;
-  trainer->run.network = trainer->task->network;
-  trainer->run.selects = selects;
+bool trainer_open_files(struct training *training, struct error *error) {
+  const struct training_config *config = &training->config;
+  bool selects = training->task->select != SELECT_NOTHING;
+  training->run.folder = config->folder;
+  training->run.options = training->options;
+  training->run.device = training->device;
+  training->run.optimiser = training->optimiser.device ? &training->optimiser : NULL;
+  training->run.network = training->task->network;
+  training->run.selects = selects;
   if (!config->folder) return true;
-  return find_carried(trainer, error) && run_open(&trainer->run, config->resume, read_state, trainer, error) &&
-         (!selects || run_mend_best(&trainer->run, trainer->best_at && trainer->best_at == trainer->done,
-                                    write_best, trainer, error));
+  return find_carried(training, error) && run_open(&training->run, config->resume, read_state, training, error) &&
+         (!selects || run_mend_best(&training->run, training->best_at && training->best_at == training->done,
+                                    write_best, training, error));
 }

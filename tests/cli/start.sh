@@ -105,8 +105,8 @@ none='--quiet --output none --set'
     --set network.channels=6
   refuse 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' train scene $none \
     train.start=first/last.h5 --set data.size=40 --set data.pad=40
-  refuse 2 'train.method loupe learns what chooses its samples beside it' train scene $none train.start=first/last.h5 --method loupe
-  refuse 2 'train.method tau_step learns what' train scene $none train.start=first/last.h5 --method tau_step
+  refuse 2 'train.method loupe trains none that starts so; leave it out, or take one of reconstructor, l2s, l2sr, pgmri, lbcs' train scene $none train.start=first/last.h5 --method loupe
+  refuse 2 'train.method tau_step trains none that starts so' train scene $none train.start=first/last.h5 --method tau_step
   refuse 2 'none is trained by train.*: learn.reconstructor names one' train scene $none train.start=first/last.h5 --method l2s $given
   refuse 1 'learn.start: cannot open nowhere.h5' train scene $none learn.start=nowhere.h5 --method l2s
   refuse 1 'it is no checkpoint of a policy' train scene $none learn.start=first/last.h5 --method l2s
@@ -116,7 +116,7 @@ none='--quiet --output none --set'
     --set policy.hidden=17
   refuse 2 'its policy chooses among lines, the scene' train scene $none learn.start=l2s/policy_1/last.h5 --method l2s \
     --set acquisition.geometry=spokes
-  refuse 2 'learn.start starts a policy, and train.method reconstructor trains none' train scene $none learn.start=l2s/policy_1/last.h5
+  refuse 2 'learn.start starts a policy, and train.method reconstructor trains none that starts so; leave it out, or take one of l2s, l2sr, pgmri' train scene $none learn.start=l2s/policy_1/last.h5
   refuse 2 'and train.method lbcs trains none' train scene $none learn.start=l2s/policy_1/last.h5 --method lbcs
 }
 run "nothing is left of what is refused" test ! -e none

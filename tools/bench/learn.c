@@ -16,15 +16,15 @@ static const struct system save_terms = {
     .name = "save_terms", .doc = "the losses of the rollout, to be checked", .reads = SET(ROLLOUT_terms)};
 
 /* The policy must give the same for the rows that it is shown once more as in the rollout. */
-static bool check(struct learning *learning, struct error *error) {
-  size_t rows = learning->rollout.rows;
-  double limit = log((double)learning->base.trainer.options->data.size) + 1e-3;
-  bool same = learning->base.trainer.options->learn.algorithm == LEARN_A2C; /* PPO's later updates move it */
-  learn_step(learning);
-  world_get(learning->base.train.simulation.world, &save_terms, ROLLOUT_terms, 0, rows, learning->base.terms);
-  if (!device_finish(learning->base.trainer.device, error)) return false;
+static bool check(struct training *training, struct error *error) {
+  size_t rows = learning_of(training)->rollout.rows;
+  double limit = log((double)training->options->data.size) + 1e-3;
+  bool same = training->options->learn.algorithm == LEARN_A2C; /* PPO's later updates move it */
+  learn_step(training);
+  world_get(training->train.simulation.world, &save_terms, ROLLOUT_terms, 0, rows, learning_of(training)->policy.terms);
+  if (!device_finish(training->device, error)) return false;
   for (size_t i = 0; i < rows; i++) {
-    const float *term = learning->base.terms + 4 * i;
+    const float *term = learning_of(training)->policy.terms + 4 * i;
     if (!(term[1] >= -1e-3f && (double)term[1] <= limit) || !isfinite(term[0]) || !isfinite(term[2]))
       return fail(error, "step %zu has a loss of %g, an entropy of %g and a critic off by %g", i,
                   (double)term[0], (double)term[1], (double)term[2]);
@@ -35,67 +35,67 @@ static bool check(struct learning *learning, struct error *error) {
   return true;
 }
 
-static const char *algorithm_of(const struct learning *learning) {
-  return learning->base.trainer.options->learn.algorithm == LEARN_PPO ? "ppo" : "a2c";
+static const char *algorithm_of(const struct training *training) {
+  return training->options->learn.algorithm == LEARN_PPO ? "ppo" : "a2c";
 }
 
-static const char *precision_of(const struct learning *learning) {
-  return block_precision_name((enum block_precision)learning->base.trainer.options->policy.precision);
+static const char *precision_of(const struct training *training) {
+  return block_precision_name((enum block_precision)training->options->policy.precision);
 }
 
-static bool print_json(struct learning *learning, double seconds, bool profile, struct error *error) {
-  const struct rollout *rollout = &learning->rollout;
-  const struct device *device = learning->base.trainer.device;
+static bool print_json(struct training *training, double seconds, bool profile, struct error *error) {
+  const struct rollout *rollout = &learning_of(training)->rollout;
+  const struct device *device = training->device;
   bool good = true;
   printf("{\"bench\":\"learn\",\"device\":");
   json_text(stdout, device->facts.name);
   printf(",\"size\":%u,\"scans\":%zu,\"envs\":%zu,\"steps\":%zu,\"algorithm\":\"%s\",\"precision\":\"%s\","
          "\"policy_batch\":%zu,\"network_batch\":%zu,\"slices\":%zu,\"steps_per_second\":%.6g,"
          "\"milliseconds\":%.6g,\"device_bytes\":%llu",
-         learning->base.trainer.options->data.size, rollout->scans, rollout->launch, rollout->steps,
-         algorithm_of(learning), precision_of(learning), learning->base.policy.batch,
-         learning->base.reconstructor.batch, learning->base.train.report.slices, (double)rollout->rows / seconds,
+         training->options->data.size, rollout->scans, rollout->launch, rollout->steps,
+         algorithm_of(training), precision_of(training), training->policy.batch,
+         training->reconstructor.batch, training->train.report.slices, (double)rollout->rows / seconds,
          1e3 * seconds, (unsigned long long)device->bytes);
   if (profile) printf(",\"parts\":");
-  if (profile) good = bench_parts(learning->base.trainer.device, run_once, learning, true, error);
+  if (profile) good = bench_parts(training->device, run_once, training, true, error);
   printf("}\n");
   return good;
 }
 
-static bool print_text(struct learning *learning, double seconds, bool profile, struct error *error) {
-  const struct rollout *rollout = &learning->rollout;
-  const struct device *device = learning->base.trainer.device;
+static bool print_text(struct training *training, double seconds, bool profile, struct error *error) {
+  const struct rollout *rollout = &learning_of(training)->rollout;
+  const struct device *device = training->device;
   printf("learn: %s, %zu scan%s of %zu step%s, %zu at a time, %ux%u, policy %s, on %s\n",
-         algorithm_of(learning), rollout->scans, plural(rollout->scans), rollout->steps,
-         plural(rollout->steps), rollout->launch, learning->base.trainer.options->data.size, learning->base.trainer.options->data.size,
-         precision_of(learning), device->facts.name);
+         algorithm_of(training), rollout->scans, plural(rollout->scans), rollout->steps,
+         plural(rollout->steps), rollout->launch, training->options->data.size, training->options->data.size,
+         precision_of(training), device->facts.name);
   printf("  %s environment-steps/s, %s ms from a rollout to the next\n",
          text_number((double)rollout->rows / seconds, 5).text, text_number(1e3 * seconds, 4).text);
   printf("  %.2f GiB of device memory; %zu observation%s and %zu image%s a pass; %zu training and %zu "
          "validation slice%s\n",
-         (double)device->bytes / 0x1p30, learning->base.policy.batch, plural(learning->base.policy.batch),
-         learning->base.reconstructor.batch, plural(learning->base.reconstructor.batch), learning->base.train.report.slices,
-         learning->base.validation.report.slices, plural(learning->base.validation.report.slices));
-  return !profile || bench_parts(learning->base.trainer.device, run_once, learning, false, error);
+         (double)device->bytes / 0x1p30, training->policy.batch, plural(training->policy.batch),
+         training->reconstructor.batch, plural(training->reconstructor.batch), training->train.report.slices,
+         training->validation.report.slices, plural(training->validation.report.slices));
+  return !profile || bench_parts(training->device, run_once, training, false, error);
 }
 
 bool bench_learn(struct call *call, struct device *device, struct error *error) {
   const struct options *options = &call->options;
-  struct learning learning;
+  struct training training;
   uint32_t slices = 1024;
   double seconds;
   if (!call_number(call, "slices", 1, 1000000, &slices, error)) return false;
-  struct trainer_config config = {.trains = &policy_trainer_l2s,
+  struct training_config config = {.task = &task_policy,
                             .reconstructor =
                                 *options->learn.reconstructor ? options->learn.reconstructor : NULL,
                             .steps = 1,
                             .kernel_folder = call_flag(call, "kernels"),
                             .fill = *options->data.path ? NULL : bench_slices,
                             .slices = slices};
-  if (!policy_training_open(&learning.base, device, options, &config, error)) return false;
-  bool good = check(&learning, error) && bench_passes(device, run_once, &learning, &seconds, error) &&
-              (call_flag(call, "json") ? print_json : print_text)(&learning, seconds,
+  if (!training_open(&training, device, options, &config, error)) return false;
+  bool good = check(&training, error) && bench_passes(device, run_once, &training, &seconds, error) &&
+              (call_flag(call, "json") ? print_json : print_text)(&training, seconds,
                                                                   call_flag(call, "profile"), error);
-  policy_training_close(&learning.base);
+  training_close(&training);
   return good;
 }

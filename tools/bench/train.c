@@ -5,8 +5,8 @@
 
 #include "engine/base/log.h"
 #include "engine/base/text.h"
-#include "systems/methods/methods.h"
-#include "systems/methods/train.h"
+#include "systems/methods/fit.h"
+#include "systems/methods/method.h"
 
 #include <math.h>
 
@@ -18,47 +18,48 @@ struct work {
 
 static void update(void *context) {
   struct work *work = context;
-  work->training.pending = 0; /* nobody reads the losses */
+  fitting_of(&work->training)->pending = 0; /* nobody reads the losses */
   training_step(&work->training, 0, work->batch);
 }
 
 /* Every sample has a loss that a number of SSIM or a mean over pixels can be. */
 static bool check(struct work *work, struct error *error) {
   struct training *training = &work->training;
-  size_t parts = work->batch * training->loss.tiles;
+  const struct fitting *fitting = fitting_of(training);
+  size_t parts = work->batch * fitting->loss.tiles;
   update(work);
-  device_read(training->trainer.device, training->parts, 0, sizeof(float) * parts, training->part);
-  if (!device_finish(training->trainer.device, error)) return false;
+  device_read(training->device, fitting->parts, 0, sizeof(float) * parts, fitting->part);
+  if (!device_finish(training->device, error)) return false;
   for (size_t i = 0; i < parts; i++)
-    if (!isfinite(training->part[i])) return fail(error, "part %zu of the loss is %g", i, (double)training->part[i]);
+    if (!isfinite(fitting->part[i])) return fail(error, "part %zu of the loss is %g", i, (double)fitting->part[i]);
   return true;
 }
 
 static bool open_work(struct work *work, struct call *call, struct device *device, const struct options *options,
-                      struct error *error) {
+                      const struct task *task, struct error *error) {
   uint32_t slices = 1024;
   if (!call_number(call, "slices", 1, 1000000, &slices, error)) return false;
   work->batch = options->train.batch < slices ? options->train.batch : slices;
-  struct trainer_config config = {.kernel_folder = call_flag(call, "kernels"),
+  struct training_config config = {.task = task,
+                                   .kernel_folder = call_flag(call, "kernels"),
                                .fill = *options->data.path ? NULL : bench_slices,
                                .slices = slices};
   if (!training_open(&work->training, device, options, &config, error)) return false;
-  if (work->batch > work->training.train.slices) work->batch = work->training.train.slices;
-  if (feed_epoch(&work->training.train, 0, error)) return true;
+  struct feed *feed = &fitting_of(&work->training)->train;
+  if (work->batch > feed->slices) work->batch = feed->slices;
+  if (feed_epoch(feed, 0, error)) return true;
   training_close(&work->training);
   return false;
 }
 
 static bool time_work(struct work *work, struct error *error) {
-  return check(work, error) && bench_passes(work->training.trainer.device, update, work, &work->seconds, error);
+  return check(work, error) && bench_passes(work->training.device, update, work, &work->seconds, error);
 }
 
 /* Times the same scene with masks from heuristics. */
 static bool time_alone(struct call *call, struct device *device, double *seconds, struct error *error) {
-  struct options options = call->options;
   struct work work;
-  options.train.method = 0; /* the first row: a reconstructor alone */
-  if (!open_work(&work, call, device, &options, error)) return false;
+  if (!open_work(&work, call, device, &call->options, &task_reconstructor, error)) return false;
   bool good = time_work(&work, error);
   *seconds = work.seconds;
   training_close(&work.training);
@@ -67,10 +68,10 @@ static bool time_alone(struct call *call, struct device *device, double *seconds
 
 static bool print_json(struct work *work, const char *method, double alone, bool profile, struct error *error) {
   const struct training *training = &work->training;
-  const struct options *options = training->trainer.options;
+  const struct options *options = training->options;
   bool good = true;
   printf("{\"bench\":\"train\",\"device\":");
-  json_text(stdout, training->trainer.device->facts.name);
+  json_text(stdout, training->device->facts.name);
   printf(",\"method\":\"%s\",\"size\":%u,\"batch\":%zu,\"pass\":%zu,\"precision\":\"%s\",\"fused\":%s,"
          "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
          method, options->data.size, work->batch, training->reconstructor.batch,
@@ -79,25 +80,25 @@ static bool print_json(struct work *work, const char *method, double alone, bool
          1e3 * work->seconds);
   if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
   if (profile) printf(",\"profile\":");
-  if (profile) good = bench_profile(training->trainer.device, update, work, true, error);
+  if (profile) good = bench_profile(training->device, update, work, true, error);
   printf("}\n");
   return good;
 }
 
 static bool print_text(struct work *work, const char *method, double alone, bool profile, struct error *error) {
   const struct training *training = &work->training;
-  const struct options *options = training->trainer.options;
+  const struct options *options = training->options;
   printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, options->data.size,
          options->data.size, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.blocks ? "fused" : "portable", training->trainer.device->facts.name);
+         training->reconstructor.blocks ? "fused" : "portable", training->device->facts.name);
   printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,
          text_number(1e3 * work->seconds, 4).text);
   if (alone > 0)
     printf(": %.3f times the %s ms of the reconstructor alone", work->seconds / alone,
            text_number(1e3 * alone, 4).text);
   printf("\n");
-  return !profile || bench_profile(training->trainer.device, update, work, false, error);
+  return !profile || bench_profile(training->device, update, work, false, error);
 }
 
 bool bench_train(struct call *call, struct device *device, struct error *error) {
@@ -105,13 +106,13 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
   const struct method *method = method_of(options);
   struct work work;
   double alone = 0; /* the scene's method is the reconstructor's */
-  if (method->policy || method->grows)
+  if (method->stages[1])
     return fail_usage(error,
                       "train.method is %s; bench train measures those of one stage (`l2sr describe methods`), "
                       "bench learn and bench pgmri measure policies",
                       method->name);
-  if ((method->masks && !time_alone(call, device, &alone, error)) ||
-      !open_work(&work, call, device, options, error))
+  if ((method->stages[0] != &task_reconstructor && !time_alone(call, device, &alone, error)) ||
+      !open_work(&work, call, device, options, method->stages[0], error))
     return false;
   bool good = time_work(&work, error) &&
               (call_flag(call, "json") ? print_json : print_text)(&work, method->name, alone,

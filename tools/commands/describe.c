@@ -177,7 +177,7 @@ static bool print_methods(struct call *call, struct error *error) {
   print_header(call, columns);
   for (const struct method *const *row = method_list; *row; row++)
     print_row(call, columns,
-              (const char *const[]){(*row)->name, method_stages(*row), (*row)->networks, (*row)->doc, (*row)->paper});
+              (const char *const[]){(*row)->name, method_stages(*row, call->arena), (*row)->networks, (*row)->doc, (*row)->paper});
   return true;
 }
 

@@ -4,7 +4,7 @@
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
 #include "systems/methods/methods.h"
-#include "systems/methods/train.h"
+#include "systems/methods/fit.h"
 #include "tools/commands/command.h"
 #include "tools/draw/curves.h"
 #include "tools/report/csv.h"
@@ -137,19 +137,19 @@ static bool make_rows(struct call *call, struct sweep *sweep, struct error *erro
 /* ---- training ------------------------------------------------------------------------------------------ */
 
 /* The last stage stays: of a policy its scans' SSIM where that is the reward, of a reconstructor its best. */
-static bool end_stage(struct trainer *trainer, const struct stage *stage, void *context, struct error *error) {
+static bool end_stage(struct training *training, const struct stage *stage, void *context, struct error *error) {
   struct row *row = context;
-  const struct history *history = &trainer->validations;
+  const struct history *history = &training->validations;
   size_t best = 0;
-  while (best + 1 < history->count && history->at[best] != (double)trainer->best_at) best++;
+  while (best + 1 < history->count && history->at[best] != (double)training->best_at) best++;
   for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = *stage->name ? NAN : history->value[v][best];
   if (!*stage->name) {
-    row->epochs = (uint32_t)trainer_epochs(trainer);
-    row->best_epoch = (uint32_t)(trainer->best_at / trainer->each);
-  } else if (!stage->policy || (row->options.reward.metric == 0 && trainer->task->scores)) {
-    row->value[EPOCH_VAL_SSIM] = stage->policy ? stage->score : history->value[EPOCH_VAL_SSIM][best];
+    row->epochs = (uint32_t)trainer_epochs(training);
+    row->best_epoch = (uint32_t)(training->best_at / training->each);
+  } else if (stage->task->reconstructs || (row->options.reward.metric == 0 && training->task->scores)) {
+    row->value[EPOCH_VAL_SSIM] = !stage->task->reconstructs ? stage->score : history->value[EPOCH_VAL_SSIM][best];
   }
-  return curves_draw(trainer, error);
+  return curves_draw(training, error);
 }
 
 /* Of an alternation the best round stays: the last one may be past it. */

@@ -8,25 +8,25 @@
 #include <math.h>
 #include <string.h>
 
-static void print_record(const struct trainer *trainer, const struct trainer_record *record, void *context) {
+static void print_record(const struct training *training, const struct log_record *record, void *context) {
   (void)context;
-  trainer_print(trainer, record, stdout);
+  trainer_print(training, record, stdout);
 }
 
-static void print_summary(const struct trainer *trainer) {
-  const struct task *task = trainer->task;
-  const struct history *history = &trainer->validations;
+static void print_summary(const struct training *training) {
+  const struct task *task = training->task;
+  const struct history *history = &training->validations;
   const char *unit = task->epochs ? "epoch" : task->unit;
-  uint64_t per = task->epochs ? trainer->each : 1;
+  uint64_t per = task->epochs ? training->each : 1;
   size_t best = 0;
-  if (!trainer->best_at) return;
-  while (history->at[best] != (double)trainer->best_at) best++;
-  printf("%llu %s%s; best is %s %llu, by %s:", (unsigned long long)(trainer->done / per), unit,
-         plural(trainer->done / per), unit, (unsigned long long)(trainer->best_at / per),
+  if (!training->best_at) return;
+  while (history->at[best] != (double)training->best_at) best++;
+  printf("%llu %s%s; best is %s %llu, by %s:", (unsigned long long)(training->done / per), unit,
+         plural(training->done / per), unit, (unsigned long long)(training->best_at / per),
          task->validation.values[task->selected].doc);
   for (size_t v = 0; task->validation.values[v].name; v++)
     printf("%s %s %.5g", v ? "," : "", task->validation.values[v].name, history->value[v][best]);
-  printf("\nwritten: %s/best.h5, last.h5, log.jsonl, " EVENTS_NAME ", curves.png\n", trainer->run.folder);
+  printf("\nwritten: %s/best.h5, last.h5, log.jsonl, " EVENTS_NAME ", curves.png\n", training->run.folder);
 }
 
 /* What is printed, and whether its words have been explained. */
@@ -36,10 +36,10 @@ struct telling {
 };
 
 /* A stage of several is told by its line alone. */
-static bool end_stage(struct trainer *trainer, const struct stage *stage, void *context, struct error *error) {
+static bool end_stage(struct training *training, const struct stage *stage, void *context, struct error *error) {
   const struct telling *telling = context;
-  if (!curves_draw(trainer, error)) return false;
-  if (!*stage->name && !telling->json) print_summary(trainer);
+  if (!curves_draw(training, error)) return false;
+  if (!*stage->name && !telling->json) print_summary(training);
   return true;
 }
 

@@ -1,18 +1,28 @@
 /* LOUPE (Bahadir et al. 2019, 2020; the exact budget as in Yin et al. 2021, PROTOCOL 3.2): the mask is drawn by
  * learned probabilities, and the loss of the reconstructor goes back through the observation to them. */
 #include "kernels/kernels.h"
+#include "systems/methods/fit.h"
 #include "systems/methods/method.h"
-#include "systems/methods/train.h"
+#include "systems/networks/loupe.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
+
+struct loupe_training {
+  struct fitting fitting; /* first */
+  struct loupe loupe;
+};
+
+struct loupe *training_loupe(const struct training *training) {
+  return &((struct loupe_training *)training_own(training, sizeof(struct loupe_training)))->loupe;
+}
 
 /* ---- where its graph observes: complex images, points ---------------------------------------------------- */
 
 static void run_views(struct world *world, void *context) {
   struct training *training = context;
-  struct loupe *loupe = &training->loupe;
+  struct loupe *loupe = training_loupe(training);
   size_t images = world_rows(world, TABLE_ENV);
-  loupe_number(loupe, training_update(training), training_sample(training));
+  loupe_number(loupe, fit_update(training), fit_sample(training));
   observe_present(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
   loupe_forward_views(loupe, images);
   device_copy(loupe->device, loupe_observed(loupe), 0, world_out(world, BATCH_input).as.m, 0,
@@ -29,7 +39,7 @@ static const struct system forward_loupe = {
 
 static void run_views_back(struct world *world, void *context) {
   struct training *training = context;
-  struct loupe *loupe = &training->loupe;
+  struct loupe *loupe = training_loupe(training);
   device_copy(loupe->device, world_in(world, BATCH_input_gradient).as.m, 0, loupe_observed_gradient(loupe), 0,
               loupe_observed_bytes(loupe, world_rows(world, TABLE_ENV)));
   loupe_backward(loupe);
@@ -45,9 +55,9 @@ static const struct system backward_views = {.name = "backward_loupe",
 
 static void run_draw_masks(struct world *world, void *context) {
   struct training *training = context;
-  struct loupe *loupe = &training->loupe;
+  struct loupe *loupe = training_loupe(training);
   size_t images = world_rows(world, TABLE_ENV);
-  loupe_number(loupe, training_update(training), training_sample(training));
+  loupe_number(loupe, fit_update(training), fit_sample(training));
   loupe_bind(loupe, world);
   loupe_forward(loupe, images);
   kernel_run(world_kernels(world), "loupe_keep", images * world_shape(world, SHAPE_A),
@@ -65,7 +75,7 @@ static const struct system draw_masks = {
 static void run_observe_back(struct world *world, void *context) {
   struct training *training = context;
   bool fast = observe_fft_fits(world_height(world), world_width(world));
-  loupe_bind(&training->loupe, world);
+  loupe_bind(training_loupe(training), world);
   kernel_run(world_kernels(world), fast ? "observe_back_fft" : "observe_back_direct", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
                   world_in(world, SCENE_phase), world_in(world, ENV_magnitude),
@@ -85,7 +95,7 @@ static const struct system observe_back = {
 static void run_backward(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
-  loupe_backward(&training->loupe);
+  loupe_backward(training_loupe(training));
 }
 
 static const struct system backward_loupe = {.name = "backward_loupe",
@@ -99,8 +109,8 @@ static const struct system backward_loupe = {.name = "backward_loupe",
 /* A mask does not depend on the image: any will do. */
 static void run_draw(struct world *world, void *context) {
   struct training *training = context;
-  struct loupe *loupe = &training->loupe;
-  size_t rows = training->validation.slices, most = loupe->graph->batch;
+  struct loupe *loupe = training_loupe(training);
+  size_t rows = fitting_of(training)->validation.slices, most = loupe->graph->batch;
   loupe_bind(loupe, world);
   for (size_t first = 0; first < rows; first += most) {
     size_t images = rows - first < most ? rows - first : most;
@@ -118,13 +128,12 @@ static const struct system draw_validation = {.name = "draw_validation",
                                               .kernels = {"loupe_number", "loupe_keep"},
                                               .run = run_draw};
 
-/* ---- the row -------------------------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------------------- */
 
-static void add_forward(struct training *training, struct schedule *schedule) {
-  const struct options *options = training->trainer.options;
+static void add_there(struct training *training, struct schedule *schedule) {
   struct simulation *simulation = &training->train.simulation;
-  if (loupe_views(options)) {
-    schedule_add(schedule, &forward_loupe, training)->reads |= observation_chosen(options)->kspace;
+  if (loupe_views(training->options)) {
+    schedule_add(schedule, &forward_loupe, training)->reads |= observation_chosen(training->options)->kspace;
     return;
   }
   schedule_add(schedule, &draw_masks, training);
@@ -132,8 +141,8 @@ static void add_forward(struct training *training, struct schedule *schedule) {
   simulation_add_encode(simulation, schedule);
 }
 
-static void add_backward(struct training *training, struct schedule *schedule) {
-  if (loupe_views(training->trainer.options)) {
+static void add_back(struct training *training, struct schedule *schedule) {
+  if (loupe_views(training->options)) {
     schedule_add(schedule, &backward_views, training);
     return;
   }
@@ -141,55 +150,97 @@ static void add_backward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &backward_loupe, training);
 }
 
-static void add_draw(struct training *training, struct schedule *schedule) {
+static const struct fit_way way = {add_there, add_back};
+
+static void fill_update(struct training *training, struct schedule *schedule) {
+  fit_fill_update(training, schedule, &way);
+}
+
+static void fill_draw(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &draw_validation, training);
 }
 
-static uint32_t one_pass(const struct options *options) {
-  (void)options;
-  return 1;
+/* ---- networks ------------------------------------------------------------------------------------------- */
+
+static bool open_reconstructor(struct training *training, struct error *error) {
+  return fit_open_reconstructor(
+      training, &(struct fit_network){.absolute = true, .input_gradient = true, .passes = 1}, error);
 }
 
-static bool check(const struct options *options, struct error *error) {
-  return masks_check(options, "loupe", error);
+static void bind_mask(struct training *training, struct world *world) {
+  loupe_bind(training_loupe(training), world);
 }
 
-static bool open(struct training *training, const struct masks_setup *setup, struct error *error) {
-  if (!loupe_open(&training->loupe, setup, error)) return false;
-  training->learner = (struct learner){training->loupe.graph, &training->loupe.optimiser};
+static bool measure_mask(struct training *training, struct network_need *need, struct error *error) {
+  struct masks_setup setup = fit_masks_setup(training);
+  return loupe_measure(&setup, need, error);
+}
+
+static bool open_mask(struct training *training, struct error *error) {
+  struct loupe *loupe = training_loupe(training);
+  struct masks_setup setup = fit_masks_setup(training);
+  if (!loupe_open(loupe, &setup, error)) return false;
+  fitting_of(training)->sampler = (struct fit_sampler){
+      .graph = loupe->graph, .optimiser = &loupe->optimiser, .rate = training->options->loupe.rate, .bind = bind_mask};
   return true;
 }
 
-static void bind(struct training *training, struct world *world) {
-  loupe_bind(&training->loupe, world);
+static void close_mask(struct training *training) {
+  if (training_loupe(training)->graph) loupe_close(training_loupe(training));
 }
 
-static void close(struct training *training) {
-  if (training->loupe.graph) loupe_close(&training->loupe);
+static struct graph *mask_graph(const struct training *training) {
+  return training_loupe(training)->graph;
 }
 
-static bool write(const struct training *training, struct store *store, struct error *error) {
-  return loupe_write(&training->loupe, store, error);
+static bool write_mask(const struct training *training, struct store *store, struct error *error) {
+  return loupe_write(training_loupe(training), store, error);
 }
 
-static bool read(struct training *training, struct store *store, struct error *error) {
-  return loupe_read(&training->loupe, store, error);
+static bool read_mask(struct training *training, struct store *store, struct error *error) {
+  return fit_read_sampler(training, "loupe", store, error) && loupe_read(training_loupe(training), store, error);
 }
 
-static const struct masks masks_loupe = {.name = "loupe",
-                                         .rate = offsetof(struct options, loupe.rate),
-                                         .absolute = true,
-                                         .passes = one_pass,
-                                         .check = check,
-                                         .measure = loupe_measure,
-                                         .open = open,
-                                         .close = close,
-                                         .bind = bind,
-                                         .add_forward = add_forward,
-                                         .add_backward = add_backward,
-                                         .add_draw = add_draw,
-                                         .write = write,
-                                         .read = read};
+static const struct task_network reconstructor = {.open = open_reconstructor, FIT_RECONSTRUCTOR},
+                                 mask = {.measure = measure_mask,
+                                         .open = open_mask,
+                                         .close = close_mask,
+                                         .graph = mask_graph,
+                                         .write = write_mask,
+                                         .read = read_mask};
+
+/* ---- the row -------------------------------------------------------------------------------------------- */
+
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[] = {FIT_READS, "train.method", "acquisition.", "loupe.", NULL};
+  (void)options;
+  return keys;
+}
+
+static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                  uint32_t rounds, struct error *error) {
+  return fit_check_masks(options, "loupe", error) && fit_check(device, options, acquisition, rounds, error);
+}
+
+static bool describe(struct training *training, struct error *error) {
+  return fit_describe(training, true, false, error);
+}
+
+const struct task task_loupe = {
+    FIT_TASK,
+    .name = "reconstructor",
+    .reads = reads,
+    .more = "train.epochs",
+    .one_setting = true,
+    .bytes = sizeof(struct loupe_training),
+    .networks = {&reconstructor, &mask},
+    .lists = {FIT_LISTS(fill_update),
+              [FIT_DRAW] = {"validation masks", "after every epoch", .validates = true, .fill = fill_draw}},
+    .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
+    .score = EPOCH_VAL_SSIM,
+    .check = check,
+    .describe = describe,
+    .open = fit_open};
 
 static const struct system *const loupe_systems[] = {
     &forward_loupe,  &backward_views, &draw_masks,      &observe_back,
@@ -201,6 +252,6 @@ const struct method method_loupe = {
     .paper = "Bahadir et al. 2019, arXiv:1901.01960; with an exact budget as in Yin et al. "
              "2021, arXiv:2105.06460",
     .networks = "probabilities of actions, U-Net",
-    .network = &network_loupe,
+    .beside = {&network_loupe},
     .systems = loupe_systems,
-    .masks = &masks_loupe};
+    .stages = {&task_loupe}};

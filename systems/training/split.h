@@ -1,10 +1,12 @@
-/* The slices of one split with a simulation over them, for what scans without learning an image. */
+/* The slices of one split with a simulation over them. */
 #ifndef L2SR_SYSTEMS_SPLIT_H
 #define L2SR_SYSTEMS_SPLIT_H
 
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"
-#include "systems/training/trainer.h"
+#include "systems/training/run_files.h"
+
+struct training_config;
 
 struct split {
   struct options options; /* the scene's, with the split; the caller sets them */
@@ -14,14 +16,15 @@ struct split {
 };
 
 /* Opens the data set; the plan follows from how many slices it has at most. */
-bool split_find(struct split *split, const struct trainer_config *config, size_t *slices, struct error *error);
+bool split_find(struct split *split, const struct training_config *config, size_t *slices,
+                struct error *error);
 /* Opens the simulation and loads the slices. */
 bool split_load(struct split *split, struct device *device, struct simulation_plan plan,
-                const struct trainer_config *config, struct arena *arena, struct error *error);
+                const struct training_config *config, struct arena *arena, struct error *error);
 void split_close(struct split *split); /* also where it is not open */
 
-/* Mean of the scene's metric over the slices, one scan of each by the policy; counts its actions by step (choices:
- * [budget][lines]; NULL: not). */
+/* Mean of the scene's metric over the slices, one scan of each by the policy; counts its actions by step
+ * (choices: [budget][lines]; NULL: not). */
 bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error);
 size_t split_choices(const struct acquisition *acquisition); /* how many counts these are */
 struct run_data split_data(const struct split *split);

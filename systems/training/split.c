@@ -1,8 +1,10 @@
-#include "systems/methods/split.h"
+#include "systems/training/split.h"
+
+#include "systems/training/training.h"
 
 #include <string.h>
 
-bool split_find(struct split *split, const struct trainer_config *config, size_t *slices, struct error *error) {
+bool split_find(struct split *split, const struct training_config *config, size_t *slices, struct error *error) {
   size_t most = split->options.data.most;
   if (!config->fill && !dataset_open(&split->dataset, &split->options, error)) return false;
   *slices = config->fill ? config->slices : split->dataset.slice_count;
@@ -11,7 +13,7 @@ bool split_find(struct split *split, const struct trainer_config *config, size_t
 }
 
 bool split_load(struct split *split, struct device *device, struct simulation_plan plan,
-                const struct trainer_config *config, struct arena *arena, struct error *error) {
+                const struct training_config *config, struct arena *arena, struct error *error) {
   plan.coils = config->fill ? 0 : dataset_coils(&split->dataset);
   if (config->fill) plan.together = 0;
   plan.kernel_folder = config->kernel_folder;

@@ -1,4 +1,4 @@
-#include "systems/methods/feed.h"
+#include "systems/training/feed.h"
 
 #include "systems/sampling/geometry.h"
 #include "systems/scan/slice_cache.h"
@@ -38,11 +38,11 @@ static bool make_pair(struct acquisition *pair, const struct options *options, u
 }
 
 bool feed_pairs(struct feed *feed, struct error *error) {
-  const char *accelerations = feed->options.train.accelerations,
-             *initials = feed->options.train.initial_accelerations;
+  const char *accelerations = feed->split->options.train.accelerations,
+             *initials = feed->split->options.train.initial_accelerations;
   size_t count = option_count(accelerations), others = option_count(initials);
   char word[32];
-  uint32_t n = feed->options.data.size, acceleration, initial;
+  uint32_t n = feed->split->options.data.size, acceleration, initial;
   if (!count || count != others || count > PAIRS_MOST)
     return fail_usage(
         error,
@@ -54,7 +54,7 @@ bool feed_pairs(struct feed *feed, struct error *error) {
     if (!read_number("accelerations", word, n, &acceleration, error)) return false;
     initials = option_next(initials, word, sizeof word);
     if (!read_number("initial_accelerations", word, n, &initial, error) ||
-        !make_pair(&feed->pair[feed->pairs], &feed->options, acceleration, initial, error))
+        !make_pair(&feed->pair[feed->pairs], &feed->split->options, acceleration, initial, error))
       return false;
   }
   return true;
@@ -66,10 +66,10 @@ double feed_chance(const struct acquisition *pair) {
   return free_lines && wanted > 0 ? wanted / free_lines : 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- its masks ----------------------------------------------------------------------------------------- */
 
 static size_t actions_of(const struct feed *feed) {
-  return geometry_actions(geometry_chosen(&feed->options), feed->options.data.size);
+  return geometry_actions(geometry_chosen(&feed->split->options), feed->split->options.data.size);
 }
 
 static const struct system load_pairs = {.name = "load_pairs",
@@ -85,7 +85,7 @@ static void write_pairs(struct feed *feed) {
     acquisition_initial(&feed->pair[p], initial + p * n);
     chance[p] = (uint32_t)nearbyint(0x1p31 * feed_chance(&feed->pair[p]));
   }
-  struct world *world = feed->simulation.world;
+  struct world *world = feed->split->simulation.world;
   struct world_use before = world_enter(world, &load_pairs);
   world_write(world, PAIR_initial, 0, feed->pairs, initial);
   world_write(world, PAIR_chance, 0, feed->pairs, chance);
@@ -94,19 +94,19 @@ static void write_pairs(struct feed *feed) {
 
 /* Masks by scanning, with exact budgets. */
 static bool is_exact(const struct feed *feed) {
-  return feed->setup.policy || (!feed->setup.learns && feed->options.train.masks == MASKS_EXACT);
+  return feed->setup.policy || (!feed->setup.learns && feed->split->options.train.masks == MASKS_EXACT);
 }
 
 /* The scans that the policy was trained for, or that masks are learned for. */
 static bool find_scans(struct feed *feed, struct error *error) {
   feed->pairs = 1;
   feed->sampler = &sampler_policy;
-  return acquisition_only(&feed->pair[0], &feed->options, feed->arena, error);
+  return acquisition_only(&feed->pair[0], &feed->split->options, feed->arena, error);
 }
 
 static bool find_masks(struct feed *feed, struct error *error) {
   if (feed->setup.policy || feed->setup.learns) return find_scans(feed, error);
-  if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)))
+  if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->split->options.train.sampler, error)))
     return false;
   return sampler_is_heuristic(feed->sampler) ||
          fail_usage(error,
@@ -115,23 +115,19 @@ static bool find_masks(struct feed *feed, struct error *error) {
                     feed->sampler->name);
 }
 
-static struct simulation_plan plan_of(const struct feed_setup *setup) {
-  return (struct simulation_plan){.coils = setup->fill ? 0 : 1,
-                                  .policy = setup->policy,
-                                  .observe_every_step = setup->policy,
-                                  .kernels = setup->kernels,
-                                  .kernel_folder = setup->kernel_folder};
+/* ---- describing ---------------------------------------------------------------------------------------- */
+
+static struct simulation_plan plan_of(const struct feed *feed) {
+  return (struct simulation_plan){.coils = feed->setup.made ? 0 : 1,
+                                  .policy = feed->setup.policy,
+                                  .observe_every_step = feed->setup.policy};
 }
 
-static void feed_describe_simulation(struct feed *feed, const struct feed_setup *setup) {
-  feed->simulation.options = &feed->options;
-  feed->simulation.plan = plan_of(setup);
-  feed->simulation.sampler = setup->policy ? &sampler_policy : &sampler_list[0];
-}
-
-void feed_describe(struct feed *feed, const struct feed_setup *setup) {
-  *feed = (struct feed){.options = *setup->options, .setup = *setup};
-  feed_describe_simulation(feed, setup);
+static void describe_simulation(struct feed *feed) {
+  struct simulation *simulation = &feed->split->simulation;
+  simulation->options = &feed->split->options;
+  simulation->plan = plan_of(feed);
+  simulation->sampler = feed->setup.policy ? &sampler_policy : &sampler_list[0];
 }
 
 static bool build_masks(struct feed *feed, struct error *error) {
@@ -140,84 +136,63 @@ static bool build_masks(struct feed *feed, struct error *error) {
   return schedule_close(&feed->masks, error);
 }
 
-static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  size_t slices = setup->fill ? setup->slices : feed->dataset.slice_count, most = feed->options.data.most;
-  size_t envs = setup->batch;
-  if (most && most < slices) slices = most;
-  if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
-  struct simulation_plan plan = plan_of(setup);
-  feed_describe_simulation(feed, setup);
-  if (!build_masks(feed, error)) return false;
-  plan.slices = slices;
-  plan.envs = envs > slices && slices >= setup->batch ? slices : envs;
-  plan.together = setup->fill ? 0 : plan.envs < slices ? plan.envs : slices;
-  plan.coils = setup->fill ? 0 : dataset_coils(&feed->dataset);
-  plan.epoch_rows = slices;
-  plan.pairs = PAIRS_MOST;
-  plan.columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | feed->masks.touched | setup->columns |
-                 SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) | SET(PAIR_chance);
-  return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error) &&
-         build_masks(feed, error) && schedule_prepare(&feed->masks, feed->simulation.kernels, error);
+/* Training slices alone, and no benchmark's. */
+static bool find_moves(struct feed *feed, struct error *error) {
+  schedule_open(&feed->moved, &component_schema);
+  if (!augment_read(&feed->augment, &feed->split->options, error)) return false;
+  if (feed->setup.validate || feed->setup.made) feed->augment.kinds = 0;
+  return !feed->augment.kinds || transform_describe(&feed->moved, &feed->split->options, error);
 }
 
-/* Training slices alone, and no benchmark's. */
-static bool find_moves(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  if (!augment_read(&feed->augment, &feed->options, error)) return false;
-  if (setup->validate || setup->fill) feed->augment.kinds = 0;
-  return true;
+bool feed_describe(struct feed *feed, struct split *split, const struct feed_setup *setup, struct arena *arena,
+                   struct error *error) {
+  *feed = (struct feed){.setup = *setup, .split = split, .arena = arena};
+  describe_simulation(feed);
+  return find_moves(feed, error) && find_masks(feed, error) && build_masks(feed, error);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+struct simulation_plan feed_plan(const struct feed *feed, size_t slices) {
+  const struct options *options = &feed->split->options;
+  size_t batch = feed->setup.batch, envs = batch;
+  if (is_exact(feed) && options->world.envs > envs) envs = options->world.envs;
+  struct simulation_plan plan = plan_of(feed);
+  plan.slices = plan.epoch_rows = slices;
+  plan.envs = envs > slices && slices >= batch ? slices : envs;
+  plan.together = plan.envs < slices ? plan.envs : slices;
+  plan.pairs = PAIRS_MOST;
+  plan.columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | feed->masks.touched | SET(EPOCH_slice) |
+                 SET(EPOCH_mask) | SET(PAIR_initial) | SET(PAIR_chance);
+  return plan;
 }
 
 static bool open_moves(struct feed *feed, struct error *error) {
-  struct simulation *simulation = &feed->simulation;
+  struct simulation *simulation = &feed->split->simulation;
   return !feed->augment.kinds || simulation->cache ||
          transform_open(&feed->moves, simulation->world, feed->slices, error);
 }
 
-static bool load(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  struct simulation *simulation = &feed->simulation;
-  feed->report.slices = setup->slices;
-  return setup->fill
-             ? setup->fill(simulation->world, setup->slices, feed->options.world.seed, error)
-             : load_simulation(simulation, &feed->dataset, &feed->options, feed->arena, &feed->report, error);
-}
-
-static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  if (!find_moves(feed, setup, error) || !find_masks(feed, error) || (!setup->fill && !dataset_open(&feed->dataset, &feed->options, error)) ||
-      !open_simulation(feed, setup, error) || !load(feed, setup, error))
-    return false;
-  write_pairs(feed);
-  feed->slices = feed->report.slices;
+bool feed_open(struct feed *feed, struct error *error) {
+  struct simulation *simulation = &feed->split->simulation;
+  feed->slices = feed->split->report.slices;
   feed->order = ARENA_NEW(feed->arena, uint32_t, feed->slices);
-  feed->rows = ARENA_NEW(feed->arena, uint32_t, world_capacity(feed->simulation.world, TABLE_SLICE));
+  feed->rows = ARENA_NEW(feed->arena, uint32_t, world_capacity(simulation->world, TABLE_SLICE));
   for (size_t i = 0; i < feed->slices; i++) feed->order[i] = (uint32_t)i;
-  return open_moves(feed, error);
-}
-
-bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  static const char *const names[] = {"training", "validation", "test", "all"};
-  *feed = (struct feed){.arena = arena_open(),
-                        .device = setup->device,
-                        .options = *setup->options,
-                        .setup = *setup};
-  feed->options.data.split = setup->split;
-  if (open_parts(feed, setup, error)) return true;
-  feed_close(feed);
-  return fail_in(error, "%s data", names[setup->split]);
+  write_pairs(feed);
+  return build_masks(feed, error) && schedule_prepare(&feed->masks, simulation->kernels, error) &&
+         open_moves(feed, error);
 }
 
 void feed_close(struct feed *feed) {
   transform_close(&feed->moves);
-  if (feed->simulation.kernels) simulation_close(&feed->simulation);
-  if (feed->dataset.arena) dataset_close(&feed->dataset);
-  arena_close(feed->arena);
-  *feed = (struct feed){0};
 }
 
 /* ---- an epoch ------------------------------------------------------------------------------------------ */
 
 static void shuffle(struct feed *feed, uint32_t epoch) {
   struct random random;
-  random_start(&random, feed->options.world.seed, STREAM_ORDER, epoch);
+  random_start(&random, feed->split->options.world.seed, STREAM_ORDER, epoch);
   random_order(&random, feed->order, feed->slices);
 }
 
@@ -234,7 +209,7 @@ static void run_chance(struct world *world, void *context) {
              ARGS(world_in(world, SLICE_order), world_in(world, PAIR_initial), world_in(world, PAIR_chance),
                   world_out(world, EPOCH_slice), world_out(world, EPOCH_mask), arg_u32(feed->scan),
                   arg_u32((uint32_t)world_rows(world, TABLE_SLICE)), arg_u32((uint32_t)feed->pairs),
-                  arg_u32(feed->options.world.seed)));
+                  arg_u32(feed->split->options.world.seed)));
 }
 
 static const struct system chance_masks = {.name = "chance_masks",
@@ -251,7 +226,7 @@ static void run_keep(struct world *world, void *context) {
              ARGS(world_in(world, ENV_scan), world_in(world, ENV_slice), world_in(world, ENV_mask),
                   arg_unnamed(world_part(world, EPOCH_slice)), arg_unnamed(world_part(world, EPOCH_mask)),
                   arg_u32((uint32_t)feed->row), arg_u32((uint32_t)feed->pair_at),
-                  arg_u32((uint32_t)feed->pairs), arg_u32(feed->options.world.seed)));
+                  arg_u32((uint32_t)feed->pairs), arg_u32(feed->split->options.world.seed)));
 }
 
 static const struct system keep_masks = {.name = "keep_masks",
@@ -267,8 +242,8 @@ static bool next_scans(struct world *world, void *context, size_t turn) {
   size_t most = world_capacity(world, TABLE_ENV), row = turn * most, left = feed->slices - row;
   if (row >= feed->slices) return false;
   feed->row = row;
-  simulation_number(&feed->simulation, feed->scan + (uint32_t)row, left < most ? left : most);
-  feed->simulation.rows = (struct rollout_rows){.stride = world_rows(world, TABLE_ENV), .before = true};
+  simulation_number(&feed->split->simulation, feed->scan + (uint32_t)row, left < most ? left : most);
+  feed->split->simulation.rows = (struct rollout_rows){.stride = world_rows(world, TABLE_ENV), .before = true};
   return true;
 }
 
@@ -282,9 +257,9 @@ void feed_add_masks(struct feed *feed, struct schedule *schedule) {
     return;
   }
   schedule_add(schedule, &repeat_scans, feed);
-  slice_cache_add_bring(&feed->simulation, schedule);
-  simulation_add_restart(&feed->simulation, schedule);
-  simulation_add_scan(&feed->simulation, schedule);
+  slice_cache_add_bring(&feed->split->simulation, schedule);
+  simulation_add_restart(&feed->split->simulation, schedule);
+  simulation_add_scan(&feed->split->simulation, schedule);
   schedule_add(schedule, &keep_masks, feed);
   schedule_add(schedule, &system_end, NULL);
 }
@@ -292,17 +267,17 @@ void feed_add_masks(struct feed *feed, struct schedule *schedule) {
 /* Every scan is run for every pair of the mixture; which one it takes decides what is kept. */
 static bool draw_exactly(struct feed *feed, struct error *error) {
   for (feed->pair_at = 0; feed->pair_at < feed->pairs; feed->pair_at++) {
-    if (!simulation_set(&feed->simulation, &feed->pair[feed->pair_at], feed->sampler, error) ||
-        !build_masks(feed, error) || !schedule_prepare(&feed->masks, feed->simulation.kernels, error))
+    if (!simulation_set(&feed->split->simulation, &feed->pair[feed->pair_at], feed->sampler, error) ||
+        !build_masks(feed, error) || !schedule_prepare(&feed->masks, feed->split->simulation.kernels, error))
       return false;
-    schedule_run(&feed->masks, feed->simulation.world);
+    schedule_run(&feed->masks, feed->split->simulation.world);
   }
   return true;
 }
 
 /* Rounds and epochs have 10 and 20 bits. */
 static void move_slices(struct feed *feed, uint32_t epoch) {
-  struct simulation *simulation = &feed->simulation;
+  struct simulation *simulation = &feed->split->simulation;
   if (!feed->augment.kinds) return;
   feed->augment.epoch = feed->setup.round << 20 | epoch;
   feed->moves.augment = feed->augment;
@@ -314,12 +289,12 @@ static void move_slices(struct feed *feed, uint32_t epoch) {
 
 bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
   if (!feed->setup.validate) shuffle(feed, epoch);
-  slice_cache_order(&feed->simulation, feed->order, feed->slices);
+  slice_cache_order(&feed->split->simulation, feed->order, feed->slices);
   move_slices(feed, epoch);
   feed->scan = first_scan(feed, epoch);
   if (is_exact(feed) && !draw_exactly(feed, error)) return false;
-  if (!is_exact(feed)) schedule_run(&feed->masks, feed->simulation.world);
-  return device_finish(feed->device, error);
+  if (!is_exact(feed)) schedule_run(&feed->masks, feed->split->simulation.world);
+  return device_finish(feed->split->simulation.device, error);
 }
 
 /* ---- a batch ------------------------------------------------------------------------------------------- */
@@ -328,7 +303,7 @@ bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error) {
 static void run_bring(struct world *world, void *context) {
   const struct feed *feed = context;
   size_t count = world_rows(world, TABLE_ENV);
-  slice_cache_take(feed->simulation.cache, feed->order + feed->sample, count, feed->rows);
+  slice_cache_take(feed->split->simulation.cache, feed->order + feed->sample, count, feed->rows);
   world_write(world, EPOCH_slice, feed->sample, count, feed->rows);
 }
 
@@ -340,7 +315,7 @@ static const struct system bring_samples = {.name = "bring_samples",
                                             .run = run_bring};
 
 void feed_add_bring(struct feed *feed, struct schedule *schedule) {
-  struct slice_cache *cache = feed->simulation.cache;
+  struct slice_cache *cache = feed->split->simulation.cache;
   if (!cache) return;
   schedule_add(schedule, &bring_samples, feed)->parts |= slice_cache_parts(cache);
   slice_cache_add_transform(cache, schedule);
@@ -360,15 +335,15 @@ static const struct system deal = {.name = "deal",
                                    .run = run_deal};
 
 static void add_scores(struct feed *feed, struct schedule *schedule) {
-  const struct system *metric = metric_list[feed->options.reward.metric].system;
-  schedule_add(schedule, &system_score_ssim, &feed->simulation);
-  schedule_add(schedule, &system_score_error, &feed->simulation);
+  const struct system *metric = metric_list[feed->split->options.reward.metric].system;
+  schedule_add(schedule, &system_score_ssim, &feed->split->simulation);
+  schedule_add(schedule, &system_score_error, &feed->split->simulation);
   if (feed->setup.policy && metric != &system_score_ssim && metric != &system_score_error)
-    schedule_add(schedule, metric, &feed->simulation);
+    schedule_add(schedule, metric, &feed->split->simulation);
 }
 
 void feed_add_batch(struct feed *feed, struct schedule *schedule) {
-  struct simulation *simulation = &feed->simulation;
+  struct simulation *simulation = &feed->split->simulation;
   feed_add_bring(feed, schedule);
   schedule_add(schedule, &deal, feed);
   if (feed->setup.learns && !feed->setup.validate) return;
@@ -382,7 +357,7 @@ void feed_add_batch(struct feed *feed, struct schedule *schedule) {
 }
 
 void feed_deal(struct feed *feed, size_t first, size_t count) {
-  struct simulation *simulation = &feed->simulation;
+  struct simulation *simulation = &feed->split->simulation;
   REQUIRE(first + count <= feed->slices, "samples %zu to %zu of an epoch of %zu", first, first + count,
           feed->slices);
   world_set_rows(simulation->world, TABLE_ENV, count);

@@ -1,15 +1,30 @@
 /* tau-step sequential sampling (Yin et al. 2021, PROTOCOL 3.3): in each of tau steps a sampler looks at the
  * reconstruction of what is acquired and draws a part of the budget; all steps learn from the loss of the last
  * reconstruction. */
+#include "systems/methods/fit.h"
 #include "systems/methods/method.h"
-#include "systems/methods/train.h"
+#include "systems/networks/tau.h"
 #include "systems/scan/systems.h"
+
+struct tau_training {
+  struct fitting fitting; /* first */
+  struct tau tau;
+  uint32_t step; /* the running one */
+};
+
+static struct tau_training *own_of(const struct training *training) {
+  return training_own(training, sizeof(struct tau_training));
+}
+
+struct tau *training_tau(const struct training *training) {
+  return &own_of(training)->tau;
+}
 
 /* ---- forward ------------------------------------------------------------------------------------------- */
 
 static void run_encode(struct world *world, void *context) {
   struct training *training = context;
-  tau_encode(&training->tau, world, world_in(world, ENV_slice), 0, training_sample(training),
+  tau_encode(training_tau(training), world, world_in(world, ENV_slice), 0, fit_sample(training),
              world_rows(world, TABLE_ENV));
 }
 
@@ -22,8 +37,8 @@ static const struct system encode_slices = {.name = "encode_slices",
 static bool next_step(struct world *world, void *context, size_t turn) {
   struct training *training = context;
   (void)world;
-  training->step = (uint32_t)turn;
-  return turn < training->tau.steps;
+  own_of(training)->step = (uint32_t)turn;
+  return turn < training_tau(training)->steps;
 }
 
 static const struct system repeat_steps = {
@@ -31,7 +46,7 @@ static const struct system repeat_steps = {
 
 static void run_sample(struct world *world, void *context) {
   struct training *training = context;
-  tau_forward(&training->tau, training->step, world_rows(world, TABLE_ENV));
+  tau_forward(training_tau(training), own_of(training)->step, world_rows(world, TABLE_ENV));
   reconstructor_bind(&training->reconstructor, world);
 }
 
@@ -44,9 +59,9 @@ static const struct system forward_sampler = {
 
 static void run_look(struct world *world, void *context) {
   struct training *training = context;
-  struct tau *tau = &training->tau;
+  struct tau *tau = training_tau(training);
   reconstructor_forward(&training->reconstructor, world_rows(world, TABLE_ENV));
-  tau_look(tau, training->step, world_rows(world, TABLE_ENV));
+  tau_look(tau, own_of(training)->step, world_rows(world, TABLE_ENV));
 }
 
 static const struct system look = {.name = "forward_reconstruction",
@@ -57,7 +72,7 @@ static const struct system look = {.name = "forward_reconstruction",
 
 static void run_last(struct world *world, void *context) {
   struct training *training = context;
-  training->step = training->tau.steps;
+  own_of(training)->step = training_tau(training)->steps;
   run_sample(world, training);
 }
 
@@ -73,10 +88,10 @@ static const struct system forward_last = {
 /* From the last step to the first; a sampler that does not look at reconstructions ends with the last. */
 static bool next_back(struct world *world, void *context, size_t turn) {
   struct training *training = context;
-  const struct tau *tau = &training->tau;
+  const struct tau *tau = training_tau(training);
   (void)world;
   if (turn >= (tau->adaptive ? tau->steps : 1)) return false;
-  training->step = tau->steps - (uint32_t)turn;
+  own_of(training)->step = tau->steps - (uint32_t)turn;
   return true;
 }
 
@@ -85,7 +100,7 @@ static const struct system repeat_back = {
 
 static void run_sample_back(struct world *world, void *context) {
   struct training *training = context;
-  tau_backward(&training->tau, training->step, world_rows(world, TABLE_ENV));
+  tau_backward(training_tau(training), own_of(training)->step, world_rows(world, TABLE_ENV));
   reconstructor_bind(&training->reconstructor, world);
 }
 
@@ -99,7 +114,7 @@ static const struct system backward_sampler = {
 /* Nothing learns before the first reconstruction. */
 static void run_look_back(struct world *world, void *context) {
   struct training *training = context;
-  reconstructor_backward_level(&training->reconstructor, world_rows(world, TABLE_ENV), training->step > 1);
+  reconstructor_backward_level(&training->reconstructor, world_rows(world, TABLE_ENV), own_of(training)->step > 1);
 }
 
 static const struct system look_back = {.name = "backward_reconstruction",
@@ -112,7 +127,7 @@ static const struct system look_back = {.name = "backward_reconstruction",
 
 static bool next_draws(struct world *world, void *context, size_t turn) {
   struct training *training = context;
-  struct feed *feed = &training->validation;
+  struct feed *feed = &fitting_of(training)->validation;
   size_t batch = training->reconstructor.batch, first = turn * batch;
   (void)world;
   if (first >= feed->slices) return false;
@@ -125,12 +140,12 @@ static const struct system repeat_draws = {.name = "passes",
                                            .covers = TABLE_BIT(TABLE_EPOCH),
                                            .next = next_draws};
 
-/* Their numbers are above those of training (systems/methods/feed.c). */
+/* Their numbers are above those of training (systems/training/feed.c). */
 static void run_draw(struct world *world, void *context) {
   struct training *training = context;
-  struct tau *tau = &training->tau;
+  struct tau *tau = training_tau(training);
   const uint32_t start = 0x80000000u;
-  size_t first = training->validation.sample, images = world_rows(world, TABLE_ENV);
+  size_t first = fitting_of(training)->validation.sample, images = world_rows(world, TABLE_ENV);
   tau_watch(tau, world);
   if (tau->adaptive) world_touch(world, FORWARD_READS(RECONSTRUCTOR), FORWARD_WRITES(RECONSTRUCTOR));
   tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
@@ -149,12 +164,12 @@ static const struct system draw_validation = {
     .kernels = {"loupe_keep"},
     .run = run_draw};
 
-/* ---- the row -------------------------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------------------- */
 
-static void add_forward(struct training *training, struct schedule *schedule) {
-  const struct options *options = training->trainer.options;
+static void add_there(struct training *training, struct schedule *schedule) {
+  const struct options *options = training->options;
   bool adaptive = options->tau.adaptive;
-  schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->trainer.options);
+  schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->options);
   schedule_add(schedule, &repeat_steps, training);
   struct system *sample = schedule_add(schedule, &forward_sampler, training);
   if (adaptive) sample->writes |= SET(BATCH_input);
@@ -167,28 +182,100 @@ static void add_forward(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &forward_last, training);
 }
 
-static void add_backward(struct training *training, struct schedule *schedule) {
-  bool adaptive = training->trainer.options->tau.adaptive;
+static void add_back(struct training *training, struct schedule *schedule) {
+  bool adaptive = training->options->tau.adaptive;
   schedule_add(schedule, &repeat_back, training);
   struct system *back = schedule_add(schedule, &backward_sampler, training);
   if (adaptive) back->writes |= SET(BATCH_output_gradient);
   struct system *seen = adaptive ? schedule_add(schedule, &look_back, training) : NULL;
-  if (seen && training->trainer.options->tau.steps == 1) seen->writes &= ~SET(BATCH_input_gradient);
+  if (seen && training->options->tau.steps == 1) seen->writes &= ~SET(BATCH_input_gradient);
   schedule_add(schedule, &system_end, NULL);
 }
 
-static void add_draw(struct training *training, struct schedule *schedule) {
+static void fill_draw(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &repeat_draws, training);
-  feed_add_bring(&training->validation, schedule);
-  const struct options *options = training->trainer.options;
+  feed_add_bring(&fitting_of(training)->validation, schedule);
+  const struct options *options = training->options;
   struct system *draw = schedule_add(schedule, &draw_validation, training);
   draw->reads |= tau_encode_reads(options) | (options->tau.adaptive ? FORWARD_READS(RECONSTRUCTOR) : 0);
   if (options->tau.adaptive) draw->writes |= FORWARD_WRITES(RECONSTRUCTOR);
   schedule_add(schedule, &system_end, NULL);
 }
 
-static bool check(const struct options *options, struct error *error) {
-  if (!masks_check(options, "tau_step", error)) return false;
+static const struct fit_way way = {add_there, add_back};
+
+static void fill_update(struct training *training, struct schedule *schedule) {
+  fit_fill_update(training, schedule, &way);
+}
+
+/* ---- networks ------------------------------------------------------------------------------------------- */
+
+static bool open_reconstructor(struct training *training, struct error *error) {
+  return fit_open_reconstructor(
+      training, &(struct fit_network){.input_gradient = true, .passes = tau_passes(training->options)}, error);
+}
+
+static void bind_sampler(struct training *training, struct world *world) {
+  tau_watch(training_tau(training), world);
+}
+
+static void change_sampler(struct training *training) {
+  tau_changed(training_tau(training));
+}
+
+static bool measure_sampler(struct training *training, struct network_need *need, struct error *error) {
+  struct masks_setup setup = fit_masks_setup(training);
+  return tau_measure(&setup, need, error);
+}
+
+static bool open_sampler(struct training *training, struct error *error) {
+  struct tau *tau = training_tau(training);
+  struct masks_setup setup = fit_masks_setup(training);
+  if (!tau_open(tau, &setup, &training->reconstructor, error)) return false;
+  fitting_of(training)->sampler = (struct fit_sampler){.graph = tau_parameters(tau),
+                                                       .optimiser = &tau->optimiser,
+                                                       .rate = training->options->tau.rate,
+                                                       .bind = bind_sampler,
+                                                       .changed = change_sampler};
+  return true;
+}
+
+static void close_sampler(struct training *training) {
+  if (training_tau(training)->graph) tau_close(training_tau(training));
+}
+
+static struct graph *sampler_graph(const struct training *training) {
+  return tau_parameters(training_tau(training));
+}
+
+static bool write_sampler(const struct training *training, struct store *store, struct error *error) {
+  return tau_write(training_tau(training), store, error);
+}
+
+static bool read_sampler(struct training *training, struct store *store, struct error *error) {
+  return fit_read_sampler(training, "tau_step", store, error) && tau_read(training_tau(training), store, error);
+}
+
+static const struct task_network reconstructor = {.open = open_reconstructor, FIT_RECONSTRUCTOR},
+                                 sampler = {.measure = measure_sampler,
+                                            .open = open_sampler,
+                                            .close = close_sampler,
+                                            .graph = sampler_graph,
+                                            .write = write_sampler,
+                                            .read = read_sampler};
+
+/* ---- the row -------------------------------------------------------------------------------------------- */
+
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
+  (void)options;
+  return keys;
+}
+
+static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                  uint32_t rounds, struct error *error) {
+  if (!fit_check_masks(options, "tau_step", error) || !fit_check(device, options, acquisition, rounds, error))
+    return false;
   if (options->acquisition.geometry != GEOMETRY_POINTS || options->data.size % (1u << options->tau.pools) == 0)
     return true;
   return fail_usage(
@@ -198,50 +285,25 @@ static bool check(const struct options *options, struct error *error) {
       options->data.size, options->tau.pools, 1u << options->tau.pools);
 }
 
-static uint32_t passes(const struct options *options) {
-  return (uint32_t)tau_passes(options);
+static bool describe(struct training *training, struct error *error) {
+  return fit_describe(training, true, false, error);
 }
 
-static bool open(struct training *training, const struct masks_setup *setup, struct error *error) {
-  if (!tau_open(&training->tau, setup, &training->reconstructor, error)) return false;
-  training->learner = (struct learner){tau_parameters(&training->tau), &training->tau.optimiser};
-  return true;
-}
-
-static void bind(struct training *training, struct world *world) {
-  tau_watch(&training->tau, world);
-}
-
-static void close(struct training *training) {
-  if (training->tau.graph) tau_close(&training->tau);
-}
-
-static void changed(struct training *training) {
-  tau_changed(&training->tau);
-}
-
-static bool write(const struct training *training, struct store *store, struct error *error) {
-  return tau_write(&training->tau, store, error);
-}
-
-static bool read(struct training *training, struct store *store, struct error *error) {
-  return tau_read(&training->tau, store, error);
-}
-
-static const struct masks masks_tau = {.name = "tau_step",
-                                       .rate = offsetof(struct options, tau.rate),
-                                       .passes = passes,
-                                       .check = check,
-                                       .measure = tau_measure,
-                                       .open = open,
-                                       .close = close,
-                                       .bind = bind,
-                                       .changed = changed,
-                                       .add_forward = add_forward,
-                                       .add_backward = add_backward,
-                                       .add_draw = add_draw,
-                                       .write = write,
-                                       .read = read};
+const struct task task_tau_step = {
+    FIT_TASK,
+    .name = "reconstructor",
+    .reads = reads,
+    .more = "train.epochs",
+    .one_setting = true,
+    .bytes = sizeof(struct tau_training),
+    .networks = {&reconstructor, &sampler},
+    .lists = {FIT_LISTS(fill_update),
+              [FIT_DRAW] = {"validation masks", "after every epoch", .validates = true, .fill = fill_draw}},
+    .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
+    .score = EPOCH_VAL_SSIM,
+    .check = check,
+    .describe = describe,
+    .open = fit_open};
 
 static const struct system *const tau_systems[] = {&encode_slices,
                                                    &repeat_steps,
@@ -260,7 +322,6 @@ const struct method method_tau_step = {
     .doc = "actions in tau steps, each by what the reconstructor has made until then",
     .paper = "Yin et al. 2021, arXiv:2105.06460",
     .networks = "sampler, U-Net",
-    .network = &network_tau_step,
-    .network_of_points = &network_tau_step_points,
+    .beside = {&network_tau_step},
     .systems = tau_systems,
-    .masks = &masks_tau};
+    .stages = {&task_tau_step}};

@@ -1,0 +1,434 @@
+#include "systems/methods/fit.h"
+
+#include "engine/base/log.h"
+#include "engine/base/round.h"
+#include "systems/networks/checkpoint.h"
+#include "systems/sampling/geometry.h"
+
+#include <math.h>
+#include <string.h>
+
+struct fitting *fitting_of(const struct training *training) {
+  return training_own(training, sizeof(struct fitting));
+}
+
+/* ---- options ------------------------------------------------------------------------------------------- */
+
+bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+               uint32_t rounds, struct error *error) {
+  uint32_t milestone[MILESTONES_MOST];
+  size_t milestones;
+  (void)device, (void)acquisition, (void)rounds;
+  return optimise_read_milestones("train.milestones", options->train.milestones, milestone, &milestones,
+                                  error) &&
+         network_check(&network_unet, options, error);
+}
+
+bool fit_check_masks(const struct options *options, const char *method, struct error *error) {
+  if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
+    return fail_usage(
+        error,
+        "train.method is %s, which transforms images, and data.kspace is measured; set it to "
+        "image, network.input to complex, or train.method to reconstructor, l2s, l2sr, pgmri or lbcs",
+        method);
+  if (options->acquisition.geometry != GEOMETRY_SPOKES) return true;
+  return fail_usage(
+      error,
+      "train.method is %s, which learns masks of lines or points, and acquisition.geometry is %s; "
+      "set it to one of these, or train.method to reconstructor, l2s, l2sr, pgmri or lbcs",
+      method, geometry_chosen(options)->name);
+}
+
+/* ---- data ---------------------------------------------------------------------------------------------- */
+
+static size_t batch_of(const struct options *options) {
+  return options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
+}
+
+bool fit_describe(struct training *training, bool learns, bool policy, struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  struct feed_setup setup = {.batch = batch_of(training->options),
+                             .learns = learns,
+                             .policy = policy,
+                             .round = training->config.round,
+                             .made = training->config.fill},
+                    other = setup;
+  other.validate = true;
+  return feed_describe(&fitting->train, &training->train, &setup, training->arena, error) &&
+         feed_describe(&fitting->validation, &training->validation, &other, training->arena, error);
+}
+
+static struct feed *feed_of(const struct training *training, const struct split *split) {
+  struct fitting *fitting = fitting_of(training);
+  return split == &training->validation ? &fitting->validation : &fitting->train;
+}
+
+struct simulation_plan fit_plan(const struct training *training, const struct split *split, size_t slices) {
+  return feed_plan(feed_of(training, split), slices);
+}
+
+bool fit_load(struct training *training, struct split *split, struct error *error) {
+  if (!feed_open(feed_of(training, split), error)) return false;
+  if (split == &training->validation && !training->config.fill &&
+      !strcmp(training->train.dataset.hash, split->dataset.hash))
+    log_warning("training and validation data are the same files; make folders train and val in %s",
+                training->options->data.path);
+  return true;
+}
+
+/* ---- networks ------------------------------------------------------------------------------------------ */
+
+struct masks_setup fit_masks_setup(const struct training *training) {
+  return (struct masks_setup){.device = training->device,
+                              .kernels = training->train.simulation.kernels,
+                              .options = training->options,
+                              .acquisition = training->acquisition,
+                              .batch = training->reconstructor.graph ? training->reconstructor.batch
+                                                                     : batch_of(training->options),
+                              .train = true};
+}
+
+static const char *start_of(const struct training *training) {
+  return training->config.start ? training->config.start : training->config.reconstructor;
+}
+
+bool fit_open_reconstructor(struct training *training, const struct fit_network *network,
+                            struct error *error) {
+  const struct options *options = training->options;
+  struct reconstructor_setup setup = reconstructor_setup_of(
+      training->device, training->train.simulation.kernels, options, batch_of(options));
+  setup.absolute = network->absolute;
+  setup.train = true;
+  setup.input_gradient = network->input_gradient;
+  setup.passes = network->passes;
+  memcpy(setup.beside, training->beside, sizeof setup.beside);
+  training_share_reconstructor(training);
+  return reconstructor_begin(&training->reconstructor, start_of(training), &setup, options->world.seed,
+                             error);
+}
+
+static bool open_alone(struct training *training, struct error *error) {
+  return fit_open_reconstructor(training, &(struct fit_network){.absolute = true}, error);
+}
+
+struct optimiser_setup fit_optimiser(const struct options *options) {
+  struct optimiser_setup setup =
+      optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
+  setup.clip = options->train.clip;
+  setup.decay = options->train.weight_decay;
+  return setup;
+}
+
+const char *fit_origin(const struct training *training) {
+  return training->config.start ? RUN_START : training->config.reconstructor ? "reconstructor" : "";
+}
+
+bool fit_write_reconstructor(const struct training *training, struct store *store, struct error *error) {
+  return reconstructor_write(&training->reconstructor, store, error);
+}
+
+bool fit_read_reconstructor(struct training *training, struct store *store, struct error *error) {
+  if (!reconstructor_same(&training->reconstructor, store, error)) return false;
+  reconstructor_changed(&training->reconstructor);
+  return true;
+}
+
+bool fit_fits(struct device *device, const struct options *options, const char *path, struct error *error) {
+  struct reconstructor_setup setup = reconstructor_setup_of(device, NULL, options, 1);
+  setup.absolute = setup.train = true;
+  return reconstructor_fits(&setup, path, error);
+}
+
+const struct task_network network_learned_reconstructor = {.open = open_alone, FIT_RECONSTRUCTOR};
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static size_t parts_bytes(const struct training *training) {
+  const struct fitting *fitting = fitting_of(training);
+  const struct options *options = training->options;
+  return sizeof(float) * options->train.log_every * options->train.batch * fitting->loss.tiles;
+}
+
+static bool open_loss(struct training *training, struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  size_t n = training->options->data.size;
+  if (!loss_open(&fitting->loss, training->device, training->train.simulation.kernels,
+                 (enum loss_kind)training->options->train.loss, n, n, training->reconstructor.batch, error))
+    return false;
+  fitting->parts = device_buffer(training->device, parts_bytes(training), "the losses", error);
+  fitting->part = arena_try(training->arena, parts_bytes(training));
+  if (fitting->parts && !fitting->part)
+    fail_memory(error, "no host memory for the losses; lower train.log_every");
+  return fitting->parts && fitting->part;
+}
+
+static void count_updates(struct training *training) {
+  const struct fitting *fitting = fitting_of(training);
+  const struct options *options = training->options;
+  size_t slices = fitting->train.slices;
+  training->each = training->save_every = divide_up(slices, options->train.batch);
+  training->wanted = training->each * options->train.epochs;
+  training->look_every = options->train.log_every;
+  training->patience = options->train.early_stopping;
+  training->work = (double)slices / (double)training->each;
+  training->event_each = 1;
+  training->event_per = training->each;
+}
+
+/* Everything is open: a step takes no more. */
+static void state_memory(const struct training *training) {
+  const struct device *device = training->device;
+  size_t batch = training->options->train.batch, images = training->reconstructor.batch;
+  log_info("training takes %.1f of %.1f MiB: updates of %zu slice%s, %zu a pass%s, %zu %s of the network",
+           (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20, batch, plural(batch),
+           images, images < batch ? " whose gradients add up" : "", training->reconstructor.network.passes,
+           training->reconstructor.network.passes == 1 ? "pass" : "passes");
+}
+
+bool fit_open(struct training *training, struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  count_updates(training);
+  bool good = optimise_read_milestones("train.milestones", training->options->train.milestones,
+                                       fitting->milestone, &fitting->milestones, error) &&
+              feed_epoch(&fitting->validation, 0, error) && open_loss(training, error);
+  if (good) state_memory(training);
+  return good;
+}
+
+void fit_close(struct training *training) {
+  struct fitting *fitting = fitting_of(training);
+  device_release(training->device, fitting->parts, fitting->parts ? parts_bytes(training) : 0);
+  if (fitting->loss.device) loss_close(&fitting->loss);
+  feed_close(&fitting->validation);
+  feed_close(&fitting->train);
+}
+
+/* ---- one update ---------------------------------------------------------------------------------------- */
+
+double fit_rate(const struct training *training, double rate, uint64_t epoch) {
+  const struct fitting *fitting = fitting_of(training);
+  const struct options *options = training->options;
+  double factor = options->train.rate_factor;
+  return options->train.schedule == SCHEDULE_STEP
+             ? optimise_step_rate(rate, factor, options->train.rate_every, (uint32_t)epoch)
+             : optimise_milestone_rate(rate, factor, fitting->milestone, fitting->milestones,
+                                       (uint32_t)epoch);
+}
+
+uint64_t fit_epoch(const struct training *training) {
+  return training->done / training->each;
+}
+
+void training_step(struct training *training, size_t first, size_t count) {
+  struct fitting *fitting = fitting_of(training);
+  const struct options *options = training->options;
+  REQUIRE(count && count <= options->train.batch, "%zu samples an update", count);
+  REQUIRE(fitting->pending < options->train.log_every, "%zu losses are unread", fitting->pending);
+  fitting->first = first;
+  fitting->count = count;
+  training_run_list(training, FIT_UPDATE);
+  fitting->pending++;
+}
+
+/* Samples of an update of the epoch; *first is the first one. */
+static size_t samples_of(const struct training *training, uint64_t update, size_t *first) {
+  const struct fitting *fitting = fitting_of(training);
+  size_t batch = training->options->train.batch;
+  *first = update * batch;
+  size_t left = fitting->train.slices - *first;
+  return left < batch ? left : batch;
+}
+
+bool fit_begin(struct training *training, uint64_t epoch, struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  fitting->epoch_sum = 0;
+  return feed_epoch(&fitting->train, (uint32_t)epoch, error);
+}
+
+void fit_next(struct training *training) {
+  size_t first, count = samples_of(training, training->done % training->each, &first);
+  training_step(training, first, count);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+static double batch_loss(const struct training *training, size_t slot, size_t count) {
+  const struct fitting *fitting = fitting_of(training);
+  const float *part = fitting->part + slot * training->options->train.batch * fitting->loss.tiles;
+  double sum = 0;
+  for (size_t i = 0; i < count * fitting->loss.tiles; i++) sum += part[i];
+  return (loss_is_ssim(fitting->loss.kind) ? -sum : sum) / (double)count;
+}
+
+/* Names the slices, some of which may be the cause. */
+static bool refuse_loss(const struct training *training, uint64_t update, double loss, struct error *error) {
+  const struct feed *feed = &fitting_of(training)->train;
+  size_t first, count = samples_of(training, update, &first), shown = 0, used = 0;
+  char slices[500] = "";
+  for (; shown < count && used < sizeof slices - 100; shown++) {
+    const struct slice_name *name = &feed->split->report.names[feed->order[first + shown]];
+    used += (size_t)snprintf(slices + used, sizeof slices - used, "%s%.60s:%zu", shown ? ", " : "",
+                             feed->split->dataset.volumes[name->volume].name, name->slice);
+  }
+  if (shown < count) snprintf(slices + used, sizeof slices - used, " and %zu more", count - shown);
+  char what[700];
+  snprintf(what, sizeof what, "the loss of update %llu of epoch %llu (slices of its minibatch: %s)",
+           (unsigned long long)update + 1, (unsigned long long)((training->done - 1) / training->each + 1),
+           slices);
+  return trainer_refuse(training, what, loss, error);
+}
+
+/* The mean of the updates whose losses have not been read. */
+bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  size_t pending = fitting->pending, first;
+  uint64_t start = (training->done - 1) % training->each + 1 - pending;
+  device_read(training->device, fitting->parts, 0,
+              sizeof(float) * pending * training->options->train.batch * fitting->loss.tiles, fitting->part);
+  if (!device_finish(training->device, error)) return false;
+  fitting->pending = 0;
+  for (size_t i = 0; i < pending; i++) {
+    size_t count = samples_of(training, start + i, &first);
+    double loss = batch_loss(training, i, count);
+    if (!isfinite(loss)) return refuse_loss(training, start + i, loss, error);
+    fitting->epoch_sum += loss * (double)count;
+    values[0] += loss / (double)pending;
+  }
+  values[2] = training->optimiser.rate;
+  return optimise_norm(&training->optimiser, &values[1], error);
+}
+
+enum { VALIDATED = 4 }; /* loss, SSIM, PSNR, and the scene's metric where a policy makes the masks */
+
+/* With the column of the scene's metric where a policy makes the masks. */
+static const struct system save_scores = {.name = "save_scores",
+                                          .doc = "scores of a part of the validation data",
+                                          .reads = SET(ENV_ssim) | SET(ENV_psnr)};
+
+/* Adds the losses and scores of a part of the validation data. */
+static bool validate_part(struct training *training, size_t first, size_t count, double sum[VALIDATED],
+                          struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  struct feed *feed = &fitting->validation;
+  const struct metric *metric = &metric_list[training->options->reward.metric];
+  struct arena *arena = arena_open();
+  double *loss = ARENA_NEW(arena, double, count);
+  float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count),
+        *score = ARENA_NEW(arena, float, count);
+  struct world *world = training->validation.simulation.world;
+  struct system save = save_scores;
+  if (feed->setup.policy) save.reads |= SET(metric->env);
+  feed_deal(feed, first, count);
+  training_run_list(training, FIT_VALIDATE);
+  struct world_use before = world_enter(world, &save);
+  world_read(world, ENV_ssim, 0, count, ssim);
+  world_read(world, ENV_psnr, 0, count, psnr);
+  if (feed->setup.policy) world_read(world, metric->env, 0, count, score);
+  world_leave(world, before);
+  bool good = loss_read(&fitting->loss, count, loss, error);
+  for (size_t i = 0; i < count; i++) {
+    sum[0] += loss[i];
+    sum[1] += ssim[i];
+    sum[2] += psnr[i];
+    sum[3] += metric->sign * score[i];
+  }
+  arena_close(arena);
+  return good;
+}
+
+bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  size_t slices = fitting->validation.slices, batch = training->reconstructor.batch;
+  double sum[VALIDATED] = {0};
+  if (training->task->lists[FIT_DRAW].name) training_run_list(training, FIT_DRAW);
+  for (size_t first = 0; first < slices; first += batch)
+    if (!validate_part(training, first, slices - first < batch ? slices - first : batch, sum, error))
+      return false;
+  values[EPOCH_LOSS] = fitting->epoch_sum / (double)fitting->train.slices;
+  values[EPOCH_RATE] = training->optimiser.rate;
+  for (int i = 0; i < VALIDATED; i++) values[EPOCH_VAL_LOSS + i] = sum[i] / (double)slices;
+  return true;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static bool check_steps(const struct training *training, struct error *error) {
+  if (training->optimiser.step == training->done) return true;
+  return fail_file(
+      error,
+      "it has optimiser_step %llu and updates %llu, which must be equal: the file is damaged, start "
+      "anew in another train.output",
+      (unsigned long long)training->optimiser.step, (unsigned long long)training->done);
+}
+
+/* No method goes on with a network that another has trained. */
+static bool check_method(const char *own, struct store *store, struct error *error) {
+  char sampler[32] = "reconstructor";
+  store_text(store, "sampler", sampler, sizeof sampler);
+  return !strcmp(sampler, own) ||
+         fail(error, "it was trained with train.method %s; go on with that, or use another train.output",
+              sampler);
+}
+
+bool fit_read_sampler(struct training *training, const char *name, struct store *store, struct error *error) {
+  fitting_of(training)->sampler.optimiser->step =
+      training->optimiser.step; /* both have made the same steps */
+  return check_method(name, store, error);
+}
+
+static bool check_epochs(const struct training *training, struct error *error) {
+  if (training->done % training->each == 0) return true;
+  return fail_file(error,
+                   "it has %llu updates; it must be whole epochs of %llu: the file is damaged, start anew in "
+                   "another train.output",
+                   (unsigned long long)training->done, (unsigned long long)training->each);
+}
+
+bool fit_read(struct training *training, struct store *store, struct error *error) {
+  return check_epochs(training, error) && check_steps(training, error) &&
+         (fitting_of(training)->sampler.graph || check_method("reconstructor", store, error));
+}
+
+/* ---- the log ------------------------------------------------------------------------------------------- */
+
+const struct log_value fit_update_values[] = {
+    {"loss", NULL, "the mean loss of the updates since the last look"},
+    {"gradient_norm", NULL, "the norm of the last update's gradient, before clipping"},
+    {"rate", NULL, "the learning rate"},
+    {NULL, NULL, NULL}};
+
+#define EPOCH_ROWS                                                                                           \
+  [EPOCH_LOSS] = {"loss", "loss/train", "the mean loss of the epoch's images"},                              \
+  [EPOCH_RATE] = {"rate", "rate", "the learning rate"},                                                      \
+  [EPOCH_VAL_LOSS] = {"val_loss", "loss/validation", "the validation loss"},                                 \
+  [EPOCH_VAL_SSIM] = {"val_ssim", "ssim/validation", "the SSIM of the validation images"},                   \
+  [EPOCH_VAL_PSNR] = {"val_psnr", "psnr/validation", "the PSNR of the validation images"}
+
+const struct log_value fit_epoch_values[] = {EPOCH_ROWS, [EPOCH_VALUES] = {NULL, NULL, NULL}};
+const struct log_value fit_round_values[] = {
+    EPOCH_ROWS,
+    [EPOCH_VAL_SCORE] = {"val_score", "score/validation", "the scene's metric, of the policy's scans"},
+    [EPOCH_VAL_SCORE + 1] = {NULL, NULL, NULL}};
+
+static bool has_ssim(const struct options *options) {
+  return options->train.loss != LOSS_SSIM_UNIFORM;
+}
+
+static bool has_uniform_ssim(const struct options *options) {
+  return options->train.loss == LOSS_SSIM_UNIFORM;
+}
+
+static bool trains_ssim(const struct options *options) {
+  return loss_is_ssim((enum loss_kind)options->train.loss) && has_ssim(options);
+}
+
+/* A loss that is an SSIM is minus that of the training; validation's is that of tables always. */
+const struct log_curve fit_curves[] = {
+    {"loss", "training", .value = EPOCH_LOSS},
+    {"loss", "validation", .validation = true, .value = EPOCH_VAL_LOSS},
+    {"SSIM", "training", .minus = true, .value = EPOCH_LOSS, .shown = trains_ssim},
+    {"SSIM", "uniform window, training", .minus = true, .value = EPOCH_LOSS, .shown = has_uniform_ssim},
+    {"SSIM", "validation", .validation = true, .value = EPOCH_VAL_SSIM, .shown = has_ssim},
+    {"SSIM", "Gaussian window, validation", .validation = true, .value = EPOCH_VAL_SSIM,
+     .shown = has_uniform_ssim},
+    {.up = NULL}};

@@ -1,0 +1,140 @@
+/* What tasks have alike that fit a reconstructor to images by back-propagation (PROTOCOL 1.10): epochs of
+ * shuffled minibatches, each followed by a validation, of which the lowest loss is the best. Rows: the
+ * reconstructor alone, on masks of heuristics (reconstructor.c) or of a policy (l2sr.c); with what makes its
+ * masks, on one loss with two optimisers of one kind (loupe.c, tau_step.c). */
+#ifndef L2SR_SYSTEMS_FIT_H
+#define L2SR_SYSTEMS_FIT_H
+
+#include "systems/networks/loss.h"
+#include "systems/training/feed.h"
+#include "systems/training/task_networks.h"
+
+/* Values of a validation, which ends an epoch. */
+enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
+/* One more where a policy makes the masks: the scene's metric of the same scans as the policy's validation.
+ */
+enum { EPOCH_VAL_SCORE = EPOCH_VALUES };
+
+/* What makes the masks and learns beside the reconstructor, while it is open. */
+struct fit_sampler {
+  struct graph *graph; /* owns its parameters; NULL: there is none */
+  struct optimiser *optimiser;
+  double rate; /* of the first epoch; 0: the reconstructor's */
+  void (*bind)(struct training *training, struct world *world); /* its network is this world's from here on */
+  void (*changed)(struct training *training);                   /* after a step of its parameters */
+};
+
+/* Own state of these tasks; those with more begin with it. */
+struct fitting {
+  struct feed train, validation;
+  struct loss loss;
+  struct fit_sampler sampler;
+  size_t first, count,
+      done; /* samples of the running update; how many of them went before the running part */
+  uint32_t milestone[MILESTONES_MOST];
+  size_t milestones;
+  /* Losses stay on the device until they are looked at. */
+  cl_mem parts;
+  float *part;      /* room to read them into */
+  size_t pending;   /* updates whose losses have not been read */
+  double epoch_sum; /* losses of the running epoch, times images */
+};
+
+struct fitting *fitting_of(const struct training *training);
+
+/* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
+void training_step(struct training *training, size_t first, size_t count);
+/* Learning rate of what starts at `rate`, in an epoch from 0. */
+double fit_rate(const struct training *training, double rate, uint64_t epoch);
+uint64_t fit_epoch(const struct training *training); /* the running one */
+/* The number of the running part's first sample, and of the update, over all epochs, below 2^31. */
+uint32_t fit_sample(const struct training *training);
+uint32_t fit_update(const struct training *training);
+
+/* ---- for rows --------------------------------------------------------------------------------------------
+ */
+
+/* The reconstructor's part of a pass: what it has beside images and sizes. */
+struct fit_network {
+  bool absolute;       /* of complex images its output is an absolute value */
+  bool input_gradient; /* what made its input learns */
+  size_t passes;       /* that training keeps; 0: one */
+};
+bool fit_open_reconstructor(struct training *training, const struct fit_network *network,
+                            struct error *error);
+struct optimiser_setup fit_optimiser(const struct options *options);
+const char *fit_origin(const struct training *training);
+bool fit_write_reconstructor(const struct training *training, struct store *store, struct error *error);
+bool fit_read_reconstructor(struct training *training, struct store *store, struct error *error);
+/* All but .open of the row of a reconstructor that learns. */
+#define FIT_RECONSTRUCTOR                                                                                    \
+  .close = training_close_reconstructor, .graph = training_reconstructor_graph, .optimiser = fit_optimiser,  \
+  .origin = fit_origin, .write = fit_write_reconstructor, .read = fit_read_reconstructor
+/* Of one that learns alone: whether it can start from that checkpoint. */
+bool fit_fits(struct device *device, const struct options *options, const char *path, struct error *error);
+extern const struct task_network network_learned_reconstructor;
+
+/* For what makes masks: as many images a pass as the reconstructor takes, once that is open. */
+struct masks_setup fit_masks_setup(const struct training *training);
+/* Masks are learned through the transform of an image, of lines or points. */
+bool fit_check_masks(const struct options *options, const char *method, struct error *error);
+/* Their optimiser has made as many steps as the reconstructor's, which was read. Refuses a checkpoint of
+ * another method than `name`. */
+bool fit_read_sampler(struct training *training, const char *name, struct store *store, struct error *error);
+
+/* Systems: from dealt slices to the reconstructor's input, and back from its gradient. */
+struct fit_way {
+  void (*there)(struct training *training, struct schedule *schedule);
+  void (*back)(struct training *training, struct schedule *schedule);
+};
+/* Fills an update; way NULL: masks are not learned. */
+void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way);
+void fit_fill_masks(struct training *training, struct schedule *schedule);
+void fit_fill_validate(struct training *training, struct schedule *schedule);
+
+/* Both feeds of the task: learns: its masks are learned; policy: they are a policy's. */
+bool fit_describe(struct training *training, bool learns, bool policy, struct error *error);
+bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+               uint32_t rounds, struct error *error);
+struct simulation_plan fit_plan(const struct training *training, const struct split *split, size_t slices);
+bool fit_load(struct training *training, struct split *split, struct error *error);
+bool fit_open(struct training *training, struct error *error);
+void fit_close(struct training *training);
+bool fit_begin(struct training *training, uint64_t epoch, struct error *error);
+void fit_next(struct training *training);
+bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
+bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
+bool fit_read(struct training *training, struct store *store, struct error *error);
+const struct schedule *fit_moves(struct training *training);
+const struct schedule *fit_masks(struct training *training);
+
+extern const struct log_value fit_update_values[], fit_epoch_values[], fit_round_values[];
+extern const struct log_curve fit_curves[];
+
+/* Keys that every fit reads. */
+#define FIT_READS                                                                                            \
+  "data.", "data.augment", "world.", "network.", "train.batch", "train.loss", "train.optimiser",             \
+      "train.rate", "train.schedule", "train.rate_factor", "train.rate_every", "train.milestones",           \
+      "train.clip", "train.weight_decay"
+/* Places of its lists. */
+enum fit_list { FIT_MOVES, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALIDATE };
+#define FIT_LISTS(update)                                                                                    \
+  [FIT_MOVES] = {"slices", "before every epoch", .other = fit_moves},                                        \
+  [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks, .other = fit_masks},   \
+  [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = update},                            \
+  [FIT_VALIDATE] = {"validate", "for every part of the validation data", .validates = true,                  \
+                    .fill = fit_fill_validate}
+#define FIT_TASK                                                                                             \
+  .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
+  .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
+  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load,      \
+  .close = fit_close, .begin = fit_begin, .step = fit_next, .look = fit_look, .validate = fit_validate,      \
+  .read = fit_read
+
+extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */
+extern const struct task task_loupe, task_tau_step;
+struct loupe *training_loupe(const struct training *training); /* what they train beside it */
+struct tau *training_tau(const struct training *training);
+extern const struct system *const fit_systems[];
+
+#endif

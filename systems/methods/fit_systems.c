@@ -1,0 +1,172 @@
+/* The systems of an update of a reconstructor, and of its validation; lists of them. */
+#include "systems/methods/fit.h"
+#include "systems/scan/systems.h"
+
+/* ---- numbers ------------------------------------------------------------------------------------------- */
+
+uint32_t fit_sample(const struct training *training) {
+  const struct fitting *fitting = fitting_of(training);
+  uint64_t sample = fit_epoch(training) * fitting->train.slices + fitting->first + fitting->done;
+  return (uint32_t)(sample % 0x80000000u);
+}
+
+uint32_t fit_update(const struct training *training) {
+  const struct fitting *fitting = fitting_of(training);
+  uint64_t first = fitting->first + fitting->done, batch = training->options->train.batch;
+  return (uint32_t)((fit_epoch(training) * training->each + first / batch) % 0x80000000u);
+}
+
+/* ---- an update ----------------------------------------------------------------------------------------- */
+
+static void run_zero(struct world *world, void *context) {
+  struct training *training = context;
+  const struct fit_sampler *sampler = &fitting_of(training)->sampler;
+  reconstructor_bind(&training->reconstructor, world);
+  graph_zero_gradients(training->reconstructor.graph);
+  if (!sampler->graph) return;
+  sampler->bind(training, world);
+  graph_zero_gradients(sampler->graph);
+}
+
+static const struct system zero = {.name = "zero_gradients",
+                                   .doc = "gradients of all that is trained start at 0",
+                                   .writes = SET(RECONSTRUCTOR_cleared),
+                                   .run = run_zero};
+
+/* Parts of a minibatch that the network takes at once; their gradients add up. */
+static bool next_part(struct world *world, void *context, size_t turn) {
+  struct training *training = context;
+  struct fitting *fitting = fitting_of(training);
+  size_t batch = training->reconstructor.batch, done = turn * batch;
+  if (done >= fitting->count) return false;
+  fitting->done = done;
+  feed_deal(&fitting->train, fitting->first + done,
+            fitting->count - done < batch ? fitting->count - done : batch);
+  reconstructor_bind(&training->reconstructor, world);
+  return true;
+}
+
+static const struct system repeat_parts = {
+    .name = "passes", .doc = "samples of the minibatch that the network takes at a time", .next = next_part};
+
+static struct loss_target target_in(struct world *world) {
+  return (struct loss_target){world_in(world, ENV_slice).as.m, world_in(world, SLICE_image).as.m,
+                              world_in(world, SLICE_mean).as.m, world_in(world, SLICE_std).as.m,
+                              world_in(world, SLICE_data_range).as.m};
+}
+
+#define LOSS_READS                                                                                           \
+  (SET(ENV_slice) | SET(BATCH_output) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std) |                \
+   SET(SLICE_data_range))
+
+/* Each tile's share stays on the device until the update's loss is read. */
+static void run_loss(struct world *world, void *context) {
+  struct training *training = context;
+  struct fitting *fitting = fitting_of(training);
+  const struct loss_target target = target_in(world);
+  size_t images = world_rows(world, TABLE_ENV), image = sizeof(float) * fitting->loss.tiles;
+  loss_run(&fitting->loss, &target, world_in(world, BATCH_output).as.m,
+           world_out(world, BATCH_output_gradient).as.m, images, 1.0 / (double)fitting->count);
+  device_copy(training->device, fitting->loss.part, 0, fitting->parts,
+              image * (fitting->pending * training->options->train.batch + fitting->done), image * images);
+}
+
+static const struct system loss = {.name = "loss",
+                                   .doc = "the scene's loss, and its gradient at the output",
+                                   .reads = LOSS_READS,
+                                   .writes = SET(BATCH_output_gradient),
+                                   .run = run_loss};
+
+static void run_backward(struct world *world, void *context) {
+  struct training *training = context;
+  reconstructor_backward(&training->reconstructor, world_rows(world, TABLE_ENV));
+}
+
+/* What made the input learns by BATCH.input_gradient: fit_fill_update adds it. */
+static const struct system backward = {.name = "backward_reconstructor",
+                                       .doc = "the reconstructor's backward pass",
+                                       .reads = SET(BATCH_output_gradient) | BACKWARD_READS(RECONSTRUCTOR),
+                                       .writes = BACKWARD_WRITES(RECONSTRUCTOR),
+                                       .run = run_backward};
+
+static void run_optimise(struct world *world, void *context) {
+  struct training *training = context;
+  (void)world;
+  training->optimiser.rate = fit_rate(training, training->options->train.rate, fit_epoch(training));
+  optimise_step(&training->optimiser);
+  reconstructor_changed(&training->reconstructor);
+}
+
+static const struct system optimise = {.name = "optimise_reconstructor",
+                                       .doc = "a step of the reconstructor's parameters",
+                                       .reads = LEARN_READS(RECONSTRUCTOR),
+                                       .writes = LEARN_WRITES(RECONSTRUCTOR),
+                                       .run = run_optimise};
+
+static void run_optimise_masks(struct world *world, void *context) {
+  struct training *training = context;
+  const struct fit_sampler *sampler = &fitting_of(training)->sampler;
+  double own = sampler->rate;
+  (void)world;
+  sampler->optimiser->rate =
+      fit_rate(training, own > 0 ? own : training->options->train.rate, fit_epoch(training));
+  optimise_step(sampler->optimiser);
+  if (sampler->changed) sampler->changed(training);
+}
+
+static const struct system optimise_masks = {.name = "optimise_masks",
+                                             .doc = "a step of the parameters that learn the masks",
+                                             .reads = LEARN_READS(SAMPLER),
+                                             .writes = LEARN_WRITES(SAMPLER),
+                                             .run = run_optimise_masks};
+
+/* ---- validation ---------------------------------------------------------------------------------------- */
+
+static void run_validation_loss(struct world *world, void *context) {
+  const struct loss_target target = target_in(world);
+  loss_run(&fitting_of(context)->loss, &target, world_in(world, BATCH_output).as.m, NULL,
+           world_rows(world, TABLE_ENV), 1);
+}
+
+static const struct system validation_loss = {.name = "validation_loss",
+                                              .doc = "the scene's loss alone",
+                                              .reads = LOSS_READS,
+                                              .run = run_validation_loss};
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way) {
+  struct system *start = schedule_add(schedule, &zero, training);
+  if (way) start->writes |= SET(SAMPLER_cleared);
+  schedule_add(schedule, &repeat_parts, training);
+  feed_add_batch(&fitting_of(training)->train, schedule);
+  if (way) way->there(training, schedule);
+  schedule_add(schedule, &system_forward_reconstructor, &training->train.simulation);
+  schedule_add(schedule, &loss, training);
+  struct system *back = schedule_add(schedule, &backward, training);
+  if (way) back->writes |= SET(BATCH_input_gradient);
+  if (way) way->back(training, schedule);
+  schedule_add(schedule, &system_end, NULL);
+  schedule_add(schedule, &optimise, training);
+  if (way) schedule_add(schedule, &optimise_masks, training);
+}
+
+void fit_fill_masks(struct training *training, struct schedule *schedule) {
+  feed_add_masks(&fitting_of(training)->train, schedule);
+}
+
+void fit_fill_validate(struct training *training, struct schedule *schedule) {
+  feed_add_batch(&fitting_of(training)->validation, schedule);
+  schedule_add(schedule, &validation_loss, training);
+}
+
+const struct schedule *fit_moves(struct training *training) {
+  return &fitting_of(training)->train.moved;
+}
+
+const struct schedule *fit_masks(struct training *training) {
+  return &fitting_of(training)->train.masks;
+}
+
+const struct system *const fit_systems[] = {&zero,           &repeat_parts,    &loss, &backward, &optimise,
+                                            &optimise_masks, &validation_loss, NULL};

@@ -1,0 +1,336 @@
+/* L2S: a policy learns by reinforcement (PROTOCOL 1.7): rollouts of all scans, generalised advantages, A2C or
+ * PPO, with a reconstructor that only scores. Validation scans take the policy's most probable actions; the
+ * highest mean of the scene's metric is the best. */
+#include "systems/methods/learn.h"
+
+#include "engine/base/log.h"
+#include "engine/base/round.h"
+#include "systems/methods/method.h"
+#include "systems/networks/checkpoint.h"
+
+#include <math.h>
+
+/* ---- data ---------------------------------------------------------------------------------------------- */
+
+static size_t rows_of(const struct options *options, const struct acquisition *acquisition) {
+  return (size_t)acquisition->budget * options->learn.scans;
+}
+
+/* Training needs room for the passes of its updates, validation for its scans. */
+static struct simulation_plan plan_training(const struct training *training, size_t slices) {
+  const struct options *options = training->options;
+  size_t launch = options->world.envs, scans = options->learn.scans;
+  size_t rows = rows_of(options, &training->acquisition);
+  size_t pass = rows < options->policy.batch ? rows : options->policy.batch;
+  if (launch > scans) launch = scans;
+  struct simulation_plan plan = rollout_plan(options, slices, launch > pass ? launch : pass, rows);
+  plan.together = scans / options->learn.group;
+  clone_plan(options, &plan);
+  return plan;
+}
+
+static struct simulation_plan plan_validation(const struct training *training, size_t slices) {
+  size_t launch = training->options->world.envs, envs = slices < launch ? slices : launch;
+  struct simulation_plan plan =
+      rollout_plan(training->options, slices, envs, slices * (training->acquisition.budget + 1));
+  plan.together = plan.envs;
+  return plan;
+}
+
+static struct simulation_plan plan(const struct training *training, const struct split *split,
+                                   size_t slices) {
+  struct simulation_plan plan =
+      (split == &training->validation ? plan_validation : plan_training)(training, slices);
+  plan.network = true;
+  return plan;
+}
+
+static bool normalises(const struct options *options) {
+  bool ppo = options->learn.algorithm == LEARN_PPO;
+  return options->learn.normalise == NORMALISE_AUTO ? ppo : options->learn.normalise == NORMALISE_ON;
+}
+
+static bool describe(struct training *training, struct error *error) {
+  const struct options *options = training->options;
+  struct rollout_setup setup = {.simulation = &training->train.simulation,
+                                .normalise = normalises(options),
+                                .baseline = (enum learn_baseline)options->learn.baseline};
+  if (!policy_task_describe(training, error)) return false;
+  rollout_describe(&learning_of(training)->rollout, &setup);
+  return true;
+}
+
+/* ---- the policy ---------------------------------------------------------------------------------------- */
+
+static const size_t libraries = (size_t)64 << 20; /* bytes that they may take */
+
+/* With all steps of a rollout in one pass, so that their activations may stay (train.keep_activations). */
+static bool open_keeping(struct training *training, struct policy_setup setup, struct error *error) {
+  const struct options *options = training->options;
+  size_t rows = policy_learning_of(training)->rows;
+  if (options->learn.algorithm != LEARN_A2C)
+    return fail(error, "learn.algorithm ppo updates more than once a rollout; a2c keeps them");
+  if (!rollout_can_keep(training->device, options->learn.scans, options->world.envs))
+    return fail(error,
+                "they are of one launch of an even number of scans on a device with matrix instructions; "
+                "learn.scans is %u, world.envs %u, the device %s",
+                options->learn.scans, options->world.envs, training->device->facts.name);
+  setup.batch = rows;
+  setup.whole = true;
+  if (!policy_open(&training->policy, &setup, error)) return false;
+  if (training->policy.blocks && training->policy.batch == rows &&
+      network_spare(&training->policy.network) >= libraries)
+    return true;
+  policy_close(&training->policy);
+  return fail(error, "%zu steps of a rollout leave too little memory on %s; lower learn.scans", rows,
+              training->device->facts.name);
+}
+
+static bool try_keeping(struct training *training, const struct policy_setup *setup, struct error *error) {
+  enum train_keep keep = (enum train_keep)training->options->train.keep_activations;
+  struct error reason;
+  if (keep != KEEP_NEVER && open_keeping(training, *setup, &reason)) return true;
+  if (keep == KEEP_ALWAYS)
+    return fail(error, "train.keep_activations is always, and a rollout's cannot be kept: %.900s",
+                reason.text);
+  if (keep == KEEP_AUTO) log_detail("activations of a rollout are not kept: %s", reason.text);
+  return policy_open(&training->policy, setup, error);
+}
+
+static bool open_policy(struct training *training, struct error *error) {
+  size_t rows = rows_of(training->options, &training->acquisition);
+  policy_learning_of(training)->rows = rows;
+  training->validation.simulation.best = true;
+  return policy_task_open(
+      training,
+      policy_task_setup(training->device, training->train.simulation.kernels, training->options, rows, false),
+      try_keeping, error);
+}
+
+double learn_scaled_rate(const struct options *options) {
+  double rate = options->learn.rate, more = options->learn.scans / 16.0;
+  if (options->learn.scaling == SCALING_NONE) return rate;
+  return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
+}
+
+static struct optimiser_setup optimiser(const struct options *options) {
+  bool ppo = options->learn.algorithm == LEARN_PPO;
+  bool adam = options->learn.optimiser == LEARN_AUTO ? ppo : options->learn.optimiser == LEARN_ADAM;
+  struct optimiser_setup setup =
+      optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, learn_scaled_rate(options));
+  setup.epsilon = options->learn.epsilon;
+  setup.clip = options->learn.clip;
+  return setup;
+}
+
+static bool fits(struct device *device, const struct options *options, const char *path,
+                 struct error *error) {
+  return policy_task_fits(device, options, false, path, error);
+}
+
+static const struct task_network policy = {.open = open_policy, .optimiser = optimiser, POLICY_NETWORK};
+
+/* ---- numbers of scans ---------------------------------------------------------------------------------- */
+
+/* Rollouts of so many rounds: one takes up the numbers of scans where the one before has stopped. */
+static uint64_t rollouts_of(const struct options *options, uint32_t budget, uint32_t rounds) {
+  uint64_t rows = (uint64_t)budget * options->learn.scans;
+  uint64_t first = clone_rollouts(options, rows) + divide_up(options->learn.steps, rows),
+           each = divide_up(options->alternate.steps, rows);
+  return rounds ? first + (rounds - 1) * each : 0;
+}
+
+/* Scans, and PPO's passes over rollouts, key their draws by 32 bits. */
+static bool check_numbers(const struct options *options, uint32_t budget, uint32_t rounds,
+                          struct error *error) {
+  uint64_t rollouts = rollouts_of(options, budget, rounds), epochs = options->learn.epochs;
+  uint64_t each =
+      options->learn.algorithm == LEARN_PPO && epochs > options->learn.scans ? epochs : options->learn.scans;
+  if (rollouts <= UINT32_MAX / each) return true;
+  return fail_usage(error,
+                    "%llu rollouts in %u rounds are more than the %llu whose scans and passes have numbers; "
+                    "lower learn.steps, learn.clone_steps, alternate.steps or alternate.rounds",
+                    (unsigned long long)rollouts, rounds, (unsigned long long)(UINT32_MAX / each));
+}
+
+static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                  uint32_t rounds, struct error *error) {
+  struct policy_setup setup = policy_task_setup(device, NULL, options, SIZE_MAX, false);
+  return network_check(&network_policy, options, error) && baseline_check(options, error) &&
+         clone_check(options, error) && check_numbers(options, acquisition->budget, rounds, error) &&
+         policy_check(&setup, error);
+}
+
+static void number_scans(struct training *training) {
+  struct learning *learning = learning_of(training);
+  uint64_t before = rollouts_of(training->options, training->acquisition.budget, training->config.round);
+  learning->first_scan = (uint32_t)(before * training->options->learn.scans);
+  training->event_before = (uint64_t)learning->first_scan * learning->rollout.steps;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static void open_rollout(struct training *training) {
+  const struct options *options = training->options;
+  struct rollout *rollout = &learning_of(training)->rollout;
+  struct rollout_setup setup = {.simulation = &training->train.simulation,
+                                .scans = options->learn.scans,
+                                .launch = options->world.envs,
+                                .gamma = options->learn.gamma,
+                                .lambda = options->learn.lambda,
+                                .keep = training->policy.setup.whole,
+                                .normalise = normalises(options),
+                                .group = options->learn.group,
+                                .baseline = (enum learn_baseline)options->learn.baseline};
+  rollout_open(rollout, &setup);
+  rollout->update.value_weight = (float)options->learn.value;
+  rollout->update.clip = options->learn.algorithm == LEARN_PPO ? (float)options->learn.ratio : 0;
+}
+
+static void warn_of_floor(bool falls, const char *name, double start, double floor) {
+  if (falls && floor > start)
+    log_warning("learn.%s_floor is %.9g and learn.%s %.9g: a schedule only falls, so that it stays %.9g; set "
+                "the floor "
+                "below",
+                name, floor, name, start, start);
+}
+
+/* Rounds after the first may be below a floor: they have smaller weights of their own. */
+static void warn_of_schedules(const struct options *options) {
+  bool rates = options->learn.rate_schedule != LEARN_CONSTANT,
+       entropies = options->learn.entropy_schedule != LEARN_CONSTANT;
+  warn_of_floor(rates, "rate", learn_scaled_rate(options), options->learn.rate_floor);
+  warn_of_floor(entropies, "entropy", options->learn.entropy, options->learn.entropy_floor);
+}
+
+static void count_rollouts(struct training *training) {
+  const struct options *options = training->options;
+  const struct learning *learning = learning_of(training);
+  size_t rows = learning->rollout.rows;
+  training->wanted = learning->clone.rollouts + divide_up(training->config.steps, rows);
+  training->each = divide_up(training->wanted, options->learn.validations);
+  training->look_every = options->learn.log_every;
+  training->save_every = options->learn.save_every;
+  training->work = (double)rows;
+  training->event_each = rows; /* over the environment-steps of all rounds */
+  training->event_per = 1;
+}
+
+static bool open(struct training *training, struct error *error) {
+  struct learning *learning = learning_of(training);
+  open_rollout(training);
+  if (!policy_task_room(training, learning->rollout.rows, "learn.scans", error) ||
+      !rollout_copy_open(&learning->copy, &learning->rollout, learning->policy.rewards, training->arena,
+                         error) ||
+      !policy_task_count_choices(training, error) || !clone_open(training, error))
+    return false;
+  if (!training->config.round) warn_of_schedules(training->options);
+  count_rollouts(training);
+  number_scans(training);
+  return true;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static bool write(const struct training *training, struct store *store, struct error *error) {
+  return store_put_number(store, "first_scan", learning_of(training)->first_scan, error);
+}
+
+static bool read(struct training *training, struct store *store, struct error *error) {
+  uint32_t expected = learning_of(training)->first_scan;
+  double scan;
+  if (!checkpoint_whole(store, "first_scan", UINT32_MAX, &scan, error)) return false;
+  return scan == expected ||
+         fail(error,
+              "it has first_scan %.0f; expected scans from %u on: it is of another training or damaged", scan,
+              expected);
+}
+
+/* ---- the row ------------------------------------------------------------------------------------------- */
+
+#define READS                                                                                                \
+  POLICY_READS, "reward.", "learn.algorithm", "learn.steps", "learn.scans", "learn.group", "learn.baseline", \
+      "learn.clone", "learn.optimiser", "learn.rate", "learn.rate_schedule", "learn.rate_floor",             \
+      "learn.scaling", "learn.epsilon", "learn.gamma", "learn.lambda", "learn.normalise", "learn.entropy",   \
+      "learn.entropy_schedule", "learn.entropy_floor", "learn.value", "learn.clip", "learn.validations",     \
+      "learn.log_every"
+#define READS_OF_PPO "learn.ratio", "learn.epochs", "learn.rows"
+#define READS_OF_CLONE "learn.clone_steps", "learn.clone_rate"
+
+/* A teacher's keys count where there is one, and PPO's for PPO. */
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[2][3][40] = {
+      [LEARN_A2C] = {[CLONE_NONE] = {READS},
+                     [CLONE_ORACLE] = {READS, READS_OF_CLONE, "sampler.candidates"},
+                     [CLONE_LBCS] = {READS, READS_OF_CLONE, "sampler.mask"}},
+      [LEARN_PPO] = {[CLONE_NONE] = {READS, READS_OF_PPO},
+                     [CLONE_ORACLE] = {READS, READS_OF_PPO, READS_OF_CLONE, "sampler.candidates"},
+                     [CLONE_LBCS] = {READS, READS_OF_PPO, READS_OF_CLONE, "sampler.mask"}}};
+  return keys[options->learn.algorithm][options->learn.clone];
+}
+
+static void fill_play(struct training *training, struct schedule *schedule) {
+  rollout_add_play(&learning_of(training)->rollout, schedule);
+}
+
+static const struct log_value look_values[] = {
+#define X(name, tag, doc) {#name, tag, doc},
+    LEARN_VALUES(X)
+#undef X
+        {NULL, NULL, NULL}};
+
+static const struct log_curve curves[] = {
+    {"reward of a scan", "training", .looks = true, .value = LEARN_reward},
+    {"%s", "validation", .validation = true},
+    {"entropy of a choice", "training", .looks = true, .value = LEARN_entropy},
+    {.up = NULL}};
+
+const struct task task_policy = {
+    .name = "policy",
+    .network = "policy",
+    .unit = "rollout",
+    .worked = "steps",
+    .reads = reads,
+    .start = "learn.start",
+    .onward = "learn.start",
+    .gamma = "learn",
+    .more = "learn.steps or alternate.steps",
+    .advice = "lower learn.rate or learn.clip (0 is no limit)",
+    .one_setting = true,
+    .bytes = sizeof(struct learning),
+    .networks = {&policy, &network_fixed_reconstructor},
+    .lists = {[LEARN_CLONE] = {"clone", "for every rollout of the teacher, before the others",
+                               .fill = clone_fill_play},
+              [LEARN_IMITATE] = {"imitate", "after every rollout of the teacher", .fill = clone_fill_update},
+              [LEARN_PLAY] = {"play", "for every rollout", .unit = true, .fill = fill_play},
+              [LEARN_UPDATE] = {"update", "after every rollout", .unit = true, .fill = learn_fill_update},
+              [LEARN_VALIDATE] = {"validate",
+                                  "one scan of every validation slice, by the most probable actions",
+                                  .validates = true, .other = policy_task_scan}},
+    .train = {"look", look_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
+    .validation = {"validation", policy_score_values, 1},
+    .select = SELECT_HIGHEST,
+    .scores = true,
+    .curves = curves,
+    .plan = plan,
+    .check = check,
+    .fits = fits,
+    .describe = describe,
+    .load = policy_task_load,
+    .open = open,
+    .step = learn_step,
+    .look = learn_look,
+    .validate = policy_task_validate,
+    .picture = policy_task_picture,
+    .write = write,
+    .read = read};
+
+const struct method method_l2s = {
+    .name = "l2s",
+    .doc = "a policy that chooses one action after the other, rewarded once a scan",
+    .paper = "L2SR, doi:10.1088/1361-6420/ad3b34; A2C, arXiv:1602.01783; PPO, "
+             "arXiv:1707.06347",
+    .networks = "policy with a critic; a U-Net first",
+    .beside = {&network_policy},
+    .systems = learn_systems,
+    .stages = {&task_reconstructor, &task_policy}};

@@ -1,0 +1,81 @@
+/* L2SR: policy and reconstructor in turn (Algorithm 1). The reconstructor's part of a round is fitted to
+ * masks that the round's policy makes; alternate.* says how both parts are trained. */
+#include "systems/methods/fit.h"
+#include "systems/methods/learn.h"
+#include "systems/methods/method.h"
+
+#include <math.h>
+
+/* ---- the reconstructor's part of a round -----------------------------------------------------------------
+ */
+
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[] = {FIT_READS, "acquisition.", "reward.metric", NULL};
+  (void)options;
+  return keys;
+}
+
+static bool describe(struct training *training, struct error *error) {
+  return fit_describe(training, false, true, error);
+}
+
+static void fill_update(struct training *training, struct schedule *schedule) {
+  fit_fill_update(training, schedule, NULL);
+}
+
+static bool open(struct training *training, struct error *error) {
+  training_made_from(training, "actions", training->config.drawn ? "drawn" : "best");
+  return fit_open(training, error);
+}
+
+const struct task task_round = {
+    FIT_TASK,
+    .name = "reconstructor",
+    .reads = reads,
+    .onward = "learn.reconstructor",
+    .more = "alternate.epochs",
+    .one_setting = true,
+    .bytes = sizeof(struct fitting),
+    .networks = {&network_learned_reconstructor, &network_fixed_policy},
+    .lists = {FIT_LISTS(fill_update)},
+    .validation = {"epoch", fit_round_values, 1 << EPOCH_VAL_LOSS | 1 << EPOCH_VAL_SCORE},
+    .score = EPOCH_VAL_SCORE,
+    .check = fit_check,
+    .describe = describe,
+    .open = open};
+
+/* ---- the method ------------------------------------------------------------------------------------------
+ */
+
+static void set_reconstructor(struct options *options, uint32_t round) {
+  const double divisor = pow(options->alternate.divisor, round - 1.0);
+  options->train.epochs = options->alternate.epochs;
+  options->train.batch = options->alternate.batch;
+  options->train.rate = options->alternate.rate / divisor;
+  options->train.schedule = SCHEDULE_STEP;
+  options->train.rate_factor = options->alternate.rate_factor;
+  options->train.rate_every = options->alternate.rate_every;
+  options->train.optimiser = OPTIMISER_ADAM;
+  options->train.clip = options->train.weight_decay = 0;
+  options->train.early_stopping = options->alternate.early_stopping;
+}
+
+static void set_policy(struct options *options, uint32_t round) {
+  if (round > 1 && options->alternate.policy_rate > 0) options->learn.rate = options->alternate.policy_rate;
+  options->learn.rate /= pow(options->alternate.policy_divisor, round - 1.0);
+  if (round > 1 && options->alternate.entropy >= 0) options->learn.entropy = options->alternate.entropy;
+}
+
+static void set(struct options *options, const struct task *task, uint32_t round) {
+  (task == &task_round ? set_reconstructor : set_policy)(options, round);
+}
+
+const struct method method_l2sr = {.name = "l2sr",
+                                   .doc =
+                                       "policy and reconstructor in turn, each on what the other has become",
+                                   .paper = "L2SR, doi:10.1088/1361-6420/ad3b34",
+                                   .networks = "policy with a critic, U-Net",
+                                   .beside = {&network_policy},
+                                   .stages = {&task_reconstructor, &task_policy, &task_round},
+                                   .alternates = true,
+                                   .set = set};

@@ -1,0 +1,63 @@
+/* What tasks have alike that train a policy, with a reconstructor that only scores and does not change: the
+ * policy, its passes backward, validation by scans of it, and what checkpoints hold. Rows: l2s.c, pgmri.c. */
+#ifndef L2SR_SYSTEMS_POLICY_TASK_H
+#define L2SR_SYSTEMS_POLICY_TASK_H
+
+#include "systems/training/task_networks.h"
+
+/* Own state of these tasks begins with it. */
+struct policy_learning {
+  size_t rows;            /* images that an update learns from, at most */
+  uint32_t *order;        /* of what an update or an epoch takes */
+  float *terms, *rewards; /* room to read those columns into */
+  uint32_t
+      *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not counted */
+};
+
+struct policy_learning *policy_learning_of(const struct training *training);
+
+/* ---- for rows --------------------------------------------------------------------------------------------
+ */
+
+/* dense: it looks at reconstructions, and is rewarded in every step. */
+struct policy_setup policy_task_setup(struct device *device, struct kernels *kernels,
+                                      const struct options *options, size_t rows, bool dense);
+/* Opens it by the setup, or by another opener, with new parameters. */
+typedef bool policy_opener(struct training *training, const struct policy_setup *setup, struct error *error);
+bool policy_task_open(struct training *training, struct policy_setup setup, policy_opener *open,
+                      struct error *error);
+bool policy_task_begin(struct training *training, struct error *error);
+const char *policy_task_origin(const struct training *training);
+bool policy_task_write(const struct training *training, struct store *store, struct error *error);
+bool policy_task_read(struct training *training, struct store *store, struct error *error);
+/* All but .open and .optimiser of the row of a policy that learns. */
+#define POLICY_NETWORK                                                                                       \
+  .close = training_close_policy, .graph = training_policy_graph, .begin = policy_task_begin,                \
+  .origin = policy_task_origin, .write = policy_task_write, .read = policy_task_read
+
+/* Refuses its network's sizes and precision. */
+bool policy_task_check(const struct network_desc *network, const struct policy_setup *setup,
+                       const struct options *options, struct error *error);
+/* Whether it can start from that checkpoint, which is of the scene's scans. */
+bool policy_task_fits(struct device *device, const struct options *options, bool dense, const char *path,
+                      struct error *error);
+bool policy_task_describe(struct training *training, struct error *error);
+bool policy_task_load(struct training *training, struct split *split, struct error *error);
+/* Room for an order of so many, and for the columns that are looked at; `lower`: keys to lower where there is
+ * none. */
+bool policy_task_room(struct training *training, size_t ordered, const char *lower, struct error *error);
+bool policy_task_count_choices(struct training *training, struct error *error);
+void policy_task_add_optimise(struct training *training, struct schedule *schedule);
+bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
+struct event_picture policy_task_picture(const struct training *training, struct arena *arena);
+const struct schedule *policy_task_scan(struct training *training); /* of the validation data */
+extern const struct log_value policy_score_values[];
+
+/* Keys that every policy's numbers follow from. */
+#define POLICY_READS "data.", "acquisition.", "world.", "network.", "policy.", "reward.metric", "reward.scale"
+
+/* The policy's backward pass, of the simulation's pass; its context is the simulation. */
+extern const struct system system_zero_policy, system_backward_policy;
+extern const struct system *const policy_task_systems[];
+
+#endif

@@ -1,0 +1,51 @@
+/* A reconstructor on masks of heuristics (PROTOCOL 1.10). */
+#include "systems/methods/fit.h"
+#include "systems/methods/method.h"
+
+static const char *const *reads(const struct options *options) {
+  static const char *const keys[] = {FIT_READS,
+                                     "acquisition.geometry",
+                                     "acquisition.initial_side",
+                                     "sampler.polynomial_power",
+                                     "sampler.gaussian_width",
+                                     "sampler.mask",
+                                     "train.masks",
+                                     "train.sampler",
+                                     "train.accelerations",
+                                     "train.initial_accelerations",
+                                     NULL};
+  (void)options;
+  return keys;
+}
+
+static bool describe(struct training *training, struct error *error) {
+  return fit_describe(training, false, false, error);
+}
+
+static void fill_update(struct training *training, struct schedule *schedule) {
+  fit_fill_update(training, schedule, NULL);
+}
+
+const struct task task_reconstructor = {FIT_TASK,
+                                        .name = "reconstructor",
+                                        .reads = reads,
+                                        .start = "train.start",
+                                        .onward = "train.start",
+                                        .more = "train.epochs",
+                                        .bytes = sizeof(struct fitting),
+                                        .networks = {&network_learned_reconstructor},
+                                        .lists = {FIT_LISTS(fill_update)},
+                                        .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
+                                        .score = EPOCH_VAL_SSIM,
+                                        .check = fit_check,
+                                        .fits = fit_fits,
+                                        .describe = describe,
+                                        .open = fit_open};
+
+const struct method method_reconstructor = {
+    .name = "reconstructor",
+    .doc = "the network that makes an image of a zero-filled one, on masks of heuristics",
+    .paper = "U-Net, arXiv:1505.04597; as in L2SR, doi:10.1088/1361-6420/ad3b34",
+    .networks = "U-Net",
+    .systems = fit_systems,
+    .stages = {&task_reconstructor}};

@@ -1,0 +1,251 @@
+/* Opening a training by its row. */
+#include "systems/training/training.h"
+
+#include "engine/base/log.h"
+#include "systems/networks/checkpoint.h"
+
+#include <string.h>
+
+/* ---- what is refused -------------------------------------------------------------------------------------
+ */
+
+static bool find_setting(struct acquisition *setting, const struct task *task, const struct options *options,
+                         struct arena *arena, struct error *error) {
+  return !task->one_setting || acquisition_only(setting, options, arena, error);
+}
+
+bool training_check(const struct task *task, struct device *device, const struct options *options,
+                    uint32_t rounds, struct error *error) {
+  struct acquisition setting = {0};
+  struct arena *arena = arena_open();
+  bool good = find_setting(&setting, task, options, arena, error) &&
+              (!task->check || task->check(device, options, &setting, rounds, error));
+  arena_close(arena);
+  return good;
+}
+
+/* ---- its own state ---------------------------------------------------------------------------------------
+ */
+
+void *training_own(const struct training *training, size_t bytes) {
+  REQUIRE(training->task->bytes >= bytes, "task %s keeps %zu bytes of its own, not %zu", training->task->name,
+          training->task->bytes, bytes);
+  return training->own;
+}
+
+static bool make(struct training *training, const struct task *task, const struct options *options,
+                 struct arena *arena) {
+  *training = (struct training){.task = task, .arena = arena, .options = options};
+  return (!task->bytes || (training->own = arena_try(arena, task->bytes))) &&
+         (training->list = ARENA_TRY(arena, struct schedule, TASK_LISTS));
+}
+
+static void set_split(const struct training *training, struct split *split, enum data_split which) {
+  split->options = *training->options;
+  split->options.data.split = which;
+  if (training->task->set) training->task->set(&split->options);
+}
+
+/* ---- lists -----------------------------------------------------------------------------------------------
+ */
+
+static bool build_lists(struct training *training, struct error *error) {
+  const struct task_list *row = training->task->lists;
+  for (size_t i = 0; i < TASK_LISTS; i++) {
+    if (!row[i].fill || row[i].other) continue;
+    schedule_open(&training->list[i], &component_schema);
+    row[i].fill(training, &training->list[i]);
+    if (!schedule_close(&training->list[i], error)) return false;
+  }
+  return true;
+}
+
+/* Networks have told what they need. */
+static bool open_lists(struct training *training, struct error *error) {
+  const struct task_list *row = training->task->lists;
+  bool good = build_lists(training, error);
+  for (size_t i = 0; good && i < TASK_LISTS; i++)
+    if (row[i].fill && !row[i].other)
+      good = schedule_prepare(&training->list[i], training->train.simulation.kernels, error);
+  return good;
+}
+
+void training_run_list(struct training *training, size_t place) {
+  struct split *split = training->task->lists[place].validates ? &training->validation : &training->train;
+  schedule_run(&training->list[place], split->simulation.world);
+}
+
+static bool describe(struct training *training, struct error *error) {
+  set_split(training, &training->train, SPLIT_TRAIN);
+  set_split(training, &training->validation, SPLIT_VAL);
+  return training->task->describe(training, error) && build_lists(training, error);
+}
+
+bool training_describe(const struct task *task, const char *stage, struct lists *lists,
+                       const struct options *options, struct arena *arena, struct error *error) {
+  struct training *training = ARENA_NEW(arena, struct training, 1);
+  const struct task_list *row = task->lists;
+  if (!make(training, task, options, arena)) return fail_memory(error, "no host memory for a training");
+  training->acquisition.budget = 1; /* lists do not depend on it */
+  if (!describe(training, error)) return false;
+  for (size_t i = 0; i < TASK_LISTS; i++)
+    if (row[i].name)
+      lists_put(lists, stage, row[i].name, row[i].when,
+                row[i].other ? row[i].other(training) : &training->list[i]);
+  return true;
+}
+
+/* ---- data ------------------------------------------------------------------------------------------------
+ */
+
+/* Columns of its lists over that split. */
+static component_set columns_of(const struct training *training, bool validates) {
+  const struct task_list *row = training->task->lists;
+  component_set columns = 0;
+  for (size_t i = 0; i < TASK_LISTS; i++)
+    if (row[i].validates == validates && !row[i].other) columns |= training->list[i].touched;
+  return columns;
+}
+
+static bool load_split(struct training *training, struct split *split, struct error *error) {
+  bool validates = split == &training->validation;
+  size_t slices;
+  if (!split_find(split, &training->config, &slices, error)) return false;
+  struct simulation_plan plan = training->task->plan(training, split, slices);
+  plan.columns |= columns_of(training, validates) & ~(validates ? training->task->shares : 0);
+  if (validates) plan.kernels = training->train.simulation.kernels;
+  return split_load(split, training->device, plan, &training->config, training->arena, error) &&
+         (!training->task->load || training->task->load(training, split, error));
+}
+
+static bool open_split(struct training *training, struct split *split, const char *name,
+                       struct error *error) {
+  return load_split(training, split, error) || fail_in(error, "%s data", name);
+}
+
+static bool open_data(struct training *training, struct error *error) {
+  if (!find_setting(&training->acquisition, training->task, training->options, training->arena, error) ||
+      !describe(training, error) || !open_split(training, &training->train, "training", error) ||
+      !open_split(training, &training->validation, "validation", error))
+    return false;
+  world_share(training->validation.simulation.world, training->train.simulation.world,
+              training->task->shares);
+  return true;
+}
+
+struct world *training_world(const struct training *training) {
+  return training->train.simulation.world;
+}
+
+/* ---- networks --------------------------------------------------------------------------------------------
+ */
+
+static bool measure_networks(struct training *training, struct error *error) {
+  const struct task_network *const *network = training->task->networks;
+  for (size_t i = 1; *network && network[i]; i++)
+    if (network[i]->measure && !network[i]->measure(training, &training->beside[i - 1], error)) return false;
+  return true;
+}
+
+static bool open_optimiser(struct training *training, const struct task_network *network,
+                           struct error *error) {
+  struct optimiser_setup setup = network->optimiser(training->options);
+  return optimise_open(&training->optimiser, network->graph(training), &setup, error);
+}
+
+static bool open_networks(struct training *training, struct error *error) {
+  const struct task_network *const *network = training->task->networks;
+  bool good = measure_networks(training, error);
+  for (; good && *network; network++)
+    good = (*network)->open(training, error) &&
+           (!(*network)->optimiser || open_optimiser(training, *network, error));
+  return good;
+}
+
+static bool begin_networks(struct training *training, struct error *error) {
+  for (const struct task_network *const *network = training->task->networks; *network; network++)
+    if ((*network)->begin && !(*network)->begin(training, error)) return false;
+  return true;
+}
+
+/* ---- files -----------------------------------------------------------------------------------------------
+ */
+
+void training_made_from(struct training *training, const char *name, const char *value) {
+  struct run_origin *origin = training->run.origin;
+  while (origin->name) origin++;
+  REQUIRE(origin < training->run.origin + RUN_ORIGINS, "a training has at most %d origins", RUN_ORIGINS);
+  origin->name = name;
+  snprintf(origin->value, sizeof origin->value, "%s", value);
+}
+
+static bool name_origins(struct training *training, struct error *error) {
+  char hash[65];
+  for (const struct task_network *const *network = training->task->networks; *network; network++) {
+    const char *name = (*network)->origin ? (*network)->origin(training) : "";
+    if (!*name) continue;
+    if (!checkpoint_hash((*network)->graph(training), hash, error)) return false;
+    training_made_from(training, name, hash);
+  }
+  return true;
+}
+
+static bool open_files(struct training *training, struct error *error) {
+  struct run_files *run = &training->run;
+  run->train = split_data(&training->train);
+  run->validation = split_data(&training->validation);
+  run->start = training->task->onward;
+  run->reads = training->task->reads(training->options);
+  return name_origins(training, error) && trainer_open_files(training, error);
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------
+ */
+
+static bool open_all(struct training *training, struct error *error) {
+  const struct task *task = training->task;
+  return training_check(task, training->device, training->options, training->config.round + 1, error) &&
+         open_data(training, error) && open_networks(training, error) && task->open(training, error) &&
+         open_lists(training, error) && trainer_open_history(training, error) &&
+         begin_networks(training, error) && open_files(training, error) &&
+         device_finish(training->device, error);
+}
+
+bool training_open(struct training *training, struct device *device, const struct options *options,
+                   const struct training_config *config, struct error *error) {
+  struct arena *arena = arena_open();
+  bool made = make(training, config->task, options, arena);
+  training->config = *config;
+  training->device = device;
+  if (made ? open_all(training, error) : fail_memory(error, "no host memory for a training")) return true;
+  training_close(training);
+  return false;
+}
+
+void training_close(struct training *training) {
+  const struct task *task = training->task;
+  run_close(&training->run);
+  if (training->optimiser.device) optimise_close(&training->optimiser);
+  if (task->close && training->own) task->close(training);
+  for (size_t i = TASK_NETWORKS; training->own && i-- > 0;)
+    if (task->networks[i]) task->networks[i]->close(training);
+  split_close(&training->validation);
+  split_close(&training->train);
+  arena_close(training->arena);
+  *training = (struct training){0};
+}
+
+bool training_stage(struct device *device, const struct options *options,
+                    const struct training_config *config, struct error *error) {
+  struct arena *arena = arena_open();
+  struct training *training = ARENA_NEW(arena, struct training, 1);
+  bool good = training_open(training, device, options, config, error);
+  if (good) {
+    good = (!config->opened || config->opened(training, config->stage, error)) &&
+           trainer_run(training, config, error) &&
+           (!config->ended || config->ended(training, config->stage, error));
+    training_close(training);
+  }
+  arena_close(arena);
+  return good;
+}
