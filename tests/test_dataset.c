@@ -7,11 +7,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -1070,6 +1072,66 @@ static void volumes_whose_sources_are_missing_are_broken(void **state) {
   expect_missing("other/source.h5", 2, "no HDF5 signature");
 }
 
+/* Holds the writer's lock on a file, as another program does, until the descriptor is closed. */
+static int hold(const char *name) {
+  int file = open(support_path(&folder, name), O_RDWR);
+  assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
+  return file;
+}
+
+/* a.h5 beside good.h5: it is in use, and was not broken. */
+static void expect_in_use(const char *part) {
+  struct dataset dataset;
+  struct error error;
+  assert_good(dataset_open(&dataset, &options, &error), &error);
+  assert_int_equal(dataset.volume_count, 1);
+  assert_int_equal(dataset.written, 1);
+  assert_int_equal(dataset.broken, 0);
+  assert_string_equal(dataset.skipped[0].kind, "written");
+  assert_holds(dataset.skipped[0].reason, part);
+  assert_holds(dataset.skipped[0].reason, "source.h5 is being written: another program holds its lock");
+  assert_null(strstr(dataset.skipped[0].reason, "put that file where it was"));
+  dataset_close(&dataset);
+}
+
+static void volumes_that_lie_in_files_that_are_written_are_in_use(void **state) {
+  (void)state;
+  make("good.h5", slices(2));
+  make_source("d", 2);
+  make_virtual("other/source.h5", 2);
+  int lock = hold("other/source.h5");
+  expect_in_use("reconstruction_esc in");
+  close(lock);
+  expect_volumes("a.h5 good.h5");
+  make_by(H5P_DEFAULT);
+  hid_t file = H5Fopen(support_path(&folder, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Ldelete(file, "reconstruction_esc", H5P_DEFAULT);
+  assert_true(H5Lcreate_external("other/source.h5", "/d", file, "reconstruction_esc", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+  H5Fclose(file);
+  lock = hold("other/source.h5");
+  expect_in_use("reconstruction_esc in");
+  close(lock);
+  expect_volumes("a.h5 good.h5");
+}
+
+/* Images from k-space have the size that the header says: without it they would be other images. */
+static void facts_that_lie_in_files_that_are_written_are_not_missing(void **state) {
+  static const char *const names[] = {"ismrmrd_header", "acquisition", "patient_id", "max", "mask"};
+  (void)state;
+  make("good.h5", slices(2));
+  make_source("d", 2);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    make("a.h5", slices(2));
+    hid_t file = H5Fopen(support_path(&folder, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Lcreate_external("other/source.h5", "/d", file, names[i], H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    int lock = hold("other/source.h5");
+    expect_in_use(names[i]);
+    close(lock);
+    expect_volumes("a.h5 good.h5");
+  }
+}
+
 static void volumes_whose_external_files_are_missing_are_broken(void **state) {
   const char *raw = support_path(&folder, "raw"), zeros[2 * 8 * 8 * 4 + 16] = "";
   hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
@@ -1369,6 +1431,8 @@ int main(void) {
       TEST(files_that_are_no_hdf5_are_broken),
       TEST(volumes_of_another_shape_are_broken),
       TEST(volumes_whose_sources_are_missing_are_broken),
+      TEST(volumes_that_lie_in_files_that_are_written_are_in_use),
+      TEST(facts_that_lie_in_files_that_are_written_are_not_missing),
       TEST(volumes_whose_external_files_are_missing_are_broken),
       TEST(volumes_of_a_filter_that_is_not_here_are_broken),
       TEST(volumes_of_another_type_are_broken),

@@ -72,11 +72,12 @@ size_t dataset_skipped(const struct dataset *dataset) {
 
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
   size_t place = dataset_skipped(dataset);
+  if (error->code == L2SR_FAILED) return false; /* the next file would end so, too */
   if (strict) return fail_in(error, "data.strict");
   dataset->skipped[place].path = volume->path;
   dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
-  dataset->skipped[place].kind = volume->small ? "small" : volume->written ? "written" : "broken";
-  (*(volume->small ? &dataset->small : volume->written ? &dataset->written : &dataset->broken))++;
+  dataset->skipped[place].kind = volume->small ? "small" : error->is_busy ? "written" : "broken";
+  (*(volume->small ? &dataset->small : error->is_busy ? &dataset->written : &dataset->broken))++;
   return true;
 }
 

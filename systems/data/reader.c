@@ -51,12 +51,13 @@ static bool read_volume(struct reader *reader, size_t index, struct store *store
     struct place *place = wait_for_place(reader);
     if (!place) return false;
     size_t slice = volume->slice_first + s;
-    place->slice = (struct reader_slice){index, slice, place->data, NULL};
+    place->slice = (struct reader_slice){.volume = index, .slice = slice, .data = place->data};
     bool good = (store || volume->memory) && volume_read(store, volume, slice, place->data, &place->error);
     if (!good) {
       if (!store) place->error = *opening;
       place->slice.data = NULL;
       place->slice.reason = place->error.text;
+      place->slice.ends = place->error.code == L2SR_FAILED;
     }
     deliver(reader, false);
     if (!good) return true;

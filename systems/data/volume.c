@@ -230,11 +230,19 @@ static bool check_sampled(struct store *store, const struct volume *volume, stru
 /* ---- opening --------------------------------------------------------------------------------------------
  */
 
+/* What is told beside the samples may lie in another file, which somebody writes: it is not missing. */
+static bool check_facts(struct store *store, struct error *error) {
+  static const char *const names[] = {"ismrmrd_header", "acquisition", "patient_id", "max", "mask"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!store_check_free(store, names[i], error)) return false;
+  return true;
+}
+
 static bool describe(struct store *store, struct volume *volume, const struct options *options,
                      struct error *error) {
   bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
   uint32_t source = kspace ? SOURCE_KSPACE : options->data.source;
-  if (!choose_key(store, volume, source, error)) return false;
+  if (!choose_key(store, volume, source, error) || !check_facts(store, error)) return false;
   struct layout_header header = {0};
   if (volume->from_kspace) header = layout_header(store);
   if (!read_shape(store, volume, &header, error)) return false;
@@ -263,10 +271,7 @@ bool volume_open(struct store **store, struct volume *volume, const char *path, 
                  struct error *error) {
   const char *slash = strrchr(path, '/');
   *volume = (struct volume){.path = path, .name = slash ? slash + 1 : path};
-  if (!store_open(store, path, error)) {
-    volume->written = store_is_written(path);
-    return foreign_advise(path, error);
-  }
+  if (!store_open(store, path, error)) return foreign_advise(path, error);
   bool good = describe(*store, volume, options, error);
   if (store_is_sound(*store, error) && good) return true;
   store_close(*store);

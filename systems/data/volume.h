@@ -13,7 +13,6 @@ struct volume {
   size_t slices, coils, height, width; /* sizes of that dataset; coils 1 where there is no coil axis */
   size_t image_height, image_width;    /* an image's sizes before padding and cropping to N */
   bool small;                          /* smaller than the scene's N and no padding: why it was refused */
-  bool written;                        /* under the lock of a writer: likewise */
   size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
   char acquisition[64];                /* empty where the file does not say */
   char patient[256];                   /* likewise; of a patient_id without room here its SHA-256 */

@@ -209,6 +209,7 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
     load->volume_failed = false;
   }
   if (load->volume_failed) return true;
+  if (!slice->data && slice->ends) return fail(error, "%s", slice->reason);
   if (!slice->data) return drop_volume(load, slice->reason, error);
   doubts_see(load->doubts, volume, slice->data);
   if (!make_image(load, volume, slice->data, error)) return false;

@@ -358,6 +358,7 @@ bool trainer_save(const struct trainer *trainer, const char *name, struct error 
   struct store *store;
   if (!run_flush(&trainer->run, error) || !store_create(&store, trainer_path(trainer, name), error))
     return false;
+  store_keep_sums(store);
   if (trainer->task->write(trainer, store, error) && run_write(&trainer->run, store, error) &&
       write_state(trainer, store, error))
     return store_commit(store, error);
