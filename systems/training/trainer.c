@@ -399,6 +399,7 @@ static bool read_history(struct trainer *trainer, struct history *history,
   if (!has_values(record, store, error)) return false;
   if (shape.rank != 1 || shape.size[0] > trainer->done)
     return fail_file(error, "%s is longer than its training: the file is damaged", name);
+  if (shape.size[0] && !store_check_held(store, name, error)) return false;
   if (!make_room(trainer, history, record, shape.size[0] + history->room, error)) return false;
   history->count = shape.size[0];
   bool good = read_column(store, name, history->count, history->at, true, error);
