@@ -1,6 +1,7 @@
 #include "engine/base/random.h"
 #include "engine/files/scene.h"
 #include "kernels/kernels.h"
+#include "engine/files/store.h"
 #include "systems/scan/load.h"
 #include "systems/scan/transform.h"
 #include "systems/scan/slice_cache.h"
@@ -842,20 +843,21 @@ static void odd_images_are_shifted_to_their_centre(void **state) {
 static void odd_axes_are_shifted_to_their_centre(void **state) {
   const size_t shape[] = {1, 5, 4};
   float data[40], got[40];
-  struct volume volume;
-  struct store *store;
+  struct volume volume = volume_of(support_path(&folder, "a.h5"));
   struct error error;
+  void *file;
   (void)state;
   for (size_t i = 0; i < 40; i++) data[i] = (float)i;
   write_file("a.h5", "kspace", STORE_C64, 3, shape, data, NULL, NULL);
   set("data.kspace_shift=both");
   options.data.pad = 8;
-  assert_good(volume_open(&store, &volume, support_path(&folder, "a.h5"), &options, &error), &error);
-  assert_good(volume_read(store, &volume, 0, got, &error), &error);
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_good(volume_file_open(&file, &volume, &error), &error);
+  assert_good(volume_read(file, &volume, 0, got, &error), &error);
   for (size_t y = 0; y < 5; y++)
     for (size_t x = 0; x < 4; x++)
       assert_true(got[2 * ((y + 2) % 5 * 4 + (x + 2) % 4)] == data[2 * (y * 4 + x)]);
-  store_close(store);
+  volume_file_close(file, &volume);
 }
 
 static void values_of_no_magnitude_are_said(void **state) {

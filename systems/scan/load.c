@@ -1,6 +1,7 @@
 #include "systems/scan/load.h"
 
 #include "engine/base/log.h"
+#include "systems/data/format.h"
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
 #include "systems/scan/coil.h"
@@ -397,11 +398,11 @@ static bool prepare(struct load *load, struct error *error) {
 
 /* Where slices are from, and what tells more of them. */
 static const char *place_of(const struct load *load) {
-  return load->dataset->volumes[0].memory ? "memory" : load->options->data.path;
+  return load->dataset->volumes[0].format->in_memory ? "memory" : load->options->data.path;
 }
 
 static const char *advice(const struct load *load, const char *path) {
-  return load->dataset->volumes[0].memory ? "" : arena_text(load->arena, "; `l2sr inspect %s` tells more", path);
+  return load->dataset->volumes[0].format->in_memory ? "" : arena_text(load->arena, "; `l2sr inspect %s` tells more", path);
 }
 
 static bool load_all(struct load *load, struct error *error) {
