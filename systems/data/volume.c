@@ -126,7 +126,7 @@ static bool refuse_undersampled(const struct volume *volume, double missing, con
                    "%s is undersampled: %.0f %% of the %s of its kspace are empty, and it has a mask; %s",
                    volume->path, 100 * missing, what,
                    volume->has_images ? "set data.source to auto to take its reconstruction"
-                         : "a test file without target cannot be used");
+                                      : "a test file without target cannot be used");
 }
 
 /* A mask may be of a scan that is yet to be made: the first slice from the middle on that holds something
