@@ -8,8 +8,10 @@
 #include "tests/support.h"
 
 #include <complex.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static struct folder folder;
@@ -595,6 +597,23 @@ static void only_the_crop_must_be_finite(void **state) {
   unload(&loaded);
 }
 
+/* Nobody wrote the file when the data set was opened. */
+static void a_file_that_is_written_later_is_in_use(void **state) {
+  struct loaded loaded = {.good = false};
+  struct error error;
+  make_broken(3, 0);
+  assert_good(dataset_open(&loaded.dataset, &options, &error), &error);
+  int file = open(support_path(&folder, "0.h5"), O_RDWR);
+  assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
+  open_world(&loaded, *state);
+  assert_good(load_slices(loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error), &error);
+  assert_int_equal(loaded.report.slices, 8);
+  assert_int_equal(loaded.report.broken_volumes, 0);
+  assert_int_equal(loaded.report.written_volumes, 1);
+  close(file);
+  unload(&loaded);
+}
+
 /* The file was whole when the data set was opened. */
 static void a_file_cut_short_later_is_dropped(void **state) {
   struct loaded loaded = {.good = false};
@@ -1075,6 +1094,7 @@ int main(void) {
       TEST(strict_refuses_what_is_not_finite),
       TEST(volumes_of_absurd_scale_are_dropped),
       TEST(only_the_crop_must_be_finite),
+      TEST(a_file_that_is_written_later_is_in_use),
       TEST(a_file_cut_short_later_is_dropped),
       TEST(constant_slices_are_counted),
       TEST(constant_slices_are_left_out),

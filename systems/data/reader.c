@@ -56,6 +56,7 @@ static bool read_volume(struct reader *reader, size_t index, void *file, const s
       if (opening) place->error = *opening;
       place->slice.data = NULL;
       place->slice.reason = place->error.text;
+      place->slice.is_busy = place->error.is_busy;
       place->slice.ends = place->error.code == L2SR_FAILED;
     }
     deliver(reader, false);
